@@ -27,7 +27,7 @@ class Repository:
 class StandinHub:
     """The repositories by `model/OWNER/NAME` or `dataset/OWNER/NAME`, and every request as `POST /api/...`.
 
-    With `refusing` a status, such as 403, every request is answered with that.
+    With `refusing` a status, such as 403, every request gets that answer.
     """
 
     endpoint: str = ""
@@ -37,11 +37,11 @@ class StandinHub:
     refusing: int = 0
 
     def environment(self) -> dict[str, str]:
-        """What a process needs in its environment to take this for the Hub."""
+        """Return the environment in which a process takes this for the Hub."""
         return {"HF_ENDPOINT": self.endpoint, "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_TOKEN": "hf_test"}
 
     def answer(self, method: str, path: str, body: bytes) -> Any:  # noqa: ANN401 - JSON, or a file
-        """What the Hub says to a request; raises KeyError for what it does not know."""
+        """Answer a request; raises KeyError for what is not on the Hub."""
         parts = path.partition("?")[0].strip("/").split("/")
         if method == "PUT" and parts[0] == "objects":
             assert hashlib.sha256(body).hexdigest() == parts[1]
@@ -70,11 +70,9 @@ class StandinHub:
             sizes = {name: len(data) for name, data in repository.files.items()}
             return [{"type": "file", "path": name, "size": size, "oid": COMMIT} for name, size in sizes.items()]
         if parts[4] == "preupload":
-            files = [each["path"] for each in json.loads(body)["files"]]
-            modes = {True: "lfs", False: "regular"}
-            return {
-                "files": [{"path": f, "uploadMode": modes[f.endswith(LARGE)], "shouldIgnore": False} for f in files]
-            }
+            paths = [each["path"] for each in json.loads(body)["files"]]
+            modes = {path: "lfs" if path.endswith(LARGE) else "regular" for path in paths}
+            return {"files": [{"path": path, "uploadMode": modes[path], "shouldIgnore": False} for path in paths]}
         if parts[4] == "commit":
             self._commit(repository, [json.loads(line) for line in body.splitlines()])
         url = f"{self.endpoint}/{parts[2]}/{parts[3]}/commit/{COMMIT}"

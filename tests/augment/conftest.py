@@ -6,7 +6,7 @@ from pathlib import Path
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before anything imports the Hub's client
 
 import pytest
-from models import ENGLISH, ENGLISH_LINES, FRENCH, GERMAN, build_marian, wordpiece
+from samples import ENGLISH, ENGLISH_LINES, FRENCH, GERMAN, build_marian, wordpiece
 
 from augment import wordnet
 from augment.errors import InputError
@@ -31,7 +31,7 @@ def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def user_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache of the user's: our folder in it."""
+    """Our folder in an empty user's cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "twinviews"
 

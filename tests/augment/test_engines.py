@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from checks import refused
-from models import DOGS, GERMAN, GUITAR
 from safetensors.torch import load_file, save_file
+from samples import DOGS, GERMAN, GUITAR, refused
 from transformers import MarianTokenizer
 
 from augment.device import padded
@@ -68,15 +67,14 @@ def test_both_engines_search_alike(decoding: Decoding) -> None:
     width = padded(len(sources[0]), vocabulary.limit)
     equal = sorted((ids for ids in sources if padded(len(ids), vocabulary.limit) == width), key=len, reverse=True)
     assert len(equal) > 4
-    ours, theirs = (
-        MarianTranslator(model.path, decoding=decoding, engine=name, precision="fp32")._engine for name in ENGINES
-    )
-    assert ours.search(equal, decoding, [])() == theirs.search(equal, decoding, [])()
+    made = (MarianTranslator(model.path, None, decoding, name, "fp32")._engine for name in ENGINES)
+    ours, theirs = (engine.search(equal, decoding, [])() for engine in made)
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("precision", ["int8", "fp32"])
 def test_a_longer_neighbour_changes_no_rounding(precision: str) -> None:
-    """In int8, both gave another text beside one of 16 tokens: attention adds up in another order for another width."""
+    """In int8, both gave another text in a batch with one of 16 tokens: attention sums in the order of the width."""
     translator = starter("ctranslate2", precision=precision)
     neighbour = "A man in a black jacket is standing on a snowy mountain today."
     for text in ("But even official events have political overtones.", "How can you experiment freely on your own?"):
@@ -89,7 +87,7 @@ def copied(translation_models: Path, user_cache: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(translation_models / "en-xx", tmp_path / "en-xx"))
 
 
-def test_language_codes_and_padding_are_never_written(copied: Path) -> None:
+def test_neither_language_codes_nor_padding_are_written(copied: Path) -> None:
     vocabulary, state = Vocabulary(copied), load_file(copied / "model.safetensors")
     bias = torch.zeros(1, len(vocabulary.source))
     bias[0, vocabulary.suppress_tokens] = 100.0
@@ -99,7 +97,7 @@ def test_language_codes_and_padding_are_never_written(copied: Path) -> None:
         assert [found.text for found in translator.translate([DOGS])] == [GERMAN[DOGS]]
 
 
-def test_the_padding_token_may_be_any(copied: Path) -> None:
+def test_any_token_may_be_the_padding(copied: Path) -> None:
     ids = json.loads((copied / "vocab.json").read_text(encoding="utf-8"))
     pad = ids["<pad>"]
     moved = {token: 2 if token == "<pad>" else number + (number >= 2) for token, number in ids.items()}
@@ -180,7 +178,7 @@ MarianTranslator(Path(sys.argv[1]), ">>de<<", engine="ctranslate2", precision="f
 """
 
 
-def test_a_killed_conversion_is_in_nobodys_way(translation_models: Path, user_cache: Path) -> None:
+def test_a_killed_conversion_does_not_block_the_next_one(translation_models: Path, user_cache: Path) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, str(translation_models / "en-xx")], check=False)
     assert done.returncode == -9
     assert [*(user_cache / "ctranslate2").glob("[!.]*")] == []

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from checks import TEXTS, built, refused
-from models import ENGLISH_LINES, FRENCH_LINES, KINDS, RUSSIAN_LINES
+from samples import ENGLISH_LINES, FRENCH_LINES, KINDS, RUSSIAN_LINES, TEXTS, built, refused
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertModel, PreTrainedTokenizerFast
@@ -65,7 +64,7 @@ def test_the_share_of_all_words_is_met_over_sentences_and_over_words(folder: Pat
         assert (viewed.text == text) == (viewed.status == "unchanged")
 
 
-def test_a_least_number_of_words_and_a_temperature(encoder_folder: Path) -> None:
+def test_minimum_number_of_words_and_temperature(encoder_folder: Path) -> None:
     few = fill(encoder_folder, fraction=0.01, at_least=2)
     assert {len(viewed.edits) for viewed in few([TEXTS[0]] * 20, range(20))} <= {2, 3}
     likeliest = ({"temperature": 1e-6}, {"top_k": 1}, {})
@@ -73,7 +72,7 @@ def test_a_least_number_of_words_and_a_temperature(encoder_folder: Path) -> None
     assert low == first != usual
 
 
-def test_words_come_back_whole_and_in_the_script_of_their_place(folder: Path) -> None:
+def test_filled_words_are_whole_and_in_the_script_of_the_old_ones(folder: Path) -> None:
     texts = [text for lines in (ENGLISH_LINES, RUSSIAN_LINES, FRENCH_LINES) for text in lines[:30]]
     texts.append("He said (quietly) “welcome” — and left/went.")
     view = fill(folder, fraction=0.5, top_k=50)
@@ -160,7 +159,7 @@ def test_the_synonym_that_suits_the_sentence_is_best(
     assert starter.best([text], [[slot(text, word, *candidates)]]) == [[best]]
 
 
-def test_sense_counts_weigh_in(starter: Ranking) -> None:
+def test_sense_counts_decide_between_synonyms(starter: Ranking) -> None:
     text = "A man is riding a bike down the street."
     even, uneven = (slot(text, "bike", "bicycle", "wheel", weights=weights) for weights in ((1, 1), (1e-30, 1e30)))
     assert starter.best([text, text], [[even], [uneven]]) == [["bicycle"], ["wheel"]]
@@ -169,7 +168,7 @@ def test_sense_counts_weigh_in(starter: Ranking) -> None:
     assert starter.best([unseen, "dog"], [[last], []]) == [[None], []]
 
 
-def test_scores_are_those_of_the_model_run_plainly(folder: Path) -> None:
+def test_scores_equal_those_of_the_model_without_batching(folder: Path) -> None:
     """Each candidate by itself, no padding: log weight, its pieces' log-probabilities, cosine of input embeddings."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForMaskedLM.from_pretrained(folder).eval()
@@ -200,7 +199,7 @@ def test_scores_are_those_of_the_model_run_plainly(folder: Path) -> None:
     assert ranking.best([text], [[slots]]) == [[max(scores, key=lambda form: scores[form])]]
 
 
-def test_the_signature_holds_every_revision_and_not_the_place() -> None:
+def test_the_signature_has_every_revision_but_no_path() -> None:
     signature = built("synonym", choose="mlm").spec.signature()
     inflection = f"lemminflect-{version('lemminflect')}"
     joined = "+".join([wordnet.revision(wordnet.find()), inflection, find_encoder("starter").revision])

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import nltk.data
 import pytest
-from checks import DATA, TEXTS, built, real_sentences, refused
+from samples import DATA, TEXTS, built, real_sentences, refused
 
 from augment import wordnet
 from augment.errors import InputError
@@ -47,7 +47,7 @@ def nlpaug_view(augmenter: str, **arguments: object) -> View:
 
 
 def nltk_folders() -> list[str]:
-    """Where nlpaug by itself finds WordNet and NLTK's tagger; none if they are not installed."""
+    """Where nlpaug finds WordNet and NLTK's tagger without our help; empty if they are not installed."""
     folders = [str(DATA / "nltk_data"), *nltk.data.path]
     try:
         folders.insert(0, str(wordnet.find().parent.parent))
@@ -69,7 +69,7 @@ def directly(
 
 
 @pytest.mark.parametrize("augmenters", [BY_RULE, BY_WORDNET], ids=["by rule", "by WordNet"])
-def test_rows_are_what_nlpaug_gives_in_fresh_processes_whatever_the_order_of_sets(augmenters: tuple[str, ...]) -> None:
+def test_rows_are_those_of_nlpaug_in_fresh_processes_whatever_the_order_of_sets(augmenters: tuple[str, ...]) -> None:
     if augmenters == BY_WORDNET and not nltk_folders():
         pytest.skip("WordNet or NLTK's tagger is not installed")
     first, second = (directly([(name, {}) for name in augmenters], TEXTS[:5], SEEDS, hash_seed) for hash_seed in "12")
@@ -108,7 +108,7 @@ def test_arguments_reach_the_augmenter() -> None:
     assert (kept.status, kept.text, kept.edits) == ("unchanged", TEXTS[0], ())
 
 
-def test_missing_nltk_data_is_one_line_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_nltk_data_is_one_line_that_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nltk.data, "path", [])
     with refused("python -m nltk.downloader punkt_tab"):
         nlpaug_view("RandomSentAug")
@@ -127,7 +127,7 @@ def test_missing_nltk_data_is_one_line_with_the_remedy(monkeypatch: pytest.Monke
         (["A [MASK] dog."], "unchanged", None),
     ],
 )
-def test_what_is_no_view_has_a_status_and_a_reason(result: object, status: str, reason: str | None) -> None:
+def test_every_result_has_a_status_and_a_reason(result: object, status: str, reason: str | None) -> None:
     stubbed = Nlpaug()
     stubbed._augmenter = Mock(augment=Mock(side_effect=[result]))  # which raises an exception
     (viewed,) = stubbed(["A [MASK] dog."], [1])

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 import regex
-from checks import real_sentences
 from hypothesis import given
 from hypothesis import strategies as st
-from models import KINDS
+from samples import KINDS, real_sentences
 
 from augment.edits import words
 from augment.view import Viewed, ViewSpec, make_view
@@ -56,7 +55,7 @@ GRAPHEMES = ["e\u0301", "👩‍👩‍👧", "🇩🇪", "👍🏽", "क्ष
 
 
 @given(st.lists(st.sampled_from(GRAPHEMES), max_size=20), st.integers(0, 99), st.integers(1, 6))
-def test_what_a_reader_takes_for_one_character_is_never_cut(parts: list[str], seed: int, length: int) -> None:
+def test_no_grapheme_cluster_is_cut(parts: list[str], seed: int, length: int) -> None:
     text = "".join(parts)
     (viewed,) = make_view(ViewSpec("span-mask", {"length": length}))([text], [seed])
     if viewed.status == "ok":
@@ -68,7 +67,7 @@ def test_what_a_reader_takes_for_one_character_is_never_cut(parts: list[str], se
         assert (len(characters(text)) <= length, viewed.reason) == (True, "too-short")
 
 
-def test_a_rate_is_met_over_sentences_and_spares_a_unit() -> None:
+def test_a_rate_is_met_over_sentences_and_leaves_one_unit() -> None:
     texts = [" ".join(["word"] * (3 + number % 9)) for number in range(2000)]
     for rate in (0.15, 0.5):
         made = make_view(ViewSpec("span-mask", {"rate": rate, "unit": "word"}))(texts, range(len(texts)))
@@ -112,14 +111,14 @@ def test_some_words_are_written_twice(text: str, seed: int, rate: float) -> None
 
 
 @pytest.mark.parametrize(("copies", "most"), [(1, 2), (5, 8)])
-def test_number_of_repeated_words_is_even_from_none_to_the_most(copies: int, most: int) -> None:
+def test_number_of_repeated_words_is_uniform_from_none_to_the_maximum(copies: int, most: int) -> None:
     text = " ".join([DOGS] * copies)
     counts = Counter(len(repeated(text, seed).edits) for seed in range(3000))
     assert set(counts) == set(range(most + 1))
     assert all(abs(count / 3000 - 1 / (most + 1)) < 0.03 for count in counts.values())
 
 
-def test_a_row_says_why_nothing_changed_and_what_share_did() -> None:
+def test_a_row_has_the_share_of_changed_words_or_why_none_changed() -> None:
     assert repeated("?!", 1) == Viewed("?!", "unchanged", "no-eligible-word")
     made = [repeated(DOGS, seed) for seed in range(20)]
     assert {one.reason for one in made if one.status == "unchanged"} == {"none-drawn"}

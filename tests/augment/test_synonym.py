@@ -6,7 +6,7 @@ from statistics import mean
 
 import nltk.data
 import pytest
-from checks import built, real_sentences, refused
+from samples import built, real_sentences, refused
 from wordfreq import zipf_frequency
 
 from augment import omw, wordnet
@@ -30,11 +30,11 @@ def words(real_wordnet: Path) -> English:
 
 
 def replaced(viewed: Viewed) -> list[tuple[str, str]]:
-    """What became what, articles left out."""
+    """Return the old and new words, without articles."""
     return [(edit.old, edit.new) for edit in viewed.edits if edit.old.lower() not in ("a", "an")]
 
 
-def test_real_sentences_get_as_many_other_words_as_asked_for_and_keep_every_other_byte() -> None:
+def test_the_given_share_of_words_changes_in_real_sentences_and_nothing_else() -> None:
     texts = real_sentences(3000)
     viewed, eligible = (built("synonym", fraction=share)(texts, range(len(texts))) for share in (0.3, 1.0))
     for text, one in zip(texts, viewed, strict=True):
@@ -50,7 +50,7 @@ def test_real_sentences_get_as_many_other_words_as_asked_for_and_keep_every_othe
     assert changed / possible == pytest.approx(0.3, abs=0.02)
     news = {new.lower() for one in eligible for _, new in replaced(one)}
     assert len(news) > 1000
-    assert [new for new in news if zipf_frequency(new, "en") == 0] == [], "words that nobody writes"
+    assert [new for new in news if zipf_frequency(new, "en") == 0] == [], "words that are not in use"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_words_are_traced_to_their_lemmas_and_inflected_and_odd_ones_are_never_s
         assert never not in {form for tier in words.synonyms(word, tag) for form, _ in tier}
 
 
-def test_rarer_senses_are_opened_only_when_dominant_ones_do_not_suffice(words: English) -> None:
+def test_rarer_senses_are_used_only_when_dominant_ones_are_not_enough(words: English) -> None:
     text = "The big car and the man."  # man: only a serviceman in a rarer sense
     assert words.synonyms("big", "JJ")[0]
     assert words.synonyms("car", "NN")[1]
@@ -108,7 +108,7 @@ def test_rarer_senses_are_opened_only_when_dominant_ones_do_not_suffice(words: E
     assert {old for old, _ in replaced(viewed)} == {"big", "car", "man"}
 
 
-def test_at_least_the_given_number_of_words_is_changed_if_there_are_as_many() -> None:
+def test_at_least_the_given_number_of_words_changes_if_there_are_enough() -> None:
     few = built("synonym", fraction=0.05)
     assert {viewed.reason for viewed in few(["The big car."] * 50, range(50))} == {None, "none-drawn"}
     (nothing,) = few(["Of course it is."], [0])
@@ -169,7 +169,7 @@ def test_stop_words_are_left_alone_and_part_of_the_revision(stop_words: Path) ->
     assert viewed.text == "une grand auto"
 
 
-def test_a_language_that_is_not_there_is_one_line(stop_words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_language_that_is_not_installed_is_one_line(stop_words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as bare, refused("python -m nltk.downloader omw-1.4"):
         bare.setattr(nltk.data, "path", nltk.data.path[1:])
         make_view(ViewSpec("synonym", {"language": "fr"}))

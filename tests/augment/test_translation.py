@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import COPIED, DOGS, EMPTY, ENGLISH, FRENCH, GERMAN, GUITAR, LOOPING, PARAPHRASE, POSITIONS, random_marian
+from samples import COPIED, DOGS, EMPTY, ENGLISH, FRENCH, GERMAN, GUITAR, LOOPING, PARAPHRASE, POSITIONS, random_marian
 from transformers import GenerationConfig, MarianMTModel
 
 from augment.errors import InputError
@@ -101,7 +101,7 @@ def test_uniform_numbers_are_uniform_and_the_published_generators() -> None:
 @pytest.mark.parametrize(
     ("decode", "allowed"), [("top-k:2", {0, 1}), ("top-p:0.5", {0}), ("top-p:0.7", {0, 1}), ("sample", {0, 1, 2, 3})]
 )
-def test_draws_stay_among_the_tokens_that_are_left(decode: str, allowed: set[int]) -> None:
+def test_only_tokens_that_the_options_leave_are_drawn(decode: str, allowed: set[int]) -> None:
     logits = torch.tensor([0.6, 0.2, 0.15, 0.05]).log()[[2, 0, 3, 1]]
     places = [2, 0, 3, 1]
     drawn = draw(logits.expand(3_000, 4), parse_decoding(decode), torch.arange(3_000), 0)
@@ -138,7 +138,7 @@ def test_pieces_fit_and_nothing_but_white_space_is_lost(text: str, limit: int) -
     assert "".join("".join(pieces).split()) == "".join(text.split())
 
 
-def test_repetition_is_judged_against_the_source() -> None:
+def test_repetition_counts_only_beyond_the_source_s_own() -> None:
     loop = [1, 2, 3] * 5
     assert repeats(loop, [4, 5, 6])
     assert not repeats(loop, loop)
@@ -170,7 +170,7 @@ def back(models: Path | str, batch_tokens: int | None = None, **params: Any) -> 
     return view("backtranslate", models, batch_tokens, **{"pivot": "de", **params})
 
 
-def test_several_hops_go_one_after_another(translation_models: Path) -> None:
+def test_several_hops_follow_each_other(translation_models: Path) -> None:
     there_and_back = back(translation_models, pivot="de+en+fr")
     (row,) = there_and_back([DOGS, GUITAR], [0, 1])[:1]
     assert (row.text, row.pivot) == (ENGLISH[FRENCH[DOGS]], FRENCH[DOGS])
@@ -202,7 +202,7 @@ def test_strict_texts_depend_on_neither_batch_nor_threads(decode: str) -> None:
     assert made[1:] == made[:1] * 3
 
 
-def test_a_second_try_is_marked_and_never_the_source() -> None:
+def test_a_retried_translation_is_marked_and_is_not_the_source() -> None:
     texts = [
         "Top Asian News at 4:00 p.m. GMT",
         "The Cleveland Cavaliers won the right to draft James by winning the NBA's annual lottery Thursday night.",
@@ -238,12 +238,8 @@ def test_long_texts_are_translated_sentence_by_sentence(translation_models: Path
 def test_a_translation_ignores_its_batch(translation_models: Path, engine: str, precision: str, decode: str) -> None:
     words, draw = " ".join([*GERMAN, *FRENCH.values()]).split(), random.Random(7)
     texts = [" ".join(draw.choices(words, k=draw.randint(1, 14))) for _ in range(40)]
-    alone, together = (
-        MarianTranslator(
-            translation_models / "en-xx", ">>de<<", parse_decoding(decode), engine, precision, batch_tokens=batch_tokens
-        )
-        for batch_tokens in (1, 100_000)
-    )
+    given = translation_models / "en-xx", ">>de<<", parse_decoding(decode), engine, precision
+    alone, together = (MarianTranslator(*given, batch_tokens=batch_tokens) for batch_tokens in (1, 100_000))
     seeds = list(range(len(texts)))
     expected = alone.translate(texts, seeds)
     assert len({translation.text for translation in expected}) > 10
@@ -266,7 +262,7 @@ def test_sources_as_long_as_the_model_and_longer_are_translated(translation_mode
     assert ">>" not in translation.text
 
 
-def test_back_translation_tells_what_became_of_every_sentence(translation_models: Path) -> None:
+def test_back_translation_gives_every_sentence_a_status_and_a_reason(translation_models: Path) -> None:
     views = back(translation_models, retry=False)([GUITAR, DOGS, COPIED, LOOPING, EMPTY], range(5))
     (copied,) = view("translate", translation_models, to="de")([COPIED], [0])
     assert (copied.text, copied.status, copied.reason) == (None, "failed", "copied")
@@ -279,7 +275,7 @@ def test_back_translation_tells_what_became_of_every_sentence(translation_models
     ]
 
 
-def test_the_signature_names_the_weights_not_their_place(translation_models: Path, tmp_path: Path) -> None:
+def test_the_signature_names_the_weights_and_no_path(translation_models: Path, tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere"
     shutil.copytree(translation_models, moved)
     here = back(translation_models).spec

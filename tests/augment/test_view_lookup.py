@@ -5,24 +5,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checks import refused
 from hypothesis import given
 from hypothesis import strategies as st
+from samples import refused
 
 from augment.device import pack, resolve_device
 from augment.view import View, Viewed, ViewSpec, check_params, make_view, row_seed
 from pipelines.ingest import row_id
 
 
+def made(name: str, **params: float) -> ViewSpec:
+    return make_view(ViewSpec(name, params)).spec
+
+
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
         (ViewSpec("identity"), "view:identity|v:0.1.0"),
-        (make_view(ViewSpec("repeat")).spec, "view:repeat|rate:0.32|v:0.1.0"),
-        (
-            make_view(ViewSpec("span-mask", {"rate": 0.15})).spec,
-            "view:span-mask|compat:false|rate:0.15|unit:character|v:0.1.0",
-        ),
+        (made("repeat"), "view:repeat|rate:0.32|v:0.1.0"),
+        (made("span-mask", rate=0.15), "view:span-mask|compat:false|rate:0.15|unit:character|v:0.1.0"),
         (ViewSpec("x", {"b": 2, "a": "beam:4", "c": None, "d": True}), "view:x|a:beam:4|b:2|d:true|v:0.1.0"),
         (ViewSpec("x", {"models": "/here", "revision": "9f3"}), "view:x|rev:9f3|v:0.1.0"),
         (ViewSpec("x", {"models": "starter"}), "view:x|models:starter|v:0.1.0"),
@@ -61,7 +62,7 @@ def test_a_view_says_what_follows_from_its_options(
 
 
 @given(st.lists(st.integers(1, 50)), st.integers(1, 200))
-def test_every_row_is_packed_once_with_its_equals_within_the_budget(widths: list[int], budget: int) -> None:
+def test_every_row_is_packed_once_with_rows_of_its_width_within_the_budget(widths: list[int], budget: int) -> None:
     batches = list(pack(widths, budget))
     assert sorted(row for batch in batches for row in batch) == list(range(len(widths)))
     for batch in batches:
@@ -71,7 +72,7 @@ def test_every_row_is_packed_once_with_its_equals_within_the_budget(widths: list
 
 
 @pytest.mark.parametrize("name", ["tpu9", "cuda:99", "cuda:999", ""])
-def test_a_device_that_is_not_there_is_one_line(name: str) -> None:
+def test_a_missing_device_is_one_line(name: str) -> None:
     with refused(f"device {name!r}"):
         resolve_device(name)
 

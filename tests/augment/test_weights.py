@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from checks import refused
-from models import ENGLISH
 from safetensors.numpy import save
+from samples import ENGLISH, refused
 from transformers import MarianMTModel
 
 from augment.translate.marian import MarianTranslator
@@ -54,20 +53,20 @@ def find(hub: StandinHub, cache: Path, *arguments: str) -> str:
 
 
 def fetched(hub: StandinHub, part: str) -> list[str]:
-    """The requests for what has `part` in its path since the last call."""
+    """Return the requests since the last call that have `part` in their paths."""
     found = [request for request in hub.requests if request.startswith("GET ") and part in request]
     hub.requests.clear()
     return found
 
 
 @pytest.mark.parametrize("name", ["modles/bert/base", "./bert", "../bert", "/no/bert", "~/no-bert", "bert/", "a b"])
-def test_a_path_to_nothing_is_never_asked_of_the_hub(name: str, hub: StandinHub, tmp_path: Path) -> None:
+def test_a_path_that_does_not_exist_is_not_looked_up_on_the_hub(name: str, hub: StandinHub, tmp_path: Path) -> None:
     assert "no such folder" in find(hub, tmp_path, name)
     assert hub.requests == []
 
 
 @pytest.mark.parametrize("revision", [None, COMMIT[::-1]])
-def test_a_hub_that_does_not_answer_is_asked_once(revision: str | None, hub: StandinHub, tmp_path: Path) -> None:
+def test_a_hub_that_does_not_answer_gets_one_request(revision: str | None, hub: StandinHub, tmp_path: Path) -> None:
     hub.refusing, started = 503, time.monotonic()
     said = find(hub, tmp_path, "modles/bert", *([revision] if revision else []))
     assert said.startswith("--encoder modles/bert: neither a folder nor a model that the Hub gave (")
@@ -76,7 +75,7 @@ def test_a_hub_that_does_not_answer_is_asked_once(revision: str | None, hub: Sta
     assert time.monotonic() - started < 30  # the client's own retries take longer
 
 
-def test_a_model_of_the_hub_comes_without_its_pickle_and_is_asked_for_once(hub: StandinHub, tmp_path: Path) -> None:
+def test_a_model_of_the_hub_is_downloaded_once_and_without_its_pickle(hub: StandinHub, tmp_path: Path) -> None:
     expected = f"{COMMIT} config.json model.safetensors"
     assert find(hub, tmp_path, "owner/model") == expected
     assert fetched(hub, ".bin") == []
@@ -100,7 +99,7 @@ def test_an_opus_model_of_the_hub_is_kept_as_safetensors(hub: StandinHub, opus: 
 
 @pytest.fixture
 def opus(translation_models: Path, tmp_path: Path) -> Path:
-    """A small model in the files of Helsinki-NLP's on the Hub, with what old checkpoints have in addition and lack."""
+    """A small model in the files of Helsinki-NLP's on the Hub, with the additions and gaps of old checkpoints."""
     left_out = shutil.ignore_patterns("model.safetensors", "source.vocab", "tokenizer.json")
     folder = shutil.copytree(translation_models / "xx-en", tmp_path / "models" / "de-en", ignore=left_out)
     model = MarianMTModel.from_pretrained(translation_models / "xx-en")
@@ -131,7 +130,7 @@ def test_a_pickle_translates_like_its_safetensors(opus: Path, translation_models
     assert not user_cache.exists(), "the pickle is not converted"
 
 
-def test_a_pickle_and_the_configuration_of_modules_count_for_the_revision(tmp_path: Path, user_cache: Path) -> None:
+def test_the_revision_covers_a_pickle_and_the_configuration_of_modules(tmp_path: Path, user_cache: Path) -> None:
     (tmp_path / "1_Pooling").mkdir()
     (tmp_path / "config.json").write_bytes(b"{}")
     (tmp_path / "adapter.safetensors").write_bytes(SAFETENSORS)
@@ -145,7 +144,7 @@ def test_a_pickle_and_the_configuration_of_modules_count_for_the_revision(tmp_pa
     assert len(revisions) == 3
 
 
-def test_what_could_not_be_stored_is_one_line_and_leaves_nothing(user_cache: Path) -> None:
+def test_a_failed_write_to_the_cache_is_one_line_and_leaves_nothing(user_cache: Path) -> None:
     place, draft = user_cache / "weights" / "a", user_cache / "weights" / ".a"
     for folder in (place, draft):
         folder.mkdir(parents=True)
@@ -184,7 +183,7 @@ def pickled(content: object) -> bytes:
         ("pytorch_model.bin", pickled({"model": {}}), "not tensors by name"),
     ],
 )
-def test_what_is_damaged_or_anything_but_tensors_is_refused_and_not_run(
+def test_damaged_weights_and_pickles_of_more_than_tensors_are_refused_and_not_run(
     name: str, content: bytes, said: str, tmp_path: Path, user_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checks import TEXTS, built, real_sentences, refused
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from samples import TEXTS, built, real_sentences, refused
 
 from augment.edits import LabelledSpan, apply_edits, carry_spans, words
 from augment.keep import WordView, touches
@@ -189,12 +189,12 @@ def edited(draw: st.DrawFn) -> tuple[str, list[LabelledSpan], tuple[Edit, ...]]:
 
 @settings(max_examples=2000)
 @given(edited())
-def test_spans_lie_where_their_parts_of_the_view_lie(case: tuple[str, list[LabelledSpan], tuple[Edit, ...]]) -> None:
+def test_spans_move_with_their_parts_of_the_text(case: tuple[str, list[LabelledSpan], tuple[Edit, ...]]) -> None:
     carried(*case)
 
 
 @pytest.mark.parametrize("name", KEEPING)
-def test_spans_planted_in_real_sentences_are_carried_by_every_view_of_words(name: str) -> None:
+def test_every_word_view_carries_spans_of_real_sentences(name: str) -> None:
     draw = random.Random(1)
     texts = [text for text in real_sentences(600) if len(words(text)) > 3][:500]
     made = make_view(ViewSpec(name))(texts, range(500))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import nltk.data
 import pytest
-from checks import TEXTS, real_sentences, refused
 from hypothesis import given
 from hypothesis import strategies as st
 from nltk.tag.perceptron import PerceptronTagger
+from samples import TEXTS, real_sentences, refused
 
 from augment import wordnet
 from augment.edits import apply_edits, find_edits, tokens, words
@@ -36,7 +36,7 @@ from augment.view import Edit
         ("", []),
     ],
 )
-def test_words_survive_whole(text: str, expected: list[str]) -> None:
+def test_words_are_kept_whole(text: str, expected: list[str]) -> None:
     assert [word.text for word in words(text)] == expected
     emoji = ["👩‍👩‍👧", "👍🏽", "1️⃣", "🇩🇪", "❤️", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "🧑🏾‍🚀"]
     assert [token.text for token in tokens(" ".join(emoji))] == emoji
@@ -53,7 +53,7 @@ TRICKY = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["", " ", "
 
 
 @given(st.one_of(st.text(), TRICKY))
-def test_tokens_cover_everything_but_white_space_in_order(text: str) -> None:
+def test_tokens_cover_the_text_but_white_space_in_order(text: str) -> None:
     found = tokens(text)
     assert all(text[token.start : token.end] == token.text for token in found)
     assert all(first.end <= second.start for first, second in pairwise(found))
@@ -96,7 +96,7 @@ def test_edits_that_do_not_fit_are_refused(edits: list[Edit], complaint: str) ->
         ("One, two.", "One, three.", [("two", "three")]),
     ],
 )
-def test_word_edits_are_of_whole_words(text: str, view: str, expected: list[tuple[str, str]]) -> None:
+def test_word_edits_replace_whole_words(text: str, view: str, expected: list[tuple[str, str]]) -> None:
     assert [(edit.old.strip(), edit.new) for edit in find_edits(text, view)] == expected
 
 
@@ -157,7 +157,7 @@ def lay_out(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("place", ["usr-share-wordnet", "cache/twinviews/corpora/wordnet", "nltk_data/corpora/wordnet"])
-def test_it_is_used_where_it_is(empty_machine: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wordnet_is_found_where_installed(empty_machine: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (empty_machine / place).mkdir(parents=True)
     mine = lay_out(empty_machine / "mine" / "corpora" / "wordnet")
     for path in mine.iterdir():
@@ -171,7 +171,7 @@ def test_it_is_used_where_it_is(empty_machine: Path, place: str, monkeypatch: py
         wordnet.find()
 
 
-def test_a_zip_of_the_nltk_downloader_is_read_as_its_folder(empty_machine: Path) -> None:
+def test_a_zip_of_the_nltk_downloader_is_read_like_a_folder(empty_machine: Path) -> None:
     source = lay_out(empty_machine / "wordnet")
     archive = empty_machine / "nltk_data" / "corpora" / "wordnet.zip"
     archive.parent.mkdir(parents=True)

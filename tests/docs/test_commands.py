@@ -1,6 +1,4 @@
-"""Every command that README and docs show is one that the programs take, and those that can run here are run."""
-
-from __future__ import annotations
+"""The programs accept every command that README and docs show, and those that can run here are run."""
 
 import re
 import shlex
@@ -29,7 +27,7 @@ PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FOREIGN = re.compile(
     r"\bDIR\b|\bMODEL\b|torchrun|bert-base|opus-mt|hf:|s3://|snli_|nli\.arrow|bt\.arrow|runs/(sct|mirror)"
 )
-"""What is not here: benchmarks, models of the Hub, several processors, and what another page makes."""
+"""What tests lack: benchmarks, models of the Hub, several processors, and what another page makes."""
 SMALL = "--limit 16 --batch-size 8 --epochs 1 --precision fp32"
 MORE = {
     "augment ingest": "--overwrite",
@@ -41,11 +39,11 @@ MORE = {
     "train evaluate": "--no-cache",
     "train report": "--sample 40",
 }
-"""Options that make a command small, or let it do again what the page did in another way before."""
+"""Options that make a command small, or let it replace what an earlier command of the page made."""
 
 
 class Shown(NamedTuple):
-    """A command on a page; whole if it stands in a block, to be pasted."""
+    """A command on a page; whole if it is in a block, to be pasted."""
 
     page: str
     command: str
@@ -88,7 +86,7 @@ def test_a_command_is_one_that_the_program_takes(shown: Shown) -> None:
         if words[:1] == ["torchrun"] and "-m" in words:
             words = ["train", *words[words.index("trainers") + 1 :]]
         if words[:1] == ["python"] and words[1].endswith(".py"):
-            assert (ROOT / words[1]).is_file(), f"{words[1]} is not there"
+            assert (ROOT / words[1]).is_file(), f"{words[1]} does not exist"
         if words and words[0] in PROGRAMS:
             said = refusal(PROGRAMS[words[0]], words)
             assert said is None or (not shown.whole and re.match("Missing|Usage", said)), said

@@ -1,7 +1,5 @@
 """How `./dev` gets WordNet: the real script and package tools, with a stand-in for apt-get's network."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -22,7 +20,7 @@ update) [ -d "$lists/partial" ] && touch "$lists/Packages" ;;
 download) [ -e "$lists/Packages" ] && cp "$HOME/wordnet-base_3.0_all.deb" . ;;
 esac
 """
-"""Like apt-get, it downloads nothing without lists of packages."""
+"""Like apt-get, it needs lists of packages to download anything."""
 CONTROL = "Package: wordnet-base\nVersion: 3.0\nArchitecture: all\nMaintainer: nobody\nDescription: WordNet\n"
 DEAD = "http://127.0.0.1:9"
 FIND = [sys.executable, "-c", "from augment.wordnet import find; print(find())"]
@@ -30,7 +28,7 @@ FIND = [sys.executable, "-c", "from augment.wordnet import find; print(find())"]
 
 @pytest.fixture
 def machine(tmp_path: Path) -> dict[str, str]:
-    """The environment of a machine without WordNet, whose network is dead but for the stand-in."""
+    """The environment of a machine without WordNet and without a network except for the stand-in."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "apt-get").write_text(APT)
     (tmp_path / "bin" / "apt-get").chmod(0o755)
@@ -53,7 +51,7 @@ def fetch(machine: dict[str, str]) -> str:
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="there is no dpkg-deb")
-def test_wordnet_comes_from_debian_by_lists_of_our_own(machine: dict[str, str], tmp_path: Path) -> None:
+def test_wordnet_is_fetched_from_debian_with_package_lists_of_our_own(machine: dict[str, str], tmp_path: Path) -> None:
     source = tmp_path / "package" / "usr" / "share" / "wordnet"
     source.mkdir(parents=True)
     for name in wordnet.NEEDED:

@@ -1,6 +1,4 @@
-"""Every recipe is complete, is one that the programs take, and stands on its page as it is in its file."""
-
-from __future__ import annotations
+"""Every recipe is complete, the programs accept it, and its page shows it as it is in its file."""
 
 import shutil
 from collections.abc import Iterator
@@ -19,7 +17,7 @@ COLUMNS = {"step", "time", "memory", "result"}
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with something of all that the recipes for the bundled models read."""
+    """A folder with every kind of input that the recipes for the bundled models read."""
     folder = tmp_path_factory.mktemp("recipes")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -36,7 +34,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-def test_there_is_a_recipe_for_everybody() -> None:
+def test_the_page_orders_every_recipe() -> None:
     assert [path.stem for path in recipes()] == list(ORDER)
 
 
@@ -73,8 +71,8 @@ def test_a_step_that_no_program_takes_is_refused(step: str) -> None:
         rehearse({"run": step, "reads": ["nowhere"]})
 
 
-def test_real_models_are_replaced_by_the_bundled_one_for_a_dry_run_of_the_trainings(inputs: Path) -> None:
-    """So that presets and values, which the programs look at after the options, are looked at too."""
+def test_trainings_of_real_models_pass_a_dry_run_with_the_bundled_one(inputs: Path) -> None:
+    """Programs check presets and values after the options, once they have a model."""
     done = 0
     for path in recipes():
         for step in load(path)["steps"]:

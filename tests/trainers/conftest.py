@@ -5,7 +5,8 @@ import random
 from pathlib import Path
 
 import pytest
-from tiny_bert import write_bert
+from small_trainings import write_bert
+from transformers import BertModel
 
 SENTENCE = """
     a the man woman dog cat child horse bird plays eats sees holds rides reads guitar apple ball book river
@@ -18,7 +19,7 @@ PIECES = [*LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS[1:]]
 
 @pytest.fixture(scope="module", autouse=True)
 def frozen() -> None:
-    """Keep what is imported out of the garbage collections that Trainer ends with: they are half of a tiny training."""
+    """Exempt imported modules from the garbage collections at a Trainer's end, which take half of a tiny training."""
     gc.freeze()
 
 
@@ -53,7 +54,7 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def bare_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same without a masked-LM head, stored in half precision."""
-    return write_bert(tmp_path_factory.mktemp("bare"), PIECES, masked_lm=False, half=True)
+    return write_bert(tmp_path_factory.mktemp("bare"), PIECES, BertModel, half=True)
 
 
 @pytest.fixture(scope="session")

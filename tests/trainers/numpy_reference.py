@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -61,34 +62,26 @@ class Bsl:
         return loss
 
 
-def contrast(
-    vectors: Array, temperature: float, left_out: Collection[tuple[int, int]], negatives: Array | None, anchors: int
-) -> float:
-    """Rows i < `anchors` of (2n, d) against each other column; pairs (i, j) of `left_out` are no negatives."""
-    count = len(vectors)
-    columns = unit(vectors if negatives is None else np.concatenate([vectors, negatives]))
+Excluded = Collection[tuple[int, int]]
+
+
+def nt_xent(vectors: Array, t: float, excluded: Excluded = (), hard: Array | None = None, *, sides: int = 2) -> float:
+    """Mirror-BERT's Eq. 1: 2n anchors, 2n - 2 negatives each and the hard ones; no negative is an excluded (i, j).
+
+    With one side, SimCSE's Eq. 4 and 5: n anchors, row i against rows n + j and the hard negatives.
+    """
+    n = len(vectors) // 2
+    columns = unit(vectors if hard is None else np.concatenate([vectors, hard]))
     losses = []
-    for i in range(anchors):
-        positive = (i + count // 2) % count
-        first = 0 if anchors == count else count // 2
-        compared = [j for j in range(first, len(columns)) if j != i and (j == positive or (i, j) not in left_out)]
-        scores = {j: float(columns[i] @ columns[j]) / temperature for j in compared}
-        losses.append(-scores[positive] + np.log(sum(np.exp(score) for score in scores.values())))
+    for i in range(sides * n):
+        positive = (i + n) % (2 * n)
+        others = [j for j in range((2 - sides) * n, len(columns)) if j not in (i, positive) and (i, j) not in excluded]
+        scores = columns[[positive, *others]] @ columns[i] / t
+        losses.append(-scores[0] + np.log(np.exp(scores).sum()))
     return float(np.mean(losses))
 
 
-def nt_xent(
-    vectors: Array, temperature: float, left_out: Collection[tuple[int, int]] = (), negatives: Array | None = None
-) -> float:
-    """Mirror-BERT's Eq. 1: 2n anchors, 2n - 2 negatives each, and the hard ones."""
-    return contrast(vectors, temperature, left_out, negatives, len(vectors))
-
-
-def one_sided(
-    vectors: Array, temperature: float, left_out: Collection[tuple[int, int]] = (), negatives: Array | None = None
-) -> float:
-    """SimCSE's Eq. 4 and 5: n anchors, row i against rows n + j and the hard negatives."""
-    return contrast(vectors, temperature, left_out, negatives, len(vectors) // 2)
+one_sided = partial(nt_xent, sides=1)
 
 
 def softmax(scores: Array) -> Array:
@@ -108,7 +101,7 @@ def unit(vectors: Array) -> Array:
 
 
 def geometry(vectors: Array, close: list[tuple[int, int]], apart: list[tuple[int, int]]) -> dict[str, float]:
-    """How vectors lie, pair by pair, of pairs that belong together and pairs that do not."""
+    """Statistics of the directions of vectors, from close pairs and pairs that are apart, one by one."""
     rows = unit(vectors)
     near, random = (np.array([rows[i] @ rows[j] for i, j in pairs]) for pairs in (close, apart))
     squares = np.array([((rows[i] - rows[j]) ** 2).sum() for i, j in apart])
@@ -155,7 +148,7 @@ def list_net(student: Array, teacher: Array) -> float:
 
 
 def list_mle(student: Array, teacher: Array) -> float:
-    """By hand: draw the teacher's order one after the other, each from those that are left."""
+    """By hand: draw in the teacher's order, each from those that are left."""
     losses = []
     for s, t in zip(student, teacher, strict=True):
         left = sorted(range(len(s)), key=lambda j: -t[j])

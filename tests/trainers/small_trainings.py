@@ -1,4 +1,4 @@
-"""Every objective, small: rows, batches, the real `fit`, which a power cut may end, and the command `train`."""
+"""What tests of trainers share: a tiny BERT, every objective on it, the real `fit`, and the command `train`."""
 
 import json
 import subprocess
@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 import torch
 from torch import Tensor
-from transformers import AutoModel, AutoTokenizer, set_seed
+from transformers import AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM, BertTokenizerFast, set_seed
 
 from pipelines.console import call
 from trainers.catalogue import load_objective
@@ -26,6 +27,7 @@ from trainers.objective import Objective
 from trainers.settings import Training, resolve
 from trainers.training.fit import Fitted, fit
 
+Capsys = pytest.CaptureFixture[str]
 SMALL = {"batch_size": 8, "max_tokens": 24, "epochs": 2, "lr": 1e-3, "precision": "fp32"}
 EXTRA: dict[str, dict[str, object]] = {
     "bsl": {"width": 2, "momentum": 0.9, "predictor_warmup": 3},
@@ -34,8 +36,25 @@ EXTRA: dict[str, dict[str, object]] = {
     "diffcse": {"detection": 1.0},
     "isbert": {"filters": 8, "discriminator": "learned", "relu": True},
 }
-# An epsilon that large makes Adam's step the gradient itself: where the true gradient is zero, rounding stays rounding.
+# So large an epsilon makes Adam's step the gradient itself, and rounding errors stay small where the gradient is zero.
 LINEAR = {"eps": 1.0, "lr": 0.2, "weight_decay": 0.0, "warmup": 0.0}
+
+
+def write_bert(folder: Path, words: list[str], kind: Any = BertForMaskedLM, *, half: bool = False, **more: Any) -> Path:  # noqa: ANN401 - a class, settings
+    """Write a BERT of 16 dimensions and 2 layers whose vocabulary is `words`; with `half`, in float16."""
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    limits = {"vocab_size": len(tokens), "max_position_embeddings": 32, "initializer_range": 0.2}
+    config = BertConfig(**{**sizes, **limits, **more})
+    # transformers 5 takes the vocabulary itself; an unknown argument would leave the special tokens alone.
+    vocabulary = {token: index for index, token in enumerate(tokens)}
+    tokenizer = BertTokenizerFast(vocab=vocabulary, model_max_length=config.max_position_embeddings)
+    assert len(tokenizer) == len(tokens)
+    torch.manual_seed(3)
+    model = kind(config)
+    (model.half() if half else model).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
 
 
 def examples_for(name: str, texts: list[str]) -> Examples:
@@ -85,7 +104,7 @@ def pairs(left: list[str], right: list[str] | None = None) -> Examples:
 
 
 def rows_of(objective: Objective, examples: Examples, folder: Path | None = None) -> Rows:
-    """The rows that are trained on; what teachers say of them is kept in `folder`."""
+    """The rows that are trained on; teachers' vectors are kept in `folder`."""
     rows = Rows(objective.columns(examples), seed=1)
     if folder is not None:
         objective.before_training(folder)
@@ -101,7 +120,7 @@ def batch_of(
 
 
 def pooled_by_hand(directory: Path, text: str, width: int) -> dict[str, np.ndarray]:
-    """A text's vector under each pooling, alone in its batch: without padding but where that counts."""
+    """A text's vector under each pooling, alone in its batch; only `padded-mean` has padding."""
     model, tokenizer = AutoModel.from_pretrained(directory).float().eval(), AutoTokenizer.from_pretrained(directory)
     padded = tokenizer(text, return_tensors="pt", padding="max_length", truncation=True, max_length=width)
     with torch.inference_mode():
@@ -117,7 +136,7 @@ def pooled_by_hand(directory: Path, text: str, width: int) -> dict[str, np.ndarr
 
 
 class Interrupted(Exception):
-    """What a test's power cut raises."""
+    """A power cut in a test."""
 
 
 def interrupt_at(objective: Objective, last: int) -> None:
@@ -151,6 +170,13 @@ def write_pairs(path: Path, rows: list[tuple[str, str | None, str | None]], **mo
 def train(*arguments: object) -> int:
     """Run `train` and return its exit status."""
     return call(app, [str(argument) for argument in arguments])
+
+
+def error_line(capsys: Capsys) -> str:
+    """Return the one line on stderr since the last look; nothing may be on stdout."""
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+    return captured.err
 
 
 def train_killed(ready: Callable[[], object], *arguments: object) -> None:

@@ -76,7 +76,7 @@ def test_target_and_its_average_stay_float32_if_the_encoder_is_in_half_precision
     with torch.no_grad():
         moved.add_(0.01)
     objective.after_step(1, 1)
-    # In bf16 the step of a thousandth of a hundredth would be lost.
+    # In bf16 a step of 1e-5 would be lost.
     torch.testing.assert_close(xi, 0.999 * before + 0.001 * moved.float())
     assert not torch.equal(xi, before)
 

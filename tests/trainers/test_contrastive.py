@@ -43,7 +43,7 @@ def with_negatives() -> Examples:
 
 
 def left_out_by_hand(examples: Examples) -> set[tuple[int, int]]:
-    """What is no negative of an anchor, from the strings themselves."""
+    """Pairs (i, j) where row j is not a negative of anchor i, found by comparing the strings."""
     n = len(examples)
     strings = [*examples.left, *examples.right]
     sources = [*examples.texts, *examples.texts]
@@ -99,7 +99,7 @@ def test_retained_vectors_are_held_where_they_were(tiny_bert: Path, sentences: l
 
 
 def test_retained_vectors_are_those_of_the_start(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
-    """With another pooling than its own before a Dense layer, few tokens, and a folder of the encoder's name here."""
+    """With another pooling before the Dense layer, few tokens, and a folder here that has the encoder's name."""
     torch.manual_seed(3)
     modules = [Transformer(str(tiny_bert)), Pooling(16, "mean"), Dense(16, 6)]
     SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(tmp_path / "dense"))
@@ -123,7 +123,7 @@ def test_embedding_in_parts_has_the_gradients_of_the_whole_batch(tiny_bert: Path
 
 
 def test_embedding_in_parts_draws_the_same_dropout_twice(tiny_bert: Path, sentences: list[str]) -> None:
-    """The gradient is that of the very loss that is returned: of what moves against it, the loss falls."""
+    """The gradient is that of the loss that is returned: a step against it lowers that loss as expected."""
     objective = build("contrastive", tiny_bert, "simcse", dropout=0.2).train()
     objective.cached = 4
     batch = batch_of(objective, views_of(sentences))

@@ -145,12 +145,13 @@ def cut(path: Path, share: float) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda path: path.write_text("hello"), "cannot be read, or is damaged"),
         (lambda path: cut(path, 0.1), "cannot be read, or is damaged"),
         (lambda path: cut(path, 1 - 1e-9), "or is damaged"),
         (lambda path: write_columns(path, **{name: [1, 2] for name in NAMES}), "holds int64, not text"),
         (lambda path: write_columns(path, id=["0"], text=["a"], view_a=["b"]), "has no column 'view_b'"),
         (lambda path: pairs_file(path, 0), "holds no pairs"),
-        (lambda path: pairs_file(path, 2, missing=(0, 1)), "has no row with two views"),
+        (lambda path: write_pairs(path, [("a", None, "b"), ("c", " ", "d")]), "has no row with two views"),
     ],
 )
 def test_broken_pairs_name_the_file(tmp_path: Path, big: Path, make: Callable[[Path], object], message: str) -> None:
@@ -160,7 +161,7 @@ def test_broken_pairs_name_the_file(tmp_path: Path, big: Path, make: Callable[[P
 
 
 @pytest.mark.parametrize("kind", ["views", "text", "words", "graded"])
-def test_the_options_that_come_back_name_the_same_data_again(kind: str, big: Path, small: Path, tmp_path: Path) -> None:
+def test_the_returned_options_read_the_same_data_again(kind: str, big: Path, small: Path, tmp_path: Path) -> None:
     text, graded = tmp_path / "text.txt", tmp_path / "graded.tsv"
     text.write_text("one\ntwo\nthree\n")
     graded.write_text("score\tsentence1\tsentence2\n2\ta\tb\n4\tc\td\n")
@@ -177,7 +178,7 @@ def test_the_options_that_come_back_name_the_same_data_again(kind: str, big: Pat
     assert (views(found), there) == (views(examples), where)
 
 
-def test_nothing_named_takes_what_augment_writes(tmp_path: Path) -> None:
+def test_the_default_is_what_augment_writes(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     pairs_file(tmp_path / "data" / "pairs.arrow", 3)
     for nothing in (None, []):
@@ -235,7 +236,7 @@ def test_layouts_of_graded_pairs(tmp_path: Path, text: str, scale: str | None, l
     plain = Examples(examples.texts, examples.left, examples.right)
     assert examples.digest() != plain.digest()
     if "MSRpar" in text:
-        # A quotation mark is a character where tabs part the columns.
+        # In columns separated by tabs, a quotation mark is a character.
         assert (examples.left[0], examples.right[0]) == ('He said "no.', "She said yes.")
 
 
@@ -269,7 +270,7 @@ def test_words_are_those_of_a_file_or_the_most_frequent_of_a_language(name: str,
     assert read_words("en:50") == words[:50]
 
 
-def test_words_that_are_not_there_are_one_line(tmp_path: Path) -> None:
+def test_missing_words_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n \n")
     refused("there are only 0 words", words=str(tmp_path / "empty.txt"))
     for words in ("nothing.txt", "et:10", "en:0", "en:x"):

@@ -31,7 +31,7 @@ def run(dev: Examples | None, encoder: Path, texts: list[str], out: Path, **give
     return trained("mirror", encoder, texts, out, dev=dev, **{"evaluations": 4, **given})
 
 
-def test_score_is_a_rank_correlation_and_leaves_no_trace(dev: Examples, tiny_bert: Path, sentences: list[str]) -> None:
+def test_score_is_a_rank_correlation_without_side_effects(dev: Examples, tiny_bert: Path, sentences: list[str]) -> None:
     encoder = prepared("mirror", tiny_bert, sentences)[0].train()
     left, right = (encoder.encode(list(side)).double().numpy() for side in (dev.left, dev.right))
     similarities = {

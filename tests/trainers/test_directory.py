@@ -5,32 +5,28 @@ import os
 import resource
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import small_trainings
+from small_trainings import Capsys, error_line
 
-from pipelines.console import call
 from pipelines.interrupt import MESSAGE
 from pipelines.lock import LOCK, locked_folder
-from trainers.cli import app
 from trainers.objective import Objective
 from trainers.training.directory import MADE, RECIPE
 from trainers.training.fit import ObjectiveTrainer
 
 Train = Callable[..., int]
-Capsys = pytest.CaptureFixture[str]
 SAVING = ("--batch-size", 8, "--save-every", 2, "--out")
 
 
 @pytest.fixture(scope="module")
 def train(text_file: Path, tiny_bert: Path) -> Train:
     given = ["mirror", "--text", text_file, "--encoder", tiny_bert, "--batch-size", 16, "--max-tokens", 24]
-
-    def run(*arguments: object) -> int:
-        return call(app, [str(argument) for argument in (*given, *arguments)])
-
-    return run
+    return partial(small_trainings.train, *given)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -53,9 +49,7 @@ def test_foreign_folder_is_left_alone(
     (tmp_path / "data-00000.arrow").write_text("a year of sentences")
     before = files(tmp_path)
     assert train("--out", tmp_path, *flags) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert "holds no such run (by its recipe.json): give another --out" in error
+    assert "holds no such run (by its recipe.json): give another --out" in error_line(capsys)
     assert files(tmp_path) == before
 
 
@@ -90,9 +84,7 @@ def test_run_cut_off_before_its_recipe_can_start(train: Train, tmp_path: Path) -
 def test_second_training_is_refused(train: Train, tmp_path: Path, capsys: Capsys) -> None:
     with locked_folder(tmp_path / "run"):
         assert train("--out", tmp_path / "run", "--overwrite") == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert f"run is being written by another process (pid {os.getpid()}: " in error
+    assert f"run is being written by another process (pid {os.getpid()}: " in error_line(capsys)
 
 
 def test_leftovers_of_a_killed_run_are_cleared_by_the_same_command(train: Train, tmp_path: Path) -> None:
@@ -134,8 +126,7 @@ def test_full_disk(size: int, train: Train, whole: Path, tmp_path: Path, capsys:
         assert train(*SAVING, tmp_path / "full") == 1
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
+    error = error_line(capsys)
     assert error.startswith("error: ")
     assert str(tmp_path / "full") in error
     assert error.endswith("then run the same command again\n")
@@ -143,7 +134,7 @@ def test_full_disk(size: int, train: Train, whole: Path, tmp_path: Path, capsys:
 
 
 class Finalised:
-    """Python drops what is raised here."""
+    """Python swallows what a finaliser raises."""
 
     def __del__(self) -> None:
         signal.raise_signal(signal.SIGINT)
@@ -158,7 +149,7 @@ MOMENTS = {
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_interrupt(
+def test_interrupted_run_is_resumed_exactly(
     moment: str, train: Train, whole: Path, tmp_path: Path, capsys: Capsys,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip

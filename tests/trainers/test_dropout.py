@@ -119,7 +119,7 @@ def test_heads_keep_their_expected_weight_and_never_all_go() -> None:
         torch.testing.assert_close(weights.sum(dim=1), torch.full((40_000,), 6.0))
         torch.testing.assert_close(weights.mean(dim=0), torch.ones(6), rtol=0, atol=0.06)
         dropped = (weights == 0).float().mean().item()
-        # All six at once would leave nothing: then one stays.
+        # If all six are drawn, one is kept.
         assert dropped == pytest.approx(rate - rate**6 / 6, abs=0.01)
 
 

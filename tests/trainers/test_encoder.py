@@ -11,10 +11,10 @@ from small_trainings import build, encoder_of, pooled_by_hand, prepared
 
 from pipelines.console import InputError
 from trainers.catalogue import objective_names
+from trainers.embedding.model import load_model
 from trainers.encoders.batches import by_length
-from trainers.encoders.loading import load_encoder
 from trainers.encoders.location import locate
-from trainers.encoders.modules import POOLINGS, pooling_of, with_cnn
+from trainers.encoders.modules import POOLINGS, with_cnn
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -80,8 +80,10 @@ def test_saved_directory(tiny_bert: Path, tmp_path: Path, sentences: list[str], 
     assert len({path.stat().st_mode for path in tmp_path.iterdir() if path.is_file()}) == 1
     again = encoder_of(tmp_path, pooling)
     assert [type(module) for module in again.encoder] == [type(module) for module in encoder.encoder]
-    assert pooling_of(load_encoder(str(tmp_path))) == pooling
     torch.testing.assert_close(again.encode(sentences), vectors, atol=1e-6, rtol=0)
+    scored = load_model(str(tmp_path))
+    np.testing.assert_allclose(scored.encode(sentences), vectors, atol=1e-5)
+    assert (scored.card()["pooling"], "CNN" in scored.title) == (pooling, cnn is not None)
 
 
 def test_stored_mask_becomes_the_tokenizer_s_own(tiny_bert: Path) -> None:
@@ -93,7 +95,7 @@ def test_stored_mask_becomes_the_tokenizer_s_own(tiny_bert: Path) -> None:
         encoder.tokenize(["a [MASK] cat"])
 
 
-def test_what_is_no_model_is_refused_in_one_line(tmp_path: Path, tiny_bert: Path) -> None:
+def test_a_folder_without_a_model_is_refused_in_one_line(tmp_path: Path, tiny_bert: Path) -> None:
     with pytest.raises(InputError, match="holds no model: give a directory with modules"):
         locate(str(tmp_path))
     for file in tiny_bert.iterdir():

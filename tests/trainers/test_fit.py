@@ -1,9 +1,10 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import save_file
-from small_trainings import Interrupted, check_same, prepared, read_log, trained
+from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, trained
 
 from pipelines.console import InputError, TwinviewsError
 from trainers.catalogue import objective_names
@@ -12,9 +13,7 @@ from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpo
 from trainers.training.fit import collapse, fit, make_optimizer
 from trainers.training.run import for_machine
 
-Capsys = pytest.CaptureFixture[str]
-
-POWER_CUTS = {
+POWER_CUTS: dict[str, tuple[dict[str, Any], int, int]] = {
     "mid-epoch": ({"save_every": 4}, 7, 4),
     "epoch's end": ({"save_every": 6}, 7, 6),
     "second epoch": ({"save_every": 5}, 12, 10),
@@ -24,10 +23,11 @@ POWER_CUTS = {
 
 
 @pytest.mark.parametrize("name", objective_names())
-@pytest.mark.parametrize(("given", "last", "kept"), list(POWER_CUTS.values()), ids=list(POWER_CUTS))
+@pytest.mark.parametrize("cut", POWER_CUTS)
 def test_resumed_training_equals_the_uninterrupted_run_exactly(
-    name: str, given: dict[str, object], last: int, kept: int, tiny_bert: Path, sentences: list[str], tmp_path: Path
+    name: str, cut: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
+    given, last, kept = POWER_CUTS[cut]
     whole, _ = trained(name, tiny_bert, sentences, tmp_path / "whole", **given)
     with pytest.raises(Interrupted):
         trained(name, tiny_bert, sentences, tmp_path / "broken", last=last, **given)
@@ -51,7 +51,7 @@ def test_target_of_bsl(momentum: float, follows: bool, tiny_bert: Path, sentence
     follow = objective.after_step
     objective.after_step = lambda step, total: (steps.append((step, total)), follow(step, total))  # type: ignore
     fit(objective, rows, training, tmp_path, seed=1)
-    assert rows.epoch == 1, "so that masks are drawn anew"
+    assert rows.epoch == 1, "so that each epoch draws other masks"
     assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)], "six batches an epoch in steps of four and two"
     target = objective.target[0].model.embeddings.word_embeddings.weight
     online = objective.encoder[0].model.embeddings.word_embeddings.weight
@@ -104,7 +104,7 @@ def test_damaged_checkpoint_is_put_aside_and_the_older_one_taken(
     assert capsys.readouterr().err == ("" if unfinished else said)
 
 
-def test_loss_that_is_no_number_stops_with_one_line(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+def test_loss_that_is_not_a_number_stops_with_one_line(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     objective, rows, training = prepared("mirror", tiny_bert, sentences)
     with torch.no_grad():
         objective.encoder[0].model.embeddings.LayerNorm.bias.fill_(float("nan"))

@@ -74,7 +74,7 @@ def test_loss_is_that_of_equation_two(
 
 
 @pytest.mark.parametrize("preset", ["paper", "code"])
-def test_batch_of_one_has_nothing_to_learn_and_no_nan(tiny_bert: Path, preset: str) -> None:
+def test_batch_of_one_has_no_loss_and_no_nan(tiny_bert: Path, preset: str) -> None:
     objective = objective_of(tiny_bert, preset)
     loss = objective(**batch_of(objective, pairs(["a dog"])))["loss"]
     loss.backward()
@@ -82,7 +82,7 @@ def test_batch_of_one_has_nothing_to_learn_and_no_nan(tiny_bert: Path, preset: s
     assert all(not value.grad.any() for value in objective.parameters() if value.grad is not None)
 
 
-def test_training_goes_on_with_the_run_s_own_cnn(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
+def test_training_continues_with_the_run_s_own_cnn(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
     objective = objective_of(tiny_bert, "paper")
     objective.save(tmp_path / "run", "# card")
     again = objective_of(tmp_path / "run", "paper")

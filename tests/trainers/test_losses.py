@@ -112,7 +112,7 @@ def test_geometry_is_what_its_definitions_say(shape: tuple[int, int], paired: bo
         assert value.item() == pytest.approx(expected[name.replace("_", "-")], abs=2e-5), name
 
 
-def test_of_a_large_batch_both_views_of_the_first_pairs_are_looked_at() -> None:
+def test_geometry_of_a_large_batch_is_that_of_its_first_pairs() -> None:
     generator = torch.Generator().manual_seed(0)
     first, second = torch.randn(MOST + 50, 4, generator=generator), torch.randn(MOST + 50, 4, generator=generator)
     some = geometry(torch.cat([first[:MOST], second[:MOST]]), paired=True)

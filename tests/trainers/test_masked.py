@@ -115,7 +115,7 @@ def test_span_mask_replaces_exactly_one_run(text: str, characters: int, seed: in
         assert masked in {f"{text[:i]}[MASK]{text[i + characters :]}" for i in starts}
 
 
-def test_span_mask_cuts_no_character_that_readers_see_as_one() -> None:
+def test_span_mask_cuts_no_grapheme_cluster() -> None:
     family, flag, accented = "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f1ee\U0001f1f8", "e\u0301"
     text = family + flag + accented + "a"
     drawn = {mask_span(text, 2, Random(seed)) for seed in range(60)}
@@ -170,10 +170,8 @@ def test_dropout_and_drophead_reach_the_encoder(tiny_bert: Path, sentences: list
 
 def test_preset_code_pads_as_the_authors_do(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     longest = [" ".join(sentences[:6]), *sentences[:5]]
-    at_12, at_32 = (
-        torch.tensor(np.stack([pooled_by_hand(tiny_bert, text, width)["padded-mean"] for text in longest]))
-        for width in (12, 32)
-    )
+    pooled = [[pooled_by_hand(tiny_bert, text, width)["padded-mean"] for text in longest] for width in (12, 32)]
+    at_12, at_32 = torch.tensor(np.array(pooled))
     objective = build("mirror", tiny_bert, "code", dropout=0.0, max_tokens=12)
     trained = objective.embed(**objective.pad(list(objective.tokenize(longest))))
     torch.testing.assert_close(trained.detach(), at_12, atol=1e-5, rtol=0)
@@ -208,9 +206,8 @@ def detection_by_hand(objective: DiffCse, encoder: Path, found: dict[str, torch.
     """Each sentence on its own, without padding: fill its masks, put its vector first, and look at every token."""
     generator = BertForMaskedLM.from_pretrained(encoder).eval()
     model, losses, changed = objective.discriminator, [], 0
-    for ids, mask, hidden, vector in zip(
-        *(found[key] for key in ("input_ids", "attention_mask", "masked")), vectors, strict=True
-    ):
+    columns = (found[key] for key in ("input_ids", "attention_mask", "masked"))
+    for ids, mask, hidden, vector in zip(*columns, vectors, strict=True):
         length = int(mask.sum())
         ids, hidden = ids[None, :length], hidden[None, :length]
         asked = torch.where(hidden, objective.encoder.tokenizer.mask_token_id, ids)

@@ -6,29 +6,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_trainings import Capsys, error_line, train
 
 import trainers.objectives
 from pipelines.console import call
 from trainers import catalogue
 from trainers.catalogue import load_objective, objective_names
-from trainers.cli import app, make_app
+from trainers.cli import make_app
 from trainers.encoders.loading import load_encoder
 from trainers.encoders.location import locate
 from trainers.objectives.bsl import PARAMS, PRESETS
 from trainers.settings import resolve
 
-Capsys = pytest.CaptureFixture[str]
-
 
 @pytest.mark.parametrize("name", objective_names())
 def test_every_objective_has_help_for_training_and_for_sweeping(name: str, capsys: Capsys) -> None:
     for arguments in ([name], ["sweep", name]):
-        assert call(app, [*arguments, "--help"]) == 0
+        assert train(*arguments, "--help") == 0
         text = capsys.readouterr().out
         assert f"train {' '.join(arguments)} --" in text
         for key in load_objective(name).PARAMS.model_fields:
             assert f"--{key.replace('_', '-')} " in text
-    assert call(app, ["isbert", "--help"]) == 0
+    assert train("isbert", "--help") == 0
     assert "[1, 3, 5; afs: 3, 5, 7]" in " ".join(capsys.readouterr().out.split())
 
 
@@ -100,9 +99,7 @@ def test_broken_objective(source: str, tmp_path: Path, monkeypatch: pytest.Monke
     point = EntryPoint("broken", "broken_objective", catalogue.GROUP)
     monkeypatch.setattr(catalogue, "_third_party", lambda: {"broken": point})
     assert call(make_app(), ["broken", "--help"]) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert BROKEN[source] in error
+    assert BROKEN[source] in error_line(capsys)
     assert call(make_app(), ["--help"]) == 0
     assert capsys.readouterr().err == ""
 

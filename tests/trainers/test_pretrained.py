@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules
 from sentence_transformers.sentence_transformer.modules import Dense
-from small_trainings import build, encoder_of, prepared, trained
+from small_trainings import Capsys, build, encoder_of, prepared, trained
 from torch import nn
 
 from pipelines.console import InputError, TwinviewsError
@@ -32,10 +32,11 @@ def older(folder: Path, bert: Path, pooling: str = "mean_tokens", between: tuple
     (folder / "1_Pooling").mkdir()
     (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 16, **modes}))
     paths = {"Transformer": "0_Transformer", **dict.fromkeys(between, "1"), "Pooling": "1_Pooling"}
-    entries = [{"path": path, "type": f"sentence_transformers.models.{kind}"} for kind, path in paths.items()]
-    (folder / "modules.json").write_text(
-        json.dumps([{"idx": idx, "name": str(idx), **entry} for idx, entry in enumerate(entries)])
-    )
+    made = [
+        {"idx": place, "name": str(place), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for place, (kind, path) in enumerate(paths.items())
+    ]
+    (folder / "modules.json").write_text(json.dumps(made))
     return folder
 
 
@@ -53,7 +54,7 @@ def refused(message: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("own", ["cls_token", "max_tokens"])
-def test_another_pooling_is_said(tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], own: str) -> None:
+def test_another_pooling_is_reported(tiny_bert: Path, tmp_path: Path, capsys: Capsys, own: str) -> None:
     encoder = encoder_of(older(tmp_path / "older", tiny_bert, own))
     assert pooling_of(encoder.encoder) == "mean"
     said = f"was made for {own.split('_')[0]} pooling and is trained with mean (--pooling)"
@@ -99,9 +100,7 @@ def test_modules_that_cannot_be_trained_are_one_line(tiny_bert: Path, tmp_path: 
     refused("2_Dense has no safetensors file", pickled)
     for module in (modules.Dense(32, 6), modules.CNN(16, 4, [1, 3]), modules.WordWeights(["a"], {"a": 2.0})):
         kind = type(module).__name__
-        message = (
-            rf"has a {kind} \(module 2\) that cannot be trained here with this pooling: start from its transformer"
-        )
+        message = rf"has a {kind} \(module 2\) that cannot be trained here with this pooling: start from its transf"
         refused(message, saved(tmp_path / kind, tiny_bert, module))
 
 
@@ -173,25 +172,20 @@ def test_pickled_weights_are_read(zipped: bool, tiny_bert: Path, tmp_path: Path,
 
 
 class Exploit:
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
-
     def __reduce__(self) -> tuple[object, ...]:
-        return Path.touch, (self.mark,)
+        return Path.touch, (Path("mark"),)
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-def test_pickled_code_is_not_run(
-    zipped: bool, tiny_bert: Path, tmp_path: Path, recwarn: pytest.WarningsRecorder
-) -> None:
-    folder = pickled(tiny_bert, tmp_path / "evil", {"x": Exploit(tmp_path / "mark")}, zipped=zipped)
-    for content in (None, pickle.dumps({"x": Exploit(tmp_path / "mark")}), b"hello", b"", b"\0" * 99):
+def test_pickled_code_is_not_run(zipped: bool, tiny_bert: Path, recwarn: pytest.WarningsRecorder) -> None:
+    folder = pickled(tiny_bert, Path("evil"), {"x": Exploit()}, zipped=zipped)
+    for content in (None, pickle.dumps({"x": Exploit()}), b"hello", b"", b"\0" * 99):
         if content is not None:
             (folder / "pytorch_model.bin").write_bytes(content)
         recwarn.clear()
         refused(r"a damaged file, or a pytorch_model\.bin of more than weights", folder)
         assert not recwarn.list
-    assert not (tmp_path / "mark").exists()
+    assert not Path("mark").exists()
 
 
 WHITENED = ["bsl", "contrastive", "diffcse", "distil", "mirror", "rank", "regression", "sct"]

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from functools import partial
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,10 +12,8 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
-from small_trainings import read_log
+from small_trainings import Capsys, read_log, train
 
-from pipelines.console import call
-from trainers.cli import app
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.pages.report import change_of, charts, moved
@@ -23,8 +22,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)> a & b \x1b[31m \u202eevil {{ 7 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
-def report(*arguments: object) -> int:
-    return call(app, ["report", *map(str, arguments)])
+report = partial(train, "report")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +36,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, sentences
     for seed in (1, 2):
         training: list[object] = ["--text", text, "--encoder", tiny_bert, "--max-tokens", 16, "--batch-size", 8]
         training += ["--seed", seed, "--dev", graded, "--evaluations", 2, "--out", folder / f"run-{seed}"]
-        assert call(app, ["mirror", *map(str, training)]) == 0
+        assert train("mirror", *training) == 0
     return folder
 
 
@@ -48,7 +46,7 @@ def page(trained: Path) -> str:
     return (trained / "run-1" / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_page_needs_nothing_else_and_corpus_text_is_no_markup(page: str) -> None:
+def test_a_page_is_one_file_and_corpus_text_is_escaped(page: str) -> None:
     tags: list[str] = []
     named: set[str] = set()
     parser = HTMLParser()
@@ -71,7 +69,7 @@ def test_all_that_is_logged_is_drawn_with_a_line_for_each_run(trained: Path, pag
     assert "Neighbours" not in both.read_text(encoding="utf-8")
 
 
-def test_only_pages_are_replaced(trained: Path, page: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_pages_are_replaced(trained: Path, page: str, capsys: Capsys) -> None:
     assert report(trained / "run-1") == 0
     assert (trained / "run-1/report.html").read_text(encoding="utf-8") == page
     mine = trained / "mine.html"
@@ -88,7 +86,7 @@ def test_only_pages_are_replaced(trained: Path, page: str, capsys: pytest.Captur
 def test_encoder_that_was_not_moved_is_the_same_before_and_after(
     data: str, groups: set[str], tiny_bert: Path, sentences: list[str], text_file: Path, tmp_path: Path
 ) -> None:
-    """With another pooling than its own before its Dense layer, and fewer tokens than it can take."""
+    """With another pooling before the Dense layer, and fewer tokens than the encoder can take."""
     modules = [Transformer(str(tiny_bert)), Pooling(16, "mean"), Dense(16, 6), Normalize()]
     SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(tmp_path / "start"))
     start = load_for_training(locate(str(tmp_path / "start")), "cls", 6)
@@ -147,7 +145,6 @@ def test_no_page_scrolls_sideways_on_a_phone(trained: Path, page: str, tmp_path:
     frame = f"<iframe src=page.html width=400 height=900 style='border:0'></iframe><script>{script}</script>"
     (tmp_path / "frame.html").write_text(frame, encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--hide-scrollbars", "--allow-file-access-from-files", "--dump-dom"]
-    done = subprocess.run(
-        [str(CHROMIUM), *options, (tmp_path / "frame.html").as_uri()], capture_output=True, text=True, check=True
-    )
+    command = [str(CHROMIUM), *options, (tmp_path / "frame.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert re.search(r"<title>(\d+)</title>", done.stdout)[1] == "400"  # type: ignore[index]

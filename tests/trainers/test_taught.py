@@ -8,7 +8,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense
-from small_trainings import batch_of, build, pairs, rows_of
+from small_trainings import Capsys, batch_of, build, pairs, rows_of
 from torch import nn
 
 import trainers.embedding.model
@@ -58,7 +58,7 @@ def test_losses_of_batches(preset: str, tiny_bert: Path, wide: Path, sentences: 
 
 
 def test_rows_in_the_queue_are_not_trained_on(
-    tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path, capsys: Capsys
 ) -> None:
     objective = objective_of(tiny_bert, wide, "congen")
     examples = pairs(sentences[:20], sentences[24:44])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from small_trainings import read_log, train, train_killed, write_pairs
+from small_trainings import Capsys, error_line, read_log, train, train_killed, write_pairs
 
 from pipelines.console import InputError
 from trainers.auto import CHOICES
@@ -16,8 +16,6 @@ from trainers.catalogue import load_objective
 from trainers.data.kinds import DataOptions
 from trainers.encoders.location import Source, locate
 from trainers.training.run import Request, model_card, run_training
-
-Capsys = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -84,25 +82,19 @@ def inputs(text_file: Path) -> None:
     Path("empty.txt").write_text("\n \n")
     Path("latin.txt").write_bytes("caf\xe9\n".encode("latin-1"))
     Path("one.txt").write_text("a dog\n")
-    Path("not.arrow").write_text("hello")
-    Path("folder").mkdir()
+    Path("recipe.json").write_text('{"command": "contrastive"}')
     Path("flat.tsv").write_text("score\tsentence1\tsentence2\n1\ta\tb\n1\tc\td\n")
     write_pairs(Path("single.arrow"), [("a dog", "a dog", "the dog")])
-    write_pairs(Path("blank.arrow"), [("a dog", None, "the dog"), ("a cat", " ", "the cat")])
 
 
 @pytest.mark.usefixtures("inputs")
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("bsl --views nowhere.arrow", "no pairs at 'nowhere.arrow'"),
-        ("bsl --views not.arrow", "not.arrow"),
         ("bsl --views single.arrow", "at least 2"),
-        ("bsl --views blank.arrow", "no row with two views"),
         ("mlm --text missing.txt", "no sentences at"),
         ("mlm --text empty.txt", "holds no sentence"),
         ("mlm --text latin.txt", "byte 3 is 0xe9"),
-        ("mlm --text folder", "not a dataset folder"),
         ("regression --graded missing.tsv", "no graded pairs at 'missing.tsv'"),
         ("regression", "no data: give --graded"),
         ("mlm --text text.txt --whiten", "--whiten: mlm trains no layer behind the pooling"),
@@ -116,6 +108,7 @@ def inputs(text_file: Path) -> None:
         ("rank --text text.txt --teacher a --teacher b --teacher c", "should have at most 2 items"),
         ("mirror --text a --views b", "give one of them"),
         ("auto --text nowhere.txt", "no sentences at 'nowhere.txt'"),
+        ("auto --text text.txt --config recipe.json", "is a recipe of `contrastive`, not of `auto`"),
         ("mlm --text one.txt --lr -1", "--lr -1.0: input should be greater than 0"),
         ("mlm --text one.txt --seed many", "--seed"),
         ("mirror --text text.txt --encoder 'no such encoder'", "cannot load the encoder 'no such encoder'"),
@@ -125,10 +118,7 @@ def inputs(text_file: Path) -> None:
         ("mirror --text text.txt --preset tuned", "no preset 'tuned': choose one of sentence, phrase, word"),
         ("mirror --text text.txt --patience 3", "--patience 3 needs --dev"),
         ("mirror --text text.txt --dev-similarity best", "--dev-similarity best needs --dev"),
-        (
-            "mirror --text text.txt --dev nowhere.tsv",
-            "--dev nowhere.tsv: neither a file nor a benchmark; benchmarks are ",
-        ),
+        ("mirror --text text.txt --dev nowhere.tsv", "--dev nowhere.tsv: neither a file nor a benchmark; "),
         ("mirror --text text.txt --dev stsb-dev", "--dev stsb-dev: no data; give --dev-data DIR"),
         ("mirror --text text.txt --dev stsb-dev --dev-data nowhere", "--dev stsb-dev: STS-B dev: no folder "),
         ("mirror --text text.txt --dev flat.tsv", "all of its 2 pairs have one grade"),
@@ -142,9 +132,7 @@ def inputs(text_file: Path) -> None:
 def test_bad_input_is_one_line(given: str, said: str, tiny_bert: Path, capsys: Capsys) -> None:
     name, *arguments = shlex.split(given)
     assert train(name, "--encoder", tiny_bert, *SMALL, "--out", "run", *arguments) == 2
-    captured = capsys.readouterr()
-    assert (captured.out, captured.err.count("\n")) == ("", 1)
-    assert said in captured.err
+    assert said in error_line(capsys)
     assert not Path("run").exists()
 
 
@@ -214,7 +202,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "training.md"
 
 
 @pytest.mark.parametrize("data", ["text", "views"])
-def test_figures_stand_in_the_documentation(data: str) -> None:
+def test_the_figures_are_those_of_the_documentation(data: str) -> None:
     figures = re.findall(r"\d+\.\d+", CHOICES[data][1])
     assert len(figures) == 2
     assert set(figures) <= set(re.findall(r"\d+\.\d+", DOCS.read_text(encoding="utf-8")))
@@ -231,6 +219,8 @@ def test_auto_on_text(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: 
     assert train(*typed[:-1], tmp_path / "typed") == 0
     for name in ("model.safetensors", "recipe.json"):
         assert (tmp_path / "auto" / name).read_bytes() == (tmp_path / "typed" / name).read_bytes()
+    assert train("auto", "--text", text_file, "--lerning-rate", 1) == 2
+    assert "error: No such option: --lerning-rate" in capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.parametrize(("negative", "kind"), [({}, "views"), ({"negative": ["x"] * 9}, "negatives")])
@@ -240,18 +230,3 @@ def test_auto_on_pairs(negative: dict[str, list[str]], kind: str, tmp_path: Path
     assert train("auto", "--views", pairs, "--dry-run") == 0
     command, reason = CHOICES[kind]
     assert f"9 pairs: {reason}: train {command} --views" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["--text", "TEXT", "--config=RECIPE"], "is a recipe of `contrastive`, not of `auto`"),
-        (["--text", "TEXT", "--lerning-rate", 1], "error: No such option: --lerning-rate"),
-    ],
-)
-def test_mistakes_of_auto(given: list[object], said: str, text_file: Path, tmp_path: Path, capsys: Capsys) -> None:
-    recipe = tmp_path / "recipe.json"
-    recipe.write_text('{"command": "contrastive"}')
-    places = {"TEXT": text_file, "--config=RECIPE": f"--config={recipe}"}
-    assert train("auto", *(places.get(str(each), each) for each in given)) == 2
-    assert said in capsys.readouterr().err.splitlines()[-1]

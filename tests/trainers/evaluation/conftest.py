@@ -1,12 +1,12 @@
 """A tiny masked language model, the suite's files at full size from few sentences, the research data if it is here."""
 
-import os
 import shutil
 from pathlib import Path
 
 import pytest
 from known_vectors import WORDS, write_files
-from tiny_bert import write_bert
+from samples import DATA
+from small_trainings import write_bert
 
 from trainers.evaluation.suites.sts import BENCHMARKS
 
@@ -15,7 +15,7 @@ SENTENCES = [f"{WORDS[i % 6]} {WORDS[6 + i % 7]} {' '.join(WORDS[13 : 13 + i % 5
 
 @pytest.fixture(scope="session")
 def tiny_mlm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_bert(tmp_path_factory.mktemp("model") / "tiny", WORDS, half=True, spread=0.5)
+    return write_bert(tmp_path_factory.mktemp("model") / "tiny", WORDS, half=True, initializer_range=0.5)
 
 
 @pytest.fixture
@@ -61,8 +61,6 @@ def suite_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def research_data() -> Path:
     """The folder with the real benchmarks, or a skip."""
-    given = os.environ.get("TWINVIEWS_TEST_DATA")
-    folder = Path(given) if given else Path(__file__).parents[4] / "shared" / "data"
-    if not (folder / "sts").is_dir():
+    if not (DATA / "sts").is_dir():
         pytest.skip("no research data: set TWINVIEWS_TEST_DATA")
-    return folder
+    return DATA

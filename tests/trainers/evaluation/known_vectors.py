@@ -1,19 +1,18 @@
 """What tests of evaluations share: an encoder whose vectors are given, words, files, and the command."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pipelines.console import call
-from trainers.cli import app
+from small_trainings import train
+
 from trainers.evaluation.task import Missing, Task
 
-# fmt: off
-WORDS = [
-    "the", "a", "cat", "dog", "man", "woman", "runs", "sleeps", "eats", "sings", "fast", "slowly",
-    "here", "there", "red", "old", "young", "train", "plays", "stops",
-]
-# fmt: on
+evaluate = partial(train, "evaluate")
+
+VOCABULARY = "the a cat dog man woman runs sleeps eats sings fast slowly here there red old young train plays stops"
+WORDS = VOCABULARY.split()
 
 
 class Known:
@@ -39,11 +38,6 @@ def write_files(folder: Path, files: Mapping[str, str | bytes], encoding: str = 
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
     return folder
-
-
-def evaluate(arguments: list[str]) -> int:
-    """Run `train evaluate` and return its exit status."""
-    return call(app, ["evaluate", *arguments])
 
 
 def parted(read: Iterable[Task | Missing]) -> tuple[list[Any], list[Missing]]:

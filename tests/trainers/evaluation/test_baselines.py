@@ -21,7 +21,7 @@ def lengths(texts: list[str]) -> list[list[float]]:
 
 
 @pytest.mark.parametrize("wrap", [list, np.array, lambda rows: torch.tensor(rows, requires_grad=True)])
-def test_any_function_is_an_encoder_whatever_kind_of_rows_it_gives(wrap: Callable[..., object]) -> None:
+def test_a_function_that_returns_any_kind_of_rows_is_an_encoder(wrap: Callable[..., object]) -> None:
     batches: list[list[str]] = []
 
     def function(texts: list[str]) -> object:
@@ -104,7 +104,7 @@ def test_a_text_is_the_mean_of_its_words_by_hand(glove: Path) -> None:
     np.testing.assert_allclose(vectors, expected, atol=1e-6)
 
 
-def test_unknown_words_and_zero_vectors_are_counted_and_told(glove: Path) -> None:
+def test_unknown_words_and_zero_vectors_are_counted_and_reported(glove: Path) -> None:
     encoder = word_vectors("glove:glove.txt", glove)
     vectors = Vectors.encode(encoder, ["the cat", "xyzzy plugh", "the unicorn", "the cat"])
     card = encoder.card()

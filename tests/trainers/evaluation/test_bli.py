@@ -112,7 +112,7 @@ def test_a_vocabulary_file_adds_candidates(tmp_path: Path) -> None:
     assert "vocabulary/fr.txt" in found.files
 
 
-def test_several_translations_are_one_word(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_word_with_several_translations_counts_once(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(bli, "SIZES", {"train.freq.5k": 1, "test.freq.2k": 3})
     write_pair(tmp_path / "xling-eval", "ru-fr", "a\tb\n", "x\ty\nx\tz\nx\ty\n")
     ((found,), _) = parted(bli.find(str(tmp_path)))

@@ -36,7 +36,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "multi30k": ("parallel/multi30k", "corpora/multi30k-task2"), "tatoeba": ("parallel/tatoeba-manythings",),
     "mirror-10k": ("corpora",),
 }  # fmt: skip
-"""Where the files of a card's checksums lie below the research data."""
+"""The folders of the research data that have the files of a card's checksums."""
 
 
 def front_matter(name: str) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def test_the_sizes_are_those_that_the_code_checks(card: str, key: str, value: ob
     assert front_matter(card)[key] == value
 
 
-def test_every_checksum_is_one_and_is_compared_with_a_file() -> None:
+def test_every_checksum_is_well_formed_and_compared_with_a_file() -> None:
     listed = {card.stem: values for card in CARDS if (values := front_matter(card.stem).get("sha256"))}
     assert set(listed) == set(PLACES)
     assert all(re.fullmatch("[0-9a-f]{64}", value) for values in listed.values() for value in values.values())
@@ -111,7 +111,7 @@ def test_the_checksums_are_those_of_the_files(research_data: Path, card: str) ->
 
 
 def content_sha256(path: Path, name: str) -> str:
-    """Return the checksum of a file, of its content where it is gzipped and the card names it without that."""
+    """Return the checksum of a file, or of its content if it is gzipped and the card's name is not."""
     raw = path.read_bytes()
     return hashlib.sha256(raw if path.name == Path(name).name else gzip.decompress(raw)).hexdigest()
 

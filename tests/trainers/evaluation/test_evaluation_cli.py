@@ -1,4 +1,4 @@
-"""The command: what it prints, what it writes, and what it says to a mistake."""
+"""`train evaluate`: what it prints, what it writes, and its messages for mistakes."""
 
 import json
 import shutil
@@ -7,26 +7,24 @@ from pathlib import Path
 import pytest
 from known_vectors import WORDS, evaluate
 from safetensors.torch import load_file, save_file
+from small_trainings import Capsys
 
 from trainers.evaluation.suites.sample import SAMPLE
 
-Capsys = pytest.CaptureFixture[str]
-
 
 def test_without_data_the_smoke_test_runs_and_says_so(model: Path, capsys: Capsys) -> None:
-    assert evaluate([str(model), "--pooling", "mean"]) == 0
+    assert evaluate(model, "--pooling", "mean") == 0
     out, err = capsys.readouterr()
     assert out.startswith("sample (smoke test, no benchmark): ")
     assert str(SAMPLE.pairs) in out
     assert "average" not in out
     assert err.startswith("no benchmark data (--data DIR, --data hf:mteb or TWINVIEWS_DATA)")
-    assert sorted(path.name for path in (model / "evaluation" / "mean").iterdir()) == [
-        "sample.items.npz", "sample.json", "sample.md",
-    ]  # fmt: skip
+    written = {path.name for path in (model / "evaluation" / "mean").iterdir()}
+    assert written == {"sample.items.npz", "sample.json", "sample.md"}
 
 
 def test_the_whole_suite_has_three_averages(model: Path, suite_data: Path, capsys: Capsys) -> None:
-    assert evaluate([str(model), "--data", str(suite_data), "--pooling", "mean", "--json"]) == 0
+    assert evaluate(model, "--data", suite_data, "--pooling", "mean", "--json") == 0
     values = json.loads(capsys.readouterr().out)
     assert values == json.loads((model / "evaluation" / "mean" / "sts.json").read_text())
     assert values["complete"]
@@ -45,18 +43,17 @@ def test_the_whole_suite_has_three_averages(model: Path, suite_data: Path, capsy
 
 
 def test_a_folder_with_some_sets_reports_them_and_marks_the_average(
-    model: Path, suite_data: Path, tmp_path: Path, capsys: Capsys,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    model: Path, suite_data: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("STS16-en-test", "stsbenchmark"):
-        shutil.copytree(suite_data / name, tmp_path / "some" / name)
-    monkeypatch.setenv("TWINVIEWS_DATA", str(tmp_path / "some"))
-    assert evaluate([str(model), "--pooling", "cls", "--out", str(tmp_path / "out")]) == 0
+        shutil.copytree(suite_data / name, Path("some", name))
+    monkeypatch.setenv("TWINVIEWS_DATA", "some")
+    assert evaluate(model, "--pooling", "cls", "--out", "out") == 0
     out, err = capsys.readouterr()
     assert "average (INCOMPLETE: 2 of 7 sets)" in out
     assert err.count("missing: ") == 5
     assert "missing: SICK-R: no folder SICK below" in err
-    values = json.loads((tmp_path / "out" / "sts.json").read_text())
+    values = json.loads(Path("out/sts.json").read_text())
     assert not values["complete"]
     assert [item["set"] for item in values["missing"]] == ["sts12", "sts13", "sts14", "sts15", "sickr"]
     assert not (model / "evaluation").exists()
@@ -69,31 +66,22 @@ def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(model: Path, ca
     weights[f"{name}.weight"].zero_()
     weights[f"{name}.bias"].fill_(1.0)
     save_file(weights, model / "model.safetensors", metadata={"format": "pt"})
-    assert evaluate([str(model), "--pooling", "mean", "--json"]) == 0
+    assert evaluate(model, "--pooling", "mean", "--json") == 0
     out, err = capsys.readouterr()
     assert {json.loads(out)["sets"]["sample"]["figures"][name] for name in ("all", "pearson")} == {None}
     assert "smoke test: `all` is undefined for this model's vectors" in err
 
 
 def test_other_settings_have_folders_of_their_own(model: Path) -> None:
-    runs = {
-        "": [], "cls": ["--pooling", "cls"], "tokens-5": ["--max-tokens", "5"],
-        "seed-5-bf16": ["--seed", "5", "--precision", "bf16"],
-    }  # fmt: skip
+    runs = {"": [], "cls": ["--pooling", "cls"], "tokens-5": ["--max-tokens", 5]}
+    runs["seed-5-bf16"] = ["--seed", 5, "--precision", "bf16"]
     for options in runs.values():
-        assert evaluate([str(model), *options]) == 0
+        assert evaluate(model, *options) == 0
     found = {path.parent.relative_to(model / "evaluation") for path in (model / "evaluation").rglob("sample.json")}
     assert found == {Path(folder) for folder in runs}
 
 
-@pytest.fixture
-def glove(tmp_path: Path) -> Path:
-    """Word vectors for most of the suite's words."""
-    path = tmp_path / "glove.txt"
-    path.write_text("".join(f"{word} {i % 3} {i % 5} {i % 7}\n" for i, word in enumerate(WORDS[2:])))
-    return path
-
-
+@pytest.mark.usefixtures("model")
 @pytest.mark.parametrize(
     ("arguments", "title", "folder"),
     [
@@ -102,24 +90,22 @@ def glove(tmp_path: Path) -> Path:
         (["tiny", "--pooling", "first-last"], "tiny, pooling first-last, fp32", "tiny/evaluation/first-last"),
     ],
 )
-def test_baselines_are_evaluated_by_name_and_the_title_says_exactly_what_it_was(
-    model: Path, suite_data: Path, glove: Path, tmp_path: Path,
-    capsys: Capsys, arguments: list[str], title: str, folder: str,
-) -> None:  # fmt: skip
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "encoders.py").write_text(
-        "def letters(texts):\n    return [[text.count(c) for c in 'aeiourst'] for text in texts]\n"
-    )
-    shutil.copytree(suite_data / "STS16-en-test", tmp_path / "some" / "STS16-en-test")
-    assert evaluate([*arguments, "--data", "some"]) == 0
-    out, _ = capsys.readouterr()
-    assert out.startswith(f"sts: {title}")
-    values = json.loads((tmp_path / folder / "sts.json").read_text())
+def test_baselines_are_evaluated_by_name_and_named_in_the_title(
+    arguments: list[str], title: str, folder: str, suite_data: Path, capsys: Capsys
+) -> None:
+    Path("glove.txt").write_text("".join(f"{word} {i % 3} {i % 5} {i % 7}\n" for i, word in enumerate(WORDS[2:])))
+    Path("mine").mkdir()
+    Path("mine/encoders.py").write_text("def letters(texts): return [[text.count(c) for c in 'aeo'] for text in texts]")
+    shutil.copytree(suite_data / "STS16-en-test", "some/STS16-en-test")
+    assert evaluate(*arguments, "--data", "some") == 0
+    assert capsys.readouterr().out.startswith(f"sts: {title}")
+    values = json.loads(Path(folder, "sts.json").read_text())
     assert values["model"]["name"] == arguments[0]
     assert values["average"]["figures"]["all"] is not None
-    assert title in (tmp_path / folder / "sts.md").read_text()
+    assert title in Path(folder, "sts.md").read_text()
 
 
+@pytest.mark.usefixtures("model")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -142,25 +128,24 @@ def test_baselines_are_evaluated_by_name_and_the_title_says_exactly_what_it_was(
         (["json:dumps"], "json:dumps failed on 256 texts: ValueError: could not convert"),
     ],
 )
-def test_mistakes_are_told(model: Path, capsys: Capsys, arguments: list[str], message: str) -> None:
-    assert evaluate(arguments) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[-1].startswith("error: ")
-    assert message in lines[-1]
+def test_a_mistake_ends_in_one_line(arguments: list[str], message: str, capsys: Capsys) -> None:
+    assert evaluate(*arguments) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert (last[:7], message in last) == ("error: ", True), last
 
 
 def test_results_of_another_model_are_not_overwritten(model: Path, capsys: Capsys) -> None:
     shutil.copytree(model, "other")
-    assert evaluate([str(model), "--out", "out"]) == evaluate(["tiny", "--out", "out"]) == 0
+    assert evaluate(model, "--out", "out") == evaluate("tiny", "--out", "out") == 0
     before = Path("out/sample.json").read_bytes()
-    assert evaluate(["other", "--out", "out"]) == 2
+    assert evaluate("other", "--out", "out") == 2
     assert "out/sample.json holds the results of 'tiny': give another --out" in capsys.readouterr().err
     assert Path("out/sample.json").read_bytes() == before
 
 
-def test_a_file_that_cannot_be_written_is_one_line_with_its_name(model: Path, tmp_path: Path, capsys: Capsys) -> None:
-    (tmp_path / "out" / "sample.json").mkdir(parents=True)
-    assert evaluate([str(model), "--pooling", "mean", "--out", "out"]) == 2
+def test_a_file_that_cannot_be_written_is_one_line_with_its_name(model: Path, capsys: Capsys) -> None:
+    Path("out/sample.json").mkdir(parents=True)
+    assert evaluate(model, "--pooling", "mean", "--out", "out") == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert "out/sample.json cannot be written (Is a directory)" in last
-    assert not list((tmp_path / "out").glob(".*"))
+    assert not list(Path("out").glob(".*"))

@@ -26,7 +26,7 @@ from trainers.evaluation.suites.sts_multilingual import read_translated
 from trainers.files import STALE, file_lines, whole_file
 
 
-def test_a_killed_writer_leaves_the_old_file_and_a_draft_that_goes_when_it_is_old(tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_the_old_file_and_a_draft_that_is_removed_when_stale(tmp_path: Path) -> None:
     path = tmp_path / "sts.json"
     path.write_text("old")
     code = (
@@ -53,7 +53,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_line_end_between_quotes_is_kept_and_rows_have_the_lines_they_begin_in(tmp_path: Path) -> None:
+def test_line_ends_in_quotes_are_kept_and_rows_have_the_numbers_of_their_first_lines(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", '"two\nlines",1\r\n"odd\u2028end",2\n"three\r\nmore\nlines",3\nlast,4')
     assert csv_rows(path) == [
         (1, ["two\nlines", "1"]), (3, ["odd\u2028end", "2"]), (4, ["three\nmore\nlines", "3"]), (7, ["last", "4"]),
@@ -89,8 +89,6 @@ def test_a_damaged_gzip_file_is_refused(tmp_path: Path, place: int) -> None:
     with pytest.raises(InputError, match=r"cannot read .*x\.txt\.gz: "):
         file_lines(tmp_path / "x.txt.gz")
 
-
-Capsys = pytest.CaptureFixture[str]
 
 TEXTS = ["a cat", "the dog runs", "the old man", "a"]
 NAME = "0123456789abcdef0123456789abcdef"
@@ -134,30 +132,30 @@ def test_a_text_is_encoded_once_over_several_evaluations(tmp_path: Path) -> None
 
 def test_whatever_changes_a_vector_changes_the_identity(tiny_mlm: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(tiny_mlm, tmp_path / "copy")
-    usual = load_model(str(copy), pooling="mean").fingerprint()
-    assert usual == load_model(str(copy), pooling="mean", batch_tokens=2).fingerprint()
-    assert usual == load_model(str(tiny_mlm), pooling="mean").fingerprint()
-    others = [
-        load_model(str(copy), pooling="cls").fingerprint(),
-        load_model(str(copy), pooling="mean", precision="bf16").fingerprint(),
-    ]
+
+    def identity(path: Path = copy, pooling: Any = "mean", **more: Any) -> str | None:  # noqa: ANN401 - the options
+        return load_model(str(path), pooling=pooling, **more).fingerprint()
+
+    usual = identity()
+    assert usual == identity(batch_tokens=2) == identity(tiny_mlm)
+    others = [identity(pooling="cls"), identity(precision="bf16")]
     encoder = load_model(str(copy), pooling="mean")
     encoder.model.max_seq_length = 7
     others.append(encoder.fingerprint())
     tokenizer = json.loads((copy / "tokenizer.json").read_text())
     tokenizer["normalizer"] = None
     (copy / "tokenizer.json").write_text(json.dumps(tokenizer))
-    others.append(load_model(str(copy), pooling="mean").fingerprint())
+    others.append(identity())
     shutil.copy(tiny_mlm / "tokenizer.json", copy)
-    assert load_model(str(copy), pooling="mean").fingerprint() == usual
+    assert identity() == usual
     weights = bytearray((copy / "model.safetensors").read_bytes())
     weights[-1] ^= 1
     (copy / "model.safetensors").write_bytes(weights)
-    others.append(load_model(str(copy), pooling="mean").fingerprint())
+    others.append(identity())
     assert len({usual, *others}) == 1 + len(others)
 
 
-def test_what_could_be_another_encoder_next_time_is_not_kept(tmp_path: Path) -> None:
+def test_vectors_of_an_encoder_without_an_identity_are_not_cached(tmp_path: Path) -> None:
     encoder = function_encoder(lambda texts: [[1.0] for _ in texts], "mine")
     assert cached(encoder, tmp_path) is encoder
     unknown = Counting()
@@ -166,7 +164,7 @@ def test_what_could_be_another_encoder_next_time_is_not_kept(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "other", "array", "pickle"])
-def test_a_damaged_shard_is_encoded_again(tmp_path: Path, damage: str, capsys: Capsys) -> None:
+def test_a_damaged_shard_is_encoded_again(tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]) -> None:
     cached(Counting(), tmp_path).encode(TEXTS)
     (shard,) = (tmp_path / NAME).glob("*.npz")
     whole = shard.read_bytes()
@@ -185,7 +183,7 @@ def test_a_damaged_shard_is_encoded_again(tmp_path: Path, damage: str, capsys: C
     assert f"{shard} is damaged and ignored" in capsys.readouterr().err
 
 
-def test_an_interrupted_evaluation_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_evaluation_continues_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "CHUNK", 2)
 
     class Interrupted(Counting):
@@ -219,7 +217,7 @@ def test_processes_that_write_at_once_leave_whole_shards(tmp_path: Path) -> None
     assert not list((tmp_path / NAME).glob(".*"))
 
 
-def test_a_cache_that_cannot_be_written_costs_a_note_and_no_score(tmp_path: Path, capsys: Capsys) -> None:
+def test_a_cache_that_cannot_be_written_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     vectors = cached(Counting(), tmp_path / "file").encode(TEXTS)
     assert np.array_equal(vectors, Counting().encode(TEXTS))

@@ -12,9 +12,8 @@ from trainers.evaluation.task import Result, Task
 
 def texts_of(name: str, *texts: str) -> Task:
     """Return a set that is nothing but texts."""
-    return Task(
-        name=name, title=name, source="", size=len(texts), texts=texts, lines=(), score=lambda vectors, seed: Result({})
-    )
+    about = {"name": name, "title": name, "source": "", "size": len(texts), "lines": ()}
+    return Task(**about, texts=texts, score=lambda vectors, seed: Result({}))
 
 
 def leaks(run: Path, tasks: list[Any]) -> tuple[dict[str, tuple[int, int]], list[str]]:
@@ -39,7 +38,7 @@ TASK = texts_of("stsb", "The cat sleeps.", "the  cat sleeps", "A dog eats!", "A 
         ("!", "?", False),
     ],
 )
-def test_case_spaces_and_punctuation_are_of_no_account(one: str, other: str, same: bool) -> None:
+def test_case_spaces_and_punctuation_make_no_difference(one: str, other: str, same: bool) -> None:
     assert (normalised(one) == normalised(other)) is same
 
 
@@ -73,17 +72,15 @@ def trained(tiny_mlm: Path, tmp_path: Path) -> Path:
 def test_training_text_is_found_from_elsewhere(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    # Another text of the same name lies here: it is not the one.
+    # A file of the same name with other text.
     (elsewhere / "sentences.txt").write_text("a dog eats\na man sings\n", encoding="utf-8")
     monkeypatch.chdir(elsewhere)
     assert leaks(trained, [TASK]) == ({"stsb": (1, 3)}, [])
 
 
-def test_a_run_that_began_from_another_has_seen_that_ones_text_too(trained: Path, tmp_path: Path) -> None:
-    rows = [
-        (f"the {word} dog eats", "A dog eats.", f"the {word} dog eats here") for word in ("red", "old", "young", "a")
-    ]
-    write_pairs(tmp_path / "pairs.arrow", rows * 2)
+def test_a_run_that_began_from_another_has_seen_the_texts_of_both(trained: Path, tmp_path: Path) -> None:
+    texts = [f"the {word} dog eats" for word in ("red", "old", "young", "a")]
+    write_pairs(tmp_path / "pairs.arrow", [(text, "A dog eats.", f"{text} here") for text in texts] * 2)
     assert train("contrastive", "--views", "pairs.arrow", "--encoder", trained, "--out", "second", *FEW) == 0
     assert leaks(Path("second"), [TASK]) == ({"stsb": (2, 3)}, [])
     (tmp_path / "sentences.txt").unlink()
@@ -93,7 +90,7 @@ def test_a_run_that_began_from_another_has_seen_that_ones_text_too(trained: Path
 
 
 @pytest.mark.parametrize("contents", [None, "{", "[]", '{"model": "bert"}'])
-def test_what_has_no_record_of_a_training_is_unknown(contents: str | None, tmp_path: Path) -> None:
+def test_a_folder_without_a_recipe_of_a_training_has_no_counts(contents: str | None, tmp_path: Path) -> None:
     if contents is not None:
         (tmp_path / "recipe.json").write_text(contents)
     assert leaks(tmp_path, [TASK]) == ({}, [])

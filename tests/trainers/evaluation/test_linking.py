@@ -9,18 +9,8 @@ from known_vectors import parted, write_files
 
 from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation.concepts import (
-    Annotation,
-    Mention,
-    abbreviations,
-    bare,
-    concepts,
-    joined,
-    read_concepts,
-    read_names,
-    read_pubtator,
-    resolved,
-)
+from trainers.evaluation import concepts
+from trainers.evaluation.concepts import Annotation, Mention, joined, read_names, read_pubtator
 from trainers.evaluation.suites import linking
 from trainers.evaluation.suites.linking import score_mentions
 from trainers.evaluation.task import Result
@@ -121,19 +111,16 @@ def test_mentions_that_can_only_be_wrong_are_counted_in_the_note(tmp_path: Path)
     write_own(tmp_path / "linking" / "trees", "P1||oak\nP3|P2||lime\nP3||elm\nP4||yew\n")
     write_own(tmp_path / "linking" / "whole", "P1||oak\n")
     found, _ = parted(linking.find(str(tmp_path)))
-    assert [item.note for item in found] == [
-        "2 mentions have no concept in the dictionary: counted as wrong", None,
-    ]  # fmt: skip
+    assert [item.note for item in found] == ["2 mentions have no concept in the dictionary: counted as wrong", None]
 
 
 MEDIC_LINES = "D1||Hearing Loss, Partial|Deafness\n" * 2
 
 
 def write_corpus(folder: Path, test: int = 960) -> None:
-    """Write NCBI-disease at its published size: every mention the same, but for train's and dev's."""
-    for name, size, documents, word in (
-        ("train", 5145, 1, "train word"), ("develop", 787, 1, "dev word"), ("test", test, 100, "HL"),
-    ):  # fmt: skip
+    """Write NCBI-disease at its published size, with one mention repeated in each part."""
+    parts = ("train", 5145, 1, "train word"), ("develop", 787, 1, "dev word"), ("test", test, 100, "HL")
+    for name, size, documents, word in parts:
         texts = [f"{key}|t|Hearing loss (HL)\n{key}|a|x\n" for key in range(1, documents + 1)]
         notes = [f"{index % documents + 1}\t0\t2\t{word}\tSpecificDisease\tD1\n" for index in range(size)]
         write_files(folder, {f"NCBI{name}set_corpus.txt": "".join(texts + notes)})
@@ -145,9 +132,8 @@ def test_a_corpus_becomes_mentions_and_a_dictionary_with_the_mentions_of_train_a
     ((found,), missing) = parted(linking.find(str(tmp_path)))
     assert found.size == 960
     assert found.lines[0] == "\thearing loss\tD1\n"
-    assert list(dict.fromkeys(found.texts)) == [
-        "hearing loss partial", "deafness", "train word", "dev word", "hearing loss",
-    ]  # fmt: skip
+    names = ["hearing loss partial", "deafness", "train word", "dev word", "hearing loss"]
+    assert list(dict.fromkeys(found.texts)) == names
     assert "our rules" in found.note
     assert "ncbi-disease" not in {item.name for item in missing}
 
@@ -184,7 +170,7 @@ def test_sapberts_files_are_read_where_they_are(tmp_path: Path) -> None:
         linking.find(str(tmp_path))
 
 
-def test_names_and_mentions_of_ones_own_are_a_set(tmp_path: Path) -> None:
+def test_names_and_mentions_of_the_user_are_a_set(tmp_path: Path) -> None:
     folder = tmp_path / "linking" / "plants"
     write_own(folder, "P3||Lime tree\n", "P1||Oak\nP2||Lime\nP3||lime\n")
     ((found,), _) = parted(linking.find(str(tmp_path)))
@@ -222,24 +208,22 @@ DISEASES = {"SpecificDisease", "CompositeMention"}
         ("CUI-less", set()),
     ],
 )
-def test_ids_are_parted_and_freed_of_their_prefixes(field: str, ids: set[str]) -> None:
-    assert concepts(field) == ids
+def test_ids_are_split_and_lose_their_prefixes(field: str, ids: set[str]) -> None:
+    assert concepts.concepts(field) == ids
 
 
 def test_medic_lines_give_every_synonym_all_ids(tmp_path: Path) -> None:
     path = tmp_path / "medic.txt.gz"
     path.write_bytes(gzip.compress(b"C567755|613097||Tooth Agenesis, Selective, 6|STHAG6\n\n"))
-    assert list(read_names(path, bare)) == [
-        ("tooth agenesis selective 6", frozenset({"C567755", "613097"})),
-        ("sthag6", frozenset({"C567755", "613097"})),
-    ]
+    ids = frozenset({"C567755", "613097"})
+    assert list(read_names(path, concepts.bare)) == [("tooth agenesis selective 6", ids), ("sthag6", ids)]
 
 
 @pytest.mark.parametrize("line", ["D1|name", "||name", "D1||", "D1||a||b"])
-def test_a_name_without_an_id_or_the_like_is_one_line(tmp_path: Path, line: str) -> None:
+def test_a_malformed_line_of_names_is_one_line(tmp_path: Path, line: str) -> None:
     (tmp_path / "bad.txt").write_text(f"D0||good\n{line}\n")
     with pytest.raises(InputError, match=r"line 2: expected id\|\|name, got"):
-        list(read_names(tmp_path / "bad.txt", bare))
+        list(read_names(tmp_path / "bad.txt", concepts.bare))
 
 
 @pytest.mark.parametrize(
@@ -255,7 +239,7 @@ def test_a_name_without_an_id_or_the_like_is_one_line(tmp_path: Path, line: str)
     ],
 )  # fmt: skip
 def test_short_forms_in_brackets_are_found_with_their_long_forms(text: str, found: dict[str, str]) -> None:
-    assert abbreviations(text) == found
+    assert concepts.abbreviations(text) == found
 
 
 def test_abbreviations_composites_spelling_and_case_are_resolved() -> None:
@@ -269,7 +253,7 @@ def test_abbreviations_composites_spelling_and_case_are_resolved() -> None:
         Annotation("aspirin", "Chemical", "D5"),
         Annotation("X-linked disease", "SpecificDisease", "D6+D7"),
     ]
-    read = resolved("Wilson disease (WD)", annotations, DISEASES, {"leukaemia": "leukemia"})
+    read = concepts.resolved("Wilson disease (WD)", annotations, DISEASES, {"leukaemia": "leukemia"})
     assert [mention.parts for mention in read] == [
         ("wilson disease",),
         ("breast cancer", "colon cancer", "ovarian cancer"),
@@ -297,10 +281,10 @@ def test_pubtator_files_give_texts_annotations_and_no_relations(tmp_path: Path) 
         read_pubtator(path)
 
 
-def test_concept_files_part_composite_mentions_and_leave_out_those_without_a_concept(tmp_path: Path) -> None:
+def test_concept_files_split_composite_mentions_and_leave_out_those_without_a_concept(tmp_path: Path) -> None:
     path = tmp_path / "1.concept"
     path.write_text("1||0|1||CompositeMention||breast cancer|Colon cancer||D1|D2\n\n2||0|1||Disease||cough||-1\n")
-    assert list(read_concepts(path)) == [Mention(("breast cancer", "colon cancer"), frozenset({"D1", "D2"}))]
+    assert list(concepts.read_concepts(path)) == [Mention(("breast cancer", "colon cancer"), frozenset({"D1", "D2"}))]
     path.write_text("a||b\n")
     with pytest.raises(InputError, match=r"1\.concept line 1: expected pmid"):
-        list(read_concepts(path))
+        list(concepts.read_concepts(path))

@@ -15,20 +15,8 @@ from sklearn.metrics import roc_auc_score
 
 from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation.pairs import (
-    AS_WRITTEN,
-    METRICS,
-    TOKENISED,
-    Benchmark,
-    HubCopy,
-    Pair,
-    Pairs,
-    Subsets,
-    read_all,
-    read_pairs,
-    score_binary,
-    score_pairs,
-)
+from trainers.evaluation import pairs as graded
+from trainers.evaluation.pairs import Benchmark, HubCopy, Pair, Pairs, Subsets, read_pairs, score_binary, score_pairs
 from trainers.evaluation.suites import afs, lexical, lexical_crosslingual, qnli, sts, sts_multilingual
 from trainers.evaluation.task import Missing
 from trainers.results.comparison import PAPERS, published_tables
@@ -36,10 +24,8 @@ from trainers.results.comparison import PAPERS, published_tables
 SUITES = (sts, sts_multilingual, lexical, lexical_crosslingual, afs)
 BENCHMARKS = {item.name: item for suite in SUITES for item in suite.BENCHMARKS} | {"qnli": qnli.QNLI}
 YEAR = replace(BENCHMARKS["sts12"], sizes={"MSRpar": 2, "surprise.OnWN": 1})
-PUBLISHED = {
-    "sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sickr": 4927,
-    "stsb-dev": 1500,
-}  # fmt: skip
+PUBLISHED = {"sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sickr": 4927}
+PUBLISHED["stsb-dev"] = 1500
 SICK = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
 QNLI = "index\tquestion\tsentence\tlabel\n"
 AFS = "regression_label,datasetId_1,postId_1,sentenceId_1,similarity,x,y,z,sentence_id,sentence_1,sentence_2\n"
@@ -49,7 +35,7 @@ WORDS = 'ID,ENG 1,ENG 2,PoS,EST 1,EST 2\n2,zero,one,nouns,,"üks, ainus"\n1,arm,
 
 
 def small(name: str, **sizes: int) -> Benchmark:
-    """Return a benchmark with so many pairs in its subsets; a hyphen in a name is written as two underscores."""
+    """Return a benchmark with these numbers of pairs in its subsets; two underscores stand for a hyphen in a name."""
     return replace(BENCHMARKS[name], sizes={subset.replace("__", "-"): size for subset, size in sizes.items()})
 
 
@@ -83,7 +69,7 @@ FORMATS: dict[str, tuple[Benchmark, dict[str, str | bytes], list[tuple[str, str,
         {"SICK/SICK_test_annotated.txt": f"{SICK}6\tNo boy\tA group\t3.3\tNEUTRAL\n"},
         [("No boy", "A group", 3.3)],
     ),
-    "a track whose grades lie in the folder beside": (
+    "a track whose grades are in the next folder": (
         small("sts17-en-ar", ar__en=1),
         {"STS2017.eval.v1.1/STS.input.track2.ar-en.txt": "one\twahid\n",
          "STS2017.gs/STS.gs.track2.ar-en.txt": "4.5\n"},
@@ -169,13 +155,13 @@ def test_every_format_is_read_as_by_hand_gzipped_or_not(kind: str, tmp_path: Pat
 
 @pytest.mark.parametrize("parent", ["", "sts", "data/downstream/STS"])
 @pytest.mark.parametrize("folder", YEAR.layouts[0].folders)
-def test_the_usual_places_are_searched(tmp_path: Path, parent: str, folder: str) -> None:
+def test_the_usual_folders_are_searched(tmp_path: Path, parent: str, folder: str) -> None:
     (tmp_path / YEAR.layouts[0].folders[0]).mkdir()  # an empty folder does not hide a complete one
     write_files(tmp_path / parent, year(folder, "STS2016" if folder == "test-gold" else "STS"))
     assert found(YEAR, tmp_path).size == 3
 
 
-def test_what_is_missing_says_what_and_where_from(tmp_path: Path) -> None:
+def test_a_missing_set_says_what_is_missing_and_where_to_get_it(tmp_path: Path) -> None:
     absent = read_pairs(YEAR, str(tmp_path))
     assert f"STS12: no folder STS12-en-test or test-gold below {tmp_path}; get it from http" in str(absent)
     (write_files(tmp_path, year()) / "STS12-en-test" / "STS.gs.MSRpar.txt").unlink()
@@ -244,12 +230,12 @@ def test_the_checksum_depends_on_the_pairs_not_on_the_layout(tmp_path: Path) -> 
 
 def test_which_copy_of_the_text_was_read_is_noted(tmp_path: Path) -> None:
     write_files(tmp_path, year())
-    assert found(YEAR, tmp_path).note == AS_WRITTEN
+    assert found(YEAR, tmp_path).note == graded.AS_WRITTEN
     write_files(tmp_path, {INPUT: "a b .\tc\nx\ty\nd e .\tf\n"})
-    assert found(YEAR, tmp_path).note == TOKENISED
+    assert found(YEAR, tmp_path).note == graded.TOKENISED
 
 
-def test_of_a_rounded_size_another_number_is_remarked_and_not_averaged(tmp_path: Path) -> None:
+def test_another_size_than_a_rounded_published_one_is_noted_and_not_averaged(tmp_path: Path) -> None:
     write_files(tmp_path, {TOPIC: AFS + "3.5,1,2,3,4,,,,9,a,b\n1,1,2,3,4,,,,9,c,d\n"})
     few = found(afs.AFS[0], tmp_path)
     assert few.note == "2 graded pairs in this copy, the papers speak of 2000: not averaged"
@@ -274,10 +260,9 @@ def test_the_average_is_over_the_columns_of_the_papers_tables(suite: ModuleType)
 @pytest.mark.parametrize("suite", [*SUITES, qnli], ids=lambda suite: suite.__name__.rpartition(".")[2])
 def test_the_real_files_hold_the_published_counts(suite: ModuleType, research_data: Path) -> None:
     known = {item.name: item for item in suite.BENCHMARKS}
-    read, missing = parted(read_all(suite.BENCHMARKS, str(research_data)))
-    assert {item.name: item.size for item in read if item.counted or known[item.name].exact} == {
-        item.name: known[item.name].pairs for item in read
-    }
+    read, missing = parted(graded.read_all(suite.BENCHMARKS, str(research_data)))
+    sizes = {item.name: item.size for item in read if item.counted or known[item.name].exact}
+    assert sizes == {item.name: known[item.name].pairs for item in read}
     assert len(read) + len(missing) == len(known)
     assert all(item.where.startswith("http") for item in missing)
     by_name = {item.name: item for item in read}
@@ -287,7 +272,7 @@ def test_the_real_files_hold_the_published_counts(suite: ModuleType, research_da
         assert (1 if name == "sickr" else 0) <= min(values) <= max(values) <= top
     if suite is sts:
         assert set(by_name) == set(PUBLISHED)
-        assert {item.note for item in read} == {TOKENISED, None}
+        assert {item.note for item in read} == {graded.TOKENISED, None}
     if suite is sts_multilingual:
         first = "A person is on a baseball team.", "A person is playing basketball on a team.", 2.4
         assert by_name["sts17-en-en"].subsets["en-en"][0] == first
@@ -317,13 +302,6 @@ def write_rows(path: Path, rows: object, names: tuple[str, ...] = ("sentence1", 
     path.write_text("\n".join(lines) + "\n")
 
 
-def configured(folder: Path, split: str, *names: str) -> None:
-    configs = "".join(
-        f"- config_name: {name}\n  data_files:\n  - split: {split}\n    path: {name}.jsonl\n" for name in names
-    )
-    (folder / "README.md").write_text(f"---\nconfigs:\n{configs}---\n")
-
-
 def test_a_copy_on_the_hub_is_read_whole_by_its_split_and_says_what_it_is(hub: Path) -> None:
     whole = found(HUB, f"hf:{hub}")
     assert whole.subsets == {"test": tuple(Pair(*row) for row in ROWS)}
@@ -331,16 +309,17 @@ def test_a_copy_on_the_hub_is_read_whole_by_its_split_and_says_what_it_is(hub: P
     assert whole.note == "no subset column in this copy: only `all`"
     vectors = Vectors({text: row for row, text in enumerate(dict.fromkeys(whole.texts))}, MATRIX)
     assert list(whole.score(vectors, 1).metrics) == ["all", "pearson"]
-    assert found(replace(HUB, cased=True), f"hf:{hub}").note == f"{whole.note}; {AS_WRITTEN}"
+    assert found(replace(HUB, cased=True), f"hf:{hub}").note == f"{whole.note}; {graded.AS_WRITTEN}"
     split = found(replace(HUB, sizes={"dev": 2}, hub=COPY._replace(split="validation")), f"hf:{hub}")
     assert (split.size, tuple(split.score(vectors, 1).metrics)[:4:3]) == (2, ("all", "pearson"))
 
 
-def test_a_configuration_is_read_and_its_grades_may_be_called_otherwise(hub: Path) -> None:
-    for language, grade in (("de", 1.5), ("fr", 2.5)):
-        rows = [(language, "b", grade)]
-        write_rows(hub / "many" / f"{language}.jsonl", rows, ("sentence1", "sentence2", "similarity_score"))
-    configured(hub / "many", "test", "de", "fr")
+def test_a_configuration_is_read_and_its_grades_may_have_another_name(hub: Path) -> None:
+    configs = "---\nconfigs:\n"
+    for name, grade in (("de", 1.5), ("fr", 2.5)):
+        write_rows(hub / f"many/{name}.jsonl", [(name, "b", grade)], ("sentence1", "sentence2", "similarity_score"))
+        configs += f"- config_name: {name}\n  data_files:\n  - split: test\n    path: {name}.jsonl\n"
+    (hub / "many" / "README.md").write_text(f"{configs}---\n")
     wanted = replace(HUB, sizes={"test": 1}, hub=HubCopy("many", "test", "fr"), note="translated")
     read = found(wanted, f"hf:{hub}")
     assert read.subsets == {"test": (Pair("fr", "b", 2.5),)}
@@ -361,29 +340,22 @@ VECTORS = Vectors({text: row for row, text in enumerate(TEXTS)}, MATRIX)
 
 
 def drawn(top: int = 6) -> Subsets:
-    return {
-        name: tuple(
-            Pair(TEXTS[int(a)], TEXTS[int(b)], float(DRAW.integers(0, top)))
-            for a, b in DRAW.integers(0, 20, size=(size, 2))
-        )
-        for name, size in SIZES.items()
-    }
+    rows = {name: DRAW.integers(0, (20, 20, top), size=(size, 3)).tolist() for name, size in SIZES.items()}
+    return {name: tuple(Pair(TEXTS[a], TEXTS[b], float(gold)) for a, b, gold in found) for name, found in rows.items()}
 
 
 def by_hand(subsets: Subsets) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return gold and cosines of each subset, written out in NumPy."""
     unit = MATRIX.astype(float) / np.linalg.norm(MATRIX.astype(float), axis=1, keepdims=True)
-    rows = {text: unit[number] for number, text in enumerate(TEXTS)}
-    return {
-        name: (
-            np.array([pair.gold for pair in pairs]),
-            np.array([rows[pair.first] @ rows[pair.second] for pair in pairs]).round(12),
-        )
-        for name, pairs in subsets.items()
-    }
+    rows = dict(zip(TEXTS, unit, strict=True))
+    parts = {}
+    for name, pairs in subsets.items():
+        cosines = np.array([rows[pair.first] @ rows[pair.second] for pair in pairs])
+        parts[name] = np.array([pair.gold for pair in pairs]), cosines.round(12)
+    return parts
 
 
-def test_the_metrics_are_those_of_scipy_and_the_predictions_give_the_first_again() -> None:
+def test_the_metrics_are_those_of_scipy_and_the_predictions_reproduce_the_first() -> None:
     subsets = drawn()
     result = score_pairs(subsets, False, VECTORS)
     parts = by_hand(subsets)
@@ -399,7 +371,7 @@ def test_the_metrics_are_those_of_scipy_and_the_predictions_give_the_first_again
         "pearson-weighted": (30 * r["one"] + 12 * r["two"]) / 42,
     }
     assert result.metrics == pytest.approx(expected, abs=1e-9)
-    assert tuple(result.metrics)[:4] == METRICS
+    assert tuple(result.metrics)[:4] == graded.METRICS
     assert {name: dict(part) for name, part in result.parts.items()} == {
         name: pytest.approx({"spearman": rho[name], "pearson": r[name]}, abs=1e-9) for name in SIZES
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from known_vectors import evaluate
+from small_trainings import Capsys
 
 from pipelines.console import InputError
 from trainers.data.examples import from_text
@@ -17,8 +18,6 @@ from trainers.evaluation.record import write
 from trainers.evaluation.suite import evaluate_suites, find_suites
 from trainers.evaluation.suites import expanded, suite_names
 from trainers.evaluation.task import SEED, Predictions, Result, Suite, Task
-
-Capsys = pytest.CaptureFixture[str]
 
 SUITE = '''"""The lengths of lines: how many are even."""
 
@@ -49,10 +48,8 @@ def lengths(name: str, *texts: str, counted: bool = True, even: float | None = 0
         predictions = Predictions("mean", np.ones_like(found), found)
         return Result({"even": 100 * found.mean(), "seed": float(seed)}, predictions)
 
-    return Task(
-        name=name, title=name.upper(), source="here", size=len(texts), texts=texts, lines=texts, score=score,
-        counted=counted,
-    )  # fmt: skip
+    about = {"name": name, "title": name.upper(), "source": "here", "size": len(texts), "counted": counted}
+    return Task(**about, texts=texts, lines=texts, score=score)
 
 
 def suite(name: str, *tasks: Task, expected: int = 0) -> Suite:
@@ -64,7 +61,7 @@ LENGTHS = function_encoder(lambda texts: [[float(len(text))] for text in texts],
 
 @pytest.fixture
 def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A suite that is there by its file alone."""
+    """A suite made by adding one file."""
     folder = tmp_path / "more"
     folder.mkdir()
     (folder / "line_lengths.py").write_text(SUITE)
@@ -122,13 +119,13 @@ def test_two_suites_and_their_json(model: Path, another: str, suite_data: Path, 
     data = shutil.copytree(suite_data / "SICK", tmp_path / "data" / "SICK").parent
     for name in ("one.txt", "two.txt"):
         (data / name).write_text("a cat\nthe dog")
-    arguments = [str(model), "--suite", another, "--suite", "sts", "--data", "data", "--pooling", "cls", "--seed", "3"]
-    assert evaluate(arguments) == 0
+    arguments = [model, "--suite", another, "--suite", "sts", "--data", "data", "--pooling", "cls", "--seed", 3]
+    assert evaluate(*arguments) == 0
     out, _ = capsys.readouterr()
     titles = [line for line in out.splitlines() if "pooling cls" in line]
     assert [line.split(":")[0] for line in titles] == [another, "sts"]
     assert "average of 2" in out
-    assert evaluate([*arguments, "--json"]) == 0
+    assert evaluate(*arguments, "--json") == 0
     values = json.loads(capsys.readouterr().out)["suites"]
     assert list(values) == [another, "sts"]
     assert values[another] == json.loads((model / "evaluation" / "cls-seed-3" / f"{another}.json").read_text())
@@ -138,8 +135,7 @@ def test_two_suites_and_their_json(model: Path, another: str, suite_data: Path, 
 
 def test_a_dry_run_lists_found_and_missing_sets(another: str, tmp_path: Path, capsys: Capsys) -> None:
     (tmp_path / "one.txt").write_text("a cat\nthe dog\na cat")
-    arguments = ["no/model", "--suite", another, "--suite", "sts", "--data", str(tmp_path), "--dry-run"]
-    assert evaluate(arguments) == 0
+    assert evaluate("no/model", "--suite", another, "--suite", "sts", "--data", tmp_path, "--dry-run") == 0
     out, err = capsys.readouterr()
     assert [another, "ONE", "3", "here"] in [line.split() for line in out.splitlines()]
     assert f"{another}: missing: two: no two.txt" in err
@@ -147,7 +143,7 @@ def test_a_dry_run_lists_found_and_missing_sets(another: str, tmp_path: Path, ca
     assert "dry run: 2 distinct texts would be encoded with no/model" in err
 
 
-def test_items_of_an_earlier_evaluation_do_not_stay_beside_another(tmp_path: Path) -> None:
+def test_items_of_an_earlier_evaluation_are_removed(tmp_path: Path) -> None:
     for even, left in ((0.0, True), (None, False)):
         write(tmp_path, evaluate_suites(LENGTHS, [suite("x", lengths("one", "a", even=even))]))
         assert (tmp_path / "x.items.npz").exists() == left
@@ -158,7 +154,8 @@ def test_texts_seen_in_training(model: Path, another: str, tmp_path: Path, capsy
     recipe = {"text": "text.txt", "seed": 1, "twinviews": {"data_xxh64": from_text(tmp_path / "text.txt").digest()}}
     (model / "recipe.json").write_text(json.dumps(recipe))
     (tmp_path / "one.txt").write_text("a cat\nthe dog\nthe dog\nthe man")
-    assert evaluate([str(model), "--suite", another, "--data", str(tmp_path), "--pooling", "cls"]) == 0
+    arguments = [model, "--suite", another, "--data", tmp_path, "--pooling", "cls"]
+    assert evaluate(*arguments) == 0
     out, err = capsys.readouterr()
     assert "seen in training" in out
     assert "1 of 3" in out
@@ -166,19 +163,15 @@ def test_texts_seen_in_training(model: Path, another: str, tmp_path: Path, capsy
     values = json.loads((model / "evaluation" / "cls" / f"{another}.json").read_text())
     assert values["sets"]["one"]["seen_in_training"] == {"texts": 1, "of": 3}
     (tmp_path / "text.txt").write_text("another text\n")
-    assert evaluate([str(model), "--suite", another, "--data", str(tmp_path), "--pooling", "cls"]) == 0
+    assert evaluate(*arguments) == 0
     assert "is not counted: it has changed since" in capsys.readouterr().err
 
 
 def test_a_second_evaluation_takes_the_vectors_of_the_first(model: Path, capsys: Capsys) -> None:
-    arguments = [str(model), "--suite", "sample", "--pooling", "mean", "--cache", "kept", "--json"]
-    first, second, other, without = [], [], [], []
-    for values, more in ((first, []), (second, []), (other, ["--pooling", "cls"]), (without, ["--no-cache"])):
-        given = arguments if more != ["--no-cache"] else [*arguments[:5], "--json"]
-        assert evaluate([*given, *more]) == 0
-        values.append(json.loads(capsys.readouterr().out))
-    counts = [values[0]["seconds"]["cached_texts"] for values in (first, second, other, without)]
-    assert counts == [0, first[0]["distinct_texts"], 0, 0]
-    assert first[0]["sets"] == second[0]["sets"]
-    assert first[0]["sets"] != other[0]["sets"]
+    kept, found = ["--cache", "kept"], []
+    for pooling, where in (("mean", kept), ("mean", kept), ("cls", kept), ("mean", ["--no-cache"])):
+        assert evaluate(model, "--suite", "sample", "--pooling", pooling, *where, "--json") == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert [values["seconds"]["cached_texts"] for values in found] == [0, found[0]["distinct_texts"], 0, 0]
+    assert found[0]["sets"] == found[1]["sets"] != found[2]["sets"]
     assert len(list(Path("kept").iterdir())) == 2

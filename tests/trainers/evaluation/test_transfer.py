@@ -1,6 +1,7 @@
 """The classification sets: their readers, SentEval's protocol against plain scikit-learn, features and outcomes."""
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,37 +17,25 @@ from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation.reading import find_files
 from trainers.evaluation.suites import transfer
-from trainers.evaluation.suites.transfer import (
-    BEFORE_TEST,
-    CORPORA,
-    DENSE,
-    WITHIN,
-    Labelled,
-    Parts,
-    folded,
-    judge,
-    read_parts,
-    score_labelled,
-    senteval_places,
-)
+from trainers.evaluation.suites.transfer import BEFORE_TEST, WITHIN, Labelled, Parts, judge, score_labelled
 
 Patch = pytest.MonkeyPatch
 
-BY_NAME = {corpus.name: corpus for corpus in CORPORA}
+BY_NAME = {corpus.name: corpus for corpus in transfer.CORPORA}
 
 
 def read(name: str, data: Path, *items: int) -> Parts:
-    """Read a set from a folder, with so many items in its files instead of the published ones."""
+    """Read a set from a folder; `items` are its files' numbers of items instead of the published ones."""
     about = BY_NAME[name]
     sizes = zip(about.files.items(), items or [size for _, size in about.files.values()], strict=True)
     about = about._replace(files={file: (part, size) for (file, (part, _)), size in sizes})
     paths = find_files(list(about.files), about.folders, data)
     assert not isinstance(paths, str)
-    return read_parts(about, paths)
+    return transfer.read_parts(about, paths)
 
 
 def data(rows: int, dimension: int, classes: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return vectors whose class is told from them with some errors."""
+    """Return vectors and classes that follow from them, with some errors."""
     rng = np.random.default_rng(seed)
     inputs = rng.normal(size=(rows, dimension)) / np.sqrt(np.arange(1, dimension + 1)) + 0.5
     scores = (inputs - 0.5) @ rng.normal(size=(dimension, classes)) + rng.normal(size=(rows, classes))
@@ -58,7 +47,7 @@ def centred(inputs: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def plain_search(strengths: tuple[float, ...], seed: int, folds: int) -> Any:  # noqa: ANN401 - an untyped library's
-    """scikit-learn's own grid search, each fit begun anew, the choice among equals made by SentEval's rounding."""
+    """scikit-learn's own grid search: no fit starts from another, and SentEval's rounding decides between equals."""
     return GridSearchCV(
         LogisticRegression(tol=1e-8, max_iter=100_000),
         {"C": list(strengths)},
@@ -67,7 +56,7 @@ def plain_search(strengths: tuple[float, ...], seed: int, folds: int) -> Any:  #
     )
 
 
-@pytest.mark.parametrize(("dense", "classes"), [(DENSE, 2), (DENSE, 3), (0, 2), (0, 3)])
+@pytest.mark.parametrize(("dense", "classes"), [*product((transfer.DENSE, 0), (2, 3))])
 @pytest.mark.parametrize("strengths", [WITHIN, BEFORE_TEST])
 def test_the_grid_search_agrees(dense: int, classes: int, strengths: tuple[float, ...], monkeypatch: Patch) -> None:
     # With either solver.
@@ -76,7 +65,7 @@ def test_the_grid_search_agrees(dense: int, classes: int, strengths: tuple[float
     inputs, labels = data(200, 10, classes, seed=1)
     rows = np.arange(200)
     train, test = rows[:120], rows[120:]
-    found, choice = judge(centred(inputs), labels, train, test, folded(labels, train, 1111), strengths)
+    found, choice = judge(centred(inputs), labels, train, test, transfer.folded(labels, train, 1111), strengths)
     search = plain_search(strengths, 1111, 4).fit(inputs[train].astype(np.float64), labels[train])
     np.testing.assert_array_equal(found, search.predict(inputs[test]))
     assert choice["strength"] == search.best_params_["C"]
@@ -98,7 +87,7 @@ def test_development_items_choose_the_strength_and_are_not_trained_on() -> None:
 
 def test_pairs_are_folded_in_the_order_in_which_senteval_sorts_them() -> None:
     pairs = [Labelled("a", 1, "b c"), Labelled("a", 0, "b c"), Labelled("d", 1, "e")]
-    assert senteval_places(pairs) == [2, 1, 0]
+    assert transfer.senteval_places(pairs) == [2, 1, 0]
 
 
 def senteval_folds(folder: Path, files: Sequence[str]) -> list[tuple[str, int, int]]:
@@ -135,7 +124,7 @@ def our_folds(parts: Parts, monkeypatch: Patch) -> list[tuple[str, int, int]]:
     return found
 
 
-def test_items_are_in_the_folds_of_senteval_though_some_have_no_words(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_items_with_and_without_words_are_in_the_folds_of_senteval(tmp_path: Path, monkeypatch: Patch) -> None:
     good = [f"good {'very ' * (number % 3)}{number}" for number in range(20)]
     bad = [f"bad {'very ' * (number % 4)}{number}" for number in range(20)]
     lines = {"custrev.pos": [*good, "", "."], "custrev.neg": ["so", *bad, "", "!"]}
@@ -145,7 +134,7 @@ def test_items_are_in_the_folds_of_senteval_though_some_have_no_words(tmp_path: 
     assert [text for text, _, _ in expected[:5]] == [".", ".", "so", "!", "."]
 
 
-def test_every_item_is_held_out_once_and_outcomes_stand_in_the_order_of_the_files() -> None:
+def test_every_item_is_held_out_once_and_outcomes_are_in_the_order_of_the_files() -> None:
     texts = [f"{'w ' * (1 + number % 4)}{number}" for number in range(80)]
     items = [Labelled(text, number % 2) for number, text in enumerate(texts)]
     matrix = np.array([[2.0 * (number % 2) - 1, 0.1] for number in range(80)], dtype=np.float32)
@@ -162,7 +151,7 @@ def test_every_item_is_held_out_once_and_outcomes_stand_in_the_order_of_the_file
     assert score_labelled({"all": items}, vectors, 2).parts != found.parts
 
 
-def test_pairs_are_told_by_difference_and_product_with_accuracy_and_f1() -> None:
+def test_pairs_are_classified_by_difference_and_product() -> None:
     rng = np.random.default_rng(5)
     texts = [f"t{number}" for number in range(200)]
     matrix = rng.normal(size=(200, 6)).astype(np.float32)
@@ -196,7 +185,7 @@ MRPC_HEADER = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n"
     ],
 )  # fmt: skip
 def test_formats_are_read(tmp_path: Path, folder: str, files: dict[str, str], expected: Parts) -> None:
-    """Empty lines, Latin letters, a header and quotation marks are kept for what they are."""
+    """With empty lines, Latin-1, a header and quotation marks."""
     write_files(tmp_path / folder, files, "latin-1" if folder == "TREC" else "utf-8")
     found = read(folder.lower(), tmp_path, *((1, 1) if folder == "MRPC" else (2, 1)))
     assert found == expected

@@ -7,20 +7,18 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from small_trainings import Capsys, error_line, train
 from torch.nn import functional
 from transformers import MarianMTModel, MarianTokenizer
 
-from pipelines.console import InputError, call
-from trainers.cli import app
+from pipelines.console import InputError
 from trainers.data.rows import Ragged
 from trainers.marian.text import ParallelIds, read_parallel, token_batches
 from trainers.marian.train import BLOCK, MarianOptions, OutputCrossEntropy, train_marian
 from trainers.training.directory import checkpoints
 
-WORDS = {
-    "dog": "Hund", "cat": "Katze", "bird": "Vogel", "sees": "sieht", "hears": "hoert", "the": "der", "a": "ein",
-    "red": "rote", "small": "kleine",
-}  # fmt: skip
+WORDS = {"dog": "Hund", "cat": "Katze", "bird": "Vogel", "sees": "sieht", "hears": "hoert"}
+WORDS |= {"the": "der", "a": "ein", "red": "rote", "small": "kleine"}
 GIVEN = {
     "vocabulary": 38, "d_model": 32, "ffn": 64, "encoder_layers": 1, "decoder_layers": 1, "epochs": 30,
     "save_steps": 50, "batch_tokens": 256, "lr": 5e-3, "warmup_steps": 20, "precision": "fp32",
@@ -33,21 +31,14 @@ def trained_in(out: Path, pairs: list[tuple[str, str]], **given: object) -> Path
 
 @pytest.fixture(scope="module")
 def pairs() -> list[tuple[str, str]]:
-    nouns, verbs = ("dog", "cat", "bird"), ("sees", "hears")
-    sentences = [
-        f"{article} {adjective} {subject} {verb} {other} {thing}"
-        for article, adjective, subject, verb, other, thing in product(
-            ("the", "a"), ("red", "small"), nouns, verbs, ("the", "a"), nouns
-        )
-    ]
+    articles, nouns = ("the", "a"), ("dog", "cat", "bird")
+    sentences = map(" ".join, product(articles, ("red", "small"), nouns, ("sees", "hears"), articles, nouns))
     return [(f">>de<< {text}", " ".join(WORDS[word] for word in text.split())) for text in sentences]
 
 
 @pytest.fixture(scope="module")
 def trained(pairs: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("marian") / "run"
-    trained_in(out, pairs)
-    return out
+    return trained_in(tmp_path_factory.mktemp("marian") / "run", pairs).parent
 
 
 def test_the_vocabulary_has_marians_layout_and_the_language_codes_of_the_text(trained: Path) -> None:
@@ -57,7 +48,7 @@ def test_the_vocabulary_has_marians_layout_and_the_language_codes_of_the_text(tr
     assert tokenizer.tokenize(">>de<< the dog")[0] == ">>de<<"
 
 
-def test_what_it_writes_depends_on_what_it_reads(trained: Path, pairs: list[tuple[str, str]]) -> None:
+def test_the_model_has_learnt_to_translate(trained: Path, pairs: list[tuple[str, str]]) -> None:
     tokenizer = MarianTokenizer.from_pretrained(trained / "model")
     model = MarianMTModel.from_pretrained(trained / "model", dtype=torch.float32)
     sample = pairs[::9]
@@ -110,48 +101,46 @@ def test_recipe_and_checkpoints_are_those_of_earlier_versions(trained: Path) -> 
         ({"tokenizer": Path("nowhere")}, "--tokenizer nowhere: no such folder"),
     ],
 )
-def test_mistakes_leave_no_run(
-    given: dict[str, object], said: str, pairs: list[tuple[str, str]], tmp_path: Path
-) -> None:
+def test_mistakes_leave_no_run(given: dict[str, object], said: str, pairs: list[tuple[str, str]]) -> None:
+    run = Path("run")
     with pytest.raises(InputError, match=said):
-        trained_in(tmp_path / "run", pairs, **given)
-    assert not (tmp_path / "run").exists()
-    (tmp_path / "run" / "model").mkdir(parents=True)
-    (tmp_path / "run" / "recipe.json").write_text('{"vocabulary_from": null, "batch_tokens": 1, "text": "0"}')
+        trained_in(run, pairs, **given)
+    assert not run.exists()
+    (run / "model").mkdir(parents=True)
+    (run / "recipe.json").write_text('{"vocabulary_from": null, "batch_tokens": 1, "text": "0"}')
     with pytest.raises(InputError, match=said):
-        trained_in(tmp_path / "run", pairs, overwrite=True, **given)
-    assert (tmp_path / "run" / "model").is_dir()
+        trained_in(run, pairs, overwrite=True, **given)
+    assert (run / "model").is_dir()
 
 
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
     path = tmp_path / "en-de.tsv"
     words = [f"{a}{b}{c}" for a in "bcdfghjklmnpqrstvwxyz" for b in "aeiou" for c in ("l", "mi", "ru", "ta", "n", "so")]
-    path.write_text(
-        "".join(f"The {one} {two}.\tDer {two} {one}!\n" for one, two in zip(words, words[7:], strict=False))
-    )
+    lines = [f"The {one} {two}.\tDer {two} {one}!\n" for one, two in zip(words, words[7:], strict=False)]
+    path.write_text("".join(lines))
     return path
 
 
 def test_another_recipe_is_refused_and_overwriting_removes_what_the_run_made_and_nothing_else(
-    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    text: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "run"
+    out = Path("run")
     small = "--vocabulary 100 --d-model 16 --ffn 16 --heads 2 --encoder-layers 1 --decoder-layers 1 --epochs 1"
-    given = ["marian", "--parallel", str(text), *small.split(), "--precision", "fp32", "--out", str(out)]
+    given = ["marian", "--parallel", text, *small.split(), "--precision", "fp32", "--out", out]
     with monkeypatch.context() as patched:
         patched.setenv("WORLD_SIZE", "2")
-        assert call(app, given) == 2
-    assert "train marian trains in one process, not in 2: start it without torchrun" in capsys.readouterr().err
+        assert train(*given) == 2
+    assert "train marian trains in one process, not in 2: start it without torchrun" in error_line(capsys)
     assert not out.exists()
     out.mkdir()
     (out / ".recipe.json.1.augment.tmp").write_text("{")  # of a run that was killed before it had a recipe
-    assert call(app, given) == 0
+    assert train(*given) == 0
     (out / "notes.txt").write_text("mine")
     (out / "model" / "stale.txt").write_text("of the run before")
-    assert call(app, [*given, "--seed", "2"]) == 2
+    assert train(*given, "--seed", 2) == 2
     assert "belongs to another recipe (seed was 1, is now 2)" in capsys.readouterr().err
-    assert call(app, [*given, "--seed", "2", "--overwrite"]) == 0
+    assert train(*given, "--seed", 2, "--overwrite") == 0
     assert json.loads((out / "recipe.json").read_text())["seed"] == 2
     assert not (out / "model" / "stale.txt").exists()
     assert {path.name for path in out.iterdir()} == {"recipe.json", "notes.txt", "checkpoints", "tokenizer", "model"}
@@ -218,10 +207,8 @@ def test_loss_and_gradients_equal_the_plain_cross_entropy(problem: Problem, smoo
     ours = OutputCrossEntropy.apply(states, weight, bias, labels, smoothing)
     plain = functional.cross_entropy(states @ weight.T + bias, labels, label_smoothing=smoothing)
     torch.testing.assert_close(ours, plain)
-    for ours_grad, plain_grad in zip(
-        torch.autograd.grad(3 * ours, [states, weight]), torch.autograd.grad(3 * plain, [states, weight]), strict=True
-    ):
-        torch.testing.assert_close(ours_grad, plain_grad, rtol=1e-4, atol=1e-7)
+    found, expected = (torch.autograd.grad(3 * loss, [states, weight]) for loss in (ours, plain))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-7)
 
 
 def test_under_autocast_it_stays_close_to_float32(problem: Problem) -> None:

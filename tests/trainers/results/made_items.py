@@ -2,33 +2,27 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
+from small_trainings import train
 
-from pipelines.console import call
-from trainers.cli import app
 from trainers.evaluation.task import Predictions
 
+compare = partial(train, "compare")
 SIZES = {"sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sickr": 4927}
 SIZES |= dict.fromkeys(("afs-gun-control", "afs-gay-marriage", "afs-death-penalty"), 2000)
 NAMES = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
 
 
-def compare(*arguments: object) -> int:
-    """Run `train compare` and return its exit status."""
-    return call(app, ["compare", *map(str, arguments)])
-
-
 def figures(shift: float = 0.0) -> dict[str, dict[str, float | None]]:
     """Return seven sets: `all` is 60 to 66, `mean` 10 more, `weighted` 20 more."""
-    return {
-        name: {"all": 60 + index + shift, "mean": 70 + index + shift, "weighted": 80 + index + shift, "pearson": 1.0}
-        for index, name in enumerate(NAMES)
-    }
+    bases = {name: 60 + index + shift for index, name in enumerate(NAMES)}
+    return {name: {"all": x, "mean": x + 10, "weighted": x + 20, "pearson": 1.0} for name, x in bases.items()}
 
 
 def tables(text: str) -> list[dict[str, Any]]:
@@ -40,22 +34,19 @@ def tables(text: str) -> list[dict[str, Any]]:
 
 
 def lines(text: str, start: str) -> list[list[str]]:
-    """Return the cells of the table's lines that begin so."""
+    """Return the cells of the table's lines that begin with `start`."""
     found = [line.split("  ") for line in text.splitlines() if line.startswith(start)]
     return [[cell.strip() for cell in cells if cell.strip()] for cells in found]
 
 
 def write_study(folder: Path, *settings: tuple[dict[str, str], dict[str, str | None]]) -> None:
     """Write what a study leaves: for each setting the folders of its runs, and the error of those that failed."""
-    listed = [
-        {
-            "settings": setting,
-            "runs": [{"seed": n, "directory": run, "error": error} for n, (run, error) in enumerate(runs.items(), 1)],
-        }
-        for setting, runs in settings
-    ]
+    cells = []
+    for setting, runs in settings:
+        listed = [{"seed": n, "directory": run, "error": error} for n, (run, error) in enumerate(runs.items(), 1)]
+        cells.append({"settings": setting, "runs": listed})
     folder.mkdir(exist_ok=True)
-    (folder / "seeds.json").write_text(json.dumps({"cells": listed}))
+    (folder / "seeds.json").write_text(json.dumps({"cells": cells}))
 
 
 def figure(items: Predictions, rows: Any = slice(None)) -> float:  # noqa: ANN401 - any index
@@ -80,34 +71,26 @@ def similar(seed: int, noise: float, size: int = 300, gold_seed: int = 0) -> Pre
 
 
 def write_run(
-    name: str,
-    each: Mapping[str, Mapping[str, float | None]] | None = None,
-    *,
-    suite: str = "sts",
-    items: Mapping[str, Predictions] | None = None,
-    sets: Mapping[str, Mapping[str, Any]] | None = None,
-    model: Mapping[str, Any] | None = None,
-    precision: str = "fp32",
-) -> Path:
-    """Write one suite's results of a run and return the run's directory."""
+    name: str, each: Mapping[str, Any] = {}, *, suite: str = "sts", items: Mapping[str, Predictions] = {},
+    sets: Mapping[str, Any] = {}, model: Mapping[str, Any] = {}, precision: str = "fp32",
+) -> Path:  # fmt: skip
+    """Write one suite's results of a run, by default the figures of its items, and return the run's directory."""
     folder = Path(name, "evaluation")
     folder.mkdir(parents=True, exist_ok=True)
     usual = {"counted": True, "note": None, "seen_in_training": None}
     values = {
         "suite": suite,
         "date": "2026-11-21T10:00:00+00:00",
-        "model": {"name": name, "pooling": "mean", "weights": {"model.safetensors": "0" * 64}, **(model or {})},
+        "model": {"name": name, "pooling": "mean", "weights": {"model.safetensors": "0" * 64}, **model},
         "settings": {"precision": precision},
         "sets": {
             key: {"title": key.upper(), "size": SIZES.get(key, 4), "sha256": key, **usual, "figures": dict(found)}
-            | dict((sets or {}).get(key, {}))
-            for key, found in (each or figures_of(items or {})).items()
+            | dict(sets.get(key, {}))
+            for key, found in (each or figures_of(items)).items()
         },
     }
     (folder / f"{suite}.json").write_text(json.dumps(values))
-    if items is not None:
-        arrays: dict[str, Any] = {
-            f"{key}/{part}": np.asarray(getattr(found, part)) for key, found in items.items() for part in found._fields
-        }
+    arrays = {f"{key}/{part}": value for key, found in items.items() for part, value in found._asdict().items()}
+    if arrays:
         np.savez(folder / f"{suite}.items.npz", **arrays)
     return Path(name)

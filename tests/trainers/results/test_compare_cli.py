@@ -1,4 +1,4 @@
-"""`train compare` on results written by hand: what stands beside what, its remarks, and what is refused."""
+"""`train compare` on results written by hand: its tables, its remarks, and what it refuses."""
 
 import json
 import os
@@ -7,34 +7,29 @@ from typing import Any
 
 import pytest
 from made_items import NAMES, compare, figures, figures_of, lines, similar, tables, write_run, write_study
+from small_trainings import Capsys, error_line, train
 
-from pipelines.console import call
-from trainers.cli import app
 from trainers.results.comparison import read_published
 
-Capsys = pytest.CaptureFixture[str]
 
-
-def test_our_row_stands_above_the_papers_rows_with_their_sources(capsys: Capsys) -> None:
+def test_our_row_is_above_the_papers_rows_and_their_sources(capsys: Capsys) -> None:
     run = write_run("mine", figures())
     assert compare(run, "--with", "mirror") == 0
     shown = capsys.readouterr().out
     (ours,) = lines(shown, "mine")
-    assert ours == [
-        "mine", "60.00", "61.00", "62.00", "63.00", "64.00", "65.00", "66.00", "63.00", "ours, 2026-11-21",
-    ]  # fmt: skip
+    assert ours == ["mine", *(f"{score}.00" for score in (*range(60, 67), 63)), "ours, 2026-11-21"]
     (theirs,) = lines(shown, "BERT + Mirror  ")
     assert theirs[1:] == ["67.0", "80.1", "71.3", "81.2", "74.3", "76.4", "69.9", "74.3", "Mirror-BERT Table 3"]
     assert shown.index("mine") < shown.index("SBERT*")
 
 
-def test_our_row_stands_under_every_aggregation_of_the_papers(capsys: Capsys) -> None:
+def test_our_run_has_a_row_for_every_aggregation_of_the_papers(capsys: Capsys) -> None:
     run = write_run("mine", {**figures(), "sts13": {"all": 61.0, "pearson": 1.0}})
     assert compare(run, "--with", "bsl") == 0
     shown = capsys.readouterr()
     plain, weighted = lines(shown.out, "mine")
     assert plain[:4] == ["mine", "all", "60.00", "61.00"]
-    # STS13 has no weighted mean here, and so there is no average.
+    # Without a weighted mean of STS13 there is no average.
     assert weighted == ["mine", "weighted", "80.00", "82.00", "83.00", "84.00", "85.00", "86.00", "ours, 2026-11-21"]
     (flow,) = lines(shown.out, "BERT-flow  ")
     assert flow[1] == "weighted"
@@ -52,7 +47,7 @@ def test_a_row_that_two_papers_print_comes_once_with_both_sources(capsys: Capsys
     assert len([line for line in shown.splitlines() if line.startswith("Unigram-TFIDF")]) == 1
 
 
-def test_ablations_come_when_all_tables_are_asked_for(capsys: Capsys) -> None:
+def test_ablations_are_shown_with_all_tables(capsys: Capsys) -> None:
     assert compare("--suite", "sts", "--with", "bsl") == 0
     assert "momentum" not in capsys.readouterr().out
     assert compare("--suite", "sts", "--with", "bsl", "--all-tables") == 0
@@ -85,7 +80,7 @@ def test_a_figure_that_not_every_seed_has_is_empty(tmp_path: Path, capsys: Capsy
     assert row == ["study", "50.00 +- 0.00", "ours, 2026-11-21, 2 seeds"]
 
 
-def test_other_figures_have_columns_of_their_own(capsys: Capsys) -> None:
+def test_other_metrics_have_columns_of_their_own(capsys: Capsys) -> None:
     names = ("afs-gun-control", "afs-gay-marriage", "afs-death-penalty")
     run = write_run("mine", {name: {"all": 50.0 + i, "pearson": 40.0 + i} for i, name in enumerate(names)}, suite="afs")
     assert compare(run, "--with", "bsl,isbert") == 0
@@ -97,12 +92,12 @@ def test_other_figures_have_columns_of_their_own(capsys: Capsys) -> None:
     assert theirs == ["IS-BERT", "49.14", "45.25", "BSL Table 10, IS-BERT Table 2"]
 
 
-def test_sets_that_no_paper_prints_stand_in_a_table_of_their_own(capsys: Capsys) -> None:
+def test_sets_that_no_paper_prints_have_a_table_of_their_own(capsys: Capsys) -> None:
     run = write_run("mine", {**figures(), "new": {"auc": 77.0}, "other": {"all": 50.0}})
     assert compare(run, "--with", "mirror", "--json") == 0
     _, rest = tables(capsys.readouterr().out)
     assert rest["title"] == "sts, sets without a printed row"
-    # The measure is said unless it is Spearman.
+    # The heading names every measure but Spearman.
     assert rest["rows"] == [{"model": "mine", "NEW auc": "77.00", "OTHER": "50.00", "source": "ours, 2026-11-21"}]
 
 
@@ -113,7 +108,7 @@ def test_a_run_is_named_by_directory_or_file(named: str, capsys: Capsys) -> None
     assert "63.00" in capsys.readouterr().out
 
 
-def test_a_model_that_was_only_pooled_otherwise_has_a_row_for_each_pooling(capsys: Capsys) -> None:
+def test_a_model_that_was_scored_with_other_poolings_alone_has_a_row_for_each(capsys: Capsys) -> None:
     for way in ("cls", "mean"):
         write_run(way, figures())
         Path("model", "evaluation").mkdir(parents=True, exist_ok=True)
@@ -126,7 +121,7 @@ def test_a_model_that_was_only_pooled_otherwise_has_a_row_for_each_pooling(capsy
     assert len(lines(capsys.readouterr().out, "model  ")) == 2
 
 
-def test_the_page_holds_what_the_screen_shows(capsys: Capsys) -> None:
+def test_the_page_has_what_the_screen_shows(capsys: Capsys) -> None:
     items = {name: similar(index, 2.0) for index, name in enumerate(NAMES[:2])}
     each = {name: {**found, "weighted": None} for name, found in figures_of(items).items()}
     run = write_run("mine", each, items=items)
@@ -174,9 +169,7 @@ def test_mistakes_say_why(arguments: list[str], said: str, tmp_path: Path, capsy
     (tmp_path / "broken.json").write_text("{")
     (tmp_path / "deep.json").write_text('{"a":' * 100_000)
     assert compare(*arguments) == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert len(error.splitlines()) == 1
+    assert said in error_line(capsys)
 
 
 @pytest.mark.parametrize(
@@ -196,19 +189,18 @@ def test_damage_is_refused(key: str, value: object, capsys: Capsys) -> None:
     (values["sets"]["stsb"] if key in values["sets"]["stsb"] else values)[key] = value
     path.write_text(json.dumps(values if key else {}))
     assert compare("mine") == 2
-    shown = capsys.readouterr()
     said = f"error: {path} has no results that can be read: make them again, or leave it out\n"
-    assert (shown.out, shown.err) == ("", said)
+    assert error_line(capsys) == said
 
 
 @pytest.mark.parametrize("out", ["pipe", "folder", "round", "gone/page.md", "file/page.md"])
-def test_what_is_no_place_for_a_page_is_left_alone(out: str, tmp_path: Path, capsys: Capsys) -> None:
+def test_a_path_that_cannot_be_a_page_is_left_alone(out: str, tmp_path: Path, capsys: Capsys) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "round").symlink_to("round")
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("kept")
     assert compare("--suite", "qnli", "--with", "mirror", "--out", out) == 2
-    assert capsys.readouterr().err == f"error: cannot write '{out}': give --out a file in a folder that exists\n"
+    assert error_line(capsys) == f"error: cannot write '{out}': give --out a file in a folder that exists\n"
     assert (tmp_path / "pipe").is_fifo()
     assert (tmp_path / "round").is_symlink()
 
@@ -216,7 +208,7 @@ def test_what_is_no_place_for_a_page_is_left_alone(out: str, tmp_path: Path, cap
 def test_two_evaluations_of_the_program_itself_can_be_compared(tiny_bert: Path, capsys: Capsys) -> None:
     for number, pooling in enumerate(("mean", "cls")):
         options = ["--suite", "sample", "--pooling", pooling, "--out", f"run{number}"]
-        assert call(app, ["evaluate", str(tiny_bert), *options]) == 0
+        assert train("evaluate", tiny_bert, *options) == 0
     signatures = [line for line in capsys.readouterr().err.splitlines() if line.startswith("signature: ")]
     assert all("|tokens:32|" in line and "|seed:1111|" in line for line in signatures)
     assert compare("run0", "run1", "--intervals", "--test", "--resamples", 200, "--signature", "--json") == 0
@@ -228,12 +220,8 @@ def test_two_evaluations_of_the_program_itself_can_be_compared(tiny_bert: Path, 
     assert tests["rows"][0]["items"] == "300"
 
 
-def said(capsys: Capsys) -> list[str]:
-    return capsys.readouterr().err.splitlines()
-
-
 NOTED = {"stsb": {"note": "tokenised text"}, "sickr": {"note": "raw; whole"}}
-SEEN = {"stsb": {"texts": 267, "of": 2550}, "sickr": {"texts": 0, "of": 9}}
+SEEN = {"stsb": {"seen_in_training": {"texts": 267, "of": 2550}}, "sickr": {"seen_in_training": {"texts": 0, "of": 9}}}
 COPIES = [{name: {"sha256": copy} for name in ("sts12", "sickr")} for copy in "aba"]
 
 
@@ -242,16 +230,13 @@ COPIES = [{name: {"sha256": copy} for name in ("sts12", "sickr")} for copy in "a
     [
         ([NOTED, NOTED], ["ours, STSB: tokenised text", "ours, SICKR: raw; whole"]),
         (COPIES, ["STS12, SICKR: figures of different copies, by their checksums"]),
-        (
-            [{name: {"seen_in_training": seen} for name, seen in SEEN.items()}] * 2,
-            ["1, 2: trained on texts of these sets: STSB 267 of 2,550"],
-        ),
+        ([SEEN, SEEN], ["1, 2: trained on texts of these sets: STSB 267 of 2,550"]),
     ],
 )
 def test_remarks_name_their_sets_once(sets: list[dict[str, Any]], remarks: list[str], capsys: Capsys) -> None:
     runs = [write_run(str(number), figures(), sets=each) for number, each in enumerate(sets, 1)]
     assert compare(*runs, "--with", "none") == 0
-    assert said(capsys) == remarks
+    assert capsys.readouterr().err.splitlines() == remarks
 
 
 def test_figures_of_another_task_are_marked(capsys: Capsys) -> None:
@@ -273,9 +258,8 @@ def test_a_set_of_another_size_than_published_is_marked_in_any_suite(capsys: Cap
     shown = capsys.readouterr()
     (row, _) = lines(shown.out, "mine")
     assert row == ["mine", "50.00", "60.00", "50.00*", "60.00*", "ours, 2026-11-21"]
-    assert [line for line in shown.err.splitlines() if "another test" in line] == [
-        "* ours, BC5CDR-DISEASE: 4,363 items, the papers score 4,424: another test"
-    ]
+    (said,) = [line for line in shown.err.splitlines() if "another test" in line]
+    assert said == "* ours, BC5CDR-DISEASE: 4,363 items, the papers score 4,424: another test"
 
 
 def signatures(run: Path, capsys: Capsys) -> list[str]:
@@ -283,7 +267,7 @@ def signatures(run: Path, capsys: Capsys) -> list[str]:
     return [line.partition(": ")[2] for line in tables(capsys.readouterr().out)[0]["notes"] if "|sets:" in line]
 
 
-def test_it_is_printed_once_a_row_where_it_is_asked_for(capsys: Capsys) -> None:
+def test_signatures_are_printed_on_request(capsys: Capsys) -> None:
     run = write_run("mine", {"stsb": {"all": 70.0}})
     assert compare(run, "--with", "mirror") == 0
     assert "weights:" not in capsys.readouterr().err
@@ -302,17 +286,15 @@ def test_it_is_printed_once_a_row_where_it_is_asked_for(capsys: Capsys) -> None:
         {"sets": {"sts13": {"sha256": "other"}}},
     ],
 )
-def test_whatever_decides_a_score_is_in_it(changed: dict[str, Any], capsys: Capsys) -> None:
+def test_the_signature_has_whatever_decides_a_score(changed: dict[str, Any], capsys: Capsys) -> None:
     (before,) = signatures(write_run("mine", figures()), capsys)
     (after,) = signatures(write_run("mine", figures(), **changed), capsys)
     assert before != after
 
 
-def test_seeds_share_one_with_what_differs_joined(tmp_path: Path, capsys: Capsys) -> None:
-    for seed in (1, 2):
-        write_run(
-            f"study/seed-{seed}", {"stsb": {"all": 70.0}}, model={"weights": {"model.safetensors": f"{seed}" * 64}}
-        )
+def test_seeds_share_one_signature_with_their_differences_joined(tmp_path: Path, capsys: Capsys) -> None:
+    for seed in "12":
+        write_run(f"study/seed-{seed}", {"stsb": {"all": 70.0}}, model={"weights": {"model.safetensors": seed * 64}})
     write_study(tmp_path / "study", ({}, {"seed-1": None, "seed-2": None}))
     (line,) = signatures(Path("study"), capsys)
     assert line.endswith("weights:111111111111+222222222222|runs:2")

@@ -6,13 +6,7 @@ from pathlib import Path
 import pytest
 
 import trainers.evaluation.suites
-from trainers.results.comparison import (
-    PAPERS,
-    SPEARMAN,
-    Column,
-    PublishedRow,
-    load_paper,
-)
+from trainers.results.comparison import PAPERS, SPEARMAN, Column, PublishedRow, load_paper
 
 TABLES = [table for name in PAPERS for table in load_paper(name)]
 SEVEN = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
@@ -41,9 +35,7 @@ def test_every_results_table_of_the_papers_is_there() -> None:
     numbers = {name: [table.source.split()[-1] for table in load_paper(name)] for name in PAPERS}
     assert numbers["bsl"] == ["1", "2", "3", "4", "6", "7", "9", "10"]
     assert numbers["isbert"] == ["1", "2", "3", "4"]
-    assert numbers["mirror"][:-2] == [
-        *("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "12", "13", "14", "16", "17", "18", "19", "20"),
-    ]
+    assert numbers["mirror"][:-2] == [str(number) for number in range(1, 21) if number not in (11, 15)]
 
 
 def test_printed_averages_are_the_means_of_their_rows_but_for_the_known_misprints() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from made_items import compare, figure, figures, figures_of, similar, tables, write_run, write_study
 from scipy import stats
+from small_trainings import Capsys, error_line
 
 from trainers.evaluation.task import Predictions
 from trainers.results.significance import average_difference, estimate, interval, p_value
@@ -53,9 +54,7 @@ def test_the_test_rejects_a_true_null_at_its_level_and_a_false_one_with_the_powe
     items, runs = 150, 120
     null, real = [], []
     for number in range(runs):
-        first, same, other = (
-            similar(3 * number + each, noise, items) for each, noise in enumerate((3.0, 3.0, 5.5))
-        )  # fmt: skip
+        first, same, other = (similar(3 * number + k, noise, items) for k, noise in enumerate((3.0, 3.0, 5.5)))
         for found, second in ((null, same), (real, other)):
             found.append(p_value(difference(first, second, 200, seed=number)))
     size, power = (np.mean(np.array(each) < 0.05) for each in (null, real))
@@ -78,9 +77,6 @@ def test_the_averages_error_is_that_of_independent_sets() -> None:
     alike = average_difference([sets[0]] * 4, seed=3)
     assert alike[1:].var() == pytest.approx(sets[0][1:].var() / 4, rel=0.1)
     assert p_value(together) == pytest.approx(2 * stats.norm.sf(abs(together[0]) / together[1:].std()), abs=0.04)
-
-
-Capsys = pytest.CaptureFixture[str]
 
 
 def test_intervals_are_printed_for_every_set_and_the_average(capsys: Capsys) -> None:
@@ -139,10 +135,10 @@ def test_suites_and_runs_without_items_are_left_out(capsys: Capsys) -> None:
     (tested,) = [table for table in found if "tests" in table["title"]]
     assert [row["second"] for row in tested["rows"]] == ["other"]
     assert compare(full, bare, "--test") == 2
-    assert "nothing for --test" in capsys.readouterr().err
+    assert "nothing for --test" in error_line(capsys)
 
 
-def test_a_set_without_a_score_is_no_part_of_the_tests(capsys: Capsys) -> None:
+def test_a_set_without_a_score_is_not_tested(capsys: Capsys) -> None:
     flat = Predictions("spearman", similar(1, 2.0).gold, np.ones(300))
     runs = []
     for name, seed in (("one", 1), ("two", 2)):
@@ -157,29 +153,25 @@ def test_runs_of_different_items_are_not_tested(capsys: Capsys) -> None:
     items = similar(1, 2.0)
     runs = [write_run(name, items={"stsb": items}, sets={"stsb": {"sha256": name}}) for name in ("one", "two")]
     assert compare(*runs, "--test") == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: STSB has different items in the two runs")
+    assert error_line(capsys).startswith("error: STSB has different items in the two runs")
 
 
 @pytest.mark.parametrize("content", [b"", b"PK nothing", b"\x93NUMPY", None, "earlier"])
 def test_damaged_or_earlier_items_are_refused(content: bytes | str | None, capsys: Capsys) -> None:
     items = similar(1, 2.0)
     broken = Predictions("spearman", items.gold, np.where(np.arange(300) == 41, np.nan, items.predicted))
-    run = write_run(
-        "mine", {"stsb": {"all": figure(items) + (content == "earlier")}}, items={"stsb": items if content else broken}
-    )
+    score = figure(items) + (content == "earlier")
+    run = write_run("mine", {"stsb": {"all": score}}, items={"stsb": items if content else broken})
     if isinstance(content, bytes):
         (run / "evaluation" / "sts.items.npz").write_bytes(content)
     assert compare(run, "--intervals") == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.startswith("error: mine/evaluation/sts.items.npz does not match the results beside it")
-    assert len(shown.err.splitlines()) == 1
+    said = "error: mine/evaluation/sts.items.npz does not match the results beside it"
+    assert error_line(capsys).startswith(said)
 
 
-def test_several_seeds_are_no_run_to_test(tmp_path: Path, capsys: Capsys) -> None:
+def test_several_seeds_cannot_be_tested(tmp_path: Path, capsys: Capsys) -> None:
     for seed in (1, 2):
         write_run(f"study/seed-{seed}", figures())
     write_study(tmp_path / "study", ({}, {"seed-1": None, "seed-2": None}))
     assert compare("study", write_run("mine", figures()), "--test") == 2
-    assert "study is 2 seeds: a test takes single runs" in capsys.readouterr().err
+    assert "study is 2 seeds: a test takes single runs" in error_line(capsys)

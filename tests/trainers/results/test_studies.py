@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pytest
 from safetensors.torch import load_file, save_file
+from small_trainings import Capsys
 
 from pipelines.console import InputError
 from trainers.results.axes import read_axes, settings
@@ -28,9 +29,8 @@ FLAGS = {
 
 def test_cells_are_the_product_with_the_last_axis_running_fastest() -> None:
     made = settings(read_axes(["lr=1e-4,0.5", "batch-size=8,16,32"], FLAGS))
-    assert [cell.values for cell in made] == [
-        {"lr": rate, "batch_size": size} for rate, size in product([1e-4, 0.5], [8, 16, 32])
-    ]
+    expected = [{"lr": rate, "batch_size": size} for rate, size in product([1e-4, 0.5], [8, 16, 32])]
+    assert [cell.values for cell in made] == expected
     assert made[0].title == "lr=0.0001, batch-size=8"
     assert made[0].folder == "lr=0.0001,batch-size=8"
 
@@ -66,7 +66,7 @@ def test_values_have_the_options_type_and_one_way_to_be_written(written: str, va
     (["lr=1", "lr=2"], "--over lr: the option is given twice"),
     (["text=a/b,a-b"], "two values have the same folder name"),
 ])  # fmt: skip
-def test_what_cannot_be_swept_is_one_line(over: list[str], message: str) -> None:
+def test_an_unusable_axis_is_one_line(over: list[str], message: str) -> None:
     with pytest.raises(InputError) as error:
         read_axes(over, FLAGS)
     assert message in str(error.value)
@@ -80,9 +80,6 @@ def test_folders_are_plain_names_of_bounded_length_and_told_apart() -> None:
     assert names[0] == "views=..-a.arrow"
     assert len(set(names)) == 3
     assert all(len(name) < 100 and not set(name) & set('/\\:*?"<>|') for name in names)
-
-
-Capsys = pytest.CaptureFixture[str]
 
 
 def write_run(folder: Path, log: list[dict[str, Any]], **recipe: str) -> Path:
@@ -129,14 +126,14 @@ def find(data: Path) -> Scoring:
     return found
 
 
-def test_stored_scores_are_taken_while_nothing_changes_that_decides_them(model: Path, graded_data: Path) -> None:
+def test_stored_scores_are_used_until_something_that_decides_them_changes(model: Path, graded_data: Path) -> None:
     first = scored(model, find(graded_data))
     moved = shutil.copytree(graded_data, "moved")
     assert scored(model.rename("renamed"), find(moved)) == first
 
 
 @pytest.mark.parametrize("change", ["weights", "items", "", "{", "[]", '{"sets": {}}', "\ud800"])
-def test_scores_of_something_else_are_made_anew(model: Path, graded_data: Path, change: str, capsys: Capsys) -> None:
+def test_scores_of_something_else_are_made_again(model: Path, graded_data: Path, change: str, capsys: Capsys) -> None:
     data = shutil.copytree(graded_data, Path("data"))
     before, _ = scored(model, find(data))
     capsys.readouterr()

@@ -1,12 +1,17 @@
-"""Small real models in the file layout of the big ones: translators that know a few sentences, random fill models."""
+"""What tests of views share: sentences, small real models in the files of the big ones, and what a mistake gives."""
 
+import gzip
 import json
+import os
 import random
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 import transformers
 from sentencepiece import SentencePieceTrainer
@@ -17,6 +22,54 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.trainers import WordPieceTrainer
 from transformers import BertTokenizer, MarianConfig, MarianMTModel, MarianTokenizer, RobertaTokenizer
 from transformers import XLMRobertaTokenizer as XlmTokenizer
+
+from augment.errors import InputError
+from augment.view import View, ViewSpec, make_view
+
+TEXTS = [
+    "A man is playing the guitar on stage.",
+    "Two dogs run through “green” grass, isn't it?",
+    "The  U.S. bought 3.5% unbelievable things for their children because of the happy weather.",
+    "Children like ice cream (boys mostly), of course.",
+    "Cars were quickly repaired near the enormous house while the people were talking about their large boat. " * 2,
+    "NASA",
+]
+DATA = Path(os.environ.get("TWINVIEWS_TEST_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
+
+
+@contextmanager
+def refused(said: str) -> Iterator[None]:
+    """Check that the block raises an InputError of one line that contains `said`."""
+    with pytest.raises(InputError) as caught:
+        yield
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@cache
+def real_sentences(count: int) -> list[str]:
+    """A seeded sample, equally from captions, STS-B's training set and Mirror-BERT's 10,000 sentences of it."""
+    captions = DATA / "corpora" / "multi30k-task2" / "train.1.en.gz"
+    pairs = DATA / "sts" / "stsbenchmark" / "sts-train.csv"
+    sample = DATA / "corpora" / "stsbenchmark_train_10k_sents_random_sampled.txt"
+    if not all(path.is_file() for path in (captions, pairs, sample)):
+        pytest.skip("no research data: set TWINVIEWS_TEST_DATA")
+    with gzip.open(captions, "rt", encoding="utf-8") as lines:
+        texts = [[line.rstrip("\n") for line in lines]]
+    texts.append([cell for line in pairs.open(encoding="utf-8") for cell in line.rstrip("\n").split("\t")[5:7]])
+    texts.append(sample.read_text(encoding="utf-8").splitlines())
+    return [text for part in texts for text in random.Random(0).sample(part, count // 3)]
+
+
+def built(name: str, **params: Any) -> View:  # noqa: ANN401
+    """A view; the test is skipped if it needs a WordNet that is not installed."""
+    try:
+        return make_view(ViewSpec(name, params), device="cpu")
+    except InputError as error:
+        if "WordNet was not found" in str(error):
+            pytest.skip(str(error))
+        raise
+
 
 GUITAR, DOGS, COPIED, LOOPING, EMPTY = (
     "A man is playing a guitar.",

@@ -1,4 +1,4 @@
-"""What both programs do at their start: completion, the version, and packages that have a name of ours."""
+"""What both programs do when they start: help, completion, the version, and other packages with a name of ours."""
 
 import os
 import subprocess
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 PROGRAMS = {"augment": "pipelines", "train": "trainers"}
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
+HEAVY = {"torch", "transformers", "datasets", "sentence_transformers", "nltk", "pyarrow", "sklearn", "scipy"}
 
 
 def run(program: str, *arguments: str, path: tuple[Path, ...] = (), **more: str) -> subprocess.CompletedProcess[str]:
@@ -18,6 +19,14 @@ def run(program: str, *arguments: str, path: tuple[Path, ...] = (), **more: str)
         [sys.executable, "-P", "-c", code, *arguments],
         env={**os.environ, "PYTHONPATH": places, **more}, capture_output=True, text=True, check=False,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help_imports_no_heavy_library(program: str) -> None:
+    done = run(program, "--help", PYTHONPROFILEIMPORTTIME="1")
+    assert (done.returncode, "Usage" in done.stdout) == (0, True)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert (imported & HEAVY, "typer" in imported) == (set(), True)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
