@@ -1,5 +1,6 @@
 """The command line `augment`: sentences, views, pairs; see `augment --help`."""
 
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
@@ -9,11 +10,10 @@ import typer
 from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed
 from augment.view import ENTRY_POINT_GROUP, view_names
-from pipelines import console
 from pipelines.commands import view
 from pipelines.commands.look import add_look_commands
 from pipelines.commands.pairs import add_pairs_commands
-from pipelines.console import ConfigOption, VersionOption, offline, show, show_json, table
+from pipelines.console import ConfigOption, VersionOption, call, note, offline, show, show_json, table
 from pipelines.reading.sources import Format
 
 
@@ -32,7 +32,7 @@ def build_app() -> typer.Typer:
             with blamed(ENTRY_POINT_GROUP, name):
                 view.add_view_command(app, name)
         except TwinviewsError as error:  # the other commands must still work
-            console.note(f"{error}; it is left out")
+            note(f"{error}; it is left out")
     add_pairs_commands(app)
     add_look_commands(app)
     app.command("views", epilog="Example: augment views --json")(_views)
@@ -41,7 +41,7 @@ def build_app() -> typer.Typer:
 
 def main() -> NoReturn:
     """Run the command line."""
-    console.run(build_app())
+    sys.exit(call(build_app(), sys.argv[1:]))
 
 
 def _main(version: VersionOption = False) -> None:

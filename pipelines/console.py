@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
@@ -40,15 +40,11 @@ VERSION = typer.Option("--version", help="Show the version.", is_eager=True, cal
 VersionOption = Annotated[bool, VERSION]
 
 
-def run(app: typer.Typer) -> NoReturn:
-    """Run a command line on `sys.argv` and leave with its exit code: 0 done, 1 failed, 2 bad input, 130 interrupted."""
-    sys.exit(call(app, sys.argv[1:]))
-
-
 def call(app: typer.Typer, arguments: Sequence[str]) -> int:
-    """Run a command line on the given arguments and return its exit code; no arguments means `--help`.
+    """Run a command line on the given arguments (none: `--help`) and return its exit code.
 
-    Whatever a user can cause ends as one line on stderr; only a bug has a traceback.
+    Codes: 0 done, 1 failed, 2 bad usage or input, 130 interrupted. A user's mistake is one line on stderr; only a bug
+    has a traceback.
     """
     _quiet_libraries()
     code, said = 0, ""
