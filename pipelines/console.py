@@ -169,15 +169,18 @@ def harmless(text: str) -> str:
     return CONTROL.sub(lambda hit: hit[0].encode("unicode_escape").decode(), text)
 
 
+def stdout_console() -> Any:  # noqa: ANN401 - rich's Console, imported when it is used
+    """Stdout for rich; unless it is a terminal, nothing is cut or wrapped, so that lines can be searched."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000, highlight=False)
+
+
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, right: Collection[str] = ()
 ) -> None:
-    """Print a table to stdout, numbers and the columns in `right` aligned right; cells are plain text, not markup.
-
-    If stdout is not a terminal, nothing is cut or wrapped, so the lines can be searched.
-    """
+    """Print a table to stdout, numbers and the columns in `right` aligned right; cells are plain text, not markup."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -188,7 +191,7 @@ def table(
         grid.add_column(name, justify="right" if numeric or name in right else "left", overflow="fold")
     for row in cells:
         grid.add_row(*(Text("" if cell is None else harmless(str(cell))) for cell in row))
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000, highlight=False)
+    console = stdout_console()
     with console.capture() as printed:
         console.print(grid)
     sys.stdout.write(printed.get())

@@ -50,14 +50,13 @@ def _report(
 ) -> None:
     """Write one HTML page about a dataset: where it comes from, statistics, and rows with their changes."""
     from pipelines.look.opened import open_path
-    from pipelines.look.report import check_free, report_path, write_report
+    from pipelines.look.report import report_html, report_path, write_report
 
-    target = out or report_path(path)
+    target, opened = out or report_path(path), open_path(path)
+    made = write_report(target, report_html(opened, rows, sample, seed), overwrite=overwrite, dry_run=dry_run)
     if dry_run:
-        check_free(target, overwrite=overwrite)
-        show_preview({"out": str(target), "rows": open_path(path).rows, "sample": sample}, as_json=json)
+        show_preview({"out": str(target), "rows": opened.rows, "sample": sample}, as_json=json)
         return
-    made = write_report(path, target, rows, sample, seed, overwrite=overwrite)
     line = f"{target} written" if made else f"{target} exists already, nothing done"
     show_json({"out": str(target), "made_now": made}) if json else show(line)
 

@@ -210,7 +210,10 @@ def test_a_report_replaces_only_reports_of_ours(made: Augment) -> None:
     assert not out.exists()
     made("report", "data/pairs.arrow")
     first = out.read_bytes()
-    is_refused(made("report", "data/pairs.arrow", "--rows", 3), f"{out} exists: choose another", "or --overwrite it")
+    for dry in ([], ["--dry-run"]):
+        assert made("report", "data/pairs.arrow", *dry).code == 0
+        other = made("report", "data/pairs.arrow", "--rows", 3, *dry)
+        is_refused(other, f"{out} exists: choose another", "or --overwrite it")
     assert out.read_bytes() == first
     again = json.loads(made("report", "data/pairs.arrow", "--rows", 3, "--overwrite", "--json").out)
     assert again == {"out": str(out), "made_now": True}

@@ -1,7 +1,6 @@
 """Statistics of datasets, against numbers worked out by hand, numpy and sacrebleu; texts compared word by word."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +53,13 @@ def view(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Opened:
     return opened("view", folder / "view.arrow", pa.Table.from_pylist(whole, schema=view_schema()))
 
 
-def edit(start: int, old: str, new: str) -> dict[str, Any]:
-    return {"start": start, "end": start + len(old), "old": old, "new": new}
+EDIT = {"start": 2, "end": 5, "old": "big", "new": "large"}
 
 
 def test_a_view_is_counted_as_by_hand(tmp_path: Path) -> None:
     rows = [
-        {"text": "a big dog", "view": "a large dog", "edits": [edit(2, "big", "large")], "achieved_fraction": 0.5},
-        {"text": "one two three four", "view": "one two [MASK]", "edits": [edit(8, "three four", "[MASK]")]}
+        {"text": "a big dog", "view": "a large dog", "edits": [EDIT], "achieved_fraction": 0.5},
+        {"text": "one two three four", "view": "one two [MASK]", "edits": [EDIT]}
         | {"achieved_fraction": 0.25, "pivot": "eins zwei drei vier"},
         {"text": "[MASK] it", "view": "[MASK] it", "status": "unchanged", "reason": "none", "pivot": "[MASK] it"},
         {"text": "broken", "status": "failed", "reason": "too-long", "target_fraction": 0.9},
@@ -72,7 +70,6 @@ def test_a_view_is_counted_as_by_hand(tmp_path: Path) -> None:
     assert found.shares == {
         "have a view": (3, 4),
         "view equals the sentence": (1, 3),
-        "view has a special token that the sentence has not": (1, 3),
         "pivot equals the sentence": (1, 2),
     }
     assert (found.rows, found.sampled) == (4, 4)
@@ -190,15 +187,15 @@ def test_a_distribution_agrees_with_numpy(values: list[float]) -> None:
 @pytest.mark.parametrize(
     ("values", "bounds", "ends", "counts"),
     [
-        ([1, 1, 2, 4], (None, None), (1, 4), (2, 1, 0, 1)),
+        ([1, 1, 2, 4], None, (1, 4), (2, 1, 0, 1)),
         ([0.06, 0.96, 1.0], (0, 1), (0, 1), (0, 1, *[0] * 17, 2)),
-        ([0.3], (None, None), (0.3, 0.3), (*[0] * 10, 1, *[0] * 9)),
+        ([0.3], None, (0.3, 0.3), (*[0] * 10, 1, *[0] * 9)),
     ],
 )
 def test_histograms_count_in_equal_bins(
-    values: list[float], bounds: tuple[float | None, float | None], ends: tuple[float, float], counts: tuple[int, ...]
+    values: list[float], bounds: tuple[float, float] | None, ends: tuple[float, float], counts: tuple[int, ...]
 ) -> None:
-    found = distribution(values, *bounds)
+    found = distribution(values, bounds)
     assert isinstance(found, Distribution)
     assert (found.ends, found.counts) == (pytest.approx(ends), counts)
     assert distribution([]) is None
@@ -225,7 +222,6 @@ def test_the_pieces_make_both_texts(old: str, new: str) -> None:
     parts = pieces(old, new)
     assert (joined(parts, "removed"), joined(parts, "added")) == (old, new)
     assert all(piece.text for piece in parts)
-    assert all(one.change != two.change for one, two in pairwise(parts))
 
 
 @pytest.mark.parametrize(
@@ -246,23 +242,6 @@ def test_the_pieces_make_both_texts(old: str, new: str) -> None:
 )
 def test_changes_are_marked_word_by_word(old: str, new: str, shown: str) -> None:
     assert wdiff(pieces(old, new)) == shown
-
-
-EDIT = {"start": 1, "end": 6, "old": " plan", "new": "[MASK]"}
-
-
-@pytest.mark.parametrize(
-    ("edits", "shown"),
-    [
-        ([EDIT], "A[- plan-]{+[MASK]+}e flies"),
-        *(
-            (edits, "A[- plane-]{+[MASK]e+} flies")
-            for edits in ([], [{**EDIT, "new": "x"}], [EDIT, {**EDIT, "start": 2}])
-        ),
-    ],
-)
-def test_recorded_edits_are_shown_if_they_lead_to_the_view(edits: list[dict[str, object]], shown: str) -> None:
-    assert wdiff(pieces("A plane flies", "A[MASK]e flies", edits)) == shown
 
 
 @pytest.mark.parametrize(
