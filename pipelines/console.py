@@ -129,11 +129,8 @@ def offline() -> Iterator[None]:
     from huggingface_hub import constants
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    switches: list[Any] = [constants, *filter(None, [sys.modules.get("datasets.config")])]
-    before = [switch.HF_HUB_OFFLINE for switch in switches]
+    before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
     try:
-        for switch in switches:
-            switch.HF_HUB_OFFLINE = True
         yield
     except InputError as error:
         cause: BaseException | None = error
@@ -142,8 +139,7 @@ def offline() -> Iterator[None]:
         advice = ": a dry run downloads nothing, leave out --dry-run or fetch it first"
         raise (error if cause is None else InputError(str(error).partition(" (")[0] + advice)) from None
     finally:
-        for switch, value in zip(switches, before, strict=True):
-            switch.HF_HUB_OFFLINE = value
+        constants.HF_HUB_OFFLINE = before
 
 
 def note(text: str) -> None:

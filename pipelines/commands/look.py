@@ -89,20 +89,19 @@ def _export(
         raise InputError(f"--out {out} is a file, and --to {to} writes none: leave it out")
     if not is_hub and (public or license != "unknown"):
         raise InputError(f"--public and --license are for a dataset on the Hub, not --to {to}: leave them out")
-    target = to if is_hub else out or beside(path, to)
+    opened, target = open_path(path), None if is_hub else out or beside(path, to)
+    rows = min(opened.rows, limit or opened.rows)
+    facts: dict[str, object] = {"out": str(target or to), "rows": rows}
     if dry_run:
-        opened = open_path(path)
-        rows = min(opened.rows, limit or opened.rows)
-        show_preview({"out": str(target), "rows": rows, "files to read": len(opened.files)}, as_json=json)
+        show_preview({**facts, "files to read": len(opened.files)}, as_json=json)
         return
-    found: dict[str, object]
-    if is_hub:
-        target = push(path, to, public=public, license=license, limit=limit, overwrite=overwrite)
-        line, found = f"{target}: {'public' if public else 'private'}", {"public": public}
+    line = f"{rows:,} rows written to {target}"
+    if target is None:
+        address = push(opened, rows, to, public=public, license=license, overwrite=overwrite)
+        line, facts = f"{address}: {'public' if public else 'private'}", {"out": address, "public": public}
     else:
-        rows = export(path, to, Path(target), limit=limit, overwrite=overwrite)
-        line, found = f"{rows:,} rows written to {target}", {"rows": rows}
-    show_json({"out": str(target), **found}) if json else show(line)
+        export(opened, rows, to, target, overwrite=overwrite)
+    show_json(facts) if json else show(line)
 
 
 def _verify(
