@@ -1,4 +1,4 @@
-"""What both command lines share: errors to exit codes, notes and bars on stderr, results on stdout, `--config`."""
+"""What both command lines share: exit codes, notes and bars on stderr, results on stdout or as a page, `--config`."""
 
 import io
 import json
@@ -27,7 +27,7 @@ NO_MEMORY = re.compile("out of memory|(can't|cannot) allocate memory|bad_alloc",
 # scripts and emoji need (joiners, direction marks, tags).
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 # Root of the usage errors of typer's own click (vendored since 0.2x, the click package before that).
-UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 def _show_version(value: bool) -> None:
@@ -68,7 +68,7 @@ def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
     """Run a command; return its exit code, and the message if it failed."""
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that lack a letter
+            sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that cannot show a character
         for argument in arguments:
             shown = argument.encode(errors="surrogateescape").decode(errors="backslashreplace")
             if shown != argument:
@@ -80,8 +80,7 @@ def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
     except (KeyboardInterrupt, typer.Abort):
         return interrupt.EXIT_CODE, ""
     except UsageError as error:
-        message = str(error.format_message() if hasattr(error, "format_message") else error)
-        context = getattr(error, "ctx", None)
+        message, context = str(error.format_message()), error.ctx
         return 2, message if context is None else f"{message.rstrip('.')}; see `{context.command_path} --help`"
     except (TwinviewsError, RecursionError) as error:
         return 2 if isinstance(error, InputError) else 1, str(error)
@@ -143,13 +142,13 @@ def offline() -> Iterator[None]:
 
 
 def note(text: str) -> None:
-    """Write one line to stderr: something the user should know that is not a result."""
+    """Write one line to stderr: what the user should know but is not a result."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 
 def show(text: str) -> None:
-    """Write a result as it is, without markup, to stdout."""
+    """Write a result to stdout, without markup."""
     sys.stdout.write(f"{text}\n")
 
 
@@ -191,6 +190,27 @@ def table(
     with console.capture() as printed:
         console.print(grid)
     sys.stdout.write(printed.get())
+
+
+def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> str:  # noqa: ANN401 - anything
+    """Return a package's template `report.html` with these values, escaped, their control characters too.
+
+    The template knows the `filters` by their names.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        # Markup of the template itself is left alone.
+        finalize=lambda value: harmless(value) if type(value) is str else value,
+    )
+    environment.filters |= {each.__name__: each for each in filters}
+    return environment.get_template("report.html").render(values)
 
 
 @contextmanager

@@ -80,7 +80,7 @@ def _tables(opened: Opened, rows: int) -> Iterator[pa.Table]:
     for table in opened.tables():
         schema = schema or table.schema
         if not table.schema.equals(schema):
-            raise InputError(f"{opened.path} holds files of different columns: export one of them")
+            raise InputError(f"{opened.path} holds files with different columns: export one of them")
         yield table.slice(0, rows)
         rows -= min(rows, table.num_rows)
         if not rows:

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FLOORS = ("augment", "pipelines", "trainers", "data_cards")
 ALLOWED = {"augment": {"augment"}, "pipelines": {"pipelines", "augment"}, "data_cards": {"data_cards"}}
-FROM_BELOW = {f"pipelines.{name}" for name in ("__main__", "pairs", "console", "files", "interrupt", "lock", "page")}
+FROM_BELOW = {f"pipelines.{name}" for name in ("__main__", "pairs", "console", "files", "interrupt", "lock")}
 HEAVY = ("torch", "transformers", "datasets", "sentence_transformers", "nltk", "pyarrow", "sklearn", "scipy")
 
 

@@ -28,7 +28,7 @@ TEXTS = ("text", "pair", "pivot", "view", "view_a", "view_b", NEGATIVE)
 
 
 class Piece(NamedTuple):
-    """A stretch of text that is in both texts ("same"), in the old one only, or in the new one only."""
+    """Text that is in both versions ("same"), only in the old one ("removed"), or only in the new one ("added")."""
 
     change: Change
     text: str
@@ -61,7 +61,7 @@ def wdiff(parts: Iterable[Piece]) -> str:
 
 
 def figure(value: float) -> str:
-    """A number in three digits or three decimals, from a hundred on without decimals; a dash for NaN."""
+    """A number with three digits or three decimals, without decimals from 100 on; a dash for NaN."""
     if value != value:
         return "–"
     if abs(value) >= 100 or value == int(value):
@@ -81,7 +81,7 @@ def flat(counts: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def sampling(found: Statistics) -> str:
-    """Which rows the statistics are of, and the signatures of chrF and BLEU."""
+    """Which rows the statistics cover, and the signatures of chrF and BLEU."""
     drawn = f"{found.sampled:,} of {found.rows:,} rows, drawn with seed {found.seed}"
     said = f"statistics over {f'all {found.rows:,} rows' if found.sampled == found.rows else drawn}"
     said += f"; chrF {found.chrf_signature}" if found.chrf_signature else ""
@@ -110,7 +110,7 @@ def lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Piece]]]:
 def inspect(path: Path, shown: int, seed: int | None, sampled: int, *, as_json: bool) -> None:
     """Print what is in sentences, a view dataset, pairs or rejects: counts, statistics over a sample, and some rows.
 
-    The seed draws both; without one the rows are spread evenly. Raises InputError for what is damaged or not ours.
+    The seed draws both; without one the rows are spread evenly. Raises InputError if the dataset is damaged or not ours.
     """
     opened = open_path(path)
     rows = opened.sample(shown, seed).to_pylist()

@@ -68,7 +68,7 @@ class Opened:
         try:
             return pa.concat_tables(taken, promote_options="permissive")
         except pa.ArrowException as error:
-            raise InputError(f"{self.path} holds files of different columns ({error}): look at one of them") from None
+            raise InputError(f"{self.path} holds files with different columns ({error}): give one of them") from None
 
 
 def open_path(path: Path) -> Opened:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from augment import __version__
 from augment.errors import InputError
+from pipelines.console import render_page
 from pipelines.files import UNSEALED, beside, is_written_by, remove_temporaries, seal, write_whole
 from pipelines.folder import REPORT_FILE
 from pipelines.lock import locked_file
 from pipelines.look.inspect import figure, flat, heading, lines, percent, sampling
 from pipelines.look.opened import QUANTILES, Opened, statistics
-from pipelines.page import render_page
 from pipelines.plan import read_plan
 
 ROWS_PER_REASON = 3

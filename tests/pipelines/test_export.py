@@ -129,7 +129,7 @@ def test_what_the_hub_refuses_is_one_line(
 def test_options_that_do_not_go_together_and_a_dry_run(made: Augment) -> None:
     assert "--to xml is not a format" in made("export", "data/pairs.arrow", "--to", "xml").err
     for options, expected in (
-        (["hf:a", "--out", "b"], "--out b is a file"),
+        (["hf:a", "--out", "b"], "--out b names a file"),
         (["csv", "--public"], "--public and --license are for a dataset on the Hub, not --to csv"),
         (["parquet", "--license", "mit"], "not --to parquet: leave them out"),
     ):

@@ -152,7 +152,7 @@ def test_files_of_one_folder_may_have_further_columns(tmp_path: Path) -> None:
         if name == "b":
             found = statistics(open_path(tmp_path))
             assert (found.sampled, found.measures["column chrf"].n) == (8, 4)
-    with pytest.raises(InputError, match="holds files of different columns"):
+    with pytest.raises(InputError, match="holds files with different columns"):
         statistics(open_path(tmp_path))
 
 
