@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -94,13 +93,14 @@ def push(opened: Opened, rows: int, to: str, *, public: bool, license: str, over
     files. Raises InputError for a wrong name, no permission or another repository, TwinviewsError if the Hub failed.
     """
     from huggingface_hub import HfApi
+    from huggingface_hub.errors import HFValidationError, HTTPError, OfflineModeIsEnabled  # type: ignore[attr-defined]
 
     api, kind = HfApi(), "dataset"
     with TemporaryDirectory() as folder:
         with Path(folder, "train.parquet").open("wb") as stream:
             _write_rows(stream, opened, rows, "parquet")
         Path(folder, "README.md").write_text(_hub_card(opened, license), encoding="utf-8")
-        with _hub_errors(to):
+        try:
             repository = api.create_repo(to.removeprefix("hf:"), repo_type=kind, private=not public, exist_ok=True)
             there = api.dataset_info(repository.repo_id)
             if there.private is public:
@@ -108,8 +108,14 @@ def push(opened: Opened, rows: int, to: str, *, public: bool, license: str, over
                 raise InputError(f"{repository} exists and is {found}: {instead}, or choose another name")
             if not overwrite and any(file.rfilename != ".gitattributes" for file in there.siblings or ()):
                 raise InputError(f"{repository} holds files: choose another name, or --overwrite it")
-            said = f"Add {rows:,} rows"
-            api.upload_folder(repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=said)
+            message = f"Add {rows:,} rows"
+            api.upload_folder(repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=message)
+        except (HFValidationError, OfflineModeIsEnabled, HTTPError, OSError, RuntimeError, ValueError) as error:
+            said = " ".join(str(error).split())[:200] or type(error).__name__
+            status = getattr(getattr(error, "response", None), "status_code", None)
+            mistake = isinstance(error, HFValidationError | OfflineModeIsEnabled) or status in (401, 403)
+            advice = "check the name (hf:OWNER/NAME), your token (`hf auth login`, or HF_TOKEN) and the network"
+            raise (InputError if mistake else TwinviewsError)(f"--to {to} failed ({said}): {advice}") from None
     return str(repository)
 
 
@@ -124,18 +130,3 @@ def _hub_card(opened: Opened, license: str) -> str:
     }
     text = card.read_text(encoding="utf-8") if card.is_file() else f"# {path.stem}\n"
     return f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}"
-
-
-@contextmanager
-def _hub_errors(to: str) -> Iterator[None]:
-    """Turn what the Hub's client raises into one line."""
-    from huggingface_hub.errors import HFValidationError, HTTPError, OfflineModeIsEnabled  # type: ignore[attr-defined]
-
-    try:
-        yield
-    except (HFValidationError, OfflineModeIsEnabled, HTTPError, OSError, RuntimeError, ValueError) as error:
-        said = " ".join(str(error).split())[:200] or type(error).__name__
-        status = getattr(getattr(error, "response", None), "status_code", None)
-        mistake = isinstance(error, HFValidationError | OfflineModeIsEnabled) or status in (401, 403)
-        advice = "check the name (hf:OWNER/NAME), your token (`hf auth login`, or HF_TOKEN) and the network"
-        raise (InputError if mistake else TwinviewsError)(f"--to {to} failed ({said}): {advice}") from None

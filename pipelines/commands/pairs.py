@@ -15,10 +15,7 @@ from pipelines.console import ConfigOption, offline, show, show_json, table
 
 Policy = Literal["bsl", "original", "self", "multilingual", "entailment"]
 
-SOURCES_HELP = (
-    "Files (ingested to data/sentences) or a folder of sentences; by default data/sentences, else the sample. For "
-    "entailment: NLI files (JSONL, TSV, CSV) or hf:NAME."
-)
+SOURCES_HELP = f"{shared.SOURCES_HELP} For entailment: NLI files (JSONL, TSV, CSV) or hf:NAME."
 PAIRS_HELP = (
     "bsl: two views (back-translations); original: sentence x each view; self: sentence x itself; multilingual: "
     "sentence x each translation; entailment: premise x entailed hypothesis of NLI sources."

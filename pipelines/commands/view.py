@@ -23,19 +23,9 @@ from pipelines.shards import SHARD_ROWS
 
 Blank = partial(typer.Option, show_default=False)
 """An option without a default value."""
-SourcesArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[SOURCE]...",
-        help="Files (ingested to data/sentences) or a folder of sentences; by default data/sentences, else the sample.",
-        show_default=False,
-    ),
-]
+SOURCES_HELP = "Files (ingested to data/sentences) or a folder of sentences; default: data/sentences, else the sample."
 MOST = 10**18
 """The largest number that an option accepts; libraries fail on larger ones."""
-SeedOption = Annotated[
-    int, typer.Option(min=-MOST, max=MOST, help="Seed of the run; each row's own seed is derived from it.")
-]
 LimitOption = Annotated[int | None, Blank(min=1, max=MOST, help="Only the first N sentences.")]
 WorkersOption = Annotated[int, typer.Option(min=1, max=MOST, help="Worker processes; they share the GPUs.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
@@ -49,9 +39,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
 class ViewOptions:
     """The options that every view command has."""
 
-    sources: SourcesArgument = None
+    sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=SOURCES_HELP)] = None
     out: Annotated[Path | None, Blank(help="Folder of the view dataset; data/views/NAME if not given.")] = None
-    seed: SeedOption = 0
+    seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of the run; each row's seed comes from it.")] = 0
     limit: LimitOption = None
     shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows committed at once.")] = SHARD_ROWS
     workers: WorkersOption = 1

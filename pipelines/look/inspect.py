@@ -102,15 +102,15 @@ def heading(row: Mapping[str, Any]) -> str:
 def lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Piece]]]:
     """The texts of a row by their names, views as they differ from the sentence."""
     for name in TEXTS:
-        if row.get(name) is not None:
+        if isinstance(row.get(name), str):
             old = row["text"] or "" if name.startswith("view") else row[name]
-            yield row.get(f"{name}_name") or name, pieces(old, row[name])
+            yield str(row.get(f"{name}_name") or name), pieces(old, row[name])
 
 
 def inspect(path: Path, shown: int, seed: int | None, sampled: int, *, as_json: bool) -> None:
     """Print what is in sentences, a view dataset, pairs or rejects: counts, statistics over a sample, and some rows.
 
-    The seed draws both; without one the rows are spread evenly. Raises InputError if the dataset is damaged or not ours.
+    The seed draws both; without one the rows are spread evenly. Raises InputError if the dataset is damaged or missing.
     """
     opened = open_path(path)
     rows = opened.sample(shown, seed).to_pylist()

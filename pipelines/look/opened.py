@@ -25,14 +25,17 @@ from pipelines.similarity import chrf, chrf_signature, self_bleu
 MOST_VALUES = 20
 BINS = 20
 QUANTILES = {"min": 0.0, "5%": 0.05, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max": 1.0}
-COMPARED = {
-    "view {} text": ("view", "text"),
-    "b {} a": ("view_b", "view_a"),
-    "a {} text": ("view_a", "text"),
-    "b {} text": ("view_b", "text"),
-    "negative {} a": (NEGATIVE, "view_a"),
+COMPARED: Mapping[Kind, Mapping[str, tuple[str, str]]] = {
+    "sentences": {},
+    "view": {"view {} text": ("view", "text")},
+    "pairs": {
+        "b {} a": ("view_b", "view_a"),
+        "a {} text": ("view_a", "text"),
+        "b {} text": ("view_b", "text"),
+        "negative {} a": (NEGATIVE, "view_a"),
+    },
 }
-"""Columns whose texts are compared, where a dataset has them: hypothesis and reference."""
+"""Columns whose texts are compared, if a dataset has them: hypothesis and reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +61,13 @@ class Opened:
         """At most `most` rows (of a view, those with a reason), in order: spread evenly, or drawn by the seed."""
         total = self.rows if reason is None else self.counts["reasons"][reason]
         number, first, taken = min(most, total), 0, []
-        places = [place * total // number for place in range(number)]
-        if seed is not None:
-            places = Random(seed).sample(range(total), number)
+        spread = [place * total // number for place in range(number)]
+        places = np.array(spread if seed is None else Random(seed).sample(range(total), number), dtype=np.int64)
         for table in self.tables():
             rows = table if reason is None else table.filter(pc.equal(table["reason"], reason))
-            taken.append(rows.filter(np.isin(np.arange(first, first + len(rows)), places)))
+            mask = np.zeros(len(rows), dtype=np.bool_)
+            mask[places[(places >= first) & (places < first + len(rows))] - first] = True
+            taken.append(rows.filter(mask))
             first += len(rows)
         try:
             return pa.concat_tables(taken, promote_options="permissive")
@@ -141,7 +145,7 @@ def statistics(opened: Opened, sample: int = SAMPLE_ROWS, seed: int = 0) -> Stat
     table = opened.sample(sample or opened.rows, seed)
     found = Statistics(opened.rows, table.num_rows, seed)
     {"sentences": _sentences, "view": _view, "pairs": _pairs}[opened.kind](table, found)
-    for name, columns in COMPARED.items():
+    for name, columns in COMPARED[opened.kind].items():
         if columns[0] in table.schema.names:
             one, two = _whole(table, *columns)
             lengths = [np.array([*map(len, texts)], dtype=np.float64) for texts in (one, two)]

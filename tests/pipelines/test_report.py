@@ -58,10 +58,10 @@ def test_rows_are_spread_evenly_or_drawn_by_a_seed(made: Augment) -> None:
 
 def test_rejects_and_further_columns_are_shown(augment: Augment) -> None:
     rows, reasons = [("a dog", "one dog"), ("a cat", None)], ["too alike", "other failed"]
-    done = augment("inspect", write_pairs(rows, reason=reasons, chrf=[51.234, None]))
+    done = augment("inspect", write_pairs(rows, reason=reasons, chrf=[51.234, None], view=[1, 2], edits=[1, 2]))
     assert done.code == 0
-    assert "0000000000000000  reason too alike  chrf 51.2" in done.out
-    assert "0000000000000001  reason other failed\n" in done.out
+    assert "0000000000000000  reason too alike  chrf 51.2  edits 1\n" in done.out
+    assert "0000000000000001  reason other failed  edits 2\n" in done.out
     assert "column chrf" in done.out
 
 
@@ -190,8 +190,7 @@ MARKUP = {
 
 
 def test_nothing_in_the_data_becomes_markup(augment: Augment) -> None:
-    path = Path("<i>hostile.arrow")
-    write_stream(path, pa.table(MARKUP))
+    path = write_stream(Path("<i>hostile.arrow"), pa.table(MARKUP))
     assert augment("report", path).code == 0
     html = Path("<i>hostile.report.html").read_text(encoding="utf-8")
     page = Parsed(html)

@@ -28,11 +28,6 @@ PAIRS = [
 ]
 
 
-def stream(path: Path, table: pa.Table) -> Path:
-    write_stream(path, table, 33)
-    return path
-
-
 def pairs(folder: Path, rows: Sequence[tuple[str | None, ...]] = PAIRS, **columns: object) -> Opened:
     named = {
         "id": [f"{number:016x}" for number in range(len(rows))],
@@ -40,11 +35,11 @@ def pairs(folder: Path, rows: Sequence[tuple[str | None, ...]] = PAIRS, **column
         "view_a_name": ["one"] * len(rows),
         "view_b_name": ["two"] * len(rows),
     }
-    return open_path(stream(folder / "pairs.arrow", pa.table({**named, **columns})))
+    return open_path(write_stream(folder / "pairs.arrow", pa.table({**named, **columns}), 33))
 
 
 def opened(kind: Kind, path: Path, table: pa.Table) -> Opened:
-    return Opened(kind, path, {}, {}, (PairFile(stream(path, table), None, table.num_rows),))
+    return Opened(kind, path, {}, {}, (PairFile(write_stream(path, table, 33), None, table.num_rows),))
 
 
 def view(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Opened:
@@ -158,7 +153,7 @@ def test_files_of_one_folder_may_have_further_columns(tmp_path: Path) -> None:
 
 def test_an_empty_file_has_no_statistics(tmp_path: Path) -> None:
     table = pa.table({name: pa.array([], pa.string()) for name in PAIR_COLUMNS})
-    found = statistics(open_path(stream(tmp_path / "pairs.arrow", table)))
+    found = statistics(open_path(write_stream(tmp_path / "pairs.arrow", table)))
     assert (found.rows, dict(found.measures), found.self_bleu) == (0, {}, None)
 
 
