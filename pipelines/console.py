@@ -174,7 +174,7 @@ def stdout_console() -> Any:  # noqa: ANN401 - rich's Console, imported when it 
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, right: Collection[str] = ()
 ) -> None:
-    """Print a table to stdout, numbers and the columns in `right` aligned right; cells are plain text, not markup."""
+    """Print a table to stdout, numbers and the columns in `right` aligned right; all text is plain, not markup."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -183,7 +183,8 @@ def table(
     grid = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False, pad_edge=False)
     for index, name in enumerate(columns):
         numeric = bool(cells) and all(isinstance(row[index], int | float) or row[index] is None for row in cells)
-        grid.add_column(name, justify="right" if numeric or name in right else "left", overflow="fold")
+        justify: Any = "right" if numeric or name in right else "left"
+        grid.add_column(Text(harmless(name)), justify=justify, overflow="fold")
     for row in cells:
         grid.add_row(*(Text("" if cell is None else harmless(str(cell))) for cell in row))
     console = stdout_console()

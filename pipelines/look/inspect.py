@@ -151,7 +151,7 @@ def _show_row(row: Mapping[str, Any]) -> None:
         styled = Text.assemble(*((harmless(piece.text), STYLES[piece.change]) for piece in parts))
         text = styled if colored else Text(harmless(wdiff(parts)))
         text.overflow = "fold"
-        grid.add_row("", harmless(label), text)
+        grid.add_row("", Text(harmless(label)), text)
     with console.capture() as printed:
         console.print("", Text(harmless(heading(row)), "bold"), sep="\n")
         console.print(grid)

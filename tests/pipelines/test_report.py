@@ -74,13 +74,15 @@ HOSTILE = [
 
 
 def test_no_control_character_of_the_data_reaches_the_terminal(augment: Augment) -> None:
-    path = write_pairs(HOSTILE, label=["\x1b[2J", "b", "b", "b"], view_b_name=["other", "\x1b[2J", "other", "other"])
+    names = {"view_b_name": ["[/b]", "\x1b[2J", "other", "other"], "[/c]": ["c"] * 4}
+    path = write_pairs(HOSTILE, label=["\x1b[2J", "b", "b", "b"], **names)
     assert json.loads(augment("inspect", path, "--json").out)["sample"][0]["view_b"] == HOSTILE[0][1]
     for options in ([], ["--json"]):
         done = augment("inspect", path, *options)
         assert done.code == 0
         assert {char for char in done.out if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")} == {"\n"}
-    assert "\\x1b[31mred\\x1b[0m" in augment("inspect", path).out
+    shown = augment("inspect", path).out
+    assert all(text in shown for text in ("\\x1b[31mred\\x1b[0m", "  [/b]  ", "column [/c]"))
 
 
 def test_scripts_and_emoji_are_shown_as_they_are() -> None:
