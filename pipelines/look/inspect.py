@@ -34,24 +34,35 @@ class Piece(NamedTuple):
     text: str
 
 
-def pieces(old: str, new: str) -> list[Piece]:
-    """How `old` became `new`, word by word: same and removed pieces make `old`, same and added pieces `new`.
+def pieces(old: str, new: str, edits: Sequence[Mapping[str, Any]] = ()) -> list[Piece]:
+    """How `old` became `new`: by the recorded edits if they lead there, otherwise word by word.
 
-    Only the first LONGEST characters are compared.
+    Same and removed pieces make `old`, same and added pieces `new`. Only the first LONGEST characters are compared.
     """
-    before, after = WORD.findall(old[:LONGEST]), WORD.findall(new[:LONGEST])
-    found = list[Piece]()
+    found, at, hidden = list[Piece](), 0, max(len(old), len(new)) - LONGEST
+    for edit in edits:
+        gone = old[edit["start"] : edit["end"]]
+        found += [Piece("same", old[at : edit["start"]]), Piece("removed", gone), Piece("added", edit["new"])]
+        at = edit["end"]
+    made = "".join(piece.text for piece in found if piece.change != "removed") + old[at:]
+    if hidden > 0 or not edits or made != new:
+        found = [*_compared(old[:LONGEST], new[:LONGEST])]
+        found.append(Piece("same", f" … {hidden:,} more characters" if hidden > 0 else ""))
+    else:
+        found.append(Piece("same", old[at:]))
+    return [piece for piece in found if piece.text]
+
+
+def _compared(old: str, new: str) -> Iterator[Piece]:
+    before, after = WORD.findall(old), WORD.findall(new)
     for what, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         gone, come = "".join(before[i:j]), "".join(after[k:m])
         if what == "equal":
-            found.append(Piece("same", gone))
+            yield Piece("same", gone)
             continue
         both = enumerate(zip(gone, come, strict=False))
         spaces = next((at for at, (one, two) in both if one != two or not one.isspace()), 0)
-        found += [Piece("same", gone[:spaces]), Piece("removed", gone[spaces:]), Piece("added", come[spaces:])]
-    if (hidden := max(len(old), len(new)) - LONGEST) > 0:
-        found.append(Piece("same", f" … {hidden:,} more characters"))
-    return [piece for piece in found if piece.text]
+        yield from (Piece("same", gone[:spaces]), Piece("removed", gone[spaces:]), Piece("added", come[spaces:]))
 
 
 def wdiff(parts: Iterable[Piece]) -> str:
@@ -104,7 +115,8 @@ def lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Piece]]]:
     for name in TEXTS:
         if isinstance(row.get(name), str):
             old = row["text"] or "" if name.startswith("view") else row[name]
-            yield str(row.get(f"{name}_name") or name), pieces(old, row[name])
+            edits = row.get("edits") if name == "view" else None
+            yield str(row.get(f"{name}_name") or name), pieces(old, row[name], edits or ())
 
 
 def inspect(path: Path, shown: int, seed: int | None, sampled: int, *, as_json: bool) -> None:

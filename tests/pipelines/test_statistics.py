@@ -239,6 +239,22 @@ def test_changes_are_marked_word_by_word(old: str, new: str, shown: str) -> None
     assert wdiff(pieces(old, new)) == shown
 
 
+SPAN = {"start": 1, "end": 6, "old": " plan", "new": "[MASK]"}
+
+
+@pytest.mark.parametrize(
+    ("edits", "shown"),
+    [
+        ([SPAN], "A[- plan-]{+[MASK]+}e flies"),
+        ([], "A[- plane-]{+[MASK]e+} flies"),
+        ([{**SPAN, "new": "x"}], "A[- plane-]{+[MASK]e+} flies"),
+        ([SPAN, {**SPAN, "start": 2}], "A[- plane-]{+[MASK]e+} flies"),
+    ],
+)
+def test_recorded_edits_are_shown_if_they_lead_to_the_view(edits: list[dict[str, Any]], shown: str) -> None:
+    assert wdiff(pieces("A plane flies", "A[MASK]e flies", edits)) == shown
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
