@@ -1,7 +1,22 @@
-"""`python -m pipelines` is `augment`, and the entry point of both: Ctrl-C is quiet before anything else is imported."""
+"""`python -m pipelines` is `augment`; and what both programs do before anything slow is imported."""
+
+import os
+import sys
+from importlib.util import find_spec
 
 from pipelines.interrupt import end_at_once
-from pipelines.namesakes import check_namesakes
+
+HOME = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+
+def check_namesakes() -> None:
+    """End the program with one line if another package, earlier on Python's path, hides one of ours."""
+    for name in ("augment", "trainers"):
+        found = find_spec(name)
+        place = "" if found is None else found.origin or ""
+        if place and os.path.realpath(place) != os.path.join(HOME, name, "__init__.py"):
+            advice = "install it in an environment of its own"
+            sys.exit(f"error: {place} hides the package {name!r} of Twinviews: {advice}")
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
-"""The command line `augment`: sentences, views, pairs; see `augment --help`."""
+"""The command line `augment`: sentences, views, pairs, and what a dataset holds; see `augment --help`."""
 
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
@@ -9,12 +10,16 @@ import typer
 from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed
 from augment.view import ENTRY_POINT_GROUP, view_names
-from pipelines import console
 from pipelines.commands import view
-from pipelines.commands.look import add_look_commands
 from pipelines.commands.pairs import add_pairs_commands
-from pipelines.console import ConfigOption, VersionOption, offline, show, show_json, table
+from pipelines.commands.view import MOST, Blank, DryRunOption, JsonOption, OverwriteOption
+from pipelines.console import ConfigOption, VersionOption, call, note, offline, show, show_json, table
+from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.reading.sources import Format
+
+FORMATS = ("parquet", "jsonl", "csv")
+PathArgument = Annotated[Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.")]
+SampleOption = Annotated[int, typer.Option(min=0, max=MOST, help="Rows to sample for the statistics; 0 for all.")]
 
 
 def build_app() -> typer.Typer:
@@ -32,16 +37,19 @@ def build_app() -> typer.Typer:
             with blamed(ENTRY_POINT_GROUP, name):
                 view.add_view_command(app, name)
         except TwinviewsError as error:  # the other commands must still work
-            console.note(f"{error}; it is left out")
+            note(f"{error}; it is left out")
     add_pairs_commands(app)
-    add_look_commands(app)
+    app.command("inspect", epilog="Example: augment inspect data/pairs.arrow --rows 10")(_inspect)
+    app.command("report", epilog="Example: augment report data/pairs.arrow")(_report)
+    app.command("export", epilog="Example: augment export data/pairs.arrow --to parquet")(_export)
+    app.command("verify", epilog="Example: augment verify data/sentences data/pairs.arrow")(_verify)
     app.command("views", epilog="Example: augment views --json")(_views)
     return app
 
 
 def main() -> NoReturn:
     """Run the command line."""
-    console.run(build_app())
+    sys.exit(call(build_app(), sys.argv[1:]))
 
 
 def _main(version: VersionOption = False) -> None:
@@ -60,25 +68,25 @@ def _ingest(
     ],
     column: Annotated[
         str | None,
-        view.Blank(
+        Blank(
             help="Column of the sentences, by name or (CSV, TSV) number from 1; else text, sentence or the only one. A "
             "CSV's first row is its header if it names that column, text or sentence."
         ),
     ] = None,
     label_column: Annotated[str, typer.Option(help="Column to keep as label, if there is one.")] = "label",
-    labels: Annotated[Literal["spans"] | None, view.Blank(help="Labels are spans: [[start, end, label], ...].")] = None,
+    labels: Annotated[Literal["spans"] | None, Blank(help="Labels are spans: [[start, end, label], ...].")] = None,
     pair_column: Annotated[str, typer.Option(help="Column to keep as pair, if there is one.")] = "pair",
-    format: Annotated[Format | None, view.Blank(help="Format of all sources, whatever their endings.")] = None,
-    split: Annotated[Literal["sentences"] | None, view.Blank(help="Split running text into sentences.")] = None,
+    format: Annotated[Format | None, Blank(help="Format of all sources, whatever their endings.")] = None,
+    split: Annotated[Literal["sentences"] | None, Blank(help="Split running text into sentences.")] = None,
     language: Annotated[str, typer.Option(help="The language for --split, such as en, de or zh.")] = "en",
-    min_words: Annotated[int | None, view.Blank(min=0, help="Drop sentences of fewer words.")] = None,
-    max_words: Annotated[int | None, view.Blank(min=1, help="Drop sentences of more words.")] = None,
+    min_words: Annotated[int | None, Blank(min=0, help="Drop sentences of fewer words.")] = None,
+    max_words: Annotated[int | None, Blank(min=1, help="Drop sentences of more words.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the sentences.")] = Path("data/sentences"),
     limit: view.LimitOption = None,
-    shard_size: Annotated[int, typer.Option(min=1, max=view.MOST, help="Rows in a shard.")] = 50_000,
-    dry_run: view.DryRunOption = False,
-    overwrite: view.OverwriteOption = False,
-    json: view.JsonOption = False,
+    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows in a shard.")] = 50_000,
+    dry_run: DryRunOption = False,
+    overwrite: OverwriteOption = False,
+    json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
     """Read sentences from SOURCE, drop empty lines and exact duplicates, and write them as a dataset."""
@@ -88,7 +96,7 @@ def _ingest(
     if max_words is not None and max_words < (min_words or 0):
         raise InputError(f"--max-words {max_words} is less than --min-words {min_words}: swap them")
     if labels is not None and split is not None:
-        raise InputError(f"--labels {labels} with --split {split}: spans are of whole texts; leave one of them out")
+        raise InputError(f"--labels {labels} with --split {split}: spans belong to whole texts; leave one of them out")
     if language != "en" and split is None:
         raise InputError(f"--language {language} is for --split sentences: give both, or neither")
     words = None if min_words is None and max_words is None else (min_words or 0, max_words)
@@ -100,12 +108,114 @@ def _ingest(
     if json:
         show_json({"out": str(out), **dataset.counts, "shards": shards, "made_now": made})
         return
-    state = "would be written" if dry_run else "written" if made else "there already, nothing done"
+    state = "would be written" if dry_run else "written" if made else "already there, nothing done"
     table((f"{out}/", "rows"), [*dataset.counts.items()])
     show(f"{dataset.rows:,} sentences in {shards} shards: {state}")
 
 
-def _views(json: view.JsonOption = False) -> None:
+def _inspect(
+    path: PathArgument,
+    rows: Annotated[int, typer.Option(min=0, max=MOST, help="Sample rows to show, spread evenly.")] = 5,
+    seed: Annotated[int | None, Blank(min=-MOST, max=MOST, help="Draw the rows and the sample at random.")] = None,
+    sample: SampleOption = SAMPLE_ROWS,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+) -> None:
+    """Show what a dataset holds: counts, where it comes from, statistics, and rows with changes marked word by word."""
+    from pipelines.look.inspect import inspect
+
+    inspect(path, rows, seed, sample, as_json=json)
+
+
+def _report(
+    path: PathArgument,
+    out: Annotated[Path | None, Blank(help="File to write; PATH with the ending .report.html if not given.")] = None,
+    rows: Annotated[int, typer.Option(min=0, max=MOST, help="Sample rows on the page, spread evenly.")] = REPORT_ROWS,
+    seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of the sample of the statistics.")] = 0,
+    sample: SampleOption = SAMPLE_ROWS,
+    dry_run: DryRunOption = False,
+    overwrite: OverwriteOption = False,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+) -> None:
+    """Write one HTML page about a dataset: where it comes from, statistics, and rows with their changes."""
+    from pipelines.look.opened import open_path
+    from pipelines.look.report import report_html, report_path, write_report
+
+    target, opened = out or report_path(path), open_path(path)
+    made = write_report(target, report_html(opened, rows, sample, seed), overwrite=overwrite, dry_run=dry_run)
+    if dry_run:
+        view.show_preview({"out": str(target), "rows": opened.rows, "sample": sample}, as_json=json)
+        return
+    line = f"{target} written" if made else f"{target} exists already, nothing done"
+    show_json({"out": str(target), "made_now": made}) if json else show(line)
+
+
+def _export(
+    path: PathArgument,
+    to: Annotated[
+        str, typer.Option(help="Format to write (parquet, jsonl or csv), or hf:NAME, a dataset on the Hub.")
+    ] = "parquet",
+    out: Annotated[Path | None, typer.Option(help="File to write; PATH with the format's ending if not given.")] = None,
+    public: Annotated[bool, typer.Option("--public", help="For hf: make it public.")] = False,
+    license: Annotated[
+        str, typer.Option(help="For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0.")
+    ] = "unknown",
+    limit: Annotated[int | None, typer.Option(min=1, max=MOST, help="Only the first N rows.")] = None,
+    dry_run: DryRunOption = False,
+    overwrite: OverwriteOption = False,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+) -> None:
+    """Write a dataset as one Parquet, JSONL or CSV file, or put it on the Hugging Face Hub with its card."""
+    from pipelines.export import export, push
+    from pipelines.files import beside
+    from pipelines.look.opened import open_path
+
+    is_hub = to.startswith("hf:")
+    if not is_hub and to not in FORMATS:
+        raise InputError(f"--to {to} is not a format: give one of {', '.join(FORMATS)}, or hf:NAME")
+    if is_hub and out is not None:
+        raise InputError(f"--out {out} names a file, but --to {to} writes to the Hub: leave --out out")
+    if not is_hub and (public or license != "unknown"):
+        raise InputError(f"--public and --license are for a dataset on the Hub, not --to {to}: leave them out")
+    opened, target = open_path(path), None if is_hub else out or beside(path, to)
+    rows = min(opened.rows, limit or opened.rows)
+    facts: dict[str, object] = {"out": str(target or to), "rows": rows}
+    if dry_run:
+        view.show_preview({**facts, "files to read": len(opened.files)}, as_json=json)
+        return
+    line = f"{rows:,} rows written to {target}"
+    if target is None:
+        address = push(opened, rows, to, public=public, license=license, overwrite=overwrite)
+        line, facts = f"{address}: {'public' if public else 'private'}", {"out": address, "public": public}
+    else:
+        export(opened, rows, to, target, overwrite=overwrite)
+    show_json(facts) if json else show(line)
+
+
+def _verify(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...", help="Datasets, pairs, rejects or exports, or a folder that holds some, such as data."
+        ),
+    ],
+    json: JsonOption = False,
+) -> None:
+    """Compare every file of an output with its recorded hash; exit with 1 if one is damaged, missing or unfinished."""
+    from pipelines.verify import verify
+
+    found = verify(paths)
+    wrong = {str(file): problem for file, problem in found.items() if problem is not None}
+    summary = f"{len(found):,} files verified: {f'{len(wrong):,} are not' if wrong else 'all are'} as they were written"
+    lines = [*(f"{problem}: {file}" for file, problem in wrong.items()), summary]
+    show_json({"files": len(found), "problems": wrong}) if json else show("\n".join(lines))
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _views(json: JsonOption = False) -> None:
     """List the views that are installed, ours and those of other packages."""
     views = {name: view.describe_view(name) for name in view_names()}
     if json:

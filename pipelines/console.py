@@ -1,4 +1,4 @@
-"""What both command lines share: errors to exit codes, notes and bars on stderr, results on stdout, `--config`."""
+"""What both command lines share: exit codes, notes and bars on stderr, results on stdout or as a page, `--config`."""
 
 import io
 import json
@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
@@ -27,7 +27,7 @@ NO_MEMORY = re.compile("out of memory|(can't|cannot) allocate memory|bad_alloc",
 # scripts and emoji need (joiners, direction marks, tags).
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 # Root of the usage errors of typer's own click (vendored since 0.2x, the click package before that).
-UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 def _show_version(value: bool) -> None:
@@ -40,15 +40,11 @@ VERSION = typer.Option("--version", help="Show the version.", is_eager=True, cal
 VersionOption = Annotated[bool, VERSION]
 
 
-def run(app: typer.Typer) -> NoReturn:
-    """Run a command line on `sys.argv` and leave with its exit code: 0 done, 1 failed, 2 bad input, 130 interrupted."""
-    sys.exit(call(app, sys.argv[1:]))
-
-
 def call(app: typer.Typer, arguments: Sequence[str]) -> int:
-    """Run a command line on the given arguments and return its exit code; no arguments means `--help`.
+    """Run a command line on the given arguments (none: `--help`) and return its exit code.
 
-    Whatever a user can cause ends as one line on stderr; only a bug has a traceback.
+    Codes: 0 done, 1 failed, 2 bad usage or input, 130 interrupted. A user's mistake is one line on stderr; only a bug
+    has a traceback.
     """
     _quiet_libraries()
     code, said = 0, ""
@@ -72,7 +68,7 @@ def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
     """Run a command; return its exit code, and the message if it failed."""
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that lack a letter
+            sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that cannot show a character
         for argument in arguments:
             shown = argument.encode(errors="surrogateescape").decode(errors="backslashreplace")
             if shown != argument:
@@ -84,8 +80,7 @@ def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
     except (KeyboardInterrupt, typer.Abort):
         return interrupt.EXIT_CODE, ""
     except UsageError as error:
-        message = str(error.format_message() if hasattr(error, "format_message") else error)
-        context = getattr(error, "ctx", None)
+        message, context = str(error.format_message()), error.ctx
         return 2, message if context is None else f"{message.rstrip('.')}; see `{context.command_path} --help`"
     except (TwinviewsError, RecursionError) as error:
         return 2 if isinstance(error, InputError) else 1, str(error)
@@ -133,11 +128,8 @@ def offline() -> Iterator[None]:
     from huggingface_hub import constants
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    switches: list[Any] = [constants, *filter(None, [sys.modules.get("datasets.config")])]
-    before = [switch.HF_HUB_OFFLINE for switch in switches]
+    before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
     try:
-        for switch in switches:
-            switch.HF_HUB_OFFLINE = True
         yield
     except InputError as error:
         cause: BaseException | None = error
@@ -146,18 +138,17 @@ def offline() -> Iterator[None]:
         advice = ": a dry run downloads nothing, leave out --dry-run or fetch it first"
         raise (error if cause is None else InputError(str(error).partition(" (")[0] + advice)) from None
     finally:
-        for switch, value in zip(switches, before, strict=True):
-            switch.HF_HUB_OFFLINE = value
+        constants.HF_HUB_OFFLINE = before
 
 
 def note(text: str) -> None:
-    """Write one line to stderr: something the user should know that is not a result."""
+    """Write one line to stderr: what the user should know but is not a result."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 
 def show(text: str) -> None:
-    """Write a result as it is, without markup, to stdout."""
+    """Write a result to stdout, without markup."""
     sys.stdout.write(f"{text}\n")
 
 
@@ -173,15 +164,18 @@ def harmless(text: str) -> str:
     return CONTROL.sub(lambda hit: hit[0].encode("unicode_escape").decode(), text)
 
 
+def stdout_console() -> Any:  # noqa: ANN401 - rich's Console, imported when it is used
+    """Stdout for rich; unless it is a terminal, nothing is cut or wrapped, so that lines can be searched."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000, highlight=False)
+
+
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, right: Collection[str] = ()
 ) -> None:
-    """Print a table to stdout, numbers and the columns in `right` aligned right; cells are plain text, not markup.
-
-    If stdout is not a terminal, nothing is cut or wrapped, so the lines can be searched.
-    """
+    """Print a table to stdout, numbers and the columns in `right` aligned right; all text is plain, not markup."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -189,13 +183,35 @@ def table(
     grid = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False, pad_edge=False)
     for index, name in enumerate(columns):
         numeric = bool(cells) and all(isinstance(row[index], int | float) or row[index] is None for row in cells)
-        grid.add_column(name, justify="right" if numeric or name in right else "left", overflow="fold")
+        justify: Any = "right" if numeric or name in right else "left"
+        grid.add_column(Text(harmless(name)), justify=justify, overflow="fold")
     for row in cells:
         grid.add_row(*(Text("" if cell is None else harmless(str(cell))) for cell in row))
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000, highlight=False)
+    console = stdout_console()
     with console.capture() as printed:
         console.print(grid)
     sys.stdout.write(printed.get())
+
+
+def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> str:  # noqa: ANN401 - anything
+    """Return a package's template `report.html` with these values, escaped, their control characters too.
+
+    The template knows the `filters` by their names.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        # Markup of the template itself is left alone.
+        finalize=lambda value: harmless(value) if type(value) is str else value,
+    )
+    environment.filters |= {each.__name__: each for each in filters}
+    return environment.get_template("report.html").render(values)
 
 
 @contextmanager

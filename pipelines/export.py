@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,24 +17,22 @@ from augment.errors import InputError, TwinviewsError
 from pipelines.files import beside, remove_temporaries, sha256_of, whole_file, write_whole
 from pipelines.folder import CARD_FILE
 from pipelines.lock import locked_file
-from pipelines.look.opened import Opened, open_path
+from pipelines.look.opened import Opened
 from pipelines.reading.rows import as_text
 from pipelines.recipe import command_of, recipe_text
 from pipelines.shards import BATCH_ROWS
 
 GROUP_BYTES = 100_000_000
 """About the size of a row group in memory."""
-SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M", 10_000_000: "1M<n<10M"}
 
 
-def export(path: Path, to: str, out: Path, *, limit: int | None = None, overwrite: bool = False) -> int:
-    """Write rows of sentences, a view dataset or pairs as parquet, jsonl or csv; returns how many.
+def export(opened: Opened, rows: int, to: str, out: Path, *, overwrite: bool) -> None:
+    """Write the first rows of sentences, a view dataset or pairs as parquet, jsonl or csv.
 
     Nested columns become JSON in CSV. Raises InputError if there is anything at `out`, unless that is an earlier export
     and `overwrite` is given.
     """
-    opened, recipe = open_path(path), beside(out, "recipe.json")
-    rows = min(opened.rows, limit or opened.rows)
+    recipe = beside(out, "recipe.json")
     is_ours = command_of(recipe) == "export"
     if out.is_dir() or (out.exists() and not (overwrite and is_ours)):
         raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else ""))
@@ -45,9 +42,9 @@ def export(path: Path, to: str, out: Path, *, limit: int | None = None, overwrit
         remove_temporaries(out, recipe)
         with whole_file(out) as stream:
             _write_rows(stream, opened, rows, to)
+            options = {"path": str(opened.path), "to": to, "limit": rows if rows < opened.rows else None}
             made = {"sha256": sha256_of(Path(stream.name))}
-            write_whole(recipe, recipe_text("export", {"path": str(path), "to": to, "limit": limit}, made=made))
-    return rows
+            write_whole(recipe, recipe_text("export", options, made=made))
 
 
 def _write_rows(stream: BinaryIO, opened: Opened, rows: int, to: str) -> None:
@@ -82,29 +79,28 @@ def _tables(opened: Opened, rows: int) -> Iterator[pa.Table]:
     for table in opened.tables():
         schema = schema or table.schema
         if not table.schema.equals(schema):
-            raise InputError(f"{opened.path} holds files of different columns: export one of them")
+            raise InputError(f"{opened.path} holds files with different columns: export one of them")
         yield table.slice(0, rows)
         rows -= min(rows, table.num_rows)
         if not rows:
             return
 
 
-def push(path: Path, to: str, *, public: bool, license: str, limit: int | None, overwrite: bool) -> str:
-    """Put sentences, a view dataset or pairs on the Hub, as `hf:OWNER/NAME` or `hf:NAME`; returns the address.
+def push(opened: Opened, rows: int, to: str, *, public: bool, license: str, overwrite: bool) -> str:
+    """Put the first rows on the Hub, as `hf:OWNER/NAME` or `hf:NAME`, with the dataset's card; returns the address.
 
     A missing repository is made. An existing one must be as public as asked for, and needs `overwrite` if it holds
     files. Raises InputError for a wrong name, no permission or another repository, TwinviewsError if the Hub failed.
     """
     from huggingface_hub import HfApi
+    from huggingface_hub.errors import HFValidationError, HTTPError, OfflineModeIsEnabled  # type: ignore[attr-defined]
 
-    opened = open_path(path)
-    rows = min(opened.rows, limit or opened.rows)
     api, kind = HfApi(), "dataset"
     with TemporaryDirectory() as folder:
         with Path(folder, "train.parquet").open("wb") as stream:
             _write_rows(stream, opened, rows, "parquet")
-        Path(folder, "README.md").write_text(_hub_card(opened, rows, license), encoding="utf-8")
-        with _hub_errors(to):
+        Path(folder, "README.md").write_text(_hub_card(opened, license), encoding="utf-8")
+        try:
             repository = api.create_repo(to.removeprefix("hf:"), repo_type=kind, private=not public, exist_ok=True)
             there = api.dataset_info(repository.repo_id)
             if there.private is public:
@@ -112,41 +108,25 @@ def push(path: Path, to: str, *, public: bool, license: str, limit: int | None, 
                 raise InputError(f"{repository} exists and is {found}: {instead}, or choose another name")
             if not overwrite and any(file.rfilename != ".gitattributes" for file in there.siblings or ()):
                 raise InputError(f"{repository} holds files: choose another name, or --overwrite it")
-            said = f"Add {rows:,} rows"
-            api.upload_folder(repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=said)
+            message = f"Add {rows:,} rows"
+            api.upload_folder(repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=message)
+        except (HFValidationError, OfflineModeIsEnabled, HTTPError, OSError, RuntimeError, ValueError) as error:
+            said = " ".join(str(error).split())[:200] or type(error).__name__
+            status = getattr(getattr(error, "response", None), "status_code", None)
+            mistake = isinstance(error, HFValidationError | OfflineModeIsEnabled) or status in (401, 403)
+            advice = "check the name (hf:OWNER/NAME), your token (`hf auth login`, or HF_TOKEN) and the network"
+            raise (InputError if mistake else TwinviewsError)(f"--to {to} failed ({said}): {advice}") from None
     return str(repository)
 
 
-def _hub_card(opened: Opened, rows: int, license: str) -> str:
-    """The dataset's card with the Hub's metadata in front: licence, size, and where the rows are."""
+def _hub_card(opened: Opened, license: str) -> str:
+    """The dataset's card with the Hub's metadata in front: the licence, and where the rows are."""
     path = opened.path
-    card = path / CARD_FILE if (path / CARD_FILE).is_file() else beside(path, CARD_FILE)
+    card = path / CARD_FILE if path.is_dir() else beside(path, CARD_FILE)
     front = {
         "license": license,
-        "size_categories": [next((name for most, name in SIZES.items() if rows < most), "n>10M")],
         "tags": ["twinviews", opened.kind],
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "train.parquet"}]}],
     }
     text = card.read_text(encoding="utf-8") if card.is_file() else f"# {path.stem}\n"
     return f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}"
-
-
-@contextmanager
-def _hub_errors(to: str) -> Iterator[None]:
-    """Turn what the Hub's client raises into one line."""
-    from huggingface_hub.errors import HFValidationError, HTTPError, OfflineModeIsEnabled  # type: ignore[attr-defined]
-
-    try:
-        yield
-    except (HFValidationError, OfflineModeIsEnabled, HTTPError, OSError, RuntimeError, ValueError) as error:
-        said = " ".join(str(error).split())[:200] or type(error).__name__
-        status = getattr(getattr(error, "response", None), "status_code", None)
-        if isinstance(error, HFValidationError):
-            said = f"{said}: write hf:OWNER/NAME"
-        elif isinstance(error, OfflineModeIsEnabled):
-            said = "HF_HUB_OFFLINE is set: unset it to reach the Hub"
-        elif status in (401, 403):
-            said = f"no token that may write there (status {status}): `hf auth login`, or set HF_TOKEN"
-        else:
-            raise TwinviewsError(f"--to {to}: the Hub refused it ({said})") from None
-        raise InputError(f"--to {to}: {said}") from None

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = ("augment", "pipelines", "trainers", "data_cards")
-FOR_TRAINERS = {f"pipelines.{name}" for name in ("pairs", "console", "files", "interrupt", "lock", "namesakes", "page")}
+FOR_TRAINERS = {f"pipelines.{name}" for name in ("__main__", "pairs", "console", "files", "interrupt", "lock")}
 
 
 def modules() -> dict[str, Path]:

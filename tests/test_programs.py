@@ -53,7 +53,6 @@ def test_namesake_that_hides_ours_ends_the_program(kind: str, program: str, tmp_
     (tmp_path / kind).parent.mkdir(exist_ok=True)
     (tmp_path / kind).write_text("")
     hiding = run(program, "--version", path=(tmp_path,))
-    place = tmp_path / "augment"
-    said = f"error: {place} hides the package 'augment' of Twinviews: install it in an environment of its own\n"
-    assert (hiding.returncode, hiding.stdout, hiding.stderr) == (1, "", said)
+    said = f"{tmp_path / kind} hides the package 'augment' of Twinviews: install it in an environment of its own"
+    assert (hiding.returncode, hiding.stdout, hiding.stderr) == (1, "", f"error: {said}\n")
     assert run(program, "--version", path=(ROOT, tmp_path)).stderr == ""

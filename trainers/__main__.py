@@ -5,8 +5,8 @@ import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
+from pipelines.__main__ import check_namesakes
 from pipelines.interrupt import end_at_once
-from pipelines.namesakes import check_namesakes
 
 
 def main() -> None:
@@ -18,11 +18,11 @@ def main() -> None:
     first = int(os.environ.get("RANK", "0")) == 0
     if first:
         check_namesakes()
-    from pipelines.console import call, run
+    from pipelines.console import call
     from trainers.cli import app
 
     if first:
-        run(app)
+        sys.exit(call(app, sys.argv[1:]))
     said = io.StringIO()
     with redirect_stderr(said), redirect_stdout(io.StringIO()):
         code = call(app, sys.argv[1:])

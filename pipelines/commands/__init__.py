@@ -1,1 +1,1 @@
-"""The subcommands of `augment`, where one needs more than a few lines."""
+"""The subcommands of `augment` for views and pairs."""

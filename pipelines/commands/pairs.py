@@ -15,10 +15,7 @@ from pipelines.console import ConfigOption, offline, show, show_json, table
 
 Policy = Literal["bsl", "original", "self", "multilingual", "entailment"]
 
-SOURCES_HELP = (
-    "Files (ingested to data/sentences) or a folder of sentences; without, data/sentences or the sample. For "
-    "entailment NLI files (JSONL, TSV, CSV) or hf:NAME."
-)
+SOURCES_HELP = f"{shared.SOURCES_HELP} For entailment: NLI files (JSONL, TSV, CSV) or hf:NAME."
 PAIRS_HELP = (
     "bsl: two views (back-translations); original: sentence x each view; self: sentence x itself; multilingual: "
     "sentence x each translation; entailment: premise x entailed hypothesis of NLI sources."
@@ -34,11 +31,11 @@ FILTER_HELP = (
 DEFAULT_FILTERS_HELP = "Drop back-translations that are not paraphrases of their sentence (--filter paraphrase)."
 NEGATIVES_HELP = "For entailment: add a column `negative`, a contradiction of the same premise; held in memory."
 OUT_HELP = "File to write; data/pairs.arrow, or with --shards the folder data/pairs."
-SEED_HELP = "Run seed of views to be made; without, that of the other view, or 0."
+SEED_HELP = "Seed of the views to make; by default that of the other view, else 0."
 
 
 class _PairsCommand(TyperCommand):
-    """The command, with the filters listed in its help; they are looked up only then."""
+    """The command; its help lists the filters, which are looked up only then."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer brings a click of its own
         """Write the filters, and then the example."""
@@ -117,14 +114,14 @@ def _mine_negatives(
     pairs: Annotated[Path, typer.Argument(help="Pairs, a file or a folder.")],
     encoder: Annotated[str, typer.Option(help="starter, or an encoder's folder or name on the Hub.")] = "starter",
     out: Annotated[Path | None, typer.Option(help="File to write; PAIRS.negatives.arrow if not given.")] = None,
-    skip: Annotated[int, typer.Option(min=0, max=MOST, help="Pass over the N closest texts.")] = 0,
+    skip: Annotated[int, typer.Option(min=0, max=MOST, help="Skip the N closest texts.")] = 0,
     within: Annotated[int, typer.Option(min=1, max=MOST, help="Draw among the N closest texts.")] = 10,
     margin: Annotated[
-        float, typer.Option(min=-2, max=2, help="How far below that of view_b the cosine to view_a must be.")
+        float, typer.Option(min=-2, max=2, help="Its cosine to view_a must be this much below view_b's.")
     ] = 0.05,
-    seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of the draw.")] = 0,
     limit: Annotated[int | None, typer.Option(min=1, max=MOST, help="Only the first N pairs.")] = None,
-    batch_size: Annotated[int, typer.Option(min=1, max=MOST, help="Texts that are encoded together.")] = 64,
+    batch_size: Annotated[int, typer.Option(min=1, max=MOST, help="Texts encoded at once.")] = 64,
     device: shared.DeviceOption = "auto",
     dry_run: shared.DryRunOption = False,
     overwrite: shared.OverwriteOption = False,

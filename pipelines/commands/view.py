@@ -23,23 +23,15 @@ from pipelines.shards import SHARD_ROWS
 
 Blank = partial(typer.Option, show_default=False)
 """An option without a default value."""
-SourcesArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[SOURCE]...",
-        help="Files (ingested to data/sentences) or a folder of sentences; by default data/sentences, else the sample.",
-        show_default=False,
-    ),
-]
+SOURCES_HELP = "Files (ingested to data/sentences) or a folder of sentences; default: data/sentences, else the sample."
 MOST = 10**18
-"""The largest number that an option takes; libraries fail on larger ones."""
-SeedOption = Annotated[int, typer.Option(min=-MOST, max=MOST, help="Run seed; each row's own seed comes from it.")]
+"""The largest number that an option accepts; libraries fail on larger ones."""
 LimitOption = Annotated[int | None, Blank(min=1, max=MOST, help="Only the first N sentences.")]
 WorkersOption = Annotated[int, typer.Option(min=1, max=MOST, help="Worker processes; they share the GPUs.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 BatchTokensOption = Annotated[int | None, Blank(min=1, max=MOST, help="Tokens in a batch, padding included.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be made; write nothing.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an output that we wrote before.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier output of this program.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
 
 
@@ -47,9 +39,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
 class ViewOptions:
     """The options that every view command has."""
 
-    sources: SourcesArgument = None
+    sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=SOURCES_HELP)] = None
     out: Annotated[Path | None, Blank(help="Folder of the view dataset; data/views/NAME if not given.")] = None
-    seed: SeedOption = 0
+    seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of the run; each row's seed comes from it.")] = 0
     limit: LimitOption = None
     shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows committed at once.")] = SHARD_ROWS
     workers: WorkersOption = 1
@@ -65,7 +57,7 @@ class ViewOptions:
 
 
 def show_preview(preview: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print what a dry run found."""
+    """Print what a dry run would do."""
     show_json(preview) if as_json else table(("", "would be"), preview.items())
 
 
@@ -108,7 +100,7 @@ def add_view_command(app: typer.Typer, name: str) -> None:
 
 
 def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pydantic FieldInfo
-    """A field as an option; a type that the command line does not know is given as YAML."""
+    """A field as an option; values of a type that the command line does not know are written as YAML."""
     annotation, more = field.annotation, dict[str, Any]()
     default = inspect.Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
     is_union = get_origin(annotation) in (Union, UnionType)
@@ -174,6 +166,4 @@ def _report(dataset: Dataset, made: int, seconds: float, *, quiet: bool) -> dict
             table(("spans", "number"), counts["spans"].items())
         done = f"made {made:,} at {made / seconds:,.0f} rows/s" if made else "already complete, nothing done"
         table(("dataset", "rows", "this run"), [(f"{dataset.path}/", total, done)])
-    rate = round(made / seconds, 1) if made else None
-    facts = {"made_now": made, "seconds": round(seconds, 3), "rows_per_second": rate}
-    return {"out": str(dataset.path), **counts, **facts}
+    return {"out": str(dataset.path), **counts, "made_now": made}

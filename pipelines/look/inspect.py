@@ -1,22 +1,18 @@
 """`augment inspect`: counts, origin, statistics, and rows with what a view changed in a text marked word by word."""
 
-import shutil
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from difflib import SequenceMatcher
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import regex
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.console import harmless, show, show_json, table
-from pipelines.look.opened import QUANTILES, Statistics, open_path, spread, statistics
-from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
+from pipelines.console import harmless, show, show_json, stdout_console, table
+from pipelines.look.opened import QUANTILES, Statistics, open_path, statistics
+from pipelines.pairs import NEGATIVE
 from pipelines.similarity import UNSPACED
 
 Change: TypeAlias = Literal["same", "removed", "added"]
@@ -27,13 +23,12 @@ WORD = regex.compile(rf"\s*+(?:(?:(?!{UNSPACED.pattern})[\p{{L}}\p{{N}}_]\p{{M}}
 """A word with its accents and apostrophes, or one sign (an emoji with all its parts, a letter of an unspaced script),
 and the white space before it."""
 STYLES = {"same": "", "removed": "red strike", "added": "bold green"}
-WIDE = 104
-"""Columns from which a terminal has room for histograms."""
-BARS = " ▁▂▃▄▅▆▇█"
+TEXTS = ("text", "pair", "pivot", "view", "view_a", "view_b", NEGATIVE)
+"""Columns that are shown on lines of their own; the views are compared with the sentence."""
 
 
 class Piece(NamedTuple):
-    """A stretch of text that is in both texts ("same"), in the old one only, or in the new one only."""
+    """Text that is in both versions ("same"), only in the old one ("removed"), or only in the new one ("added")."""
 
     change: Change
     text: str
@@ -44,19 +39,18 @@ def pieces(old: str, new: str, edits: Sequence[Mapping[str, Any]] = ()) -> list[
 
     Same and removed pieces make `old`, same and added pieces `new`. Only the first LONGEST characters are compared.
     """
-    hidden = max(len(old), len(new)) - LONGEST
-    if hidden > 0:
-        return [*pieces(old[:LONGEST], new[:LONGEST]), Piece("same", f" … {hidden:,} more characters")]
-    parts, at = list[Piece](), 0
-    for edit in sorted(edits, key=lambda each: (each["start"], each["end"])):
-        parts += [Piece("same", old[at : edit["start"]]), Piece("removed", old[edit["start"] : edit["end"]])]
-        parts.append(Piece("added", edit["new"]))
+    found, at, hidden = list[Piece](), 0, max(len(old), len(new)) - LONGEST
+    for edit in edits:
+        gone = old[edit["start"] : edit["end"]]
+        found += [Piece("same", old[at : edit["start"]]), Piece("removed", gone), Piece("added", edit["new"])]
         at = edit["end"]
-    parts.append(Piece("same", old[at:]))
-    if not edits or "".join(piece.text for piece in parts if piece.change != "removed") != new:
-        parts = list(_compared(old, new))
-    groups = groupby((piece for piece in parts if piece.text), lambda piece: piece.change)
-    return [Piece(change, "".join(piece.text for piece in group)) for change, group in groups]
+    made = "".join(piece.text for piece in found if piece.change != "removed") + old[at:]
+    if hidden > 0 or not edits or made != new:
+        found = [*_compared(old[:LONGEST], new[:LONGEST])]
+        found.append(Piece("same", f" … {hidden:,} more characters" if hidden > 0 else ""))
+    else:
+        found.append(Piece("same", old[at:]))
+    return [piece for piece in found if piece.text]
 
 
 def _compared(old: str, new: str) -> Iterator[Piece]:
@@ -78,7 +72,7 @@ def wdiff(parts: Iterable[Piece]) -> str:
 
 
 def figure(value: float) -> str:
-    """A number in three digits or three decimals, from a hundred on without decimals; a dash for NaN."""
+    """A number with three digits or three decimals, without decimals from 100 on; a dash for NaN."""
     if value != value:
         return "–"
     if abs(value) >= 100 or value == int(value):
@@ -98,48 +92,40 @@ def flat(counts: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def sampling(found: Statistics) -> str:
-    """Which rows the statistics are of, and the signatures of chrF and BLEU."""
-    signatures = f"; chrF {found.chrf_signature}" if found.chrf_signature else ""
-    signatures += f"; self-BLEU {found.self_bleu[1]}" if found.self_bleu else ""
-    if found.sampled == found.rows:
-        return f"statistics over all {found.rows:,} rows{signatures}"
-    return f"statistics over {found.sampled:,} of {found.rows:,} rows, drawn with seed {found.seed}{signatures}"
+    """Which rows the statistics cover, and the signatures of chrF and BLEU."""
+    drawn = f"{found.sampled:,} of {found.rows:,} rows, drawn with seed {found.seed}"
+    said = f"statistics over {f'all {found.rows:,} rows' if found.sampled == found.rows else drawn}"
+    said += f"; chrF {found.chrf_signature}" if found.chrf_signature else ""
+    return said + (f"; self-BLEU {found.self_bleu[1]}" if found.self_bleu else "")
 
 
-def heading(kind: str, row: Mapping[str, Any]) -> str:
-    """A row's id, and its status, scores and labels."""
-    parts = [str(row["id"])]
-    if kind == "view":
-        parts.append(f"{row['status']} ({row['reason']})" if row["reason"] else str(row["status"]))
-    for name, value in row.items() if kind == "pairs" else ():
-        if name not in (*PAIR_COLUMNS, NEGATIVE) and value is not None:
-            parts.append(f"{name} {figure(value) if isinstance(value, float) else value}")
-    return "  ".join(parts)
+def heading(row: Mapping[str, Any]) -> str:
+    """A row's id, and its status, reason, label and scores by name."""
+    shown = {key: value for key, value in row.items() if key not in ("id", *TEXTS, "view_a_name", "view_b_name")}
+    parts = (
+        f"{key} {figure(value) if isinstance(value, float) else value}"
+        for key, value in shown.items()
+        if value is not None and not isinstance(value, list | dict)
+    )
+    return "  ".join([str(row["id"]), *parts])
 
 
-def lines(kind: str, row: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Piece]]]:
+def lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Piece]]]:
     """The texts of a row by their names, views as they differ from the sentence."""
-    text = row["text"] or ""
-    plain = {"view": ("pivot",), "sentences": ("label", "pair")}.get(kind, ())
-    for name in ("text", *plain):
-        if row.get(name) is not None:
-            yield name, pieces(row[name], row[name])
-    if kind == "view" and row["view"] is not None:
-        yield "view", pieces(text, row["view"], row["edits"] or ())
-    for side in ("view_a", "view_b"):
-        if row.get(side) is not None:
-            yield row[f"{side}_name"] or side, pieces(text, row[side])
-    if kind == "pairs" and row.get(NEGATIVE) is not None:
-        yield NEGATIVE, pieces(row[NEGATIVE], row[NEGATIVE])
+    for name in TEXTS:
+        if isinstance(row.get(name), str):
+            old = row["text"] or "" if name.startswith("view") else row[name]
+            edits = row.get("edits") if name == "view" else None
+            yield str(row.get(f"{name}_name") or name), pieces(old, row[name], edits or ())
 
 
 def inspect(path: Path, shown: int, seed: int | None, sampled: int, *, as_json: bool) -> None:
     """Print what is in sentences, a view dataset, pairs or rejects: counts, statistics over a sample, and some rows.
 
-    The seed draws both; without one the rows are spread evenly. Raises InputError for what is damaged or not ours.
+    The seed draws both; without one the rows are spread evenly. Raises InputError if the dataset is damaged or missing.
     """
     opened = open_path(path)
-    rows = opened.take(spread(opened.rows, shown, seed)).to_pylist()
+    rows = opened.sample(shown, seed).to_pylist()
     found = statistics(opened, sampled, seed or 0)
     if as_json:
         whole = {"counts": opened.counts, "statistics": asdict(found)}
@@ -152,7 +138,7 @@ def inspect(path: Path, shown: int, seed: int | None, sampled: int, *, as_json: 
     table(("counted", "rows"), flat(opened.counts))
     _show_statistics(found)
     for row in rows:
-        _show_row(opened.kind, row)
+        _show_row(row)
 
 
 def _show_statistics(found: Statistics) -> None:
@@ -160,12 +146,8 @@ def _show_statistics(found: Statistics) -> None:
         rows = [(name, f"{count:,}", f"{of:,}", percent(count / of)) for name, (count, of) in found.shares.items()]
         table(("share", "rows", "of", "%"), rows, right=("rows", "of", "%"))
     if found.measures:
-        wide = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= WIDE
-        cells = []
-        for name, each in found.measures.items():
-            bars = "".join(BARS[-(-8 * count // max(each.counts))] for count in each.counts)  # any count above 0 shows
-            cells.append([name, figure(each.mean), *map(figure, each.quantiles.values())] + [bars] * wide)
-        table(["measure", "mean", *QUANTILES, *["histogram"] * wide], cells, right=["mean", *QUANTILES])
+        cells = [(name, *map(figure, (each.mean, *each.quantiles.values()))) for name, each in found.measures.items()]
+        table(["measure", "mean", *QUANTILES], cells, right=["mean", *QUANTILES])
     for name, counts in found.values.items():
         table((f"column {name}", "rows"), counts.items())
     if found.self_bleu:
@@ -173,17 +155,16 @@ def _show_statistics(found: Statistics) -> None:
     show(sampling(found))
 
 
-def _show_row(kind: str, row: Mapping[str, Any]) -> None:
-    """A heading and the texts; on a terminal lines are wrapped and, if it can, coloured."""
-    title = harmless(heading(kind, row))
-    texts = [(harmless(label), parts) for label, parts in lines(kind, row)]
-    if not sys.stdout.isatty():
-        width = max(5, *(len(label) for label, _ in texts))
-        show("\n".join(["", title, *(f"  {label:<{width}}  {harmless(wdiff(parts))}" for label, parts in texts)]))
-        return
-    console, grid = Console(file=sys.stdout, highlight=False), Table.grid(padding=(0, 2, 0, 0))
+def _show_row(row: Mapping[str, Any]) -> None:
+    """A heading and the texts: on a terminal wrapped and, if it can, coloured."""
+    console, grid = stdout_console(), Table.grid(padding=(0, 2, 0, 0))
     colored = console.color_system is not None and not console.no_color
-    for label, parts in texts:
+    for label, parts in lines(row):
         styled = Text.assemble(*((harmless(piece.text), STYLES[piece.change]) for piece in parts))
-        grid.add_row("", label, styled if colored else Text(harmless(wdiff(parts))))
-    console.print("", Text(title, "bold"), grid, sep="\n")
+        text = styled if colored else Text(harmless(wdiff(parts)))
+        text.overflow = "fold"
+        grid.add_row("", Text(harmless(label)), text)
+    with console.capture() as printed:
+        console.print("", Text(harmless(heading(row)), "bold"), sep="\n")
+        console.print(grid)
+    show(printed.get().removesuffix("\n"))

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
 from augment.errors import InputError
-from augment.words import special_tokens
 from pipelines.files import beside
 from pipelines.folder import open_dataset
 from pipelines.look import SAMPLE_ROWS
@@ -26,13 +25,22 @@ from pipelines.similarity import chrf, chrf_signature, self_bleu
 MOST_VALUES = 20
 BINS = 20
 QUANTILES = {"min": 0.0, "5%": 0.05, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max": 1.0}
-COMPARED = {"b {} a": ("view_b", "view_a"), "a {} text": ("view_a", "text"), "b {} text": ("view_b", "text")}
-"""What is compared with what in a pair: hypothesis and reference."""
+COMPARED: Mapping[Kind, Mapping[str, tuple[str, str]]] = {
+    "sentences": {},
+    "view": {"view {} text": ("view", "text")},
+    "pairs": {
+        "b {} a": ("view_b", "view_a"),
+        "a {} text": ("view_a", "text"),
+        "b {} text": ("view_b", "text"),
+        "negative {} a": (NEGATIVE, "view_a"),
+    },
+}
+"""Columns whose texts are compared, if a dataset has them: hypothesis and reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A dataset: what its rows are, where it is, its name, plan and hashes as JSON, what was counted, and its files."""
+    """A dataset: the kind of its rows, where it is, its origin as JSON, what was counted, and its files."""
 
     kind: Kind
     path: Path
@@ -49,30 +57,22 @@ class Opened:
         """The rows, file by file."""
         return (read_table(file.path, file.sha256) for file in self.files)
 
-    def take(self, places: Sequence[int], reason: str | None = None) -> pa.Table:
-        """The rows at these places, in ascending order, of all rows or of those with a reason."""
-        wanted, first, taken = np.asarray(places, dtype=np.int64), 0, []
+    def sample(self, most: int, seed: int | None = None, reason: str | None = None) -> pa.Table:
+        """At most `most` rows (of a view, those with a reason), in order: spread evenly, or drawn by the seed."""
+        total = self.rows if reason is None else self.counts["reasons"][reason]
+        number, first, taken = min(most, total), 0, []
+        spread = [place * total // number for place in range(number)]
+        places = np.array(spread if seed is None else Random(seed).sample(range(total), number), dtype=np.int64)
         for table in self.tables():
-            taken.append(table.schema.empty_table())
-            for batch in table.to_batches():
-                is_meant = np.True_ if reason is None else pc.equal(batch["reason"], reason).fill_null(False)
-                rows = np.flatnonzero(np.broadcast_to(is_meant, len(batch)))
-                low, high = np.searchsorted(wanted, (first, first + len(rows)))
-                if low < high:
-                    taken.append(pa.Table.from_batches([batch.take(pa.array(rows[wanted[low:high] - first]))]))
-                first += len(rows)
+            rows = table if reason is None else table.filter(pc.equal(table["reason"], reason))
+            mask = np.zeros(len(rows), dtype=np.bool_)
+            mask[places[(places >= first) & (places < first + len(rows))] - first] = True
+            taken.append(rows.filter(mask))
+            first += len(rows)
         try:
             return pa.concat_tables(taken, promote_options="permissive")
         except pa.ArrowException as error:
-            raise InputError(f"{self.path} holds files of different columns ({error}): look at one of them") from None
-
-
-def spread(total: int, most: int, seed: int | None = None) -> list[int]:
-    """At most `most` of `total` places, in order: spread evenly, or drawn at random by a seed."""
-    number = min(most, total)
-    if seed is not None and number < total:
-        return sorted(Random(seed).sample(range(total), number))
-    return [index * total // number for index in range(number)]
+            raise InputError(f"{self.path} holds files with different columns ({error}): give one of them") from None
 
 
 def open_path(path: Path) -> Opened:
@@ -85,24 +85,16 @@ def open_path(path: Path) -> Opened:
         dataset = open_dataset(path)
         plan, counts = dataset.plan, dataset.counts
         files = [PairFile(path / each.file, each.sha256, each.rows) for each in dataset.receipts]
-        more: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
+        hashes: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
     else:
         files, made = pair_files(path), read_made(beside(path, "recipe.json"))
-        plan, counts, more = made_plan(made), made.get("counts", {}), {"sha256": made.get("sha256")}
+        plan, counts, hashes = made_plan(made), made.get("counts", {}), {"sha256": made.get("sha256")}
     rows = sum(file.rows for file in files)
     if plan is None:
         return Opened("pairs", path, {"rows": rows}, {"pairs": rows}, files)
-    facts = {
-        "name": plan.name,
-        "rows": rows,
-        "signature": plan.signature,
-        "seed": plan.seed,
-        "params": {key: value for key, value in plan.params.items() if value is not None},
-        "inputs": [item.model_dump() for item in plan.inputs],
-        "twinviews": plan.twinviews,
-        **more,
-    }
-    return Opened(plan.kind, path, {key: value for key, value in facts.items() if value is not None}, counts, files)
+    facts = plan.model_dump(include={"name", "signature", "seed", "inputs", "twinviews"}, exclude_none=True)
+    params = {key: value for key, value in plan.params.items() if value is not None}
+    return Opened(plan.kind, path, {"rows": rows, **facts, "params": params, **hashes}, counts, files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,58 +134,50 @@ class Statistics:
         if of := len(flags) - flags.null_count:
             self.shares[name] = (pc.sum(flags).as_py() or 0, of)
 
-    def measure(self, name: str, values: ArrayLike, low: float | None = None, high: float | None = None) -> None:
+    def measure(self, name: str, values: ArrayLike, ends: tuple[float, float] | None = None) -> None:
         """Add the distribution of the values, if there are any."""
-        if found := distribution(values, low, high):
+        if found := distribution(values, ends):
             self.measures[name] = found
-
-    def compare(self, name: str, table: pa.Table, hypothesis: str, reference: str) -> None:
-        """Add the chrF of the rows that have both texts."""
-        whole = _whole(table, hypothesis, reference)
-        if len(whole):
-            self.measure(name, chrf(whole[hypothesis].to_pylist(), whole[reference].to_pylist()), 0, 100)
-            self.chrf_signature = chrf_signature()
-
-    def compare_lengths(self, name: str, hypothesis: pa.ChunkedArray, reference: pa.ChunkedArray) -> None:
-        """Add the characters of each hypothesis divided by those of its reference, where that has any."""
-        ours, theirs = (np.asarray(pc.utf8_length(each).cast("float64")) for each in (hypothesis, reference))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self.measure(name, ours / theirs)
-
-    def column(self, table: pa.Table, name: str) -> None:
-        """Count the texts of a column, or measure its numbers."""
-        column = table[name].drop_null()
-        if pa.types.is_floating(column.type):
-            self.measure(f"column {name}", column)
-        elif pa.types.is_string(column.type):
-            self.values[name] = dict(Counter(sorted(column.to_pylist())).most_common(MOST_VALUES))
 
 
 def statistics(opened: Opened, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
     """Statistics of a random sample of rows (0: all); raises InputError if a file cannot be read."""
-    table = opened.take(spread(opened.rows, sample or opened.rows, seed))
+    table = opened.sample(sample or opened.rows, seed)
     found = Statistics(opened.rows, table.num_rows, seed)
     {"sentences": _sentences, "view": _view, "pairs": _pairs}[opened.kind](table, found)
+    for name, columns in COMPARED[opened.kind].items():
+        if columns[0] in table.schema.names:
+            one, two = _whole(table, *columns)
+            lengths = [np.array([*map(len, texts)], dtype=np.float64) for texts in (one, two)]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found.measure(f"length, {name.format('/')}", lengths[0] / lengths[1])
+            found.measure(f"chrF, {name.format('~')}", chrf(one, two), (0, 100))
+            found.chrf_signature = chrf_signature()
+    for name in table.schema.names if opened.kind != "view" else ():
+        column = table[name].drop_null()
+        if pa.types.is_floating(column.type):
+            found.measure(f"column {name}", column)
+        elif pa.types.is_string(column.type) and name not in (*PAIR_COLUMNS, NEGATIVE, "pair"):
+            found.values[name] = dict(Counter(sorted(column.to_pylist())).most_common(MOST_VALUES))
     return found
 
 
-def distribution(values: ArrayLike, low: float | None = None, high: float | None = None) -> Distribution | None:
+def distribution(values: ArrayLike, ends: tuple[float, float] | None = None) -> Distribution | None:
     """The distribution of the finite values; None if there are none.
 
-    The bins lie between `low` and `high`, or else between the 1% and the 99% quantiles; for whole numbers each bin
-    holds the same number of them.
+    Without `ends` the bins lie between the 1% and the 99% quantiles; of whole numbers each bin then holds equally many.
     """
     numbers = np.asarray(values, dtype=np.float64)
     numbers = numbers[np.isfinite(numbers)]
     if not numbers.size:
         return None
-    first, last = np.quantile(numbers, [0.01, 0.99])
-    ends = (float(first) if low is None else low, float(last) if high is None else high)
-    if low is None and (numbers == np.round(numbers)).all():
+    first, last = np.quantile(numbers, [0.01, 0.99]).tolist()
+    if ends is None and (numbers == np.round(numbers)).all():
         width = -(-(np.ceil(last) - np.floor(first) + 1) // BINS)
         edges = np.arange(np.floor(first) - 0.5, np.ceil(last) + 0.5 + width, width)
         ends = (float(edges[0] + 0.5), float(edges[-1] - 0.5))
     else:  # equal numbers make one bar in the middle
+        ends = ends or (first, last)
         edges = np.linspace(*(ends if ends[0] < ends[1] else (ends[0] - 0.5, ends[0] + 0.5)), BINS + 1)
     counts, _ = np.histogram(np.clip(numbers, edges[0], edges[-1]), edges)
     quantiles = dict(zip(QUANTILES, np.quantile(numbers, list(QUANTILES.values())).tolist(), strict=True))
@@ -205,8 +189,6 @@ def _sentences(table: pa.Table, found: Statistics) -> None:
     found.measure("characters", pc.utf8_length(table["text"]))
     if "pair" in table.schema.names:
         found.share("have a pair", table["pair"].is_valid())
-    if "label" in table.schema.names:
-        found.column(table, "label")
 
 
 def _view(table: pa.Table, found: Statistics) -> None:
@@ -214,16 +196,11 @@ def _view(table: pa.Table, found: Statistics) -> None:
     found.share("have a view", table["view"].is_valid())
     rows = table.filter(table["view"].is_valid())
     found.share("view equals the sentence", pc.equal(rows["status"], "unchanged"))
-    both = zip(rows["text"].to_pylist(), rows["view"].to_pylist(), strict=True)
-    special = [bool(special_tokens(view).keys() - special_tokens(text)) for text, view in both]
-    found.share("view has a special token that the sentence has not", pa.chunked_array([special], pa.bool_()))
     found.share("pivot equals the sentence", pc.equal(rows["pivot"], rows["text"]))
     for name in ("target fraction", "achieved fraction"):
-        found.measure(name, rows[name.replace(" ", "_")].drop_null(), 0, 1)
+        found.measure(name, rows[name.replace(" ", "_")], (0, 1))
     edits = pc.list_value_length(rows["edits"]).fill_null(0)
     found.measure("edits", edits if pc.any(pc.greater(edits, 0)).as_py() else [])
-    found.compare_lengths("length, view / text", rows["view"], rows["text"])
-    found.compare("chrF, view ~ text", rows, "view", "text")
 
 
 def _pairs(table: pa.Table, found: Statistics) -> None:
@@ -233,18 +210,10 @@ def _pairs(table: pa.Table, found: Statistics) -> None:
         found.share(f"{side} equals the sentence", pc.equal(table[side], table["text"]))
     if NEGATIVE in table.schema.names:
         found.share("have a negative", table[NEGATIVE].is_valid())
-        found.compare("chrF, negative ~ a", table, NEGATIVE, "view_a")
-    for name, (hypothesis, reference) in COMPARED.items():
-        found.compare_lengths(f"length, {name.format('/')}", table[hypothesis], table[reference])
-    for name, (hypothesis, reference) in COMPARED.items():
-        found.compare(f"chrF, {name.format('~')}", table, hypothesis, reference)
-    whole = _whole(table, "view_a", "view_b")
-    if len(whole):
-        found.self_bleu = self_bleu(whole["view_a"].to_pylist(), whole["view_b"].to_pylist())
-    for name in table.schema.names:
-        if name not in (*PAIR_COLUMNS, NEGATIVE):
-            found.column(table, name)
+    one, two = _whole(table, "view_a", "view_b")
+    found.self_bleu = self_bleu(one, two) if one else None
 
 
-def _whole(table: pa.Table, one: str, two: str) -> pa.Table:
-    return table.filter(pc.and_(table[one].is_valid(), table[two].is_valid()))
+def _whole(table: pa.Table, *columns: str) -> list[list[str]]:
+    """The texts of these columns in the rows that have all of them."""
+    return [column.to_pylist() for column in table.select(columns).drop_null().columns]

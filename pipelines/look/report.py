@@ -1,17 +1,17 @@
 """A dataset as one HTML page that needs no other file: provenance, statistics, rows with their changes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 from augment import __version__
 from augment.errors import InputError
+from pipelines.console import render_page
 from pipelines.files import UNSEALED, beside, is_written_by, remove_temporaries, seal, write_whole
 from pipelines.folder import REPORT_FILE
 from pipelines.lock import locked_file
 from pipelines.look.inspect import figure, flat, heading, lines, percent, sampling
-from pipelines.look.opened import QUANTILES, Opened, open_path, spread, statistics
-from pipelines.page import render_page
+from pipelines.look.opened import QUANTILES, Opened, statistics
 from pipelines.plan import read_plan
 
 ROWS_PER_REASON = 3
@@ -28,20 +28,18 @@ def report_path(path: Path) -> Path:
     return path / REPORT_FILE if is_pairs else beside(path, REPORT_FILE)
 
 
-def write_report(path: Path, out: Path, rows: int, sampled: int, seed: int, *, overwrite: bool) -> bool:
-    """Write the report of sentences, a view dataset, pairs or rejects; False if this very report exists already.
+def write_report(out: Path, html: str, *, overwrite: bool, dry_run: bool = False) -> bool:
+    """Write a report, unless it is a dry run; False if this very report exists already.
 
-    The page shows `rows`, spread evenly, and statistics of `sampled` rows drawn by the seed (0: of all). Raises
-    InputError if any other file than a report is at `out`.
+    Raises InputError if any other file than a report is at `out`, or another report without `overwrite`.
     """
-    check_free(out, overwrite=True)
-    html = report_html(open_path(path), rows, sampled, seed)
-    with locked_file(out):
-        remove_temporaries(out)
+    with nullcontext() if dry_run else locked_file(out):
         if out.is_file() and out.read_bytes() == html.encode():
             return False
         check_free(out, overwrite=overwrite)
-        write_whole(out, html)
+        if not dry_run:
+            remove_temporaries(out)
+            write_whole(out, html)
     return True
 
 
@@ -54,15 +52,24 @@ def check_free(out: Path, *, overwrite: bool) -> None:
 
 
 def report_html(opened: Opened, rows: int, sampled: int, seed: int) -> str:
-    """The page; equal datasets and settings make equal pages."""
+    """The page; equal datasets and settings make equal pages.
+
+    It shows `rows`, spread evenly, and of a view some with each reason, and statistics of `sampled` rows drawn by the
+    seed (0: of all).
+    """
     found = statistics(opened, sampled, seed)
     numbers = [(name, number) for name, number in flat(opened.counts) if isinstance(number, int)]
     most = max((number for _, number in numbers), default=0)
+    groups = {"Rows, spread evenly": opened.sample(rows)}
+    for reason in list(opened.counts["reasons"] if opened.kind == "view" and rows else ())[:MOST_REASONS]:
+        groups[f"Rows with the reason {reason}"] = opened.sample(ROWS_PER_REASON, reason=reason)
     html = render_page(
         "pipelines.look",
         figure,
         percent,
         written,
+        heading,
+        lines,
         opened=opened,
         found=found,
         version=__version__,
@@ -70,22 +77,11 @@ def report_html(opened: Opened, rows: int, sampled: int, seed: int) -> str:
         # With the share of the greatest; left out if there is only the number of rows.
         counts=[(name, number, number / most) for name, number in numbers] if most and len(numbers) > 1 else [],
         quantiles=list(QUANTILES),
-        groups=dict(_groups(opened, rows)),
+        groups={title: table.to_pylist() for title, table in groups.items()},
         sampling=sampling(found),
         command=f"augment report --rows {rows} --sample {sampled} --seed {seed}",
     )
     return seal(f"{html}<!-- checksum {UNSEALED} -->\n")
-
-
-def _groups(opened: Opened, rows: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Titles and rows: some spread evenly and, of a view, some with each reason."""
-    groups = {"Rows, spread evenly": opened.take(spread(opened.rows, rows))}
-    reasons = opened.counts["reasons"] if opened.kind == "view" and rows else {}
-    for reason, total in list(reasons.items())[:MOST_REASONS]:
-        groups[f"Rows with the reason {reason}"] = opened.take(spread(total, ROWS_PER_REASON), reason)
-    for title, table in groups.items():
-        found = table.to_pylist()
-        yield title, [{"heading": heading(opened.kind, row), "lines": list(lines(opened.kind, row))} for row in found]
 
 
 def written(value: object) -> str:

@@ -139,10 +139,11 @@ def done(process: "subprocess.Popen[str]", code: int = 0) -> str:
     return err if code else out
 
 
-def write_stream(path: str | Path, table: pa.Table, chunk: int | None = None) -> None:
+def write_stream(path: Path, table: pa.Table, chunk: int | None = None) -> Path:
     """Write a table as an IPC stream, as somebody else might."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table, max_chunksize=chunk)
+    return path
 
 
 def write_pairs(rows: list[tuple[str, str | None]], **columns: list[Any]) -> Path:
@@ -151,9 +152,7 @@ def write_pairs(rows: list[tuple[str, str | None]], **columns: list[Any]) -> Pat
     names = (["original"] * len(rows), ["other"] * len(rows))
     values = ([f"{number:016x}" for number in range(len(rows))], texts, texts, [view for _, view in rows], *names)
     strings = [pa.array(each, pa.string()) for each in values]
-    path = Path("other.arrow")
-    write_stream(path, pa.table({**dict(zip(PAIR_COLUMNS, strings, strict=True)), **columns}))
-    return path
+    return write_stream(Path("other.arrow"), pa.table({**dict(zip(PAIR_COLUMNS, strings, strict=True)), **columns}))
 
 
 def rows_of(path: str) -> list[dict[str, Any]]:

@@ -80,7 +80,7 @@ def test_pairs_become_a_private_dataset_with_parquet_and_a_card(made: Augment, h
     assert pq.read_table(io.BytesIO(repository.files["train.parquet"])).num_rows == 60
     _, front, card = repository.files["README.md"].decode().split("---\n", 2)
     settings = yaml.safe_load(front)
-    assert (settings["license"], settings["size_categories"]) == ("cc-by-4.0", ["n<1K"])
+    assert settings["license"] == "cc-by-4.0"
     assert settings["configs"][0]["data_files"][0]["path"] in repository.files
     assert card.strip() == Path("data/pairs.card.md").read_text().strip()
     assert sum("/commit/" in request for request in hub.requests) == 1
@@ -111,9 +111,9 @@ def test_a_repository_that_is_there_stays_unless_it_is_to_be_overwritten(
 @pytest.mark.parametrize(
     ("name", "status", "offline", "expected"),
     [
-        ("hf:no/such/name", 0, "0", "write hf:OWNER/NAME"),
-        ("hf:twins", 403, "0", "no token that may write there (status 403)"),
-        ("hf:twins", 0, "1", "HF_HUB_OFFLINE is set"),
+        ("hf:no/such/name", 0, "0", "check the name (hf:OWNER/NAME)"),
+        ("hf:twins", 403, "0", "403 Forbidden"),
+        ("hf:twins", 0, "1", "`HF_HUB_OFFLINE`"),
     ],
 )
 def test_what_the_hub_refuses_is_one_line(
@@ -129,7 +129,7 @@ def test_what_the_hub_refuses_is_one_line(
 def test_options_that_do_not_go_together_and_a_dry_run(made: Augment) -> None:
     assert "--to xml is not a format" in made("export", "data/pairs.arrow", "--to", "xml").err
     for options, expected in (
-        (["hf:a", "--out", "b"], "--out b is a file"),
+        (["hf:a", "--out", "b"], "--out b names a file"),
         (["csv", "--public"], "--public and --license are for a dataset on the Hub, not --to csv"),
         (["parquet", "--license", "mit"], "not --to parquet: leave them out"),
     ):

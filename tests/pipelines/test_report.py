@@ -58,10 +58,10 @@ def test_rows_are_spread_evenly_or_drawn_by_a_seed(made: Augment) -> None:
 
 def test_rejects_and_further_columns_are_shown(augment: Augment) -> None:
     rows, reasons = [("a dog", "one dog"), ("a cat", None)], ["too alike", "other failed"]
-    done = augment("inspect", write_pairs(rows, reason=reasons, chrf=[51.234, None]))
+    done = augment("inspect", write_pairs(rows, reason=reasons, chrf=[51.234, None], view=[1, 2], edits=[1, 2]))
     assert done.code == 0
-    assert "0000000000000000  reason too alike  chrf 51.2" in done.out
-    assert "0000000000000001  reason other failed\n" in done.out
+    assert "0000000000000000  reason too alike  chrf 51.2  edits 1\n" in done.out
+    assert "0000000000000001  reason other failed  edits 2\n" in done.out
     assert "column chrf" in done.out
 
 
@@ -74,13 +74,15 @@ HOSTILE = [
 
 
 def test_no_control_character_of_the_data_reaches_the_terminal(augment: Augment) -> None:
-    path = write_pairs(HOSTILE, label=["\x1b[2J", "b", "b", "b"], view_b_name=["other", "\x1b[2J", "other", "other"])
+    names = {"view_b_name": ["[/b]", "\x1b[2J", "other", "other"], "[/c]": ["c"] * 4}
+    path = write_pairs(HOSTILE, label=["\x1b[2J", "b", "b", "b"], **names)
     assert json.loads(augment("inspect", path, "--json").out)["sample"][0]["view_b"] == HOSTILE[0][1]
     for options in ([], ["--json"]):
         done = augment("inspect", path, *options)
         assert done.code == 0
         assert {char for char in done.out if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")} == {"\n"}
-    assert "\\x1b[31mred\\x1b[0m" in augment("inspect", path).out
+    shown = augment("inspect", path).out
+    assert all(text in shown for text in ("\\x1b[31mred\\x1b[0m", "  [/b]  ", "column [/c]"))
 
 
 def test_scripts_and_emoji_are_shown_as_they_are() -> None:
@@ -190,8 +192,7 @@ MARKUP = {
 
 
 def test_nothing_in_the_data_becomes_markup(augment: Augment) -> None:
-    path = Path("<i>hostile.arrow")
-    write_stream(path, pa.table(MARKUP))
+    path = write_stream(Path("<i>hostile.arrow"), pa.table(MARKUP))
     assert augment("report", path).code == 0
     html = Path("<i>hostile.report.html").read_text(encoding="utf-8")
     page = Parsed(html)
@@ -210,7 +211,10 @@ def test_a_report_replaces_only_reports_of_ours(made: Augment) -> None:
     assert not out.exists()
     made("report", "data/pairs.arrow")
     first = out.read_bytes()
-    is_refused(made("report", "data/pairs.arrow", "--rows", 3), f"{out} exists: choose another", "or --overwrite it")
+    for dry in ([], ["--dry-run"]):
+        assert made("report", "data/pairs.arrow", *dry).code == 0
+        other = made("report", "data/pairs.arrow", "--rows", 3, *dry)
+        is_refused(other, f"{out} exists: choose another", "or --overwrite it")
     assert out.read_bytes() == first
     again = json.loads(made("report", "data/pairs.arrow", "--rows", 3, "--overwrite", "--json").out)
     assert again == {"out": str(out), "made_now": True}

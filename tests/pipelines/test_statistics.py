@@ -1,7 +1,6 @@
 """Statistics of datasets, against numbers worked out by hand, numpy and sacrebleu; texts compared word by word."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +28,6 @@ PAIRS = [
 ]
 
 
-def stream(path: Path, table: pa.Table) -> Path:
-    write_stream(path, table, 33)
-    return path
-
-
 def pairs(folder: Path, rows: Sequence[tuple[str | None, ...]] = PAIRS, **columns: object) -> Opened:
     named = {
         "id": [f"{number:016x}" for number in range(len(rows))],
@@ -41,11 +35,11 @@ def pairs(folder: Path, rows: Sequence[tuple[str | None, ...]] = PAIRS, **column
         "view_a_name": ["one"] * len(rows),
         "view_b_name": ["two"] * len(rows),
     }
-    return open_path(stream(folder / "pairs.arrow", pa.table({**named, **columns})))
+    return open_path(write_stream(folder / "pairs.arrow", pa.table({**named, **columns}), 33))
 
 
 def opened(kind: Kind, path: Path, table: pa.Table) -> Opened:
-    return Opened(kind, path, {}, {}, (PairFile(stream(path, table), None, table.num_rows),))
+    return Opened(kind, path, {}, {}, (PairFile(write_stream(path, table, 33), None, table.num_rows),))
 
 
 def view(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Opened:
@@ -54,14 +48,13 @@ def view(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Opened:
     return opened("view", folder / "view.arrow", pa.Table.from_pylist(whole, schema=view_schema()))
 
 
-def edit(start: int, old: str, new: str) -> dict[str, Any]:
-    return {"start": start, "end": start + len(old), "old": old, "new": new}
+EDIT = {"start": 2, "end": 5, "old": "big", "new": "large"}
 
 
 def test_a_view_is_counted_as_by_hand(tmp_path: Path) -> None:
     rows = [
-        {"text": "a big dog", "view": "a large dog", "edits": [edit(2, "big", "large")], "achieved_fraction": 0.5},
-        {"text": "one two three four", "view": "one two [MASK]", "edits": [edit(8, "three four", "[MASK]")]}
+        {"text": "a big dog", "view": "a large dog", "edits": [EDIT], "achieved_fraction": 0.5},
+        {"text": "one two three four", "view": "one two [MASK]", "edits": [EDIT]}
         | {"achieved_fraction": 0.25, "pivot": "eins zwei drei vier"},
         {"text": "[MASK] it", "view": "[MASK] it", "status": "unchanged", "reason": "none", "pivot": "[MASK] it"},
         {"text": "broken", "status": "failed", "reason": "too-long", "target_fraction": 0.9},
@@ -72,7 +65,6 @@ def test_a_view_is_counted_as_by_hand(tmp_path: Path) -> None:
     assert found.shares == {
         "have a view": (3, 4),
         "view equals the sentence": (1, 3),
-        "view has a special token that the sentence has not": (1, 3),
         "pivot equals the sentence": (1, 2),
     }
     assert (found.rows, found.sampled) == (4, 4)
@@ -155,13 +147,13 @@ def test_files_of_one_folder_may_have_further_columns(tmp_path: Path) -> None:
         if name == "b":
             found = statistics(open_path(tmp_path))
             assert (found.sampled, found.measures["column chrf"].n) == (8, 4)
-    with pytest.raises(InputError, match="holds files of different columns"):
+    with pytest.raises(InputError, match="holds files with different columns"):
         statistics(open_path(tmp_path))
 
 
 def test_an_empty_file_has_no_statistics(tmp_path: Path) -> None:
     table = pa.table({name: pa.array([], pa.string()) for name in PAIR_COLUMNS})
-    found = statistics(open_path(stream(tmp_path / "pairs.arrow", table)))
+    found = statistics(open_path(write_stream(tmp_path / "pairs.arrow", table)))
     assert (found.rows, dict(found.measures), found.self_bleu) == (0, {}, None)
 
 
@@ -190,15 +182,15 @@ def test_a_distribution_agrees_with_numpy(values: list[float]) -> None:
 @pytest.mark.parametrize(
     ("values", "bounds", "ends", "counts"),
     [
-        ([1, 1, 2, 4], (None, None), (1, 4), (2, 1, 0, 1)),
+        ([1, 1, 2, 4], None, (1, 4), (2, 1, 0, 1)),
         ([0.06, 0.96, 1.0], (0, 1), (0, 1), (0, 1, *[0] * 17, 2)),
-        ([0.3], (None, None), (0.3, 0.3), (*[0] * 10, 1, *[0] * 9)),
+        ([0.3], None, (0.3, 0.3), (*[0] * 10, 1, *[0] * 9)),
     ],
 )
 def test_histograms_count_in_equal_bins(
-    values: list[float], bounds: tuple[float | None, float | None], ends: tuple[float, float], counts: tuple[int, ...]
+    values: list[float], bounds: tuple[float, float] | None, ends: tuple[float, float], counts: tuple[int, ...]
 ) -> None:
-    found = distribution(values, *bounds)
+    found = distribution(values, bounds)
     assert isinstance(found, Distribution)
     assert (found.ends, found.counts) == (pytest.approx(ends), counts)
     assert distribution([]) is None
@@ -225,7 +217,6 @@ def test_the_pieces_make_both_texts(old: str, new: str) -> None:
     parts = pieces(old, new)
     assert (joined(parts, "removed"), joined(parts, "added")) == (old, new)
     assert all(piece.text for piece in parts)
-    assert all(one.change != two.change for one, two in pairwise(parts))
 
 
 @pytest.mark.parametrize(
@@ -248,20 +239,19 @@ def test_changes_are_marked_word_by_word(old: str, new: str, shown: str) -> None
     assert wdiff(pieces(old, new)) == shown
 
 
-EDIT = {"start": 1, "end": 6, "old": " plan", "new": "[MASK]"}
+SPAN = {"start": 1, "end": 6, "old": " plan", "new": "[MASK]"}
 
 
 @pytest.mark.parametrize(
     ("edits", "shown"),
     [
-        ([EDIT], "A[- plan-]{+[MASK]+}e flies"),
-        *(
-            (edits, "A[- plane-]{+[MASK]e+} flies")
-            for edits in ([], [{**EDIT, "new": "x"}], [EDIT, {**EDIT, "start": 2}])
-        ),
+        ([SPAN], "A[- plan-]{+[MASK]+}e flies"),
+        ([], "A[- plane-]{+[MASK]e+} flies"),
+        ([{**SPAN, "new": "x"}], "A[- plane-]{+[MASK]e+} flies"),
+        ([SPAN, {**SPAN, "start": 2}], "A[- plane-]{+[MASK]e+} flies"),
     ],
 )
-def test_recorded_edits_are_shown_if_they_lead_to_the_view(edits: list[dict[str, object]], shown: str) -> None:
+def test_recorded_edits_are_shown_if_they_lead_to_the_view(edits: list[dict[str, Any]], shown: str) -> None:
     assert wdiff(pieces("A plane flies", "A[MASK]e flies", edits)) == shown
 
 

@@ -11,9 +11,8 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from pipelines.console import ConfigOption, InputError, note, show
+from pipelines.console import ConfigOption, InputError, note, render_page, show
 from pipelines.files import is_written_by, write_whole
-from pipelines.page import render_page
 from trainers.data.kinds import KINDS, DataOptions, read_examples
 from trainers.embedding.model import load_model, starting_model
 from trainers.embedding.vectors import Vectors
