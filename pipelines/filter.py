@@ -2,7 +2,7 @@
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
@@ -27,14 +27,14 @@ class About(NamedTuple):
 
 @dataclass(frozen=True)
 class PairColumns:
-    """A batch of pairs as a filter sees it; `known` maps the name of a side to what is known about it.
+    """A batch of pairs as a filter sees it; `known` maps the names of sides to what is known about them, if anything.
 
     `rows` is an Arrow record batch of strings: `text`, the sentence (or premise) that a pair comes from, its sides
     `view_a` and `view_b`, and their names `view_a_name` and `view_b_name`.
     """
 
     rows: Any
-    known: Callable[[str], About]
+    known: Mapping[str, About]
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -46,7 +46,7 @@ class PairColumns:
     def about(self, side: str) -> list[About]:
         """What is known about one side, `view_a` or `view_b`, of each pair."""
         names = self.rows.column(f"{side}_name").dictionary_encode()
-        known = [self.known(name) for name in names.dictionary.to_pylist()]
+        known = [self.known.get(name, About(name)) for name in names.dictionary.to_pylist()]
         return [known[index] for index in names.indices.to_pylist()]
 
 
@@ -177,9 +177,7 @@ def make_filter(written: str, runtime: Runtime) -> Filter:
             first = error.errors()[0]
             value = "".join(f"{key}={first['input']!r}: " for key in first["loc"])
             said = first["msg"].removeprefix("Value error, ")
-            hint = (
-                f" (it takes: {', '.join(model.model_fields) or 'none'})" if first["type"] == "extra_forbidden" else ""
-            )
-            raise InputError(f"--filter {written}: {value}{said[:1].lower()}{said[1:]}{hint}") from None
+            takes = ", ".join(model.model_fields) or "no parameters"
+            raise InputError(f"--filter {written}: {value}{said[:1].lower()}{said[1:]} (it takes {takes})") from None
         filter._name = name
         return filter.build(runtime)

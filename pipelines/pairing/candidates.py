@@ -15,94 +15,60 @@ from augment.plugins import blamed
 from augment.view import Runtime
 from pipelines.filter import ENTRY_POINT_GROUP, About, Filter, PairColumns, Verdicts, make_filter
 from pipelines.pairs import NEGATIVE
-from pipelines.plan import Input
+from pipelines.plan import Plan
 from pipelines.shards import BATCH_ROWS
 from pipelines.workers import run_workers
 
 TASK_ROWS = 16_000
 """Rows that are read and judged together; a multiple of the rows in a batch of pairs."""
+DROPPED, PART, NOTE = ".dropped", ".part", ".note"
+"""Columns of candidates that are only counted: reasons, parts of the input, and remarks on pairs that are kept."""
 
 
-@dataclass
-class Candidates:
-    """Rows that may become pairs, in columns of one length.
+def candidate_rows(
+    pairs: Mapping[str, Any],
+    reasons: Sequence[str | None] | pa.Array,
+    part: str | None = None,
+    notes: Sequence[pa.Array] = (),
+    negatives: Sequence[str | None] | pa.Array | None = None,
+) -> pa.RecordBatch:
+    """Rows that may become pairs: the columns of pairs, negatives if there are any, and columns to be counted.
 
-    `pairs` is a record batch with the columns of pairs, then filters' scores; a row with a missing view (null) has a
-    reason. The others are Arrow strings: `reasons` say why a row is dropped, `parts` under which part of the input it
-    is counted (null: neither), and each of the `notes` is a remark on pairs that are kept. `prepared` is what the first
-    filter that remembers pairs prepared from those that it will see.
+    Reasons say why a row is dropped; a row without both views (null) has one. The part of the input, if it has several,
+    is that of all rows. Each of the notes is a remark on the pairs that are kept.
     """
-
-    pairs: pa.RecordBatch
-    reasons: pa.Array
-    parts: pa.Array
-    notes: Sequence[pa.Array] = ()
-    prepared: Any = None
-
-    def add_negatives(self, negatives: pa.Array) -> "Candidates":
-        """Add a column of negatives, and a note for each pair without one."""
-        self.pairs = self.pairs.append_column(NEGATIVE, negatives)
-        self.notes = (*self.notes, pc.if_else(negatives.is_null(), "it has no negative", None))
-        return self
-
-    def batch(self, start: int) -> "Candidates":
-        """A copy of up to BATCH_ROWS rows; a slice sent to another process would take the whole column along."""
-        columns = (self.reasons, self.parts, *self.notes)
-        reasons, parts, *notes = (pa.concat_arrays([each.slice(start, BATCH_ROWS)]) for each in columns)
-        return Candidates(pa.concat_batches([self.pairs.slice(start, BATCH_ROWS)]), reasons, parts, notes)
-
-    def left(self, about: Callable[[str], About]) -> PairColumns:
-        """The pairs that no filter has dropped so far."""
-        return PairColumns(self.pairs.filter(self.reasons.is_null()), about)
-
-    def judge(self, filter: Filter, about: Callable[[str], About]) -> None:
-        """Record a filter's verdicts on the pairs left; raises TwinviewsError if their number is wrong."""
-        with blamed(ENTRY_POINT_GROUP, filter.name):
-            if self.prepared is not None:
-                verdicts, self.prepared = filter.settle(self.prepared), None  # type: ignore[attr-defined]
-            else:
-                pairs = self.left(about)
-                verdicts = filter(pairs) if len(pairs) else Verdicts([])
-            left, rows = self.reasons.is_null(), len(self.reasons)
-            scores = pa.nulls(left.true_count) if verdicts.scores is None else verdicts.scores
-            columns = pa.array(verdicts.reasons, pa.string()), pa.array(scores, pa.float64())
-            for column in columns:
-                if len(column) != left.true_count:
-                    said = f"gave {len(column)} verdicts for {left.true_count} pairs: fix the filter"
-                    raise TwinviewsError(f"filter {filter.name!r} {said}")
-            self.reasons = pc.replace_with_mask(self.reasons, left, columns[0])
-            if filter.score is not None:
-                scored = pc.replace_with_mask(pa.nulls(rows, pa.float64()), left, columns[1])
-                self.pairs = self.pairs.append_column(filter.score, scored)
+    if negatives is not None:
+        pairs = {**pairs, NEGATIVE: pa.array(negatives, pa.string())}
+        notes = (*notes, pc.if_else(pairs[NEGATIVE].is_null(), "it has no negative", None))
+    parts = pa.repeat(pa.scalar(part, pa.string()), len(reasons))
+    counted = {DROPPED: pa.array(reasons, pa.string()), PART: parts}
+    counted |= {f"{NOTE} {number}": note for number, note in enumerate(notes)}
+    return pa.RecordBatch.from_pydict({**pairs, **counted})
 
 
 @dataclass(frozen=True)
 class PairSource:
     """Where candidates come from: views of sentences, an NLI corpus, or pairs.
 
-    `unit` names what is read: sentences, rows, ... Each of the `tasks` is the candidates of TASK_ROWS input rows,
-    `ways` per row, or what `candidates` makes them from, in any process. `about` maps the name of a side to what is
-    known about it, `columns` has the Arrow types of additional columns. `params`, inputs, seed and limit decide the
-    candidates; `made_by` says in the card how each side or source was made.
+    The plan is that of pairs without filters. `unit` names what is read: sentences, rows, ... Each of the `tasks` is
+    the candidates of TASK_ROWS input rows, `ways` per row, or what `candidates` makes them from, in any process.
+    `made_by` says in the card how each side or source was made, `known` maps the name of a side to what is known about
+    it, `columns` has the Arrow types of additional columns.
     """
 
-    policy: str
+    plan: Plan
     unit: str
-    inputs: Sequence[Input]
     tasks: Iterator[Any]
-    candidates: Callable[[Any], Candidates] | None = None
-    about: Callable[[str], About] = About
-    params: Mapping[str, Any] = field(default_factory=dict)
-    made_by: Mapping[str, str] = field(default_factory=dict)
+    made_by: Mapping[str, str]
+    candidates: Callable[[Any], pa.RecordBatch] | None = None
+    known: Mapping[str, About] = field(default_factory=dict)
     columns: Mapping[str, pa.DataType] = field(default_factory=dict)
-    seed: int | None = None
-    limit: int | None = None
     ways: int = 1
 
 
 def judged_batches(
     source: PairSource, filters: Sequence[Filter], runtime: Runtime, workers: int
-) -> Iterator[Candidates]:
+) -> Iterator[pa.RecordBatch]:
     """Judge all candidates, batch by batch in order; a filter does not see what an earlier one dropped.
 
     Workers run the filters up to the first one that remembers, and prepare what that one needs; their number does not
@@ -112,34 +78,67 @@ def judged_batches(
     ahead, waiting = filters[: first + 1], iter(source.tasks)
     begun = list(islice(waiting, workers))
     tasks, shared = chain(begun, waiting), replace(source, tasks=iter(()))
-    judged: Iterable[list[Candidates]]
+    judged: Iterable[list[tuple[pa.RecordBatch, Any]]]
     if len(begun) > 1:  # a worker without a task would be started in vain
         written = [each.text() for each in ahead]
         judged = run_workers(partial(_worker, shared, written, runtime), tasks, len(begun))
     else:
         judged = map(partial(_judge_ahead, shared, ahead), tasks)
-    for batch in chain.from_iterable(judged):
+    for rows, prepared in chain.from_iterable(judged):
         for each in filters[first:]:
-            batch.judge(each, source.about)
-        yield batch
+            rows, prepared = _judge(each, rows, source.known, prepared), None
+        yield rows
 
 
 def _worker(source: PairSource, filters: Sequence[str], runtime: Runtime, number: int) -> Any:  # noqa: ANN401
     return partial(map, partial(_judge_ahead, source, [make_filter(each, runtime) for each in filters]))
 
 
-def _judge_ahead(source: PairSource, filters: Sequence[Filter], task: Any) -> list[Candidates]:  # noqa: ANN401
-    """The candidates of a task in batches, judged by filters that judge each pair by itself."""
-    whole = task if source.candidates is None else source.candidates(task)
-    batches = [whole.batch(start) for start in range(0, whole.pairs.num_rows, BATCH_ROWS)]
-    for batch in batches:
+def _judge_ahead(source: PairSource, filters: Sequence[Filter], task: Any) -> list[tuple[pa.RecordBatch, Any]]:  # noqa: ANN401
+    """The candidates of a task in batches, judged by filters that judge each pair by itself.
+
+    With each batch comes what the first filter that remembers pairs prepared from those that it will see.
+    """
+    whole, batches = task if source.candidates is None else source.candidates(task), []
+    for start in range(0, len(whole), BATCH_ROWS):
+        # A copy: a slice that is sent to another process takes the whole columns along.
+        rows, prepared = pa.concat_batches([whole.slice(start, BATCH_ROWS)]), None
         for each in filters:
             if each.by_row:
-                batch.judge(each, source.about)
-            elif hasattr(each, "prepare") and len(pairs := batch.left(source.about)):
+                rows = _judge(each, rows, source.known)
+            elif hasattr(each, "prepare") and len(pairs := _left(rows, source.known)):
                 with blamed(ENTRY_POINT_GROUP, each.name):
-                    batch.prepared = each.prepare(pairs)
+                    prepared = each.prepare(pairs)
+        batches.append((rows, prepared))
     return batches
+
+
+def _left(rows: pa.RecordBatch, known: Mapping[str, About]) -> PairColumns:
+    """The pairs that no filter has dropped so far."""
+    return PairColumns(rows.filter(rows[DROPPED].is_null()), known)
+
+
+def _judge(filter: Filter, rows: pa.RecordBatch, known: Mapping[str, About], prepared: Any = None) -> pa.RecordBatch:  # noqa: ANN401
+    """The rows with a filter's verdicts on the pairs left; raises TwinviewsError if their number is wrong."""
+    left = rows[DROPPED].is_null()
+    with blamed(ENTRY_POINT_GROUP, filter.name):
+        if prepared is not None:
+            verdicts = filter.settle(prepared)  # type: ignore[attr-defined]
+        else:
+            pairs = _left(rows, known)
+            verdicts = filter(pairs) if len(pairs) else Verdicts([])
+        reasons = pa.array(verdicts.reasons, pa.string())
+        scores = pa.nulls(left.true_count) if verdicts.scores is None else verdicts.scores
+        scores = pa.array(scores, pa.float64())
+        for column in (reasons, scores):
+            if len(column) != left.true_count:
+                said = f"gave {len(column)} verdicts for {left.true_count} pairs: fix the filter"
+                raise TwinviewsError(f"filter {filter.name!r} {said}")
+    reasons = pc.replace_with_mask(rows[DROPPED], left, reasons)
+    rows = rows.set_column(rows.schema.get_field_index(DROPPED), DROPPED, reasons)
+    if filter.score is None:
+        return rows
+    return rows.append_column(filter.score, pc.replace_with_mask(pa.nulls(len(rows), pa.float64()), left, scores))
 
 
 class PairCounts:
@@ -149,16 +148,15 @@ class PairCounts:
         self.seen = self.pairs = 0
         self.groups: dict[str, Counter[str]] = {"parts": Counter(), "dropped": Counter(), "kept": Counter()}
 
-    def add(self, judged: Candidates) -> None:
+    def add(self, judged: pa.RecordBatch) -> None:
         """Count a batch."""
-        kept, pairs = judged.reasons.is_null(), judged.pairs
-        self.seen += len(kept)
-        self.pairs += kept.true_count
-        identical = pc.if_else(pc.equal(pairs["view_a"], pairs["view_b"]), "the two views are identical", None)
-        notes = [each.filter(kept) for each in (*judged.notes, identical)]
-        columns = {"parts": [judged.parts.filter(kept)], "dropped": [judged.reasons], "kept": notes}
-        for group, arrays in columns.items():
-            for counted in (each for array in arrays for each in array.drop_null().value_counts().to_pylist()):
+        identical = pc.if_else(pc.equal(judged["view_a"], judged["view_b"]), "the two views are identical", None)
+        kept = judged.append_column(f"{NOTE} identical", identical).filter(judged[DROPPED].is_null())
+        self.seen += len(judged)
+        self.pairs += len(kept)
+        notes = [kept[name] for name in kept.schema.names if name.startswith(NOTE)]
+        for group, columns in {"parts": [kept[PART]], "dropped": [judged[DROPPED]], "kept": notes}.items():
+            for counted in (each for column in columns for each in column.drop_null().value_counts().to_pylist()):
                 self.groups[group][counted["values"]] += counted["counts"]
 
     def as_dict(self, source: PairSource) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import csv
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -46,6 +46,10 @@ class Columns:
     pair: str = "pair"
 
 
+ColumnChoice: TypeAlias = Columns | Callable[[Sequence[str]], Columns]
+"""The columns to read, or what chooses them by the names of all columns."""
+
+
 def collect(rows: Iterator[Row]) -> Iterator[Rows]:
     """Rows in batches."""
     while batch := list(islice(rows, BATCH_ROWS)):
@@ -77,37 +81,41 @@ def listed(cells: Sequence[str]) -> str:
     return ", ".join(map(repr, shown)) + (", …" if len(cells) > 8 else "")
 
 
-def read_cells(form: str, lines: Iterator[str], name: str, columns: Columns) -> Iterator[Row]:
+def read_cells(form: str, lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
     """The rows of a CSV or TSV; for the header see `_find_columns`."""
     reader = csv.reader((f"{line}\n" for line in lines), **DIALECTS[form])
-    places: list[int | None] = []
+    places: list[int] = []
     try:
         for cells in reader:
-            if cells and not places:
+            if not cells:
+                yield "", None, None
+                continue
+            if not places:
                 places, is_header = _find_columns(name, columns, cells)
                 if is_header:
                     continue
-            last = max((place for place in places if place is not None), default=0)
-            if cells and last >= len(cells):
-                said = f"has {len(cells)} cells, but column {last + 1} is needed: fix the line"
+            if max(places) >= len(cells):
+                said = f"has {len(cells)} cells, but column {max(places) + 1} is needed: fix the line"
                 raise InputError(f"{name}: line {reader.line_num} {said}")
-            text, label, pair = (None if place is None else cells[place] for place in places) if cells else [None] * 3
+            text, label, pair = (cells[place] if place >= 0 else None for place in places)
             yield text or "", label, pair
     except csv.Error as error:
         said = f"line {reader.line_num} is not valid CSV ({error}): fix the line, or give --format"
         raise InputError(f"{name}: {said}") from None
 
 
-def _find_columns(name: str, columns: Columns, first: Sequence[str]) -> tuple[list[int | None], bool]:
-    """The places of text, label and pair, and whether the first row is a header.
+def _find_columns(name: str, columns: ColumnChoice, first: Sequence[str]) -> tuple[list[int], bool]:
+    """The places of text, label and pair (-1 if there is none), and whether the first row is a header.
 
-    It is one if a cell is the wanted column's name or, with none given or a number, `text`, `sentence`, or the name of
-    the label or pair column (upper or lower case). Otherwise every row is data.
+    It is one if a cell is the wanted column's name, `text`, `sentence`, or the name of the label or pair column, in
+    upper or lower case if no name is given for the text. Otherwise every row is data.
     """
     cells = [cell.strip() for cell in first]
+    columns = columns(cells) if callable(columns) else columns
     lowered = [cell.lower() for cell in cells]
-    more = [columns.label.lower(), columns.pair.lower()]
-    known = [cell for cell in (*TEXT_COLUMNS, *more) if cell in lowered]
+    more = [lowered.index(each) if each in lowered else -1 for each in (columns.label.lower(), columns.pair.lower())]
+    known = next((lowered.index(each) for each in TEXT_COLUMNS if each in lowered), -1)
+    is_header = columns.text in cells or max(known, *more) >= 0
     if columns.text in cells:
         text = cells.index(columns.text)
     elif columns.text is not None:
@@ -115,17 +123,14 @@ def _find_columns(name: str, columns: Columns, first: Sequence[str]) -> tuple[li
         if not 0 <= text < len(cells):
             said = f"{listed([columns.text])}, its first row is {listed(cells)}"
             raise InputError(f"{name} has no column {said}: give --column")
-    elif known and known[0] in TEXT_COLUMNS:
-        text = lowered.index(known[0])
-    elif len(cells) == 1:
-        text = 0
+    elif known >= 0 or len(cells) == 1:
+        text = max(known, 0)
     else:
         raise InputError(f"{name} has {len(cells)} columns ({listed(cells)}): say which with --column NAME or NUMBER")
-    is_header = columns.text in cells or bool(known)
-    return [text, *(lowered.index(each) if is_header and each in lowered else None for each in more)], is_header
+    return [text, *more], is_header
 
 
-def read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[Row]:
+def read_jsonl(lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
     """One JSON object or string per line; a blank line and a null text count as empty.
 
     The first object says which column holds the text; every other one must have it too.
@@ -139,6 +144,7 @@ def read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[Ro
         if isinstance(value, str):
             row: Row = (value, None, None)
         elif isinstance(value, dict):
+            columns = columns(list(value)) if callable(columns) else columns
             column = text_column(where, columns, list(value))
             columns = columns if columns.text else replace(columns, text=column)
             for each in (column, columns.pair):
@@ -152,7 +158,7 @@ def read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[Ro
         yield row
 
 
-def read_columns(form: str, path: Path, name: str, columns: Columns) -> Iterator[Rows]:
+def read_columns(form: str, path: Path, name: str, columns: ColumnChoice) -> Iterator[Rows]:
     """Stream the rows of a Parquet or Arrow file (a stream or an IPC file, such as Feather); errors call it `name`.
 
     Raises pyarrow.ArrowInvalid if it is damaged, or its strings are not UTF-8.
@@ -174,13 +180,14 @@ def read_columns(form: str, path: Path, name: str, columns: Columns) -> Iterator
         yield from rows_of(lambda **_: batches, reader.schema, name, columns)
 
 
-def rows_of(batches: Any, schema: Any, name: str, columns: Columns) -> Iterator[Rows]:  # noqa: ANN401 - pyarrow
+def rows_of(batches: Any, schema: Any, name: str, columns: ColumnChoice) -> Iterator[Rows]:  # noqa: ANN401 - pyarrow
     """The rows of Arrow batches; null texts are empty, labels become strings.
 
     `batches` is called with the size of a batch and the wanted columns.
     """
     import pyarrow as pa
 
+    columns = columns(schema.names) if callable(columns) else columns
     text = text_column(name, columns, schema.names)
     label, pair = (each if each in schema.names else None for each in (columns.label, columns.pair))
     for column in filter(None, (text, pair)):
@@ -210,8 +217,6 @@ def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[Labell
     margin = len(normal(raw)) - len(normal(raw).lstrip())
     try:
         listed, spans = json.loads(cell), []
-        if isinstance(listed, dict):  # three lists, as `datasets` has them
-            listed = zip(*(listed[key] for key in SPAN_KEYS), strict=True)
         for each in listed:
             start, end, label = (each[key] for key in SPAN_KEYS) if isinstance(each, dict) else each
             if type(start) is not int or type(end) is not int or type(label) not in (str, int):

@@ -138,9 +138,9 @@ def test_multilingual_pairs_a_sentence_with_each_translation(start: Start, lines
 def test_multilingual_takes_translations_only(augment: Augment, lines: Path) -> None:
     augment("ingest", lines)
     for views, expected in {
-        (): "takes 1 --view, not 0 (or several)",
+        (): "takes 1 or more --view, not 0",
         ("span-mask",): "--view span-mask is not a translation",
-        ("translate-de", "translate-de"): "--view translate-de is given twice",
+        ("translate-de", "translate-de"): "another side is named 'translate-de'",
     }.items():
         is_refused(augment("build-pairs", "--pairs", "multilingual", *(f"--view={view}" for view in views)), expected)
 

@@ -169,7 +169,7 @@ def test_what_is_read_is_not_overwritten(augment: Augment, lines: Path) -> None:
         is_refused(augment(*run), "is what the pairs are made from")
     Path("data/views/span-mask").rename("data/views/original")
     refused = augment("build-pairs", "--pairs", "original", "--view", "original")
-    assert "--view original is the name of the sentence itself" in refused.err
+    assert "--view original: another side is named 'original'" in refused.err
 
 
 def test_back_translations_must_be_paraphrases_by_default(

@@ -34,7 +34,7 @@ def judge(filter: Filter, pairs: Sequence[Pair]) -> list[tuple[str | None, float
     known = {about.name: about for pair in pairs for about in pair.about}
     rows = {name: [getattr(pair, name) for pair in pairs] for name in ("text", "view_a", "view_b")}
     rows |= {f"view_{side}_name": [pair.about[n].name for pair in pairs] for n, side in enumerate("ab")}
-    columns = PairColumns(pa.RecordBatch.from_pydict(rows), known.__getitem__)
+    columns = PairColumns(pa.RecordBatch.from_pydict(rows), known)
     reasons, scores = filter(columns)
     return list(zip(reasons, [None] * len(pairs) if scores is None else scores, strict=True))
 
@@ -234,7 +234,7 @@ def test_minhash_estimates_the_jaccard_similarity(seed: int, share: float) -> No
         ("chrf:min=nan", "min='nan'"),
         ("chrf:min=101", "min='101': input should be less than or equal to 100"),
         ("chrf:min=90,max=20", "min 90 is above max 20"),
-        ("chrf:least=1", r"least='1': .*\(it takes: min, max\)"),
+        ("chrf:least=1", r"least='1': .*\(it takes min, max\)"),
         ("semantic:encoder=/nowhere", "--filter semantic: encoder /nowhere: no such folder"),
         ("semantic:min=0.9,max=0.1", "min 0.9 is above max 0.1"),
         ("near-duplicates:threshold=0", "threshold='0'"),
