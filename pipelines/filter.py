@@ -1,4 +1,4 @@
-"""What a filter of pairs is: columns in, "keep" or "drop, because" out. Filters are found by file name."""
+"""Filters of pairs: columns in, "keep" or "drop, because" out. Filters are found by file name."""
 
 import inspect
 from abc import abstractmethod

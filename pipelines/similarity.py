@@ -1,7 +1,6 @@
 """Surface similarity: chrF of each pair, and BLEU between two views of the same sentences."""
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 import regex
@@ -89,7 +88,6 @@ def _suffixes(letters: NDArray[np.uint64], sizes: NDArray[np.int64], bits: int) 
     return keys
 
 
-@cache
 def chrf_signature() -> str:
     """Sacrebleu's signature of this chrF."""
     from sacrebleu.metrics import CHRF

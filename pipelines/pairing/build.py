@@ -21,7 +21,7 @@ from pipelines.files import locate
 from pipelines.filter import SIDES, About, Filter, is_round_trip, make_filter
 from pipelines.folder import Dataset, finished_dataset
 from pipelines.ingest import sentences_for
-from pipelines.pairing.candidates import TASK_ROWS, PairSource, candidate_rows
+from pipelines.pairing.candidates import DROPPED, ORIGINAL, TASK_ROWS, PairSource
 from pipelines.pairing.nli import entailment, nli_sources
 from pipelines.pairing.write import REASON, PairsJob, write_pairs
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
@@ -29,7 +29,6 @@ from pipelines.plan import Input, Plan, read_plan
 from pipelines.views import run as runs
 from pipelines.views.work import ViewRun, build_view
 
-ORIGINAL = "original"
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
 VIEWS_TAKEN = {"bsl": (2, 2), "self": (0, 0), "entailment": (0, 0)}
 """The fewest and the most views that a policy pairs; the others pair one or more."""
@@ -37,7 +36,7 @@ VIEWS_TAKEN = {"bsl": (2, 2), "self": (0, 0), "entailment": (0, 0)}
 
 @dataclass(frozen=True, slots=True)
 class PairsOptions:
-    """What `build-pairs` was asked for."""
+    """The options of `build-pairs`."""
 
     policy: str
     sources: Sequence[str] = ()
@@ -59,12 +58,10 @@ def build_pairs(
     """
     choices, filters = _check(options, running, out)
     if any(getattr(each, "encoder", None) == runs.STARTER for each in filters):
-        said = "(small, for trying out); encoder=bert-base-uncased takes a real one"
-        note(f"filter semantic: the bundled starter encoder {said}")
+        note("filter semantic: the bundled starter encoder (small, for trying out); encoder=NAME takes a real one")
     with TemporaryDirectory() as spool:
         if options.policy == "entailment":
-            sources = nli_sources(options.sources, Path(spool))
-            source = entailment(sources, options.limit, negatives=options.negatives)
+            source = entailment(nli_sources(options.sources, Path(spool)), options.limit, negatives=options.negatives)
         else:
             source = pair_views(choices, sentences_for(options.sources), options, running)
         recipe = {
@@ -76,8 +73,7 @@ def build_pairs(
             "filter": [each.text() for each in filters] or None,
             "default_filters": None if options.default_filters else False,
         }
-        run = (overwrite, running.runtime, running.workers)
-        return write_pairs(PairsJob(source, filters, out, rejects, options.shards, recipe, *run))
+        return write_pairs(PairsJob(source, filters, out, rejects, options.shards, recipe, overwrite, running))
 
 
 def preview_pairs(options: PairsOptions, running: runs.Execution, out: Path, rejects: Path | None) -> dict[str, Any]:
@@ -97,10 +93,8 @@ def preview_pairs(options: PairsOptions, running: runs.Execution, out: Path, rej
     return {**preview, **({"rejects": str(rejects)} if rejects is not None else {})}
 
 
-def _check(
-    options: PairsOptions, running: runs.Execution, out: Path
-) -> tuple[dict[Path, ViewSpec], tuple[Filter, ...]]:
-    """The views by their folders, and the filters; all that can be wrong is checked before anything is read or made."""
+def _check(options: PairsOptions, running: runs.Execution, out: Path) -> tuple[dict[Path, ViewSpec], list[Filter]]:
+    """The views by their folders, and the filters; checks all options before anything is read or made."""
     policy = options.policy
     if options.shards:
         check_folder(out)
@@ -110,11 +104,11 @@ def _check(
         raise InputError(f"--negatives needs --pairs entailment, not {policy}: leave it out")
     choices = choose_views(policy, options.views)
     if options.seed is not None and not choices:
-        raise InputError(f"--seed {options.seed}: --pairs {policy} makes no views, so nothing is drawn: leave it out")
+        raise InputError(f"--seed {options.seed}: --pairs {policy} makes no views and draws nothing: leave it out")
     written = [*options.filters]
     if options.default_filters and not any(each.partition(":")[0] == "paraphrase" for each in written):
         written = ["paraphrase"] * any(is_round_trip(spec.name) for spec in choices.values()) + written
-    filters = tuple(make_filter(each, running.runtime) for each in written)
+    filters = [make_filter(each, running.runtime) for each in written]
     columns = {*PAIR_COLUMNS, NEGATIVE, REASON, "label"}
     for each in filters:
         if each.score in columns:
@@ -248,22 +242,21 @@ def _candidates(
 ) -> pa.RecordBatch:
     """A pair for each couple of each sentence from `task[0]` to `task[1]`, those of one sentence side by side."""
     sentences = pa.concat_batches(source.read(*task).select(columns).to_batches())
-    size, none = len(sentences), pa.nulls(len(sentences), pa.string())
+    size = len(sentences)
     sides = {name: _side(sentences, name, view, task[0]) for name, view in views.items()}
-    sides[ORIGINAL] = sentences["text"], none, none
+    sides[ORIGINAL] = sentences["text"], pa.nulls(size, pa.string())
     found = []
     for one, two in couples:
-        (a, a_missing, a_note), (b, b_missing, b_note) = sides[one], sides[two]
+        (a, a_missing), (b, b_missing) = sides[one], sides[two]
         pairs = {name: sentences[name] for name in columns} | {"view_a": a, "view_b": b}
         pairs |= {f"{side}_name": pa.repeat(name, size) for side, name in zip(SIDES, (one, two), strict=True)}
-        part = f"{one} x {two}" if len(couples) > 1 else None
-        found.append(candidate_rows(pairs, pc.coalesce(a_missing, b_missing), part, (a_note, b_note)))
+        found.append(pa.RecordBatch.from_pydict(pairs | {DROPPED: pc.coalesce(a_missing, b_missing)}))
     order = np.arange(size * len(found)).reshape(len(found), -1).T.ravel()
     return pa.concat_batches(found).take(pa.array(order))
 
 
-def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """The view of the sentences from row `start` on: its texts, why one is missing, a note if it is the sentence."""
+def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tuple[pa.Array, pa.Array]:
+    """The texts of the view for the sentences from row `start` on, and why one is missing."""
     stop = min(start + len(sentences), view.rows)
     table = view.read(start, stop) if start < stop else view.read(0, 1).slice(0, 0)
     lacking = pa.nulls(len(sentences) - len(table), pa.string())
@@ -271,5 +264,4 @@ def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tu
     texts, statuses, reasons = (pa.concat_arrays([column, lacking]) for column in columns)
     status = statuses.fill_null("was not made for it")
     because = pc.binary_join_element_wise(status, reasons, ": ", null_handling="skip")
-    missing = pc.if_else(texts.is_valid(), None, pc.binary_join_element_wise(name, because, " "))
-    return texts, missing, pc.if_else(pc.equal(statuses, "unchanged"), f"{name} left it unchanged", None)
+    return texts, pc.if_else(texts.is_valid(), None, pc.binary_join_element_wise(name, because, " "))

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from augment.errors import TwinviewsError
 from augment.plugins import blamed
 from augment.view import Runtime
-from pipelines.filter import ENTRY_POINT_GROUP, About, Filter, PairColumns, Verdicts, make_filter
+from pipelines.filter import ENTRY_POINT_GROUP, SIDES, About, Filter, PairColumns, Verdicts, make_filter
 from pipelines.pairs import NEGATIVE
 from pipelines.plan import Plan
 from pipelines.shards import BATCH_ROWS
@@ -21,39 +21,21 @@ from pipelines.workers import run_workers
 
 TASK_ROWS = 16_000
 """Rows that are read and judged together; a multiple of the rows in a batch of pairs."""
-DROPPED, PART, NOTE = ".dropped", ".part", ".note"
-"""Columns of candidates that are only counted: reasons, parts of the input, and remarks on pairs that are kept."""
-
-
-def candidate_rows(
-    pairs: Mapping[str, Any],
-    reasons: Sequence[str | None] | pa.Array,
-    part: str | None = None,
-    notes: Sequence[pa.Array] = (),
-    negatives: Sequence[str | None] | pa.Array | None = None,
-) -> pa.RecordBatch:
-    """Rows that may become pairs: the columns of pairs, negatives if there are any, and columns to be counted.
-
-    Reasons say why a row is dropped; a row without both views (null) has one. The part of the input, if it has several,
-    is that of all rows. Each of the notes is a remark on the pairs that are kept.
-    """
-    if negatives is not None:
-        pairs = {**pairs, NEGATIVE: pa.array(negatives, pa.string())}
-        notes = (*notes, pc.if_else(pairs[NEGATIVE].is_null(), "it has no negative", None))
-    parts = pa.repeat(pa.scalar(part, pa.string()), len(reasons))
-    counted = {DROPPED: pa.array(reasons, pa.string()), PART: parts}
-    counted |= {f"{NOTE} {number}": note for number, note in enumerate(notes)}
-    return pa.RecordBatch.from_pydict({**pairs, **counted})
+ORIGINAL = "original"
+"""The name of the sentence itself as a side of a pair."""
+DROPPED = ".dropped"
+"""An additional column of candidates: why a row is dropped, null if it is kept."""
 
 
 @dataclass(frozen=True)
 class PairSource:
     """Where candidates come from: views of sentences, an NLI corpus, or pairs.
 
-    The plan is that of pairs without filters. `unit` names what is read: sentences, rows, ... Each of the `tasks` is
-    the candidates of TASK_ROWS input rows, `ways` per row, or what `candidates` makes them from, in any process.
-    `made_by` says in the card how each side or source was made, `known` maps the name of a side to what is known about
-    it, `columns` has the Arrow types of additional columns.
+    The plan has no filters yet. `unit` names what is read (sentences, rows, ...). A task is the candidates of up to
+    TASK_ROWS input rows, `ways` for each row, or what `candidates` makes them from in any process: a record batch with
+    the columns of pairs and DROPPED, which has a reason if a view is missing (null). `made_by` tells the card how each
+    side or source was made. `known` describes views and the sentence itself by their names. `columns` has the Arrow
+    types of additional columns.
     """
 
     plan: Plan
@@ -79,7 +61,7 @@ def judged_batches(
     begun = list(islice(waiting, workers))
     tasks, shared = chain(begun, waiting), replace(source, tasks=iter(()))
     judged: Iterable[list[tuple[pa.RecordBatch, Any]]]
-    if len(begun) > 1:  # a worker without a task would be started in vain
+    if len(begun) > 1:  # start no worker that has no task
         written = [each.text() for each in ahead]
         judged = run_workers(partial(_worker, shared, written, runtime), tasks, len(begun))
     else:
@@ -106,16 +88,11 @@ def _judge_ahead(source: PairSource, filters: Sequence[Filter], task: Any) -> li
         for each in filters:
             if each.by_row:
                 rows = _judge(each, rows, source.known)
-            elif hasattr(each, "prepare") and len(pairs := _left(rows, source.known)):
+            elif hasattr(each, "prepare") and rows[DROPPED].null_count:
                 with blamed(ENTRY_POINT_GROUP, each.name):
-                    prepared = each.prepare(pairs)
+                    prepared = each.prepare(PairColumns(rows.filter(rows[DROPPED].is_null()), source.known))
         batches.append((rows, prepared))
     return batches
-
-
-def _left(rows: pa.RecordBatch, known: Mapping[str, About]) -> PairColumns:
-    """The pairs that no filter has dropped so far."""
-    return PairColumns(rows.filter(rows[DROPPED].is_null()), known)
 
 
 def _judge(filter: Filter, rows: pa.RecordBatch, known: Mapping[str, About], prepared: Any = None) -> pa.RecordBatch:  # noqa: ANN401
@@ -125,8 +102,7 @@ def _judge(filter: Filter, rows: pa.RecordBatch, known: Mapping[str, About], pre
         if prepared is not None:
             verdicts = filter.settle(prepared)  # type: ignore[attr-defined]
         else:
-            pairs = _left(rows, known)
-            verdicts = filter(pairs) if len(pairs) else Verdicts([])
+            verdicts = filter(PairColumns(rows.filter(left), known)) if left.true_count else Verdicts([])
         reasons = pa.array(verdicts.reasons, pa.string())
         scores = pa.nulls(left.true_count) if verdicts.scores is None else verdicts.scores
         scores = pa.array(scores, pa.float64())
@@ -142,28 +118,33 @@ def _judge(filter: Filter, rows: pa.RecordBatch, known: Mapping[str, About], pre
 
 
 class PairCounts:
-    """Counts of candidates, pairs (by part of the input, too), dropped rows by reason and kept rows by note."""
+    """Counts of candidates and pairs, of dropped rows by reason, and of kept pairs by what is odd about them."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: PairSource) -> None:
+        self._source, self._views = source, source.known.keys() - {ORIGINAL}
         self.seen = self.pairs = 0
-        self.groups: dict[str, Counter[str]] = {"parts": Counter(), "dropped": Counter(), "kept": Counter()}
+        self.dropped, self.kept = Counter[str](), Counter[str]()
 
     def add(self, judged: pa.RecordBatch) -> None:
         """Count a batch."""
-        identical = pc.if_else(pc.equal(judged["view_a"], judged["view_b"]), "the two views are identical", None)
-        kept = judged.append_column(f"{NOTE} identical", identical).filter(judged[DROPPED].is_null())
+        kept = judged.filter(judged[DROPPED].is_null())
         self.seen += len(judged)
         self.pairs += len(kept)
-        notes = [kept[name] for name in kept.schema.names if name.startswith(NOTE)]
-        for group, columns in {"parts": [kept[PART]], "dropped": [judged[DROPPED]], "kept": notes}.items():
-            for counted in (each for column in columns for each in column.drop_null().value_counts().to_pylist()):
-                self.groups[group][counted["values"]] += counted["counts"]
+        self.dropped.update(judged[DROPPED].drop_null().to_pylist())
+        self.kept["the two views are identical"] += pc.equal(kept["view_a"], kept["view_b"]).true_count
+        if NEGATIVE in kept.schema.names:
+            self.kept["it has no negative"] += kept[NEGATIVE].null_count
+        for side in SIDES if self._views else ():
+            unchanged = kept.filter(pc.equal(kept[side], kept["text"]))[f"{side}_name"].to_pylist()
+            self.kept.update(f"{name} left it unchanged" for name in unchanged if name in self._views)
 
-    def as_dict(self, source: PairSource) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """The counts as JSON; raises TwinviewsError if no pair is left."""
-        read = self.seen // source.ways
+        read, unit = self.seen // self._source.ways, self._source.unit
         if not self.pairs:
-            reasons = ", ".join(f"{reason}: {rows}" for reason, rows in self.groups["dropped"].most_common(3))
-            raise TwinviewsError(f"no pair is left of {read} {source.unit} ({reasons}): see the reasons")
-        groups = {name: dict(sorted(group.items())) for name, group in self.groups.items() if group or name != "parts"}
-        return {source.unit: read, "pairs": self.pairs, **groups}
+            reasons = ", ".join(f"{reason}: {rows}" for reason, rows in self.dropped.most_common(3))
+            raise TwinviewsError(
+                f"no pair is left of {read} {unit} ({reasons}): loosen the filters, or change the input"
+            )
+        groups = {"dropped": self.dropped, "kept": +self.kept}  # + leaves out zeros
+        return {unit: read, "pairs": self.pairs, **{name: dict(sorted(each.items())) for name, each in groups.items()}}

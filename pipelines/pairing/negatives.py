@@ -15,7 +15,7 @@ from augment.weights import find_encoder
 from pipelines.console import note, progress
 from pipelines.files import sha256_of
 from pipelines.filters.semantic import sentence_encoder
-from pipelines.pairing.candidates import TASK_ROWS, PairSource, candidate_rows
+from pipelines.pairing.candidates import DROPPED, TASK_ROWS, PairSource
 from pipelines.pairing.write import PairsJob, write_pairs
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, pair_files
 from pipelines.plan import Input, Plan
@@ -98,10 +98,9 @@ def _candidates(
         found = _mine(_rows(table.filter(whole)), _rows(table.filter(wanting)), wanted, model, batch_size)
         negatives = pc.replace_with_mask(negatives, wanting, pa.array(found, pa.string()))
     reasons = pc.if_else(whole, pa.scalar(None, pa.string()), "a view is missing")
+    table = table.drop_columns(NEGATIVE).append_column(NEGATIVE, negatives).append_column(DROPPED, reasons)
     for start in range(0, len(table), TASK_ROWS):
-        rows = slice(start, start + TASK_ROWS)
-        pairs = {name: table[name][rows].combine_chunks() for name in table.schema.names}
-        yield candidate_rows(pairs, reasons[rows], negatives=negatives[rows])
+        yield pa.concat_batches(table.slice(start, TASK_ROWS).to_batches())
 
 
 def _rows(table: pa.Table) -> list[tuple[str, str, str, str]]:

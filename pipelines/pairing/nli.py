@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -14,7 +15,7 @@ import xxhash
 
 from augment.errors import InputError
 from pipelines.ingest import Seen, normalise
-from pipelines.pairing.candidates import PairSource, candidate_rows
+from pipelines.pairing.candidates import DROPPED, TASK_ROWS, PairSource
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
 from pipelines.plan import Input, Plan
 from pipelines.reading.rows import Columns, listed
@@ -41,14 +42,14 @@ class NliRow(NamedTuple):
 
 
 def nli_sources(names: Sequence[str], spool: Path) -> list[Source]:
-    """Find NLI sources, in any format of tables that `ingest` reads; text is taken for TSV.
+    """Find NLI sources: tables in any format that `ingest` reads; text files are read as TSV.
 
     The premise is the column `sentence1`, `premise` or `ori_sentence`, the hypothesis `sentence2`, `hypothesis` or
     `new_sentence`, the label `gold_label` or `label`. Stdin and pipes are first copied into the folder `spool`. Raises
     InputError for no source, one that cannot be read, or one without these columns.
     """
     if not names:
-        raise InputError(f"--pairs entailment pairs an NLI corpus, and no SOURCE is given: {EXAMPLE}")
+        raise InputError(f"--pairs entailment needs an NLI corpus as SOURCE: {EXAMPLE}")
     checked = [check_source(name, spool) for name in names]
     sources = [replace(each, format="tsv") if each.format == "text" else each for each in checked]
     for source in sources:
@@ -56,8 +57,8 @@ def nli_sources(names: Sequence[str], spool: Path) -> list[Source]:
     return sources
 
 
-def nli_rows(source: Source) -> Iterator[list[NliRow]]:
-    """The rows of a source in batches; raises InputError for a row that cannot be read, or whose label has no name."""
+def nli_rows(source: Source) -> Iterator[NliRow]:
+    """The rows of a source; raises InputError for one that cannot be read, or whose label is a number with no name."""
     features = load_hub(source.name).features if source.format == "hub" else {}
     labels = next((features[each].names for each in COLUMNS["label"] if hasattr(features.get(each), "names")), ())
 
@@ -71,16 +72,16 @@ def nli_rows(source: Source) -> Iterator[list[NliRow]]:
 
     for rows in read_rows(source, partial(_choose_columns, source.name)):
         texts = (map(normalise, rows.texts), (normalise(each or "") for each in rows.pairs))
-        yield list(map(NliRow, *texts, map(name, rows.labels)))
+        yield from map(NliRow, *texts, map(name, rows.labels))
 
 
 def _choose_columns(source: str, names: Sequence[str]) -> Columns:
-    found = {what: next((each for each in known if each in names), None) for what, known in COLUMNS.items()}
-    for what, column in found.items():
-        if column is None:
+    found = [next((each for each in known if each in names), "") for known in COLUMNS.values()]
+    for what, column in zip(COLUMNS, found, strict=True):
+        if not column:
             said = f"has no {what} column ({' or '.join(COLUMNS[what])}), only {listed(names)}"
             raise InputError(f"{source} {said}: {EXAMPLE}")
-    return Columns(*map(str, found.values()))
+    return Columns(*found)
 
 
 def entailment(sources: Sequence[Source], limit: int | None = None, *, negatives: bool = False) -> PairSource:
@@ -93,42 +94,29 @@ def entailment(sources: Sequence[Source], limit: int | None = None, *, negatives
     return PairSource(plan, "rows", tasks, made_by, columns=columns)
 
 
-def _batches(sources: Sequence[Source], limit: int | None) -> Iterator[tuple[str | None, list[NliRow]]]:
-    """Batches of rows, with the name of their source if there are several."""
-    left = limit
-    for source in sources:
-        for rows in nli_rows(source):
-            if left == 0:
-                return
-            yield source.name if len(sources) > 1 else None, rows[:left]
-            left = None if left is None else max(0, left - len(rows))
+def _rows(sources: Sequence[Source], limit: int | None) -> Iterator[NliRow]:
+    return islice(chain.from_iterable(map(nli_rows, sources)), limit)
 
 
 def _contradictions(sources: Sequence[Source], limit: int | None) -> dict[str, dict[str, None]]:
-    """The distinct contradictions of each premise that entails something, in order; all are in memory."""
-    entailing = {
-        xxhash.xxh64_intdigest(row.premise.encode())
-        for _, rows in _batches(sources, limit)
-        for row in rows
-        if row.label in ENTAILED
-    }
+    """The distinct contradictions of each premise, in order; all are in memory."""
     found: dict[str, dict[str, None]] = {}
-    for _, rows in _batches(sources, limit):
-        for premise, hypothesis, label in rows:
-            if label in CONTRADICTED and hypothesis and xxhash.xxh64_intdigest(premise.encode()) in entailing:
-                found.setdefault(premise, {})[hypothesis] = None
+    for premise, hypothesis, label in _rows(sources, limit):
+        if label in CONTRADICTED and hypothesis:
+            found.setdefault(premise, {})[hypothesis] = None
     return found
 
 
 def _candidates(sources: Sequence[Source], limit: int | None, *, negatives: bool) -> Iterator[pa.RecordBatch]:
-    """A candidate per row; rows that are not entailed or are duplicates have that reason.
+    """A candidate for each row, with a reason if it is not entailed or is a duplicate.
 
-    The second hypothesis that a premise entails gets the second contradiction of it, and so on in turn.
+    The hypotheses that a premise entails get its contradictions in turn.
     """
     contradictions, turns = _contradictions(sources, limit) if negatives else {}, Counter[str]()
+    left = _rows(sources, limit)
     with TemporaryDirectory() as spool:
         seen = Seen(Path(spool))
-        for part, rows in _batches(sources, limit):
+        while rows := list(islice(left, TASK_ROWS)):
             reasons = [_reason(*row) for row in rows]
             found: list[str | None] = [None] * len(rows)
             numbers = [xxhash.xxh64_intdigest(f"{row.premise}\t{row.hypothesis}".encode()) for row in rows]
@@ -144,7 +132,9 @@ def _candidates(sources: Sequence[Source], limit: int | None, *, negatives: bool
             names = (pa.repeat(side, len(rows)) for side in ("premise", "hypothesis"))
             ids = [f"{number:016x}" for number in numbers]
             pairs = dict(zip(PAIR_COLUMNS, (ids, premises, premises, hypotheses, *names), strict=True))
-            yield candidate_rows(pairs, reasons, part, negatives=found if negatives else None)
+            more = {DROPPED: reasons, **({NEGATIVE: found} if negatives else {})}
+            arrays = {name: pa.array(values, pa.string()) for name, values in more.items()}
+            yield pa.RecordBatch.from_pydict(pairs | arrays)
 
 
 def _reason(premise: str, hypothesis: str, label: str | None) -> str | None:

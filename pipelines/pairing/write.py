@@ -1,6 +1,6 @@
 """Pairs and rejects on disk: one file or a folder of shards, with recipe, card and report."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augment.errors import InputError, TwinviewsError
-from augment.view import Runtime
 from pipelines.card import PAIRS_TITLE, pairs_card
 from pipelines.claim import clear_dataset, remove_leftovers, standing_dataset
 from pipelines.console import note
@@ -26,6 +25,7 @@ from pipelines.pairs import PAIR_COLUMNS, made_plan
 from pipelines.plan import PLAN_FILE, Plan
 from pipelines.recipe import read_made, recipe_text
 from pipelines.shards import BATCH_ROWS, commit_shard, read_table, shard_name
+from pipelines.views.run import Execution
 
 REASON = "reason"
 REJECTS_SHA256 = "rejects_sha256"
@@ -43,14 +43,13 @@ class PairsJob:
     """
 
     source: PairSource
-    filters: tuple[Filter, ...]
+    filters: Sequence[Filter]
     out: Path
     rejects: Path | None = None
     shards: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     overwrite: bool = False
-    runtime: Runtime = field(default_factory=Runtime)
-    workers: int = 1
+    running: Execution = field(default_factory=Execution)
     command: str = "build-pairs"
 
     @property
@@ -120,8 +119,7 @@ def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
         if difference is not None:
             raise InputError(f"{out} belongs to another recipe, {difference}: choose another --out, or --overwrite it")
         if sha256_of(out) == made["sha256"] and _has_rejects(job, made):
-            if not (card.is_file() and is_sealed(card.read_bytes())):
-                write_whole(card, job.card(made["counts"]))
+            write_whole(card, job.card(made["counts"]))
             return made["counts"], made["sha256"], False
     for path, marks in ((recipe, RECIPE_MARKS), (card, CARD_MARKS)):
         if path.exists() and not is_written_by(path, *marks):
@@ -143,12 +141,12 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     remove_leftovers(out)
     if dataset is not None and _has_rejects(job, made):
         return dataset.counts, dataset.digest, False
-    # All pairs are in the first shard until their number, and so that of a shard, is known.
+    # All pairs go to the first shard until we know how many a shard gets.
     first = out / shard_name(0)
     with _judged(job, first, made) as (counts, facts, _):
         clear_dataset(out)
         write_whole(out / PLAN_FILE, plan.to_json())
-        write_whole(out / RECIPE_FILE, job.recipe(facts))  # before the rejects, which it identifies
+        write_whole(out / RECIPE_FILE, job.recipe(facts))  # first: it identifies the rejects
     table = read_table(first)
     size = -(-len(table) // (job.shards or 1))
     starts = range(0, len(table), size)
@@ -164,7 +162,7 @@ def _judged(job: PairsJob, out: Path, made: Mapping[str, Any]) -> Iterator[tuple
     Yields what was counted, the hash of the rejects for the recipe, and where the pairs are written. Raises InputError
     if the rejects would replace another file, or rejects without `overwrite`.
     """
-    path, counts = job.rejects, PairCounts()
+    path, counts = job.rejects, PairCounts(job.source)
     if path is not None and path.exists() and not _has_rejects(job, made):
         names = set[str]()
         with suppress(InputError):
@@ -176,7 +174,7 @@ def _judged(job: PairsJob, out: Path, made: Mapping[str, Any]) -> Iterator[tuple
         if path is not None:
             schema = job.schema.append(pa.field(REASON, pa.string()))
             streams.append(PairStream(files.enter_context(whole_file(path)), schema))
-        for batch in judged_batches(job.source, job.filters, job.runtime, job.workers):
+        for batch in judged_batches(job.source, job.filters, job.running.runtime, job.running.workers):
             counts.add(batch)
             is_kept = batch[DROPPED].is_null()
             streams[0].write(batch.filter(is_kept))
@@ -185,7 +183,7 @@ def _judged(job: PairsJob, out: Path, made: Mapping[str, Any]) -> Iterator[tuple
         for each in streams:
             each.write(None)
         facts = {} if path is None else {REJECTS_SHA256: sha256_of(streams[1].path)}
-        yield counts.as_dict(job.source), facts, streams[0].path
+        yield counts.as_dict(), facts, streams[0].path
 
 
 class PairStream:
@@ -210,7 +208,7 @@ class PairStream:
             if rows is None:
                 self._writer.close()
                 self._stream.flush()
-        except OSError as error:  # pairs and rejects are open together: say which one cannot be written
+        except OSError as error:  # two files are open: say which one cannot be written
             error.filename = str(self.path)
             raise
         self._waiting = waiting.slice(end)

@@ -26,7 +26,6 @@ HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
 Row: TypeAlias = tuple[str, str | None, str | None]
 """The text, label and pair of a row as the source has them; None for a missing value."""
-SPAN_KEYS = ("start", "end", "label")
 
 
 class Rows(NamedTuple):
@@ -63,16 +62,17 @@ def as_text(value: object) -> str | None:
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
 
 
-def text_column(where: str, columns: Columns, names: Sequence[str]) -> str:
-    """The name of the text column among `names`; raises InputError, naming `where`, if there is none."""
+def find_columns(where: str, columns: ColumnChoice, names: Sequence[str]) -> Columns:
+    """The columns to read, with the name of the text column; raises InputError, naming `where`, if there is none."""
+    columns = columns(names) if callable(columns) else columns
     if columns.text is not None and columns.text not in names:
         raise InputError(f"{where} has no column {listed([columns.text])}, only {listed(names)}: give --column")
     for name in TEXT_COLUMNS if columns.text is None else (columns.text,):
         if name in names:
-            return name
+            return columns if columns.text else replace(columns, text=name)
     if len(names) == 1 and names[0] not in ("id", columns.label, columns.pair):
-        return names[0]
-    raise InputError(f"{where} has the columns {listed(names)}: say which with --column NAME")
+        return replace(columns, text=names[0])
+    raise InputError(f"{where} has the columns {listed(names)}: say which with --column NAME or NUMBER")
 
 
 def listed(cells: Sequence[str]) -> str:
@@ -82,7 +82,7 @@ def listed(cells: Sequence[str]) -> str:
 
 
 def read_cells(form: str, lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
-    """The rows of a CSV or TSV; for the header see `_find_columns`."""
+    """The rows of a CSV or TSV; for the header see `_name_cells`."""
     reader = csv.reader((f"{line}\n" for line in lines), **DIALECTS[form])
     places: list[int] = []
     try:
@@ -91,7 +91,10 @@ def read_cells(form: str, lines: Iterator[str], name: str, columns: ColumnChoice
                 yield "", None, None
                 continue
             if not places:
-                places, is_header = _find_columns(name, columns, cells)
+                names, is_header = _name_cells(columns, [cell.strip() for cell in cells])
+                where = name if is_header else f"{name} (first row {listed(cells)})"
+                found = find_columns(where, columns, names)
+                places = [names.index(each) if each in names else -1 for each in (found.text, found.label, found.pair)]
                 if is_header:
                     continue
             if max(places) >= len(cells):
@@ -104,30 +107,20 @@ def read_cells(form: str, lines: Iterator[str], name: str, columns: ColumnChoice
         raise InputError(f"{name}: {said}") from None
 
 
-def _find_columns(name: str, columns: ColumnChoice, first: Sequence[str]) -> tuple[list[int], bool]:
-    """The places of text, label and pair (-1 if there is none), and whether the first row is a header.
+def _name_cells(columns: ColumnChoice, first: Sequence[str]) -> tuple[list[str], bool]:
+    """The names of a table's columns, and whether its first row is a header; if not, they are numbers from 1.
 
-    It is one if a cell is the wanted column's name, `text`, `sentence`, or the name of the label or pair column, in
-    upper or lower case if no name is given for the text. Otherwise every row is data.
+    It is one if a cell is the wanted column's name, or, in upper or lower case, `text`, `sentence`, or the name of the
+    label or pair column. A column that is wanted by its number has that as its name.
     """
-    cells = [cell.strip() for cell in first]
-    columns = columns(cells) if callable(columns) else columns
-    lowered = [cell.lower() for cell in cells]
-    more = [lowered.index(each) if each in lowered else -1 for each in (columns.label.lower(), columns.pair.lower())]
-    known = next((lowered.index(each) for each in TEXT_COLUMNS if each in lowered), -1)
-    is_header = columns.text in cells or max(known, *more) >= 0
-    if columns.text in cells:
-        text = cells.index(columns.text)
-    elif columns.text is not None:
-        text = int(columns.text) - 1 if re.fullmatch(r"\d{1,9}", columns.text) else -1
-        if not 0 <= text < len(cells):
-            said = f"{listed([columns.text])}, its first row is {listed(cells)}"
-            raise InputError(f"{name} has no column {said}: give --column")
-    elif known >= 0 or len(cells) == 1:
-        text = max(known, 0)
-    else:
-        raise InputError(f"{name} has {len(cells)} columns ({listed(cells)}): say which with --column NAME or NUMBER")
-    return [text, *more], is_header
+    columns = columns(first) if callable(columns) else columns
+    known = {each.lower(): each for each in (*TEXT_COLUMNS, columns.label, columns.pair)}
+    is_header = columns.text in first or any(cell.lower() in known for cell in first)
+    numbers = [str(place) for place in range(1, len(first) + 1)]
+    names = [cell if cell == columns.text else known.get(cell.lower(), cell) for cell in first]
+    if columns.text in numbers and columns.text not in first:
+        names[numbers.index(columns.text)] = columns.text
+    return (names if is_header else numbers), is_header
 
 
 def read_jsonl(lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
@@ -144,9 +137,8 @@ def read_jsonl(lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterat
         if isinstance(value, str):
             row: Row = (value, None, None)
         elif isinstance(value, dict):
-            columns = columns(list(value)) if callable(columns) else columns
-            column = text_column(where, columns, list(value))
-            columns = columns if columns.text else replace(columns, text=column)
+            columns = find_columns(where, columns, list(value))
+            column = str(columns.text)
             for each in (column, columns.pair):
                 if not isinstance(value.get(each), str | None):
                     raise InputError(f"{where}: {each!r} is {repr(value[each])[:60]}, not a string: give --column")
@@ -187,9 +179,8 @@ def rows_of(batches: Any, schema: Any, name: str, columns: ColumnChoice) -> Iter
     """
     import pyarrow as pa
 
-    columns = columns(schema.names) if callable(columns) else columns
-    text = text_column(name, columns, schema.names)
-    label, pair = (each if each in schema.names else None for each in (columns.label, columns.pair))
+    found = find_columns(name, columns, schema.names)
+    text, label, pair = (each if each in schema.names else None for each in (found.text, found.label, found.pair))
     for column in filter(None, (text, pair)):
         kind = schema.field(column).type
         value = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -218,7 +209,7 @@ def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[Labell
     try:
         listed, spans = json.loads(cell), []
         for each in listed:
-            start, end, label = (each[key] for key in SPAN_KEYS) if isinstance(each, dict) else each
+            start, end, label = (each[key] for key in ("start", "end", "label")) if isinstance(each, dict) else each
             if type(start) is not int or type(end) is not int or type(label) not in (str, int):
                 raise TypeError
             first, last = (min(max(len(normal(raw[:place])) - margin, 0), len(text)) for place in (start, end))

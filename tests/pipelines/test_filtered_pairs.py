@@ -180,7 +180,7 @@ def test_back_translations_must_be_paraphrases_by_default(
     augment("span-mask", lines, "--length", 12)
     run = ["build-pairs", "--pairs", "original", "--view", "span-mask"]
     counts = json.loads(augment(*run, "--json").out)
-    dropped = counts["dropped"]["span-mask is no paraphrase (chrF to its sentence too low)"]
+    dropped = counts["dropped"]["span-mask is not a paraphrase (chrF to its sentence too low)"]
     assert (counts["pairs"], 0 < dropped < 60) == (60 - dropped, True)
     assert "| `paraphrase:min=25.0` | 1 |" in Path("data/pairs.card.md").read_text()
     every = json.loads(augment(*run, "--no-default-filters", "--out", "every.arrow", "--json").out)
