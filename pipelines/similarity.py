@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 """Letters of scripts without spaces between words."""
 BATCH_LETTERS = 1 << 16
-"""Letters of the pairs whose n-grams are counted together, padded to the longest pair."""
+"""How many letters are counted together, with all pairs padded to the longest."""
 ORDERS = 6
 """N-grams of chrF have one to six characters."""
 FILLER = 2**64 - 1

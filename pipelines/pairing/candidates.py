@@ -143,8 +143,6 @@ class PairCounts:
         read, unit = self.seen // self._source.ways, self._source.unit
         if not self.pairs:
             reasons = ", ".join(f"{reason}: {rows}" for reason, rows in self.dropped.most_common(3))
-            raise TwinviewsError(
-                f"no pair is left of {read} {unit} ({reasons}): loosen the filters, or change the input"
-            )
+            raise TwinviewsError(f"no pair is left of {read} {unit} ({reasons}): change the filters or the input")
         groups = {"dropped": self.dropped, "kept": +self.kept}  # + leaves out zeros
         return {unit: read, "pairs": self.pairs, **{name: dict(sorted(each.items())) for name, each in groups.items()}}

@@ -1,4 +1,4 @@
-"""Rows of CSV, TSV, JSONL, Parquet, Arrow and Hub datasets: which columns make them, and labelled spans in a cell."""
+"""Reading rows of CSV, TSV, JSONL, Parquet, Arrow and Hub datasets: their columns, and labelled spans in a cell."""
 
 import csv
 import json
@@ -29,7 +29,7 @@ Row: TypeAlias = tuple[str, str | None, str | None]
 
 
 class Rows(NamedTuple):
-    """The columns of successive rows, of one length."""
+    """Columns of successive rows, all of one length."""
 
     texts: Sequence[str]
     labels: Sequence[str | None]
@@ -76,7 +76,7 @@ def find_columns(where: str, columns: ColumnChoice, names: Sequence[str]) -> Col
 
 
 def listed(cells: Sequence[str]) -> str:
-    """The first few names or cells, quoted and cut, for an error message."""
+    """The first few names or cells, quoted and shortened, for an error message."""
     shown = [cell if len(cell) <= 24 else cell[:23] + "…" for cell in cells[:8]]
     return ", ".join(map(repr, shown)) + (", …" if len(cells) > 8 else "")
 
@@ -108,10 +108,10 @@ def read_cells(form: str, lines: Iterator[str], name: str, columns: ColumnChoice
 
 
 def _name_cells(columns: ColumnChoice, first: Sequence[str]) -> tuple[list[str], bool]:
-    """The names of a table's columns, and whether its first row is a header; if not, they are numbers from 1.
+    """The names of a table's columns, which are numbers from 1 without a header, and whether its first row is a header.
 
-    It is one if a cell is the wanted column's name, or, in upper or lower case, `text`, `sentence`, or the name of the
-    label or pair column. A column that is wanted by its number has that as its name.
+    It is one if a cell is the wanted column's name, or `text`, `sentence` or the name of the label or pair column in
+    upper or lower case. A column that is wanted by its number has the number as its name.
     """
     columns = columns(first) if callable(columns) else columns
     known = {each.lower(): each for each in (*TEXT_COLUMNS, columns.label, columns.pair)}

@@ -196,7 +196,7 @@ def test_a_source_without_rows_needs_no_spans(augment: Augment, folder: Path) ->
         *("[[0, 5, null]]", "[[0, 5, true]]", "[[0, 5, 1.5]]", '[[0, 5, ["X"]]]'),
     ],
 )
-def test_spans_that_are_none_are_one_line(augment: Augment, folder: Path, label: str) -> None:
+def test_wrong_spans_are_one_line(augment: Augment, folder: Path, label: str) -> None:
     rows = [{"text": "Anna.", "label": [[0, 4, 7]]}, {"text": ""}, {"text": "Cafe\u0301 Müller", "label": label}]
     (folder / "ner.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "first.jsonl").write_text(json.dumps({"text": "Bo.", "label": []}) + "\n")

@@ -79,7 +79,7 @@ def test_formats_read_alike(folder: Path, source: str, write: Callable[[Path], N
     assert list(nli_rows(found)) == ROWS
 
 
-def test_entailed_pairs_and_why_the_others_are_none(augment: Augment, folder: Path) -> None:
+def test_entailed_rows_become_pairs_and_others_have_a_reason(augment: Augment, folder: Path) -> None:
     txt(folder / "a.txt")
     jsonl(folder / "b.jsonl")
     extra = [("A cat.", "", "entailment"), (" A cat. ", "An animal.", "entailment"), ("A.", "B.", "maybe")]
