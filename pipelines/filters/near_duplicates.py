@@ -58,7 +58,7 @@ class NearDuplicates(Filter):
         texts, one, two, name, other = map(pairs.strings, ("text", "view_a", "view_b", "view_a_name", "view_b_name"))
         signatures = sign(list(zip(one, two, strict=True)), self.n)
         origins = zip(texts, map("\0".join, zip(name, other, strict=True)), strict=True)
-        hashes = np.array([xxh64_intdigest(part) for origin in origins for part in origin], dtype=np.uint64)
+        hashes = np.array([xxh64_intdigest(part.encode()) for origin in origins for part in origin], dtype=np.uint64)
         return np.hstack([signatures, hashes.reshape(-1, 2).view(np.uint32)])
 
     def settle(self, prepared: NDArray[np.uint32]) -> Verdicts:
@@ -78,7 +78,7 @@ def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
     codes = np.frombuffer("".join(chain.from_iterable(folded)).encode("utf-32-le"), dtype=np.uint32)
     grams = np.zeros(max(0, len(codes) - n + 1), dtype=np.uint64)
     for place in range(n):
-        grams += codes[place : place + len(grams)] * np.uint64(xxh64_intdigest(f"letter {place}") | 1)
+        grams += codes[place : place + len(grams)] * np.uint64(xxh64_intdigest(b"letter %d" % place) | 1)
     grams ^= grams >> np.uint64(32)
     lengths = np.array([len(text) for texts in folded for text in texts], dtype=np.int64)
     whole = np.ones(len(grams), dtype=bool)
@@ -112,7 +112,7 @@ class Index:
         self._tables = np.zeros(self._bands * self._slots, dtype=np.uint32)
         self._signatures = np.zeros((window, HASHES), dtype=np.uint8)
         self._origins = np.zeros((window, 2), dtype=np.uint64)
-        self._factors = np.array([xxh64_intdigest(f"band {i}") | 1 for i in range(rows)], dtype=np.uint64)
+        self._factors = np.array([xxh64_intdigest(b"band %d" % i) | 1 for i in range(rows)], dtype=np.uint64)
         self._added = 0
 
     def add(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64]) -> list[bool]:
