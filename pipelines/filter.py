@@ -92,9 +92,9 @@ class Filter(BaseModel):
 
     def text(self, hidden: Collection[str] = (), **more: str) -> str:
         """The filter as `--filter` takes it: `chrf:max=90.0,min=20.0`."""
-        params = {key: value for key, value in {**self.model_dump(), **more}.items() if key not in hidden}
+        params = {**self.model_dump(exclude=set(hidden), exclude_none=True), **more}
         values = {key: str(value).lower() if isinstance(value, bool) else value for key, value in params.items()}
-        parts = ",".join(f"{key}={value}" for key, value in sorted(values.items()) if value is not None)
+        parts = ",".join(f"{key}={value}" for key, value in sorted(values.items()))
         return f"{self.name}:{parts}" if parts else self.name
 
     def signature(self) -> str:

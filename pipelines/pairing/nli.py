@@ -53,6 +53,8 @@ def nli_sources(names: Sequence[str], spool: Path) -> list[Source]:
     checked = [check_source(name, spool) for name in names]
     sources = [replace(each, format="tsv") if each.format == "text" else each for each in checked]
     for source in sources:
+        if source.format in ("markdown", "html"):
+            raise InputError(f"{source.name} is a {source.format} file: {EXAMPLE}")
         next(nli_rows(source), None)
     return sources
 

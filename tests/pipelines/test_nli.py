@@ -122,6 +122,7 @@ BAD: list[tuple[str, bytes, int, str]] = [
     ("half.csv", b"premise,label\na,entailment\n", 2, "half.csv has no hypothesis column"),
     ("label.csv", b"premise,hypothesis\na,b\n", 2, "label.csv has no label column (gold_label or label), only 'pre"),
     ("numbers.csv", b"premise,hypothesis,label\na,b,0\n", 2, "numbers.csv: the label '0' is a number without a name"),
+    ("some.md", b"# Title", 2, "some.md is a markdown file: give e.g. snli_1.0_train.jsonl"),
     ("keys.jsonl", b'{"premise": "a", "label": "b"}\n', 2, "keys.jsonl has no hypothesis column (sentence2 or"),
 ]
 
