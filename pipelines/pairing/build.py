@@ -132,8 +132,8 @@ def choose_views(policy: str, names: Sequence[str]) -> dict[Path, ViewSpec]:
         choices[folder] = spec
     fewest, most = VIEWS_TAKEN.get(policy, (1, math.inf))
     if not fewest <= len(choices) <= most:
-        wanted = f"{fewest} --view" if fewest == most else "1 or more --view"
-        raise InputError(f"--pairs {policy} takes {wanted}, not {len(choices)}: see `augment views`")
+        taken = {0: "no", 2: "2"}.get(fewest, "1 or more")
+        raise InputError(f"--pairs {policy} takes {taken} --view, not {len(choices)}: see `augment build-pairs --help`")
     return choices
 
 
