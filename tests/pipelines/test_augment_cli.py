@@ -126,7 +126,7 @@ BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
     ("cut.txt.gz", half(gzip.compress(NUMBERS)), "cut.txt.gz is truncated or damaged"),
     ("fake.txt.gz", b"no gzip at all\n", "fake.txt.gz is truncated or damaged after line 0"),
     ("cut.txt.zst", half(pa.compress(NUMBERS, "zstd", asbytes=True)), "cut.txt.zst is truncated or damaged"),
-    ("two.csv", b"a,b\n1,2\n", "two.csv has 2 columns ('a', 'b'): say which with --column"),
+    ("two.csv", b"a,b\n1,2\n", "two.csv (first row 'a', 'b') has the columns '1', '2': say which"),
     ("short.csv", b"id,text\n1,fine\n2\n", "short.csv: line 3 has 1 cells"),
     ("quote.csv", b'text\n"never closed\n', "quote.csv: line 2 is not valid CSV"),
     ("bad.jsonl", b'{"text": "fine"}\n{"text": \n', "bad.jsonl: line 2 is not JSON"),
