@@ -72,7 +72,7 @@ def find_columns(where: str, columns: ColumnChoice, names: Sequence[str]) -> Col
             return columns if columns.text else replace(columns, text=name)
     if len(names) == 1 and names[0] not in ("id", columns.label, columns.pair):
         return replace(columns, text=names[0])
-    raise InputError(f"{where} has the columns {listed(names)}: say which with --column NAME or NUMBER")
+    raise InputError(f"{where} has the columns {listed(names)}: say which with --column")
 
 
 def listed(cells: Sequence[str]) -> str:

@@ -137,7 +137,7 @@ BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
     ("halflabel.jsonl", b'{"text": "a", "label": "\\ud800"}\n', "line 1 holds half a surrogate pair"),
     ("deep.jsonl", b'{"text": "a", "more": ' + b"[" * 200_000 + b"]" * 200_000 + b"}\n", "line 1 is not JSON"),
     ("lacking.jsonl", b'{"text": "a"}\n{"id": "secret"}\n', "line 2 has no column 'text', only 'id'"),
-    ("ids.jsonl", b'{"id": "secret"}\n', "line 1 has the columns 'id': say which with --column NAME"),
+    ("ids.jsonl", b'{"id": "secret"}\n', "line 1 has the columns 'id': say which with --column"),
     ("long.txt", b"fine\n\n" + b"x" * (1 << 24) + b"x\n", "long.txt: line 3 is longer than 16,777,216 characters"),
     ("endless.txt.gz", gzip.compress(b"fine\n" + b"x" * (1 << 26)), "endless.txt.gz: line 2 is longer than"),
     ("open.csv", b'text\n"' + b"never closed\n" * 1_500_000, "is not valid CSV (field larger than field limit"),
