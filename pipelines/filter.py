@@ -1,8 +1,8 @@
-"""What a filter of pairs is: columns in, "keep" or "drop, because" out. Filters are found by file name."""
+"""Filters of pairs: columns in, "keep" or "drop, because" out. Filters are found by file name."""
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
@@ -27,14 +27,14 @@ class About(NamedTuple):
 
 @dataclass(frozen=True)
 class PairColumns:
-    """A batch of pairs as a filter sees it; `known` maps the name of a side to what is known about it.
+    """A batch of pairs as a filter sees it; `known` maps the names of sides to what is known about them, if anything.
 
     `rows` is an Arrow record batch of strings: `text`, the sentence (or premise) that a pair comes from, its sides
     `view_a` and `view_b`, and their names `view_a_name` and `view_b_name`.
     """
 
     rows: Any
-    known: Callable[[str], About]
+    known: Mapping[str, About]
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -46,7 +46,7 @@ class PairColumns:
     def about(self, side: str) -> list[About]:
         """What is known about one side, `view_a` or `view_b`, of each pair."""
         names = self.rows.column(f"{side}_name").dictionary_encode()
-        known = [self.known(name) for name in names.dictionary.to_pylist()]
+        known = [self.known.get(name, About(name)) for name in names.dictionary.to_pylist()]
         return [known[index] for index in names.indices.to_pylist()]
 
 
@@ -92,9 +92,9 @@ class Filter(BaseModel):
 
     def text(self, hidden: Collection[str] = (), **more: str) -> str:
         """The filter as `--filter` takes it: `chrf:max=90.0,min=20.0`."""
-        params = {key: value for key, value in {**self.model_dump(), **more}.items() if key not in hidden}
+        params = {**self.model_dump(exclude=set(hidden), exclude_none=True), **more}
         values = {key: str(value).lower() if isinstance(value, bool) else value for key, value in params.items()}
-        parts = ",".join(f"{key}={value}" for key, value in sorted(values.items()) if value is not None)
+        parts = ",".join(f"{key}={value}" for key, value in sorted(values.items()))
         return f"{self.name}:{parts}" if parts else self.name
 
     def signature(self) -> str:
@@ -177,9 +177,7 @@ def make_filter(written: str, runtime: Runtime) -> Filter:
             first = error.errors()[0]
             value = "".join(f"{key}={first['input']!r}: " for key in first["loc"])
             said = first["msg"].removeprefix("Value error, ")
-            hint = (
-                f" (it takes: {', '.join(model.model_fields) or 'none'})" if first["type"] == "extra_forbidden" else ""
-            )
-            raise InputError(f"--filter {written}: {value}{said[:1].lower()}{said[1:]}{hint}") from None
+            takes = ", ".join(model.model_fields) or "no parameters"
+            raise InputError(f"--filter {written}: {value}{said[:1].lower()}{said[1:]} (it takes {takes})") from None
         filter._name = name
         return filter.build(runtime)

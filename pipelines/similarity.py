@@ -1,7 +1,6 @@
 """Surface similarity: chrF of each pair, and BLEU between two views of the same sentences."""
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 import regex
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 """Letters of scripts without spaces between words."""
 BATCH_LETTERS = 1 << 16
-"""Letters of the pairs whose n-grams are counted together, padded to the longest pair."""
+"""How many letters are counted together, with all pairs padded to the longest."""
 ORDERS = 6
 """N-grams of chrF have one to six characters."""
 FILLER = 2**64 - 1
@@ -89,7 +88,6 @@ def _suffixes(letters: NDArray[np.uint64], sizes: NDArray[np.int64], bits: int) 
     return keys
 
 
-@cache
 def chrf_signature() -> str:
     """Sacrebleu's signature of this chrF."""
     from sacrebleu.metrics import CHRF

@@ -103,7 +103,7 @@ def _show_pairs(out: Path, counts: Mapping[str, Any], made: bool, *, as_json: bo
         show_json({"out": str(out), **counts, "made_now": made})
         return
     rows = [(name, number) for name, number in counts.items() if not isinstance(number, Mapping)]
-    for key, what in (("parts", "of "), ("dropped", "dropped: "), ("kept", "kept: ")):
+    for key, what in (("dropped", "dropped: "), ("kept", "kept: ")):
         rows += [(f"  {what}{name}", number) for name, number in counts.get(key, {}).items()]
     table((str(out), "rows"), rows)
     if not made:

@@ -17,13 +17,9 @@ class Identical(Filter):
     def __call__(self, pairs: PairColumns) -> Verdicts:
         """Judge every pair."""
         sides = zip(pairs.strings("view_a"), pairs.strings("view_b"), strict=True)
-        return Verdicts(["identical pair" if self._same(one, two) else None for one, two in sides])
-
-    def _same(self, one: str, two: str) -> bool:
-        if self.exact or one == two:
-            return one == two
-        bare = _bare(one)
-        return bool(bare) and bare == _bare(two)  # two texts of punctuation alone may still differ
+        # Two texts of punctuation alone are bare of everything, but may still differ.
+        same = [one == two or (not self.exact and _bare(one) == _bare(two) != "") for one, two in sides]
+        return Verdicts(["identical pair" if each else None for each in same])
 
 
 def _bare(text: str) -> str:

@@ -7,9 +7,9 @@ from itertools import chain
 from typing import Self
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr
+from xxhash import xxh64_intdigest
 
 from augment.errors import InputError
 from augment.view import Runtime
@@ -28,7 +28,7 @@ class NearDuplicates(Filter):
     """It remembers the pairs that it kept, the last `window` of them (0.3 GB per million).
 
     A pair is dropped if the Jaccard similarity of its n-grams of `n` characters, those of both sides together, to
-    those of an earlier pair is at least `threshold`. Two pairs are compared if they agree in all hashes of a band.
+    those of an earlier pair is at least `threshold`. Only pairs that share all hashes of a band are compared.
     Their similarity is the share of equal hashes (to 8 bits, corrected for chance), within 0.05 of the Jaccard
     similarity two times out of three, or better. Pairs of one sentence by different views are meant to be alike and
     are not compared.
@@ -57,8 +57,9 @@ class NearDuplicates(Filter):
         """The signature of each pair and then its origin: (pairs, HASHES + 4)."""
         texts, one, two, name, other = map(pairs.strings, ("text", "view_a", "view_b", "view_a_name", "view_b_name"))
         signatures = sign(list(zip(one, two, strict=True)), self.n)
-        hashes = zip(map(_hash, texts), map(_hash, map("\0".join, zip(name, other, strict=True))), strict=True)
-        return np.hstack([signatures, np.array(list(hashes), dtype=np.uint64).reshape(-1, 2).view(np.uint32)])
+        origins = zip(texts, map("\0".join, zip(name, other, strict=True)), strict=True)
+        hashes = np.array([xxh64_intdigest(part.encode()) for origin in origins for part in origin], dtype=np.uint64)
+        return np.hstack([signatures, hashes.reshape(-1, 2).view(np.uint32)])
 
     def settle(self, prepared: NDArray[np.uint32]) -> Verdicts:
         """The verdicts on successive pairs, from what was prepared."""
@@ -74,7 +75,11 @@ def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
     from rensa import RMinHash
 
     folded = [[_folded(text).ljust(n) for text in dict.fromkeys(texts)] for texts in pairs]
-    grams = _grams("".join(text for texts in folded for text in texts), n)
+    codes = np.frombuffer("".join(chain.from_iterable(folded)).encode("utf-32-le"), dtype=np.uint32)
+    grams = np.zeros(max(0, len(codes) - n + 1), dtype=np.uint64)
+    for place in range(n):
+        grams += codes[place : place + len(grams)] * np.uint64(xxh64_intdigest(b"letter %d" % place) | 1)
+    grams ^= grams >> np.uint64(32)
     lengths = np.array([len(text) for texts in folded for text in texts], dtype=np.int64)
     whole = np.ones(len(grams), dtype=bool)
     whole[(lengths.cumsum()[:-1, None] - np.arange(1, n)).ravel()] = False  # n-grams that span two texts
@@ -83,15 +88,6 @@ def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
     digests = RMinHash.digest_matrix_from_flat_token_hashes(grams[whole], starts, HASHES, SEED)
     numbers = chain.from_iterable(digests.to_rows())
     return np.fromiter(numbers, dtype=np.uint32, count=len(pairs) * HASHES).reshape(-1, HASHES)
-
-
-def _grams(text: str, n: int) -> NDArray[np.uint64]:
-    """A hash of every n-gram."""
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    grams = np.zeros(max(0, len(codes) - n + 1), dtype=np.uint64)
-    for place in range(n):
-        grams += codes[place : place + len(grams)] * np.uint64(_hash(f"letter {place}") | 1)
-    return grams ^ (grams >> np.uint64(32))
 
 
 def _folded(text: str) -> str:
@@ -116,12 +112,15 @@ class Index:
         self._tables = np.zeros(self._bands * self._slots, dtype=np.uint32)
         self._signatures = np.zeros((window, HASHES), dtype=np.uint8)
         self._origins = np.zeros((window, 2), dtype=np.uint64)
-        self._factors = np.array([_hash(f"band {i}") | 1 for i in range(rows)], dtype=np.uint64)
+        self._factors = np.array([xxh64_intdigest(b"band %d" % i) | 1 for i in range(rows)], dtype=np.uint64)
         self._added = 0
 
     def add(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64]) -> list[bool]:
         """Add pairs one by one, except those like an earlier one; returns which are. Shapes: (n, HASHES), (n, 2)."""
-        dropped, places_of = [], self._places(signatures)
+        bands = signatures[:, : self._bands * self._rows].astype(np.uint64).reshape(-1, self._bands, self._rows)
+        hashed = bands @ self._factors
+        slots = ((hashed ^ (hashed >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
+        places_of, dropped = slots + np.arange(self._bands) * self._slots, []
         for signature, origin, places in zip(signatures.astype(np.uint8), origins, places_of, strict=True):
             numbers = self._tables[places]
             near = (numbers[numbers > max(0, self._added - self._window)].astype(np.int64) - 1) % self._window
@@ -138,14 +137,3 @@ class Index:
                 self._added += 1
                 self._tables[places] = self._added
         return dropped
-
-    def _places(self, signatures: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """The slot of each band: (n, HASHES) to (n, bands)."""
-        bands = signatures[:, : self._bands * self._rows].astype(np.uint64).reshape(-1, self._bands, self._rows)
-        hashed = bands @ self._factors
-        slots = ((hashed ^ (hashed >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
-        return np.asarray(slots + np.arange(self._bands) * self._slots)
-
-
-def _hash(text: str) -> int:
-    return xxhash.xxh64_intdigest(text.encode("utf-8", "surrogatepass"))

@@ -9,15 +9,15 @@ from pipelines.similarity import chrf
 
 
 class Paraphrase(SideFilter):
-    """Other views are left alone. A random sentence has a chrF of 12."""
+    """It ignores other views. The chrF of a random sentence is 12."""
 
     min: float = Field(default=25.0, ge=0, le=100)
 
     def reasons(self, pairs: PairColumns, side: str) -> Iterator[str | None]:
-        """Drop back-translations that are unlike their sentence."""
+        """Drop back-translations that differ too much from their sentence."""
         about = pairs.about(side)
         trips = {each for each in set(about) if is_round_trip(each.view)}
         scores = chrf(pairs.strings(side), pairs.strings("text")).tolist() if trips else [100.0] * len(pairs)
         for each, score in zip(about, scores, strict=True):
             dropped = each in trips and score < self.min
-            yield f"{each.name} is no paraphrase (chrF to its sentence too low)" if dropped else None
+            yield f"{each.name} is not a paraphrase (chrF to its sentence too low)" if dropped else None

@@ -13,96 +13,44 @@ import pyarrow.compute as pc
 from augment.errors import TwinviewsError
 from augment.plugins import blamed
 from augment.view import Runtime
-from pipelines.filter import ENTRY_POINT_GROUP, About, Filter, PairColumns, Verdicts, make_filter
+from pipelines.filter import ENTRY_POINT_GROUP, SIDES, About, Filter, PairColumns, Verdicts, make_filter
 from pipelines.pairs import NEGATIVE
-from pipelines.plan import Input
+from pipelines.plan import Plan
 from pipelines.shards import BATCH_ROWS
 from pipelines.workers import run_workers
 
 TASK_ROWS = 16_000
 """Rows that are read and judged together; a multiple of the rows in a batch of pairs."""
-
-
-@dataclass
-class Candidates:
-    """Rows that may become pairs, in columns of one length.
-
-    `pairs` is a record batch with the columns of pairs, then filters' scores; a row with a missing view (null) has a
-    reason. The others are Arrow strings: `reasons` say why a row is dropped, `parts` under which part of the input it
-    is counted (null: neither), and each of the `notes` is a remark on pairs that are kept. `prepared` is what the first
-    filter that remembers pairs prepared from those that it will see.
-    """
-
-    pairs: pa.RecordBatch
-    reasons: pa.Array
-    parts: pa.Array
-    notes: Sequence[pa.Array] = ()
-    prepared: Any = None
-
-    def add_negatives(self, negatives: pa.Array) -> "Candidates":
-        """Add a column of negatives, and a note for each pair without one."""
-        self.pairs = self.pairs.append_column(NEGATIVE, negatives)
-        self.notes = (*self.notes, pc.if_else(negatives.is_null(), "it has no negative", None))
-        return self
-
-    def batch(self, start: int) -> "Candidates":
-        """A copy of up to BATCH_ROWS rows; a slice sent to another process would take the whole column along."""
-        columns = (self.reasons, self.parts, *self.notes)
-        reasons, parts, *notes = (pa.concat_arrays([each.slice(start, BATCH_ROWS)]) for each in columns)
-        return Candidates(pa.concat_batches([self.pairs.slice(start, BATCH_ROWS)]), reasons, parts, notes)
-
-    def left(self, about: Callable[[str], About]) -> PairColumns:
-        """The pairs that no filter has dropped so far."""
-        return PairColumns(self.pairs.filter(self.reasons.is_null()), about)
-
-    def judge(self, filter: Filter, about: Callable[[str], About]) -> None:
-        """Record a filter's verdicts on the pairs left; raises TwinviewsError if their number is wrong."""
-        with blamed(ENTRY_POINT_GROUP, filter.name):
-            if self.prepared is not None:
-                verdicts, self.prepared = filter.settle(self.prepared), None  # type: ignore[attr-defined]
-            else:
-                pairs = self.left(about)
-                verdicts = filter(pairs) if len(pairs) else Verdicts([])
-            left, rows = self.reasons.is_null(), len(self.reasons)
-            scores = pa.nulls(left.true_count) if verdicts.scores is None else verdicts.scores
-            columns = pa.array(verdicts.reasons, pa.string()), pa.array(scores, pa.float64())
-            for column in columns:
-                if len(column) != left.true_count:
-                    said = f"gave {len(column)} verdicts for {left.true_count} pairs: fix the filter"
-                    raise TwinviewsError(f"filter {filter.name!r} {said}")
-            self.reasons = pc.replace_with_mask(self.reasons, left, columns[0])
-            if filter.score is not None:
-                scored = pc.replace_with_mask(pa.nulls(rows, pa.float64()), left, columns[1])
-                self.pairs = self.pairs.append_column(filter.score, scored)
+ORIGINAL = "original"
+"""The name of the sentence itself as a side of a pair."""
+DROPPED = ".dropped"
+"""An additional column of candidates: why a row is dropped, null if it is kept."""
 
 
 @dataclass(frozen=True)
 class PairSource:
     """Where candidates come from: views of sentences, an NLI corpus, or pairs.
 
-    `unit` names what is read: sentences, rows, ... Each of the `tasks` is the candidates of TASK_ROWS input rows,
-    `ways` per row, or what `candidates` makes them from, in any process. `about` maps the name of a side to what is
-    known about it, `columns` has the Arrow types of additional columns. `params`, inputs, seed and limit decide the
-    candidates; `made_by` says in the card how each side or source was made.
+    The plan has no filters yet. `unit` names what is read (sentences, rows, ...). A task is the candidates of up to
+    TASK_ROWS input rows, `ways` for each row, or what `candidates` makes them from in any process: a record batch with
+    the columns of pairs and DROPPED, which has a reason if a view is missing (null). `made_by` tells the card how each
+    side or source was made. `known` describes views and the sentence itself by their names. `columns` has the Arrow
+    types of additional columns.
     """
 
-    policy: str
+    plan: Plan
     unit: str
-    inputs: Sequence[Input]
     tasks: Iterator[Any]
-    candidates: Callable[[Any], Candidates] | None = None
-    about: Callable[[str], About] = About
-    params: Mapping[str, Any] = field(default_factory=dict)
-    made_by: Mapping[str, str] = field(default_factory=dict)
+    made_by: Mapping[str, str]
+    candidates: Callable[[Any], pa.RecordBatch] | None = None
+    known: Mapping[str, About] = field(default_factory=dict)
     columns: Mapping[str, pa.DataType] = field(default_factory=dict)
-    seed: int | None = None
-    limit: int | None = None
     ways: int = 1
 
 
 def judged_batches(
     source: PairSource, filters: Sequence[Filter], runtime: Runtime, workers: int
-) -> Iterator[Candidates]:
+) -> Iterator[pa.RecordBatch]:
     """Judge all candidates, batch by batch in order; a filter does not see what an earlier one dropped.
 
     Workers run the filters up to the first one that remembers, and prepare what that one needs; their number does not
@@ -112,60 +60,89 @@ def judged_batches(
     ahead, waiting = filters[: first + 1], iter(source.tasks)
     begun = list(islice(waiting, workers))
     tasks, shared = chain(begun, waiting), replace(source, tasks=iter(()))
-    judged: Iterable[list[Candidates]]
-    if len(begun) > 1:  # a worker without a task would be started in vain
+    judged: Iterable[list[tuple[pa.RecordBatch, Any]]]
+    if len(begun) > 1:  # start no worker that has no task
         written = [each.text() for each in ahead]
         judged = run_workers(partial(_worker, shared, written, runtime), tasks, len(begun))
     else:
         judged = map(partial(_judge_ahead, shared, ahead), tasks)
-    for batch in chain.from_iterable(judged):
+    for rows, prepared in chain.from_iterable(judged):
         for each in filters[first:]:
-            batch.judge(each, source.about)
-        yield batch
+            rows, prepared = _judge(each, rows, source.known, prepared), None
+        yield rows
 
 
 def _worker(source: PairSource, filters: Sequence[str], runtime: Runtime, number: int) -> Any:  # noqa: ANN401
     return partial(map, partial(_judge_ahead, source, [make_filter(each, runtime) for each in filters]))
 
 
-def _judge_ahead(source: PairSource, filters: Sequence[Filter], task: Any) -> list[Candidates]:  # noqa: ANN401
-    """The candidates of a task in batches, judged by filters that judge each pair by itself."""
-    whole = task if source.candidates is None else source.candidates(task)
-    batches = [whole.batch(start) for start in range(0, whole.pairs.num_rows, BATCH_ROWS)]
-    for batch in batches:
+def _judge_ahead(source: PairSource, filters: Sequence[Filter], task: Any) -> list[tuple[pa.RecordBatch, Any]]:  # noqa: ANN401
+    """The candidates of a task in batches, judged by filters that judge each pair by itself.
+
+    With each batch comes what the first filter that remembers pairs prepared from those that it will see.
+    """
+    whole, batches = task if source.candidates is None else source.candidates(task), []
+    for start in range(0, len(whole), BATCH_ROWS):
+        # A copy: a slice that is sent to another process takes the whole columns along.
+        rows, prepared = pa.concat_batches([whole.slice(start, BATCH_ROWS)]), None
         for each in filters:
             if each.by_row:
-                batch.judge(each, source.about)
-            elif hasattr(each, "prepare") and len(pairs := batch.left(source.about)):
+                rows = _judge(each, rows, source.known)
+            elif hasattr(each, "prepare") and rows[DROPPED].null_count:
                 with blamed(ENTRY_POINT_GROUP, each.name):
-                    batch.prepared = each.prepare(pairs)
+                    prepared = each.prepare(PairColumns(rows.filter(rows[DROPPED].is_null()), source.known))
+        batches.append((rows, prepared))
     return batches
 
 
+def _judge(filter: Filter, rows: pa.RecordBatch, known: Mapping[str, About], prepared: Any = None) -> pa.RecordBatch:  # noqa: ANN401
+    """The rows with a filter's verdicts on the pairs left; raises TwinviewsError if their number is wrong."""
+    left = rows[DROPPED].is_null()
+    with blamed(ENTRY_POINT_GROUP, filter.name):
+        if prepared is not None:
+            verdicts = filter.settle(prepared)  # type: ignore[attr-defined]
+        else:
+            verdicts = filter(PairColumns(rows.filter(left), known)) if left.true_count else Verdicts([])
+        reasons = pa.array(verdicts.reasons, pa.string())
+        scores = pa.nulls(left.true_count) if verdicts.scores is None else verdicts.scores
+        scores = pa.array(scores, pa.float64())
+        for column in (reasons, scores):
+            if len(column) != left.true_count:
+                said = f"gave {len(column)} verdicts for {left.true_count} pairs: fix the filter"
+                raise TwinviewsError(f"filter {filter.name!r} {said}")
+    reasons = pc.replace_with_mask(rows[DROPPED], left, reasons)
+    rows = rows.set_column(rows.schema.get_field_index(DROPPED), DROPPED, reasons)
+    if filter.score is None:
+        return rows
+    return rows.append_column(filter.score, pc.replace_with_mask(pa.nulls(len(rows), pa.float64()), left, scores))
+
+
 class PairCounts:
-    """Counts of candidates, pairs (by part of the input, too), dropped rows by reason and kept rows by note."""
+    """Counts of candidates and pairs, of dropped rows by reason, and of kept pairs by what is odd about them."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: PairSource) -> None:
+        self._source, self._views = source, source.known.keys() - {ORIGINAL}
         self.seen = self.pairs = 0
-        self.groups: dict[str, Counter[str]] = {"parts": Counter(), "dropped": Counter(), "kept": Counter()}
+        self.dropped, self.kept = Counter[str](), Counter[str]()
 
-    def add(self, judged: Candidates) -> None:
+    def add(self, judged: pa.RecordBatch) -> None:
         """Count a batch."""
-        kept, pairs = judged.reasons.is_null(), judged.pairs
-        self.seen += len(kept)
-        self.pairs += kept.true_count
-        identical = pc.if_else(pc.equal(pairs["view_a"], pairs["view_b"]), "the two views are identical", None)
-        notes = [each.filter(kept) for each in (*judged.notes, identical)]
-        columns = {"parts": [judged.parts.filter(kept)], "dropped": [judged.reasons], "kept": notes}
-        for group, arrays in columns.items():
-            for counted in (each for array in arrays for each in array.drop_null().value_counts().to_pylist()):
-                self.groups[group][counted["values"]] += counted["counts"]
+        kept = judged.filter(judged[DROPPED].is_null())
+        self.seen += len(judged)
+        self.pairs += len(kept)
+        self.dropped.update(judged[DROPPED].drop_null().to_pylist())
+        self.kept["the two views are identical"] += pc.equal(kept["view_a"], kept["view_b"]).true_count
+        if NEGATIVE in kept.schema.names:
+            self.kept["it has no negative"] += kept[NEGATIVE].null_count
+        for side in SIDES if self._views else ():
+            unchanged = kept.filter(pc.equal(kept[side], kept["text"]))[f"{side}_name"].to_pylist()
+            self.kept.update(f"{name} left it unchanged" for name in unchanged if name in self._views)
 
-    def as_dict(self, source: PairSource) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """The counts as JSON; raises TwinviewsError if no pair is left."""
-        read = self.seen // source.ways
+        read, unit = self.seen // self._source.ways, self._source.unit
         if not self.pairs:
-            reasons = ", ".join(f"{reason}: {rows}" for reason, rows in self.groups["dropped"].most_common(3))
-            raise TwinviewsError(f"no pair is left of {read} {source.unit} ({reasons}): see the reasons")
-        groups = {name: dict(sorted(group.items())) for name, group in self.groups.items() if group or name != "parts"}
-        return {source.unit: read, "pairs": self.pairs, **groups}
+            reasons = ", ".join(f"{reason}: {rows}" for reason, rows in self.dropped.most_common(3))
+            raise TwinviewsError(f"no pair is left of {read} {unit} ({reasons}): change the filters or the input")
+        groups = {"dropped": self.dropped, "kept": +self.kept}  # + leaves out zeros
+        return {unit: read, "pairs": self.pairs, **{name: dict(sorted(each.items())) for name, each in groups.items()}}

@@ -15,10 +15,10 @@ from augment.weights import find_encoder
 from pipelines.console import note, progress
 from pipelines.files import sha256_of
 from pipelines.filters.semantic import sentence_encoder
-from pipelines.pairing.candidates import TASK_ROWS, Candidates, PairSource
+from pipelines.pairing.candidates import DROPPED, TASK_ROWS, PairSource
 from pipelines.pairing.write import PairsJob, write_pairs
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, pair_files
-from pipelines.plan import Input
+from pipelines.plan import Input, Plan
 from pipelines.shards import read_table
 
 BLOCK_SCORES = 1 << 25
@@ -58,53 +58,49 @@ def mine_negatives(
 def preview_mining(path: Path, wanted: Mining, out: Path) -> dict[str, Any]:
     """What `mine_negatives` would do; nothing is written, and nothing at `out` is compared."""
     source = _source(path, wanted, "cpu", 1)
-    rows = sum(each.rows or 0 for each in source.inputs)
-    return {"out": str(out), "pairs": min(rows, wanted.limit or rows), "revision": source.params["revision"]}
+    rows = sum(each.rows or 0 for each in source.plan.inputs)
+    return {"out": str(out), "pairs": min(rows, wanted.limit or rows), "revision": source.plan.params["revision"]}
 
 
 def _source(path: Path, wanted: Mining, device: str, batch_size: int) -> PairSource:
     files, weights = pair_files(path), find_encoder(wanted.encoder)
     try:
         tables = [read_table(file.path, file.sha256) for file in files]
-        table = pa.concat_tables(tables, promote_options="permissive")
+        table = pa.concat_tables(tables, promote_options="permissive").slice(0, wanted.limit)
     except pa.ArrowException as error:
         raise InputError(f"{path} holds files of different columns ({error}): give one of them") from None
+    if NEGATIVE not in table.schema.names:
+        table = table.append_column(NEGATIVE, pa.nulls(len(table), pa.string()))
     more = {field.name: field.type for field in table.schema if field.name not in (*PAIR_COLUMNS, NEGATIVE)}
-    inputs = [Input(name=str(each.path), sha256=each.sha256 or sha256_of(each.path), rows=each.rows) for each in files]
-    how = f"rank {wanted.skip + 1} to {wanted.within} by {wanted.encoder}, {wanted.margin:g} below the positive"
-    return PairSource(
-        policy="mined",
-        unit="read",
-        inputs=inputs,
-        tasks=_candidates(table.slice(0, wanted.limit), more, wanted, weights.path, device, batch_size),
-        params={**asdict(wanted), "revision": weights.revision, "seed": None, "limit": None},
-        made_by={NEGATIVE: how},
-        columns={**more, NEGATIVE: pa.string()},
-        seed=wanted.seed,
-        limit=wanted.limit,
+    columns = {**more, NEGATIVE: pa.string()}
+    schema = pa.schema({**dict.fromkeys(PAIR_COLUMNS, pa.string()), **columns})
+    params = {**asdict(wanted), "revision": weights.revision, "seed": None, "limit": None}
+    inputs = tuple(
+        Input(name=str(each.path), sha256=each.sha256 or sha256_of(each.path), rows=each.rows) for each in files
     )
+    plan = Plan(
+        kind="pairs", name="mined", params=params, seed=wanted.seed, limit=wanted.limit, shard_size=0, inputs=inputs
+    )
+    tasks = _candidates(table.select(schema.names).cast(schema), wanted, weights.path, device, batch_size)
+    how = f"rank {wanted.skip + 1} to {wanted.within} by {wanted.encoder}, {wanted.margin:g} below the positive"
+    return PairSource(plan, "read", tasks, {NEGATIVE: how}, columns=columns)
 
 
 def _candidates(
-    table: pa.Table, more: Mapping[str, pa.DataType], wanted: Mining, encoder: Path, device: str, batch_size: int
-) -> Iterator[Candidates]:
+    table: pa.Table, wanted: Mining, encoder: Path, device: str, batch_size: int
+) -> Iterator[pa.RecordBatch]:
     """All pairs, once their negatives are found."""
-    none = negatives = pa.nulls(len(table), pa.string())
-    if NEGATIVE in table.schema.names:
-        negatives = table[NEGATIVE].combine_chunks().cast(pa.string())
     whole = pc.and_(table["view_a"].is_valid(), table["view_b"].is_valid()).combine_chunks()
+    negatives = table[NEGATIVE].combine_chunks()
     wanting = pc.and_(negatives.is_null(), whole)
     if wanting.true_count:
         model = sentence_encoder(encoder, device)
         found = _mine(_rows(table.filter(whole)), _rows(table.filter(wanting)), wanted, model, batch_size)
         negatives = pc.replace_with_mask(negatives, wanting, pa.array(found, pa.string()))
     reasons = pc.if_else(whole, pa.scalar(None, pa.string()), "a view is missing")
-    schema = pa.schema([*((name, pa.string()) for name in PAIR_COLUMNS), *more.items()])
+    table = table.drop_columns(NEGATIVE).append_column(NEGATIVE, negatives).append_column(DROPPED, reasons)
     for start in range(0, len(table), TASK_ROWS):
-        part = table.slice(start, TASK_ROWS)
-        pairs = pa.concat_batches(part.select(schema.names).cast(schema).to_batches())
-        rows = slice(start, start + TASK_ROWS)
-        yield Candidates(pairs, reasons[rows], none[rows]).add_negatives(negatives[rows])
+        yield pa.concat_batches(table.slice(start, TASK_ROWS).to_batches())
 
 
 def _rows(table: pa.Table) -> list[tuple[str, str, str, str]]:
@@ -123,15 +119,14 @@ def _mine(
     """A negative for each pair in `wanting`, out of the texts of `view_b` in `pairs`."""
     import torch
 
-    places = {text: place for place, text in enumerate(dict.fromkeys(two for *_, two in pairs))}
-    texts = list(places)
+    texts = list(dict.fromkeys(two for *_, two in pairs))
     numbers = {text: number for number, text in enumerate(dict.fromkeys([*texts, *(one for *_, one, _ in wanting)]))}
     vectors = model.encode(
         list(numbers), batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False, convert_to_tensor=True
     )
     own: defaultdict[str, set[int]] = defaultdict(set)  # texts of the same sentence are never negatives
     for _, *row in pairs:
-        own[row[0]].update(places[text] for text in row if text in places)
+        own[row[0]].update(number for text in row if (number := numbers.get(text, len(texts))) < len(texts))
     size = max(1, BLOCK_SCORES // len(texts))
     drawn: list[str | None] = []
     with progress("negatives", len(wanting)) as advance, torch.inference_mode():

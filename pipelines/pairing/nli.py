@@ -1,11 +1,10 @@
 """NLI corpora as pairs: a premise, a hypothesis that it entails and, on request, one that contradicts it."""
 
-import csv
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -16,16 +15,16 @@ import xxhash
 
 from augment.errors import InputError
 from pipelines.ingest import Seen, normalise
-from pipelines.pairing.candidates import Candidates, PairSource
+from pipelines.pairing.candidates import DROPPED, TASK_ROWS, PairSource
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
-from pipelines.plan import Input
+from pipelines.plan import Input, Plan
 from pipelines.reading.rows import Columns, listed
-from pipelines.reading.sources import Source, check_source, load_hub, read_lines, read_rows
+from pipelines.reading.sources import Source, check_source, load_hub, read_rows
 
 COLUMNS = {
     "premise": ("sentence1", "premise", "ori_sentence"),
-    "hypothesis": ("sentence2", "hypothesis", "new_sentence"),
     "label": ("gold_label", "label"),
+    "hypothesis": ("sentence2", "hypothesis", "new_sentence"),
 }
 ENTAILED = frozenset({"entailment", "entails", "entailed"})
 CONTRADICTED = frozenset({"contradiction", "contradicts"})
@@ -42,130 +41,84 @@ class NliRow(NamedTuple):
     label: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class NliSource:
-    """An NLI source with its columns, and the names of its labels if they are numbers."""
-
-    source: Source
-    columns: Columns
-    label_names: Sequence[str] | None = None
-
-    def batches(self) -> Iterator[list[NliRow]]:
-        """Its rows in batches; raises InputError for a row that cannot be read or a number without a label's name."""
-        for rows in read_rows(self.source, self.columns):
-            yield [
-                NliRow(normalise(text), normalise(pair or ""), self._label(label))
-                for text, label, pair in zip(*rows, strict=True)
-            ]
-
-    def _label(self, label: str | None) -> str | None:
-        text = (label or "").strip().lower()
-        if text in UNLABELLED:
-            return None
-        if not text.isdecimal():
-            return text
-        if self.label_names is None or int(text) >= len(self.label_names):
-            raise InputError(f"{self.source.name}: the label {text!r} is a number without a name: give labels as words")
-        return self.label_names[int(text)].lower()
-
-
-def nli_sources(names: Sequence[str], spool: Path) -> list[NliSource]:
-    """Find the columns of NLI sources: JSONL, TSV (also named `.txt`) or CSV, compressed or not, or `hf:NAME`.
+def nli_sources(names: Sequence[str], spool: Path) -> list[Source]:
+    """Find NLI sources: tables in any format that `ingest` reads; text files are read as TSV.
 
     The premise is the column `sentence1`, `premise` or `ori_sentence`, the hypothesis `sentence2`, `hypothesis` or
     `new_sentence`, the label `gold_label` or `label`. Stdin and pipes are first copied into the folder `spool`. Raises
     InputError for no source, one that cannot be read, or one without these columns.
     """
     if not names:
-        raise InputError(f"--pairs entailment pairs an NLI corpus, and no SOURCE is given: {EXAMPLE}")
-    return [_look(check_source(name, spool)) for name in names]
-
-
-def _look(source: Source) -> NliSource:
-    label_names: Sequence[str] | None = None
-    if source.format == "text":
-        source = replace(source, format="tsv")
-    if source.format == "hub":
-        features = load_hub(source.name).features
-        names = list(features)
-        numbered = (features[each] for each in COLUMNS["label"] if hasattr(features.get(each), "names"))
-        label_names = next((each.names for each in numbered), None)
-    elif source.format in ("jsonl", "csv", "tsv"):
-        names = _header(source)
-    else:
-        raise InputError(f"{source.name} is a {source.format} file: {EXAMPLE}")
-    found = []
-    for what, known in COLUMNS.items():
-        column = next((each for each in known if each in names), None)
-        if column is None:
-            said = f"has no {what} column ({' or '.join(known)}), only {listed(names) or 'no columns'}"
-            raise InputError(f"{source.name} {said}: {EXAMPLE}")
-        found.append(column)
-    premise, hypothesis, label = found
-    return NliSource(source, Columns(premise, label, hypothesis), label_names)
-
-
-def _header(source: Source) -> list[str]:
-    """The names of a file's columns, from its first line; raises InputError if that should be a JSON object."""
-    line = next((line for lines in read_lines(source.path, source.name) for line in lines if line.strip()), "")
-    if source.format == "jsonl":
-        with suppress(ValueError, RecursionError, AttributeError):
-            return list(json.loads(line or "{}").keys())
-        raise InputError(f"{source.name}: its first line is not a JSON object: {EXAMPLE}")
-    cells = next(csv.reader([line])) if source.format == "csv" else line.split("\t")
-    return [cell.strip() for cell in cells]
-
-
-def entailment(sources: Sequence[NliSource], limit: int | None = None, *, negatives: bool = False) -> PairSource:
-    """The entailed pairs of NLI sources (of their first `limit` rows), each once."""
-    return PairSource(
-        policy="entailment",
-        unit="rows",
-        inputs=[Input(name=each.source.name, sha256=each.source.sha256) for each in sources],
-        tasks=_candidates(sources, limit, negatives=negatives),
-        params={"negatives": True} if negatives else {},
-        made_by={each.source.name: f"{each.columns.text} and {each.columns.pair}" for each in sources},
-        columns={NEGATIVE: pa.string()} if negatives else {},
-        limit=limit,
-    )
-
-
-def _batches(sources: Sequence[NliSource], limit: int | None) -> Iterator[tuple[str | None, list[NliRow]]]:
-    """Batches of rows, with the name of their source if there are several."""
-    left = limit
+        raise InputError(f"--pairs entailment needs an NLI corpus as SOURCE: {EXAMPLE}")
+    checked = [check_source(name, spool) for name in names]
+    sources = [replace(each, format="tsv") if each.format == "text" else each for each in checked]
     for source in sources:
-        for rows in source.batches():
-            if left == 0:
-                return
-            yield source.source.name if len(sources) > 1 else None, rows[:left]
-            left = None if left is None else max(0, left - len(rows))
+        if source.format in ("markdown", "html"):
+            raise InputError(f"{source.name} is a {source.format} file: {EXAMPLE}")
+        next(nli_rows(source), None)
+    return sources
 
 
-def contradictions_of(sources: Sequence[NliSource], limit: int | None = None) -> dict[str, dict[str, None]]:
-    """The distinct contradictions of each premise that entails something, in order; all are in memory."""
-    entailing = {
-        xxhash.xxh64_intdigest(row.premise.encode())
-        for _, rows in _batches(sources, limit)
-        for row in rows
-        if row.label in ENTAILED
-    }
+def nli_rows(source: Source) -> Iterator[NliRow]:
+    """The rows of a source; raises InputError for one that cannot be read, or whose label is a number with no name."""
+    features = load_hub(source.name).features if source.format == "hub" else {}
+    labels = next((features[each].names for each in COLUMNS["label"] if hasattr(features.get(each), "names")), ())
+
+    def name(label: str | None) -> str | None:
+        text = (label or "").strip().lower()
+        if not text.isdecimal():
+            return None if text in UNLABELLED else text
+        if int(text) >= len(labels):
+            raise InputError(f"{source.name}: the label {text!r} is a number without a name: give labels as words")
+        return str(labels[int(text)]).lower()
+
+    for rows in read_rows(source, partial(_choose_columns, source.name)):
+        texts = (map(normalise, rows.texts), (normalise(each or "") for each in rows.pairs))
+        yield from map(NliRow, *texts, map(name, rows.labels))
+
+
+def _choose_columns(source: str, names: Sequence[str]) -> Columns:
+    found = [next((each for each in known if each in names), "") for known in COLUMNS.values()]
+    for what, column in zip(COLUMNS, found, strict=True):
+        if not column:
+            said = f"has no {what} column ({' or '.join(COLUMNS[what])}), only {listed(names)}"
+            raise InputError(f"{source} {said}: {EXAMPLE}")
+    return Columns(*found)
+
+
+def entailment(sources: Sequence[Source], limit: int | None = None, *, negatives: bool = False) -> PairSource:
+    """The entailed pairs of NLI sources (of their first `limit` rows), each once."""
+    params = {"negatives": True} if negatives else {}
+    inputs = tuple(Input(name=each.name, sha256=each.sha256) for each in sources)
+    plan = Plan(kind="pairs", name="entailment", params=params, limit=limit, shard_size=0, inputs=inputs)
+    made_by = dict.fromkeys((each.name for each in sources), "premises and hypotheses that they entail")
+    tasks, columns = _candidates(sources, limit, negatives=negatives), {NEGATIVE: pa.string()} if negatives else {}
+    return PairSource(plan, "rows", tasks, made_by, columns=columns)
+
+
+def _rows(sources: Sequence[Source], limit: int | None) -> Iterator[NliRow]:
+    return islice(chain.from_iterable(map(nli_rows, sources)), limit)
+
+
+def _contradictions(sources: Sequence[Source], limit: int | None) -> dict[str, dict[str, None]]:
+    """The distinct contradictions of each premise, in order; all are in memory."""
     found: dict[str, dict[str, None]] = {}
-    for _, rows in _batches(sources, limit):
-        for premise, hypothesis, label in rows:
-            if label in CONTRADICTED and hypothesis and xxhash.xxh64_intdigest(premise.encode()) in entailing:
-                found.setdefault(premise, {})[hypothesis] = None
+    for premise, hypothesis, label in _rows(sources, limit):
+        if label in CONTRADICTED and hypothesis:
+            found.setdefault(premise, {})[hypothesis] = None
     return found
 
 
-def _candidates(sources: Sequence[NliSource], limit: int | None, *, negatives: bool) -> Iterator[Candidates]:
-    """A candidate per row; rows that are not entailed or are duplicates have that reason.
+def _candidates(sources: Sequence[Source], limit: int | None, *, negatives: bool) -> Iterator[pa.RecordBatch]:
+    """A candidate for each row, with a reason if it is not entailed or is a duplicate.
 
-    The second hypothesis that a premise entails gets the second contradiction of it, and so on in turn.
+    The hypotheses that a premise entails get its contradictions in turn.
     """
-    contradictions, turns = contradictions_of(sources, limit) if negatives else {}, Counter[str]()
+    contradictions, turns = _contradictions(sources, limit) if negatives else {}, Counter[str]()
+    left = _rows(sources, limit)
     with TemporaryDirectory() as spool:
         seen = Seen(Path(spool))
-        for part, rows in _batches(sources, limit):
+        while rows := list(islice(left, TASK_ROWS)):
             reasons = [_reason(*row) for row in rows]
             found: list[str | None] = [None] * len(rows)
             numbers = [xxhash.xxh64_intdigest(f"{row.premise}\t{row.hypothesis}".encode()) for row in rows]
@@ -181,9 +134,9 @@ def _candidates(sources: Sequence[NliSource], limit: int | None, *, negatives: b
             names = (pa.repeat(side, len(rows)) for side in ("premise", "hypothesis"))
             ids = [f"{number:016x}" for number in numbers]
             pairs = dict(zip(PAIR_COLUMNS, (ids, premises, premises, hypotheses, *names), strict=True))
-            parts = pa.array([part] * len(rows), pa.string())
-            made = Candidates(pa.RecordBatch.from_pydict(pairs), pa.array(reasons, pa.string()), parts)
-            yield made.add_negatives(pa.array(found, pa.string())) if negatives else made
+            more = {DROPPED: reasons, **({NEGATIVE: found} if negatives else {})}
+            arrays = {name: pa.array(values, pa.string()) for name, values in more.items()}
+            yield pa.RecordBatch.from_pydict(pairs | arrays)
 
 
 def _reason(premise: str, hypothesis: str, label: str | None) -> str | None:

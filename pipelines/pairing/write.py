@@ -1,15 +1,15 @@
 """Pairs and rejects on disk: one file or a folder of shards, with recipe, card and report."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from augment.errors import InputError, TwinviewsError
-from augment.view import Runtime
 from pipelines.card import PAIRS_TITLE, pairs_card
 from pipelines.claim import clear_dataset, remove_leftovers, standing_dataset
 from pipelines.console import note
@@ -20,11 +20,12 @@ from pipelines.lock import locked_file, locked_folder
 from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.look.opened import open_path
 from pipelines.look.report import check_free, report_html
-from pipelines.pairing.candidates import PairCounts, PairSource, judged_batches
+from pipelines.pairing.candidates import DROPPED, PairCounts, PairSource, judged_batches
 from pipelines.pairs import PAIR_COLUMNS, made_plan
 from pipelines.plan import PLAN_FILE, Plan
 from pipelines.recipe import read_made, recipe_text
 from pipelines.shards import BATCH_ROWS, commit_shard, read_table, shard_name
+from pipelines.views.run import Execution
 
 REASON = "reason"
 REJECTS_SHA256 = "rejects_sha256"
@@ -42,29 +43,20 @@ class PairsJob:
     """
 
     source: PairSource
-    filters: tuple[Filter, ...]
+    filters: Sequence[Filter]
     out: Path
     rejects: Path | None = None
     shards: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     overwrite: bool = False
-    runtime: Runtime = field(default_factory=Runtime)
-    workers: int = 1
+    running: Execution = field(default_factory=Execution)
     command: str = "build-pairs"
 
     @property
     def plan(self) -> Plan:
         """Everything that decides the pairs."""
-        source = self.source
-        return Plan(
-            kind="pairs",
-            name=source.policy,
-            params={**source.params, "filter": [each.signature() for each in self.filters], "shards": self.shards},
-            seed=source.seed,
-            limit=source.limit,
-            shard_size=0,
-            inputs=tuple(source.inputs),
-        )
+        plan, filters = self.source.plan, [each.signature() for each in self.filters]
+        return plan.model_copy(update={"params": {**plan.params, "filter": filters, "shards": self.shards}})
 
     @property
     def schema(self) -> pa.Schema:
@@ -75,7 +67,7 @@ class PairsJob:
 
     def recipe(self, made: Mapping[str, Any]) -> str:
         """The resolved recipe, with what was `made`, for the reader and for the next run."""
-        options = {**self.options, "limit": self.source.limit, "shards": self.shards}
+        options = {**self.options, "limit": self.source.plan.limit, "shards": self.shards}
         return recipe_text(self.command, options, made=made or None)
 
     def card(self, counts: Mapping[str, Any]) -> str:
@@ -95,7 +87,7 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     written = (out, report, *(beside(out, name) for name in (CARD_FILE, RECIPE_FILE)))
     if rejects is not None and rejects.absolute() in [each.absolute() for each in written]:
         raise InputError(f"--rejects {rejects} is where the pairs are written: choose another file")
-    if out.resolve() in [Path(item.name).resolve() for item in job.source.inputs]:
+    if out.resolve() in [Path(item.name).resolve() for item in job.source.plan.inputs]:
         raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
     with ExitStack() as held:
         held.enter_context(locked_folder(out) if job.shards else locked_file(out))
@@ -127,8 +119,7 @@ def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
         if difference is not None:
             raise InputError(f"{out} belongs to another recipe, {difference}: choose another --out, or --overwrite it")
         if sha256_of(out) == made["sha256"] and _has_rejects(job, made):
-            if not (card.is_file() and is_sealed(card.read_bytes())):
-                write_whole(card, job.card(made["counts"]))
+            write_whole(card, job.card(made["counts"]))
             return made["counts"], made["sha256"], False
     for path, marks in ((recipe, RECIPE_MARKS), (card, CARD_MARKS)):
         if path.exists() and not is_written_by(path, *marks):
@@ -150,12 +141,12 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     remove_leftovers(out)
     if dataset is not None and _has_rejects(job, made):
         return dataset.counts, dataset.digest, False
-    # All pairs are in the first shard until their number, and so that of a shard, is known.
+    # All pairs go to the first shard until we know how many a shard gets.
     first = out / shard_name(0)
     with _judged(job, first, made) as (counts, facts, _):
         clear_dataset(out)
         write_whole(out / PLAN_FILE, plan.to_json())
-        write_whole(out / RECIPE_FILE, job.recipe(facts))  # before the rejects, which it identifies
+        write_whole(out / RECIPE_FILE, job.recipe(facts))  # first: it identifies the rejects
     table = read_table(first)
     size = -(-len(table) // (job.shards or 1))
     starts = range(0, len(table), size)
@@ -171,58 +162,56 @@ def _judged(job: PairsJob, out: Path, made: Mapping[str, Any]) -> Iterator[tuple
     Yields what was counted, the hash of the rejects for the recipe, and where the pairs are written. Raises InputError
     if the rejects would replace another file, or rejects without `overwrite`.
     """
-    path, schema, counts, facts = job.rejects, job.schema, PairCounts(), dict[str, str]()
+    path, counts = job.rejects, PairCounts(job.source)
     if path is not None and path.exists() and not _has_rejects(job, made):
         names = set[str]()
         with suppress(InputError):
             names.update(read_table(path).schema.names)
         if not job.overwrite or not {*PAIR_COLUMNS, REASON} <= names:
             raise InputError(f"--rejects {path} exists: choose another file, or --overwrite it if it holds rejects")
-    with whole_file(out) as stream, nullcontext() if path is None else whole_file(path) as dropped:
-        pairs = PairStream(stream, schema)
-        rejects = None if dropped is None else PairStream(dropped, schema.append(pa.field(REASON, pa.string())))
-        for batch in judged_batches(job.source, job.filters, job.runtime, job.workers):
+    with ExitStack() as files:
+        streams = [PairStream(files.enter_context(whole_file(out)), job.schema)]
+        if path is not None:
+            schema = job.schema.append(pa.field(REASON, pa.string()))
+            streams.append(PairStream(files.enter_context(whole_file(path)), schema))
+        for batch in judged_batches(job.source, job.filters, job.running.runtime, job.running.workers):
             counts.add(batch)
-            rows = batch.pairs.select(schema.names)
-            pairs.add(rows.filter(batch.reasons.is_null()))
-            if rejects is not None:
-                rejects.add(rows.append_column(REASON, batch.reasons).filter(batch.reasons.is_valid()))
-        pairs.close()
-        if rejects is not None and dropped is not None:
-            rejects.close()
-            facts[REJECTS_SHA256] = sha256_of(Path(dropped.name))
-        yield counts.as_dict(job.source), facts, Path(stream.name)
+            is_kept = batch[DROPPED].is_null()
+            streams[0].write(batch.filter(is_kept))
+            for rejects in streams[1:]:
+                rejects.write(batch.append_column(REASON, batch[DROPPED]).filter(pc.invert(is_kept)))
+        for each in streams:
+            each.write(None)
+        facts = {} if path is None else {REJECTS_SHA256: sha256_of(streams[1].path)}
+        yield counts.as_dict(), facts, streams[0].path
 
 
 class PairStream:
     """Pairs into an IPC stream in full batches, however few come at once; system errors name the stream's file."""
 
     def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
+        self.path = Path(stream.name)
         self._stream, self._waiting = stream, schema.empty_table()
         self._writer = pa.ipc.new_stream(pa.PythonFile(stream, "w"), schema)
 
-    def add(self, pairs: pa.RecordBatch) -> None:
-        """Write the batches that these pairs fill."""
-        self._waiting = pa.concat_tables([self._waiting, pa.Table.from_batches([pairs])])
-        self._write(len(self._waiting) - len(self._waiting) % BATCH_ROWS)
-
-    def close(self) -> None:
-        """Write the rest and end the stream."""
-        self._write(len(self._waiting), last=True)
-
-    def _write(self, rows: int, *, last: bool = False) -> None:
+    def write(self, rows: pa.RecordBatch | None) -> None:
+        """Write the batches that these rows fill, in the columns of the stream; with None what is left, and the end."""
+        names = self._waiting.schema.names
+        more = [] if rows is None else [pa.Table.from_batches([rows.select(names)])]
+        waiting = pa.concat_tables([self._waiting, *more])
+        end = len(waiting) - (0 if rows is None else len(waiting) % BATCH_ROWS)
         try:
-            for start in range(0, rows, BATCH_ROWS):
-                part = self._waiting.slice(start, min(BATCH_ROWS, rows - start))
+            for start in range(0, end, BATCH_ROWS):
+                part = waiting.slice(start, min(BATCH_ROWS, end - start))
                 # A copy: the bytes written for a slice depend on what lies behind it.
                 self._writer.write_batch(pa.concat_batches(part.to_batches()))
-            if last:
+            if rows is None:
                 self._writer.close()
                 self._stream.flush()
-        except OSError as error:  # pairs and rejects are open together: say which one cannot be written
-            error.filename = str(self._stream.name)
+        except OSError as error:  # two files are open: say which one cannot be written
+            error.filename = str(self.path)
             raise
-        self._waiting = self._waiting.slice(rows)
+        self._waiting = waiting.slice(end)
 
 
 def _has_rejects(job: PairsJob, made: Mapping[str, Any]) -> bool:

@@ -62,26 +62,25 @@ def split_sentences(batches: Iterable[Rows], language: str) -> Iterator[Rows]:
     A language (two letters) without rules of its own is split like a related one. Raises InputError for a row with a
     second text.
     """
-    from sentencex import segment  # type: ignore[import-untyped, unused-ignore]
-
     for rows in batches:
         if any(pair is not None for pair in rows.pairs):
             raise InputError("rows with a second text cannot be split: leave --split or the pair column out")
         found = [
             (sentence.strip(), label)
             for text, label in zip(rows.texts, rows.labels, strict=True)
-            for sentence in (join_names(segment(language, text)) if text.strip() else [""])
+            for sentence in _sentences(text, language) or [""]
         ]
         yield Rows([text for text, _ in found], [label for _, label in found], [None] * len(found))
 
 
-def join_names(sentences: Iterable[str]) -> Iterator[str]:
-    """Undo splits at a full stop with no space after it: in "datasets.Dataset", "www.Example.com"."""
-    name = ""
-    for sentence in sentences:
-        name += sentence
-        if not name.endswith("."):
-            yield name
-            name = ""
-    if name:
-        yield name
+def _sentences(text: str, language: str) -> list[str]:
+    """The sentences of a text; none ends at a full stop without a space after it, as in "www.Example.com"."""
+    from sentencex import segment  # type: ignore[import-untyped, unused-ignore]
+
+    sentences = [""]
+    for piece in segment(language, text) if text.strip() else ():
+        if sentences[-1].endswith("."):
+            sentences[-1] += piece
+        else:
+            sentences.append(piece)
+    return sentences[1:]

@@ -1,10 +1,10 @@
-"""Rows of CSV, TSV, JSONL, Parquet, Arrow and Hub datasets: which columns make them, and labelled spans in a cell."""
+"""Reading rows of CSV, TSV, JSONL, Parquet, Arrow and Hub datasets: their columns, and labelled spans in a cell."""
 
 import csv
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -26,11 +26,10 @@ HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
 Row: TypeAlias = tuple[str, str | None, str | None]
 """The text, label and pair of a row as the source has them; None for a missing value."""
-SPAN_KEYS = ("start", "end", "label")
 
 
 class Rows(NamedTuple):
-    """The columns of successive rows, of one length."""
+    """Columns of successive rows, all of one length."""
 
     texts: Sequence[str]
     labels: Sequence[str | None]
@@ -46,6 +45,10 @@ class Columns:
     pair: str = "pair"
 
 
+ColumnChoice: TypeAlias = Columns | Callable[[Sequence[str]], Columns]
+"""The columns to read, or what chooses them by the names of all columns."""
+
+
 def collect(rows: Iterator[Row]) -> Iterator[Rows]:
     """Rows in batches."""
     while batch := list(islice(rows, BATCH_ROWS)):
@@ -59,73 +62,68 @@ def as_text(value: object) -> str | None:
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
 
 
-def text_column(where: str, columns: Columns, names: Sequence[str]) -> str:
-    """The name of the text column among `names`; raises InputError, naming `where`, if there is none."""
+def find_columns(where: str, columns: ColumnChoice, names: Sequence[str]) -> Columns:
+    """The columns to read, with the name of the text column; raises InputError, naming `where`, if there is none."""
+    columns = columns(names) if callable(columns) else columns
     if columns.text is not None and columns.text not in names:
         raise InputError(f"{where} has no column {listed([columns.text])}, only {listed(names)}: give --column")
     for name in TEXT_COLUMNS if columns.text is None else (columns.text,):
         if name in names:
-            return name
+            return columns if columns.text else replace(columns, text=name)
     if len(names) == 1 and names[0] not in ("id", columns.label, columns.pair):
-        return names[0]
-    raise InputError(f"{where} has the columns {listed(names)}: say which with --column NAME")
+        return replace(columns, text=names[0])
+    raise InputError(f"{where} has the columns {listed(names)}: say which with --column")
 
 
 def listed(cells: Sequence[str]) -> str:
-    """The first few names or cells, quoted and cut, for an error message."""
+    """The first few names or cells, quoted and shortened, for an error message."""
     shown = [cell if len(cell) <= 24 else cell[:23] + "…" for cell in cells[:8]]
     return ", ".join(map(repr, shown)) + (", …" if len(cells) > 8 else "")
 
 
-def read_cells(form: str, lines: Iterator[str], name: str, columns: Columns) -> Iterator[Row]:
-    """The rows of a CSV or TSV; for the header see `_find_columns`."""
+def read_cells(form: str, lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
+    """The rows of a CSV or TSV; for the header see `_name_cells`."""
     reader = csv.reader((f"{line}\n" for line in lines), **DIALECTS[form])
-    places: list[int | None] = []
+    places: list[int] = []
     try:
         for cells in reader:
-            if cells and not places:
-                places, is_header = _find_columns(name, columns, cells)
+            if not cells:
+                yield "", None, None
+                continue
+            if not places:
+                names, is_header = _name_cells(columns, [cell.strip() for cell in cells])
+                where = name if is_header else f"{name} (first row {listed(cells)})"
+                found = find_columns(where, columns, names)
+                places = [names.index(each) if each in names else -1 for each in (found.text, found.label, found.pair)]
                 if is_header:
                     continue
-            last = max((place for place in places if place is not None), default=0)
-            if cells and last >= len(cells):
-                said = f"has {len(cells)} cells, but column {last + 1} is needed: fix the line"
+            if max(places) >= len(cells):
+                said = f"has {len(cells)} cells, but column {max(places) + 1} is needed: fix the line"
                 raise InputError(f"{name}: line {reader.line_num} {said}")
-            text, label, pair = (None if place is None else cells[place] for place in places) if cells else [None] * 3
+            text, label, pair = (cells[place] if place >= 0 else None for place in places)
             yield text or "", label, pair
     except csv.Error as error:
         said = f"line {reader.line_num} is not valid CSV ({error}): fix the line, or give --format"
         raise InputError(f"{name}: {said}") from None
 
 
-def _find_columns(name: str, columns: Columns, first: Sequence[str]) -> tuple[list[int | None], bool]:
-    """The places of text, label and pair, and whether the first row is a header.
+def _name_cells(columns: ColumnChoice, first: Sequence[str]) -> tuple[list[str], bool]:
+    """The names of a table's columns, which are numbers from 1 without a header, and whether its first row is a header.
 
-    It is one if a cell is the wanted column's name or, with none given or a number, `text`, `sentence`, or the name of
-    the label or pair column (upper or lower case). Otherwise every row is data.
+    It is one if a cell is the wanted column's name, or `text`, `sentence` or the name of the label or pair column in
+    upper or lower case. A column that is wanted by its number has the number as its name.
     """
-    cells = [cell.strip() for cell in first]
-    lowered = [cell.lower() for cell in cells]
-    more = [columns.label.lower(), columns.pair.lower()]
-    known = [cell for cell in (*TEXT_COLUMNS, *more) if cell in lowered]
-    if columns.text in cells:
-        text = cells.index(columns.text)
-    elif columns.text is not None:
-        text = int(columns.text) - 1 if re.fullmatch(r"\d{1,9}", columns.text) else -1
-        if not 0 <= text < len(cells):
-            said = f"{listed([columns.text])}, its first row is {listed(cells)}"
-            raise InputError(f"{name} has no column {said}: give --column")
-    elif known and known[0] in TEXT_COLUMNS:
-        text = lowered.index(known[0])
-    elif len(cells) == 1:
-        text = 0
-    else:
-        raise InputError(f"{name} has {len(cells)} columns ({listed(cells)}): say which with --column NAME or NUMBER")
-    is_header = columns.text in cells or bool(known)
-    return [text, *(lowered.index(each) if is_header and each in lowered else None for each in more)], is_header
+    columns = columns(first) if callable(columns) else columns
+    known = {each.lower(): each for each in (*TEXT_COLUMNS, columns.label, columns.pair)}
+    is_header = columns.text in first or any(cell.lower() in known for cell in first)
+    numbers = [str(place) for place in range(1, len(first) + 1)]
+    names = [cell if cell == columns.text else known.get(cell.lower(), cell) for cell in first]
+    if columns.text in numbers and columns.text not in first:
+        names[numbers.index(columns.text)] = columns.text
+    return (names if is_header else numbers), is_header
 
 
-def read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[Row]:
+def read_jsonl(lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
     """One JSON object or string per line; a blank line and a null text count as empty.
 
     The first object says which column holds the text; every other one must have it too.
@@ -139,8 +137,8 @@ def read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[Ro
         if isinstance(value, str):
             row: Row = (value, None, None)
         elif isinstance(value, dict):
-            column = text_column(where, columns, list(value))
-            columns = columns if columns.text else replace(columns, text=column)
+            columns = find_columns(where, columns, list(value))
+            column = str(columns.text)
             for each in (column, columns.pair):
                 if not isinstance(value.get(each), str | None):
                     raise InputError(f"{where}: {each!r} is {repr(value[each])[:60]}, not a string: give --column")
@@ -152,7 +150,7 @@ def read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[Ro
         yield row
 
 
-def read_columns(form: str, path: Path, name: str, columns: Columns) -> Iterator[Rows]:
+def read_columns(form: str, path: Path, name: str, columns: ColumnChoice) -> Iterator[Rows]:
     """Stream the rows of a Parquet or Arrow file (a stream or an IPC file, such as Feather); errors call it `name`.
 
     Raises pyarrow.ArrowInvalid if it is damaged, or its strings are not UTF-8.
@@ -174,15 +172,15 @@ def read_columns(form: str, path: Path, name: str, columns: Columns) -> Iterator
         yield from rows_of(lambda **_: batches, reader.schema, name, columns)
 
 
-def rows_of(batches: Any, schema: Any, name: str, columns: Columns) -> Iterator[Rows]:  # noqa: ANN401 - pyarrow
+def rows_of(batches: Any, schema: Any, name: str, columns: ColumnChoice) -> Iterator[Rows]:  # noqa: ANN401 - pyarrow
     """The rows of Arrow batches; null texts are empty, labels become strings.
 
     `batches` is called with the size of a batch and the wanted columns.
     """
     import pyarrow as pa
 
-    text = text_column(name, columns, schema.names)
-    label, pair = (each if each in schema.names else None for each in (columns.label, columns.pair))
+    found = find_columns(name, columns, schema.names)
+    text, label, pair = (each if each in schema.names else None for each in (found.text, found.label, found.pair))
     for column in filter(None, (text, pair)):
         kind = schema.field(column).type
         value = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -210,10 +208,8 @@ def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[Labell
     margin = len(normal(raw)) - len(normal(raw).lstrip())
     try:
         listed, spans = json.loads(cell), []
-        if isinstance(listed, dict):  # three lists, as `datasets` has them
-            listed = zip(*(listed[key] for key in SPAN_KEYS), strict=True)
         for each in listed:
-            start, end, label = (each[key] for key in SPAN_KEYS) if isinstance(each, dict) else each
+            start, end, label = (each[key] for key in ("start", "end", "label")) if isinstance(each, dict) else each
             if type(start) is not int or type(end) is not int or type(label) not in (str, int):
                 raise TypeError
             first, last = (min(max(len(normal(raw[:place])) - margin, 0), len(text)) for place in (start, end))

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from augment.errors import InputError
 from pipelines.files import is_remote, locate
 from pipelines.reading.documents import document_paragraphs, paragraphs, split_sentences
-from pipelines.reading.rows import Columns, Rows, collect, read_cells, read_columns, read_jsonl, rows_of
+from pipelines.reading.rows import ColumnChoice, Rows, collect, read_cells, read_columns, read_jsonl, rows_of
 
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 ENDINGS: Mapping[str, Format] = {
@@ -79,7 +79,7 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
     return Source(shown, path, format or ENDINGS.get(ending, "text"), digest)
 
 
-def read_rows(source: Source, columns: Columns, language: str | None = None) -> Iterator[Rows]:
+def read_rows(source: Source, columns: ColumnChoice, language: str | None = None) -> Iterator[Rows]:
     """Stream a source's rows, empty ones included.
 
     A paragraph of Markdown or HTML is a row. With a `language`, text is read by paragraphs too, and every row is split
@@ -100,7 +100,7 @@ def read_rows(source: Source, columns: Columns, language: str | None = None) -> 
         raise InputError(f"{source.name} {said}: get it again, or give --format") from None
 
 
-def _read(source: Source, columns: Columns, *, running: bool) -> Iterator[Rows]:
+def _read(source: Source, columns: ColumnChoice, *, running: bool) -> Iterator[Rows]:
     form, name = source.format, source.name
     if form == "hub":
         table = load_hub(name).with_format("arrow")
@@ -144,13 +144,12 @@ def read_lines(path: Path, name: str) -> Iterator[list[str]]:
     import pyarrow as pa
 
     decoder = IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=True)
-    number = size = 0  # lines and bytes so far
+    number = 0  # of the lines so far
     data, rest = b" ", ""
     try:
         with pa.input_stream(str(path), compression={".gz": "gzip", ".zst": "zstd"}.get(path.suffix)) as stream:
             while data:
                 data = stream.read(CHUNK_BYTES)
-                size += len(data)
                 text = rest + decoder.decode(data, final=not data)
                 *lines, rest = found = text.split("\n")
                 if "\0" in text:
@@ -166,8 +165,7 @@ def read_lines(path: Path, name: str) -> Iterator[list[str]]:
             yield [rest]
     except UnicodeDecodeError as error:
         line = number + len((error.object[: error.start] + b"x").splitlines())
-        byte = size - len(error.object) + error.start
-        said = f"invalid UTF-8 in line {line}, byte {byte} (0x{error.object[error.start]:02x})"
+        said = f"invalid UTF-8 in line {line} (byte 0x{error.object[error.start]:02x})"
         raise InputError(f"{name}: {said}: convert it, e.g. iconv -f latin1 -t utf-8") from None
     except OSError as error:
         raise InputError(f"{name} is truncated or damaged after line {number} ({error}): get it again") from None

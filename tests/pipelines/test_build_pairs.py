@@ -95,12 +95,8 @@ def test_pairs_are_written_once_and_belong_to_their_recipe(augment: Augment, lin
     assert out.read_bytes() == first
     assert augment("build-pairs", "--pairs", "original", "--view", "span-mask", "--overwrite").code == 0
     assert out.read_bytes() != first
-    assert sorted(path.name for path in Path("data").iterdir() if path.is_file()) == [
-        "pairs.arrow",
-        "pairs.card.md",
-        "pairs.recipe.json",
-        "pairs.report.html",
-    ]
+    files = {path.name.removeprefix("pairs.") for path in Path("data").iterdir() if path.is_file()}
+    assert files == {"arrow", "card.md", "recipe.json", "report.html"}
 
 
 def test_a_view_of_other_sentences_is_refused(augment: Augment, lines: Path, folder: Path) -> None:
@@ -127,7 +123,6 @@ def test_multilingual_pairs_a_sentence_with_each_translation(start: Start, lines
         done(start("build-pairs", "--pairs", "multilingual", "--view", "speak-de", "--view", "speak-fr", "--json"))
     )
     assert (counts["sentences"], counts["pairs"]) == (60, 116)
-    assert counts["parts"] == {"original x speak-de": 58, "original x speak-fr": 58}
     assert counts["dropped"] == {"speak-de failed: asked-to": 2, "speak-fr failed: asked-to": 2}
     first, second = rows_of("data/pairs.arrow")[:2]
     assert first["id"] == second["id"]
@@ -138,9 +133,9 @@ def test_multilingual_pairs_a_sentence_with_each_translation(start: Start, lines
 def test_multilingual_takes_translations_only(augment: Augment, lines: Path) -> None:
     augment("ingest", lines)
     for views, expected in {
-        (): "takes 1 --view, not 0 (or several)",
+        (): "takes 1 or more --view, not 0",
         ("span-mask",): "--view span-mask is not a translation",
-        ("translate-de", "translate-de"): "--view translate-de is given twice",
+        ("translate-de", "translate-de"): "another side is named 'translate-de'",
     }.items():
         is_refused(augment("build-pairs", "--pairs", "multilingual", *(f"--view={view}" for view in views)), expected)
 
