@@ -17,6 +17,14 @@ from pipelines.console import ConfigOption, VersionOption, call, note, offline, 
 from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.reading.sources import Format
 
+SOURCES_HELP = (
+    "Text, Markdown, HTML, CSV, TSV, JSONL, Parquet or Arrow files, .gz and .zst of these, hf:NAME[:CONFIG][:SPLIT], "
+    "or - for stdin."
+)
+COLUMN_HELP = (
+    "Column of the sentences, by name or (CSV, TSV) number from 1; else text, sentence or the only one. A CSV's first "
+    "row is its header if it names that column, text or sentence."
+)
 FORMATS = ("parquet", "jsonl", "csv")
 PathArgument = Annotated[Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.")]
 SampleOption = Annotated[int, typer.Option(min=0, max=MOST, help="Rows to sample for the statistics; 0 for all.")]
@@ -57,22 +65,8 @@ def _main(version: VersionOption = False) -> None:
 
 
 def _ingest(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SOURCE...",
-            help="Text, Markdown, HTML, CSV, TSV, JSONL, Parquet or Arrow files, .gz and .zst of these, "
-            "hf:NAME[:CONFIG][:SPLIT], or - for stdin.",
-            show_default=False,
-        ),
-    ],
-    column: Annotated[
-        str | None,
-        Blank(
-            help="Column of the sentences, by name or (CSV, TSV) number from 1; else text, sentence or the only one. A "
-            "CSV's first row is its header if it names that column, text or sentence."
-        ),
-    ] = None,
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help=SOURCES_HELP, show_default=False)],
+    column: Annotated[str | None, Blank(help=COLUMN_HELP)] = None,
     label_column: Annotated[str, typer.Option(help="Column to keep as label, if there is one.")] = "label",
     labels: Annotated[Literal["spans"] | None, Blank(help="Labels are spans: [[start, end, label], ...].")] = None,
     pair_column: Annotated[str, typer.Option(help="Column to keep as pair, if there is one.")] = "pair",

@@ -24,6 +24,7 @@ DIALECTS: Mapping[str, Mapping[str, Any]] = {
 """RFC 4180 with commas; with tabs a quotation mark is an ordinary character, as in most corpora."""
 HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
+SPAN_KEYS = ("start", "end", "label")
 Row: TypeAlias = tuple[str, str | None, str | None]
 """The text, label and pair of a row as the source has them; None for a missing value."""
 
@@ -208,8 +209,10 @@ def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[Labell
     margin = len(normal(raw)) - len(normal(raw).lstrip())
     try:
         listed, spans = json.loads(cell), []
+        if isinstance(listed, dict):  # three lists, as `datasets` has them
+            listed = zip(*(listed[key] for key in SPAN_KEYS), strict=True)
         for each in listed:
-            start, end, label = (each[key] for key in ("start", "end", "label")) if isinstance(each, dict) else each
+            start, end, label = (each[key] for key in SPAN_KEYS) if isinstance(each, dict) else each
             if type(start) is not int or type(end) is not int or type(label) not in (str, int):
                 raise TypeError
             first, last = (min(max(len(normal(raw[:place])) - margin, 0), len(text)) for place in (start, end))
