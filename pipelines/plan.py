@@ -9,8 +9,10 @@ from pydantic import BaseModel, ValidationError
 from augment import __version__
 from augment.errors import InputError
 from augment.view import WEIGHTS_PARAMS
+from pipelines.files import is_written_by
 
 PLAN_FILE = "plan.json"
+ADVICE = "choose another --out, or --overwrite it"
 PLAN_MARKS = (b'"twinviews": "', b'"signature": ')
 """Either of these identifies a damaged plan as one of ours."""
 Kind = Literal["sentences", "view", "pairs"]
@@ -88,8 +90,10 @@ def read_plan(folder: Path) -> Plan | None:
         return Plan.model_validate_json(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except ValidationError:
-        what = "is damaged, or not a plan of this version"
     except OSError as error:
-        what = f"cannot be read ({error.strerror})"
-    raise InputError(f"{path} {what}: choose another --out, or --overwrite it")
+        said = f"cannot be read ({error.strerror}): choose another --out"
+    except ValidationError:
+        said = "is not a plan of ours: choose another --out"
+        if is_written_by(path, *PLAN_MARKS):
+            said = f"is damaged, or of another version: {ADVICE}"
+    raise InputError(f"{path} {said}")

@@ -2,7 +2,9 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ RECEIPTS = "receipts"
 SHARD_ROWS = 1_024
 """Rows in a shard of a view."""
 BATCH_ROWS = 1_000
-SHARD = re.compile(r"data-(\d{5,})\.arrow")
+SHARD = re.compile(r"data-([0-9]{5}|[1-9][0-9]{5,})\.arrow")
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
@@ -42,7 +44,7 @@ def shard_name(index: int) -> str:
 def shard_number(name: str) -> int | None:
     """The number of the shard with this file name; None if it is not a shard's name."""
     found = SHARD.fullmatch(name)
-    return int(found[1]) if found and shard_name(int(found[1])) == name else None
+    return int(found[1]) if found else None
 
 
 def receipt_path(folder: Path, index: int) -> Path:
@@ -62,12 +64,10 @@ def read_receipt(folder: Path, index: int) -> Receipt | None:
 def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
     """The receipt of a shard if the shard's bytes (and rows, where given) are what it says, else None."""
     receipt = read_receipt(folder, index)
-    try:
-        if receipt is None or rows not in (None, receipt.rows) or receipt.sha256 != sha256_of(folder / receipt.file):
-            return None
-    except OSError:
-        return None
-    return receipt
+    with suppress(OSError):
+        if receipt is not None and rows in (None, receipt.rows) and receipt.sha256 == sha256_of(folder / receipt.file):
+            return receipt
+    return None
 
 
 def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
@@ -87,11 +87,6 @@ def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
     return [*receipts.values()]
 
 
-def commit_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN401 - a pyarrow table
-    """Write one shard and then its receipt."""
-    return commit_shards(folder, {index: table})[0]
-
-
 def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN401 - a pyarrow table
     """The receipt of shard `index`, which has the rows of `table` and bytes of this hash."""
     import pyarrow.compute as pc
@@ -106,6 +101,18 @@ def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN40
         spans = {"carried": carried.as_py() or 0, "lost": lost.as_py() or 0}
     counts: dict[str, Any] = {"statuses": count("status"), "reasons": count("reason"), "spans": spans}
     return Receipt(file=shard_name(index), rows=table.num_rows, sha256=sha256, **counts)
+
+
+def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
+    """Rows, rows by status and by reason, and spans carried and lost if there are any, over all shards."""
+    counts: dict[str, Counter[str]] = {"statuses": Counter(), "reasons": Counter()}
+    for receipt in receipts:
+        counts["statuses"].update(receipt.statuses)
+        counts["reasons"].update(receipt.reasons)
+        if receipt.spans is not None:
+            counts.setdefault("spans", Counter()).update(receipt.spans)
+    rows = sum(receipt.rows for receipt in receipts)
+    return {"rows": rows, **{name: dict(sorted(each.items())) for name, each in counts.items()}}
 
 
 def check_stream_end(path: Path) -> None:

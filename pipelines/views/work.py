@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -32,8 +32,8 @@ AHEAD = 3
 """Windows that a worker holds at a time: it reads one, makes one and writes one."""
 Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
-Read: TypeAlias = tuple[Window, list[list[Any]], list[int]]
-"""A window; its columns: ids, texts, and spans if the input has any; and the seeds of its rows."""
+Columns: TypeAlias = list[list[Any]]
+"""Ids, texts, and spans if the input has any."""
 ALLOCATIONS = 100_000
 """New objects between two runs of Python's garbage collector. Rows form no cycles, and with the default threshold the
 collector takes as long as making them."""
@@ -109,11 +109,12 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
         ahead = reader.submit(_read, run, source)
         while (read := ahead.result()) is not None:
             ahead = reader.submit(_read, run, source)
+            window, columns, seeds = read
             started = time.monotonic()
-            viewed = _make(run, read)
+            viewed = _make(run, columns[1], seeds)
             if behind is not None:
                 yield behind.result()
-            behind = writer.submit(_write, run, read, viewed, started, spent)
+            behind = writer.submit(_write, run, window, columns, viewed, started, spent)
         if behind is not None:
             yield behind.result()
     finally:
@@ -122,8 +123,8 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
         writer.shutdown()
 
 
-def _read(run: ViewRun, windows: Iterator[Window]) -> Read | None:
-    """Read the next window, and let the view tokenise its texts; None after the last one."""
+def _read(run: ViewRun, windows: Iterator[Window]) -> tuple[Window, Columns, list[int]] | None:
+    """The next window, its columns and the seeds of its rows, with the texts tokenised; None after the last one."""
     window = next(windows, None)
     if window is None:
         return None
@@ -138,29 +139,34 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Read | None:
     return window, columns, seeds
 
 
-def _make(run: ViewRun, read: Read) -> Sequence[Viewed]:
+def _make(run: ViewRun, texts: Sequence[str], seeds: Sequence[int]) -> Sequence[Viewed]:
     """What the view makes of sentences; raises TwinviewsError unless it is a consistent `Viewed` for each."""
-    name, (_, (_, texts, *_), seeds) = run.plan.name, read
-    view: Any = run.view
+    name, view = run.plan.name, cast(View, run.view)
     known, started = SECONDS["model"], time.perf_counter()
     with blamed(ENTRY_POINT_GROUP, name):
-        viewed: Sequence[Viewed] = view(texts, seeds)
+        viewed = view(texts, seeds)
         if not isinstance(viewed, Sequence) or {*map(type, viewed)} - {Viewed} or len(viewed) != len(texts):
             raise TwinviewsError(f"view {name!r} did not return a list of {len(texts)} Viewed: fix the view")
-    if SECONDS["model"] == known:  # a view that does not time its model is all model
+    if SECONDS["model"] == known:  # for a view that does not time its model, all time counts as the model's
         SECONDS["model"] += time.perf_counter() - started
-    for text, one in zip(texts, viewed, strict=True):
+    for one in viewed:
         if (one.text is None) != (one.status in ("failed", "rejected")):
-            raise TwinviewsError(f"view {name!r} gave {one.text!r} as {one.status!r} for {text!r}: fix the view")
+            raise TwinviewsError(f"view {name!r} gave {one.text!r} as {one.status!r}: fix the view")
     return viewed
 
 
-def _write(run: ViewRun, read: Read, viewed: Sequence[Viewed], started: float, spent: Counter[Stage]) -> Made:
+def _write(
+    run: ViewRun,
+    window: Window,
+    columns: Columns,
+    viewed: Sequence[Viewed],
+    started: float,
+    spent: Counter[Stage],
+) -> Made:
     """Commit the shards of a window that was begun at `started`; raises TwinviewsError for values of a wrong type.
 
     `spent` has the seconds by stage when the last window was committed, and is brought up to date.
     """
-    window, columns, _ = read
     with timed("write"):
         schema = view_schema([SPANS] if len(columns) > 2 else [])
         tables, first = {}, 0

@@ -239,7 +239,7 @@ def test_sentences_overwritten_while_a_view_runs_stop_it(
 
 
 def test_a_dry_run_counts_and_writes_nothing(augment: Augment, lines: Path) -> None:
-    with mock.patch("pipelines.ingest.commit_shard", side_effect=AssertionError("a dry run writes shards")):
+    with mock.patch("pipelines.ingest.commit_shards", side_effect=AssertionError("a dry run writes shards")):
         said = json.loads(augment("ingest", lines, "--shard-size", 25, "--dry-run", "--json").out)
     assert (said["kept"], said["shards"], said["made_now"]) == (60, 3, False)
     assert json.loads(augment("span-mask", lines, "--dry-run", "--json").out)["rows"] == 60
@@ -319,7 +319,7 @@ def test_a_full_disk_names_the_file_and_the_run_goes_on(augment: Augment, lines:
     big = [(room, f"{room}.arrow") for room in (4_000, 9_000, 400_000)]
     for room, run, name in (
         *((n, ["build-pairs", "many", "--pairs", "self", "--rejects", f"no-{o}", "--out", o], f" {o}") for n, o in big),
-        (500, ["ingest", lines, "--out", "more"], "data-00000.arrow"),
+        (1_500, ["ingest", lines, "--out", "more"], "data-00000.arrow"),
         (500, ["span-mask", "--out", "view"], "view/plan.json"),
         (500, ["build-pairs", "--pairs", "original", "--view", "span-mask", "--out", "p.arrow"], "p.arrow"),
         (500, ["build-pairs", "--pairs", "self", "--shards", 2, "--out", "folder"], "folder/data"),
