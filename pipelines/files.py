@@ -7,8 +7,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -22,8 +21,6 @@ TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
 """Names of our temporary files: the output's name, a number, and our mark."""
 UNSEALED = "0" * 16
 SEAL = re.compile(r"(checksum\W+)[0-9a-f]{16}(\W*)\Z")
-WRITERS = 8
-"""How many files are written at once."""
 WRONG_PATH = frozenset({
     errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP,
     errno.ENAMETOOLONG,
@@ -82,11 +79,6 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def temporary_of(path: Path) -> Path:
-    """A temporary path in the same folder for what will be `path`; no two calls, on any machine, get the same one."""
-    return path.with_name(f".{path.name}.{os.getpid()}{secrets.randbelow(10**9):09d}.augment.tmp")
-
-
 def temporaries(folder: Path) -> Iterator[tuple[Path, str]]:
     """Our temporary files in a folder, each with the name of its output."""
     for entry in folder.iterdir() if not is_remote(folder) and folder.is_dir() else ():
@@ -109,7 +101,9 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
     Raises InputError if `path` is a wrong place to write, TwinviewsError for any other reason, such as a full disk.
     """
-    place = path if is_remote(path) else temporary_of(path)
+    # The number differs from that of any other process, also on another machine.
+    name = f".{path.name}.{os.getpid()}{secrets.randbelow(10**9):09d}.augment.tmp"
+    place = path if is_remote(path) else path.with_name(name)
     try:
         with place.open("wb") as stream:
             yield stream
@@ -137,12 +131,6 @@ def write_whole(path: Path, content: bytes | str) -> None:
     if not path.is_file() or path.read_bytes() != data:
         with whole_file(path) as stream:
             stream.write(data)
-
-
-def write_files(contents: Mapping[Path, bytes]) -> None:
-    """Write files, each whole or not at all, several at once; raises as `whole_file` does."""
-    with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(write_whole, contents, contents.values()))
 
 
 def sha256_of(path: Path) -> str:
@@ -175,11 +163,10 @@ def is_sealed(content: bytes) -> bool:
 
 def is_written_by(path: Path, *marks: bytes) -> bool:
     """Whether a file has one of our marks; with two of them, one may be damaged."""
-    try:
+    with suppress(OSError):
         content = path.read_bytes()
-    except OSError:
-        return False
-    return any(mark in content for mark in marks)
+        return any(mark in content for mark in marks)
+    return False
 
 
 def beside(out: Path, ending: str) -> Path:

@@ -19,7 +19,7 @@ from typing import Any
 
 from augment.errors import InputError
 from augment.view import Viewed
-from pipelines.files import is_remote, is_written_by, read_json, sync_folder, temporaries, write_whole
+from pipelines.files import is_remote, is_written_by, sync_folder, temporaries, write_whole
 from pipelines.lock import LOCK
 from pipelines.plan import ADVICE, PLAN_FILE, PLAN_MARKS, Kind, Plan, read_plan
 from pipelines.shards import RECEIPTS, Receipt, read_table, shard_number, valid_receipt
@@ -110,10 +110,10 @@ def finalise(
     texts = {PLAN_FILE: plan.to_json(), RECIPE_FILE: recipe, CARD_FILE: card}
     texts |= {COUNTS_FILE: _json(counts), INFO_FILE: _json(info)}
     hashes = {name: _sha256(text) for name, text in texts.items()}
-    state = state_text([(receipt.file, receipt.sha256) for receipt in receipts], hashes)
-    if read_json(folder / STATE_FILE) != json.loads(state):
+    shards = [(receipt.file, receipt.sha256) for receipt in receipts]
+    if read_state(folder) != (shards, hashes):
         (folder / STATE_FILE).unlink(missing_ok=True)  # it would mark other files as finished
-    for name, text in (*texts.items(), (STATE_FILE, state)):
+    for name, text in (*texts.items(), (STATE_FILE, state_text(shards, hashes))):
         write_whole(folder / name, text)
     return Dataset(folder, plan, tuple(receipts), counts)
 
@@ -144,21 +144,19 @@ def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str]) -> 
 
 def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """What `state.json` was made from, as `state_text` takes it; empty if it is missing or altered."""
-    state = read_json(folder / STATE_FILE)
     try:
+        text = (folder / STATE_FILE).read_bytes().decode()
+        state = json.loads(text)
         shards = [(each["filename"], each["sha256"]) for each in state["_data_files"]]
-        hashes = state["_files"]
-        return (shards, hashes) if state == json.loads(state_text(shards, hashes)) else ([], {})
-    except (TypeError, KeyError, AttributeError, ValueError):
+        return (shards, state["_files"]) if text == state_text(shards, state["_files"]) else ([], {})
+    except (OSError, TypeError, KeyError, AttributeError, ValueError, RecursionError):
         return [], {}
 
 
-def open_dataset(
-    folder: Path, kind: Kind | None = None, *, ignored: Sequence[str] = (RECIPE_FILE, CARD_FILE)
-) -> Dataset:
+def open_dataset(folder: Path, kind: Kind | None = None, *, strict: bool = False) -> Dataset:
     """A finished dataset; raises InputError if it is missing, not ours, of another kind, unfinished or damaged.
 
-    By default, recipe and card are not checked: they are for people, and the command that made them writes them again.
+    Recipe and card are checked only if `strict`: they are for people, and the command that made them can repair them.
     """
     plan = read_plan(folder)
     if plan is None:
@@ -176,7 +174,8 @@ def open_dataset(
         damaged += [] if receipt is not None and receipt.sha256 == sha256 else [name]
     for name, sha256 in hashes.items():
         content = (folder / name).read_bytes() if (folder / name).is_file() else b""
-        damaged += [] if name in ignored or _sha256(content) == sha256 else [name]
+        is_ignored = not strict and name in (RECIPE_FILE, CARD_FILE)
+        damaged += [] if is_ignored or _sha256(content) == sha256 else [name]
     if damaged:
         raise InputError(f"{folder / damaged[0]} is missing, altered or damaged: {advice}")
     return Dataset(folder, plan, tuple(filter(None, receipts)), json.loads((folder / COUNTS_FILE).read_bytes()))
@@ -185,13 +184,11 @@ def open_dataset(
 def finished_dataset(folder: Path) -> Dataset | None:
     """The dataset if all of its files are as they were written, otherwise None."""
     with suppress(InputError):
-        return open_dataset(folder, ignored=())
+        return open_dataset(folder, strict=True)
     return None
 
 
-def claim_folder(
-    out: Path, plan: Plan, *, overwrite: bool = False, dry_run: bool = False, advice: str = ADVICE
-) -> Dataset | None:
+def claim_folder(out: Path, plan: Plan, *, overwrite: bool = False, dry_run: bool = False) -> Dataset | None:
     """The finished dataset in `out` under this plan; None if it is still to be made there.
 
     Unless it is a dry run, the caller holds the folder's lock, and what interrupted runs left there is removed. Raises
@@ -203,6 +200,8 @@ def claim_folder(
     if standing is not None:
         difference = standing.difference(plan)
         if difference is not None:
+            # The command of a view ingests too, but its --out and --overwrite are for the view.
+            advice = ADVICE if plan.kind != "sentences" else "run `augment ingest` with another --out or --overwrite"
             raise InputError(f"{out} belongs to another recipe, {difference}: {advice}")
     elif not is_replaced:
         ours = {LOCK, f".{REPORT_FILE}{LOCK}", *(entry.name for entry, _ in temporaries(out))}
@@ -217,7 +216,7 @@ def claim_folder(
 def check_folder(out: Path) -> None:
     """Raise InputError if `out` cannot be a dataset folder because a file is there."""
     if out.exists() and not out.is_dir():
-        raise InputError(f"{out} cannot be made, something is in the way: choose another --out")
+        raise InputError(f"{out} cannot be created: choose another --out")
 
 
 def remove_leftovers(folder: Path) -> None:

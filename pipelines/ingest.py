@@ -17,13 +17,13 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
-from augment.errors import InputError, TwinviewsError
+from augment.errors import InputError
 from pipelines.card import sentences_card
 from pipelines.console import note
 from pipelines.files import is_remote, locate, write_whole
 from pipelines.folder import STATE_FILE, Dataset, claim_folder, clear_dataset, dataset_schema, finalise, open_dataset
 from pipelines.lock import locked_folder
-from pipelines.plan import ADVICE, PLAN_FILE, Input, Plan, read_plan
+from pipelines.plan import PLAN_FILE, Input, Plan, read_plan
 from pipelines.reading.rows import Columns, read_spans
 from pipelines.reading.sources import SAMPLE, Format, Source, check_source, read_rows
 from pipelines.recipe import recipe_text
@@ -59,7 +59,7 @@ class Seen:
         self._folder, self._memory_hashes, self._runs = folder, memory_hashes, list[Hashes]()
 
     def add(self, hashes: Hashes) -> NDArray[np.bool_]:
-        """Add hashes, and return which of them are new; raises TwinviewsError if the disk is full."""
+        """Add hashes, and return which of them are new; raises OSError, naming the folder, if its disk is full."""
         values, first = np.unique(hashes, return_index=True)
         for known in self._runs:
             places = np.searchsorted(known, values)
@@ -84,9 +84,8 @@ class Seen:
                 stream.flush()
                 return np.frombuffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint64)
         except OSError as error:
-            raise TwinviewsError(
-                f"{self._folder} cannot store the hashes of the sentences seen ({error.strerror}): make room there"
-            ) from None
+            error.filename = str(self._folder)  # the file itself has no name
+            raise
 
 
 def _merged(runs: list[Hashes], step: int) -> Iterator[Hashes]:
@@ -139,9 +138,7 @@ class Ingest:
         return Plan(kind="sentences", name="sentences", params=params, inputs=inputs, **shared)
 
 
-def ingest(
-    job: Ingest, out: Path, *, overwrite: bool = False, dry_run: bool = False, advice: str = ADVICE
-) -> tuple[Dataset, bool]:
+def ingest(job: Ingest, out: Path, *, overwrite: bool = False, dry_run: bool = False) -> tuple[Dataset, bool]:
     """Write all sentences to the folder `out`, or none; a dry run only counts them.
 
     Returns the dataset, and whether it was made now. Raises InputError for a bad source, one without sentences, or a
@@ -150,8 +147,11 @@ def ingest(
     out = locate(out)
     with tempfile.TemporaryDirectory() as spool, nullcontext() if dry_run else locked_folder(out):
         sources = [check_source(name, Path(spool), job.format) for name in job.names]
+        inside = [source.name for source in sources if out.resolve() in source.path.resolve().parents]
+        if inside:
+            raise InputError(f"{inside[0]} is a file of {out}, which would be replaced: choose another --out")
         plan = job.plan(sources)
-        finished = claim_folder(out, plan, overwrite=overwrite, dry_run=dry_run, advice=advice)
+        finished = claim_folder(out, plan, overwrite=overwrite, dry_run=dry_run)
         if finished is not None:
             return finished, False
         counts = dict.fromkeys(("read", "kept", "empty", "duplicate", *(["length"] if job.words else [])), 0)
@@ -176,9 +176,7 @@ def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
         return open_dataset(folder, "sentences")
     if not names:
         note(f"no SOURCE and no {SENTENCES}/: taking the bundled sample corpus")
-    sources = [*names] or [SAMPLE]
-    advice = f"run `augment ingest {' '.join(sources)} --out {DATA}/other` and give {DATA}/other as SOURCE"
-    dataset, made = ingest(Ingest(sources), SENTENCES, dry_run=dry_run, advice=advice)
+    dataset, made = ingest(Ingest(names or [SAMPLE]), SENTENCES, dry_run=dry_run)
     if made:
         note(f"{dataset.rows:,} sentences ingested to {dataset.path}/")
     return dataset
@@ -252,7 +250,7 @@ def _sentences(job: Ingest, sources: Sequence[Source], folder: Path, counts: dic
 
 
 def _choose(job: Ingest, texts: list[str], seen: Seen, counts: dict[str, int]) -> list[int]:
-    """Places of the texts to keep, up to the limit; what becomes of each text up to the last one is counted."""
+    """Places of the texts to keep, up to the limit; counts what happens to each text up to the last one."""
     fates = ["" if text else "empty" for text in texts]
     if job.words is not None:
         fewest, most = job.words[0], math.inf if job.words[1] is None else job.words[1]

@@ -32,7 +32,7 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
 
     `name` is the view ("backtranslate") or the policy ("bsl"); `params` are the view's resolved parameters with the
     revision of its models, or the settings of another kind. `seed` is None where nothing is drawn, `limit` where all
-    rows of the input are used. Only the last shard has fewer than `shard_size` rows. Views alone have a `signature`,
+    rows of the input are used. Only the last shard has fewer than `shard_size` rows. Only views have a `signature`,
     and in `shards` the rows of the input that each shard covers, as (start, stop).
     """
 
@@ -57,7 +57,7 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         return self.model_dump_json(indent=2) + "\n"
 
     def difference(self, other: "Plan") -> str | None:
-        """The first thing, in words, in which `other` would make other rows or shards; None if there is none.
+        """The first setting, in words, by which `other` makes other rows or shards; None if no setting does.
 
         Names of inputs do not count, nor where weights lie if their revision is the same.
         """

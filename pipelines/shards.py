@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ from typing import Any
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from augment.errors import InputError
-from pipelines.files import is_remote, make_folder, sha256_of, write_files
+from pipelines.files import is_remote, make_folder, sha256_of, write_whole
 
 RECEIPTS = "receipts"
 SHARD_ROWS = 1_024
 """Rows in a shard of a view."""
 BATCH_ROWS = 1_000
+WRITERS = 8
+"""How many files are written at once: each waits for the disk."""
 SHARD = re.compile(r"data-([0-9]{5}|[1-9][0-9]{5,})\.arrow")
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
@@ -74,7 +77,7 @@ def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
     """Write shards (pyarrow tables by number) and then their receipts, without which they do not count."""
     import pyarrow as pa
 
-    shards, receipts = {}, {}
+    shards, receipts = dict[Path, bytes](), dict[Path, Receipt]()
     for index, table in tables.items():
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -82,8 +85,9 @@ def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
         shards[folder / shard_name(index)] = data = bytes(sink.getvalue())
         receipts[receipt_path(folder, index)] = make_receipt(index, table, hashlib.sha256(data).hexdigest())
     make_folder(folder / RECEIPTS)
-    write_files(shards)
-    write_files({path: receipt.to_json().encode() for path, receipt in receipts.items()})
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(write_whole, shards, shards.values()))
+        list(pool.map(write_whole, receipts, map(Receipt.to_json, receipts.values())))
     return [*receipts.values()]
 
 
@@ -118,8 +122,7 @@ def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
 def check_stream_end(path: Path) -> None:
     """Raise InputError for an IPC stream without its end marker: cut between two batches, it reads as if complete."""
     with path.open("rb") as stream:
-        size = stream.seek(0, 2)
-        stream.seek(max(0, size - len(END_OF_STREAM)))
+        stream.seek(max(0, path.stat().st_size - len(END_OF_STREAM)))
         if stream.read() != END_OF_STREAM:
             raise InputError(f"{path} is cut short (an Arrow stream without its end): make or download it again")
 

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from augment.errors import InputError
 from pipelines.files import beside, is_sealed, is_written_by, sha256_of
-from pipelines.folder import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state, state_text
+from pipelines.folder import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state
 from pipelines.look.report import MARK
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE, PLAN_MARKS
@@ -117,8 +117,7 @@ def _dataset(folder: Path) -> Iterator[Verified]:
     state = folder / STATE_FILE
     shards, hashes = read_state(folder)
     is_finished = state.is_file()
-    is_whole = bool(shards) and state.read_bytes() == state_text(shards, hashes).encode()
-    yield state, "unfinished" if not is_finished else None if is_whole else "damaged"
+    yield state, "unfinished" if not is_finished else None if shards else "damaged"
     for path in (folder / name for name in (FILES[1:] if is_finished else [PLAN_FILE])):
         if path.name in hashes or not path.is_file():
             yield _checked(path, lambda path: sha256_of(path) == hashes.get(path.name))

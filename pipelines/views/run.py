@@ -89,23 +89,23 @@ def plan_run(
 def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
     """What `make_run` would do; raises InputError if the folder belongs to another recipe."""
     plan = run.plan
-    if run.source.receipts and not overwrite:  # a dry run only counts new sentences: there is no hash to compare
-        claim_folder(run.out, plan, dry_run=True)
-    weights = {key: plan.params.get(key) for key in (*REAL_WEIGHTS, "revision")}
+    if run.source.receipts:  # a dry run only counts new sentences: there is no hash to compare
+        claim_folder(run.out, plan, overwrite=overwrite, dry_run=True)
+    weights = (*REAL_WEIGHTS, "revision")
     return {
         "out": str(run.out),
         "signature": plan.signature,
         "sentences": plan.inputs[0].rows,
         "rows": plan.rows,
         "shards": len(plan.shards),
-        **{key: value for key, value in weights.items() if value is not None},
+        **{key: plan.params[key] for key in weights if plan.params.get(key) is not None},
     }
 
 
 def make_run(run: ViewRun, execution: Execution) -> tuple[Dataset, int]:
-    """The dataset, with its missing shards made now, and how many rows those have.
+    """Make the missing shards; return the dataset, and the number of rows made now.
 
-    A finished dataset is left alone, unless it is to be overwritten.
+    A finished dataset is left alone, unless `execution` says to overwrite it.
 
     Raises InputError if the folder belongs to another recipe or to somebody else, or if another process is writing it;
     TwinviewsError if a view or a worker failed. Finished shards stay.
@@ -156,10 +156,10 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
         running = run_cluster(run, windows(), workers, execution.address)
     stages, started = Counter[Stage](), time.monotonic()
     with closing(running):
-        for made in running:
-            pace = min(max(1, int(len(made.receipts) * WINDOW_SECONDS / max(made.seconds, 1e-3))), most)
-            stages.update(made.stages)
-            advance(sum(receipt.rows for receipt in made.receipts))
+        for receipts, took, spent in running:
+            pace = min(max(1, int(len(receipts) * WINDOW_SECONDS / max(took, 1e-3))), most)
+            stages.update(spent)
+            advance(sum(receipt.rows for receipt in receipts))
     if execution.profile:
         seconds = (time.monotonic() - started) * workers
         waiting = max(0.0, seconds - stages["model"])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -32,26 +32,20 @@ AHEAD = 3
 """Windows that a worker holds at a time: it reads one, makes one and writes one."""
 Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
-Columns: TypeAlias = list[list[Any]]
-"""Ids, texts, and spans if the input has any."""
+Read: TypeAlias = tuple[Window, list[list[Any]], list[int]]
+"""A window; its columns: ids, texts, and spans if the input has any; and the seeds of its rows."""
+Made: TypeAlias = tuple[list[Receipt], float, Counter[Stage]]
+"""The receipts of a committed window, the seconds that it took, and the seconds by stage since the previous one."""
 ALLOCATIONS = 100_000
 """New objects between two runs of Python's garbage collector. Rows form no cycles, and with the default threshold the
 collector takes as long as making them."""
 
 
-class Made(NamedTuple):
-    """A committed window: its receipts, the seconds that it took, and the seconds by stage since the previous one."""
-
-    receipts: Sequence[Receipt]
-    seconds: float
-    stages: Mapping[Stage, float]
-
-
-@dataclass(frozen=True)
+@dataclass
 class ViewRun:
     """A view of the sentences `source` to be made in the folder `out`.
 
-    `view` is None if another process is to build it; `names` are the sources as given.
+    `view` is None until the process that makes it has built it; `names` are the sources as given.
     """
 
     plan: Plan
@@ -71,10 +65,10 @@ class ViewRun:
         source = replace(self.source, path=self.source.path.absolute())
         return replace(self, view=None, source=source, out=self.out.absolute())
 
-    def built(self) -> "ViewRun":
-        """The same with its view on the device."""
-        spec = ViewSpec(self.plan.name, self.plan.params)
-        return self if self.view is not None else replace(self, view=build_view(spec, self.runtime))
+    def make(self, window: Window) -> Made:
+        """Make and commit a window; as a Ray actor. The first one builds the view, so the caller sees what fails."""
+        (made,) = make_windows(self, [window])
+        return made
 
 
 def build_view(spec: ViewSpec, runtime: Runtime | None = None) -> View:
@@ -100,7 +94,8 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
     At most one window waits on either side, which bounds memory. The view runs in this thread, which receives Ctrl-C.
     An error of any stage is raised here after the other stages have ended.
     """
-    run, source, spent = run.built(), iter(windows), Counter(SECONDS)
+    run.view = run.view or build_view(ViewSpec(run.plan.name, run.plan.params), run.runtime)
+    source, spent = iter(windows), Counter(SECONDS)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     behind: Future[Made] | None = None
     thresholds = gc.get_threshold()
@@ -109,12 +104,12 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
         ahead = reader.submit(_read, run, source)
         while (read := ahead.result()) is not None:
             ahead = reader.submit(_read, run, source)
-            window, columns, seeds = read
+            _, (_, texts, *_), seeds = read
             started = time.monotonic()
-            viewed = _make(run, columns[1], seeds)
+            viewed = _make(run, texts, seeds)
             if behind is not None:
                 yield behind.result()
-            behind = writer.submit(_write, run, window, columns, viewed, started, spent)
+            behind = writer.submit(_write, run, read, viewed, started, spent)
         if behind is not None:
             yield behind.result()
     finally:
@@ -123,8 +118,8 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
         writer.shutdown()
 
 
-def _read(run: ViewRun, windows: Iterator[Window]) -> tuple[Window, Columns, list[int]] | None:
-    """The next window, its columns and the seeds of its rows, with the texts tokenised; None after the last one."""
+def _read(run: ViewRun, windows: Iterator[Window]) -> Read | None:
+    """Read the next window, and let the view tokenise its texts; None after the last one."""
     window = next(windows, None)
     if window is None:
         return None
@@ -145,28 +140,21 @@ def _make(run: ViewRun, texts: Sequence[str], seeds: Sequence[int]) -> Sequence[
     known, started = SECONDS["model"], time.perf_counter()
     with blamed(ENTRY_POINT_GROUP, name):
         viewed = view(texts, seeds)
-        if not isinstance(viewed, Sequence) or {*map(type, viewed)} - {Viewed} or len(viewed) != len(texts):
-            raise TwinviewsError(f"view {name!r} did not return a list of {len(texts)} Viewed: fix the view")
+        is_listed = isinstance(viewed, Sequence) and {*map(type, viewed)} <= {Viewed} and len(viewed) == len(texts)
+        if not is_listed or any((one.text is None) != (one.status in ("failed", "rejected")) for one in viewed):
+            said = f"did not return a list of {len(texts)} Viewed, each with a text unless it failed or is rejected"
+            raise TwinviewsError(f"view {name!r} {said}: fix the view")
     if SECONDS["model"] == known:  # for a view that does not time its model, all time counts as the model's
         SECONDS["model"] += time.perf_counter() - started
-    for one in viewed:
-        if (one.text is None) != (one.status in ("failed", "rejected")):
-            raise TwinviewsError(f"view {name!r} gave {one.text!r} as {one.status!r}: fix the view")
     return viewed
 
 
-def _write(
-    run: ViewRun,
-    window: Window,
-    columns: Columns,
-    viewed: Sequence[Viewed],
-    started: float,
-    spent: Counter[Stage],
-) -> Made:
+def _write(run: ViewRun, read: Read, viewed: Sequence[Viewed], started: float, spent: Counter[Stage]) -> Made:
     """Commit the shards of a window that was begun at `started`; raises TwinviewsError for values of a wrong type.
 
     `spent` has the seconds by stage when the last window was committed, and is brought up to date.
     """
+    window, columns, _ = read
     with timed("write"):
         schema = view_schema([SPANS] if len(columns) > 2 else [])
         tables, first = {}, 0
@@ -184,7 +172,7 @@ def _write(
     stages = Counter(SECONDS)
     stages.subtract(spent)
     spent.update(stages)
-    return Made(receipts, time.monotonic() - started, stages)
+    return receipts, time.monotonic() - started, stages
 
 
 def _carried(text: str, spans: Sequence[Mapping[str, Any]] | None, one: Viewed) -> tuple[list[LabelledSpan], int]:
@@ -204,8 +192,8 @@ def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: 
     try:
         # Every worker gets a GPU to itself if there are any and the view has weights.
         gpus = int(ray.cluster_resources().get("GPU", 0)) if run.has_weights and run.runtime.device != "cpu" else 0
-        remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=-1)(Worker)
-        actors = [remote.remote(run.for_worker()) for _ in range(min(workers, gpus or workers))]
+        remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=-1)(ViewRun)
+        actors = [remote.remote(**vars(run.for_worker())) for _ in range(min(workers, gpus or workers))]
         source = iter(windows)
         asked = {actor.make.remote(window): actor for actor, window in zip(actors * AHEAD, source, strict=False)}
         while asked:
@@ -235,16 +223,3 @@ def _connect(address: str | None) -> Any:  # noqa: ANN401 - a module
         reason = str(error).splitlines()[0]
         raise InputError(f"--address {address}: no Ray cluster answers there ({reason}): see `ray status`") from None
     return ray
-
-
-class Worker:
-    """An actor; its first window loads the models, so that the caller sees what fails there."""
-
-    def __init__(self, run: ViewRun) -> None:
-        self._run = run
-
-    def make(self, window: Window) -> Made:
-        """Make and commit a window."""
-        self._run = self._run.built()
-        (made,) = make_windows(self._run, [window])
-        return made

@@ -196,6 +196,8 @@ def test_without_a_source_the_bundled_sample_is_taken_and_said(augment: Augment,
     assert "bundled sample" in augment("identity", "--limit", 5).err
     assert open_dataset(Path("data/sentences")).rows > 100
     assert open_dataset(Path("data/views/identity")).rows == 5
+    Path("data/sentences/state.json").unlink()  # as after a kill
+    assert "bundled sample" in augment("span-mask", "--limit", 5).err
     assert augment("span-mask", "--limit", 5).err == ""
 
 
@@ -224,7 +226,7 @@ MARKED = f"{CTRL_C}from pipelines.__main__ import main; from pipelines.interrupt
 
 
 def span_mask(lines: Path, folder: Path, seconds: float | None = None) -> tuple[int, str, float]:
-    """Run it in a folder, with Ctrl-C after so many seconds; exit code, stderr and how long it took."""
+    """Run it in a folder, with Ctrl-C after `seconds`; returns exit code, stderr and how long it took."""
     folder.mkdir(exist_ok=True)
     program = f"{MARKED}print('here', flush=True); main()"
     process = start_beside(folder, folder, "span-mask", lines, "--shard-size", 10, program=program)
@@ -238,7 +240,7 @@ def span_mask(lines: Path, folder: Path, seconds: float | None = None) -> tuple[
     return process.returncode, said, time.monotonic() - started
 
 
-def test_interrupted_at_any_moment_it_is_one_line_and_goes_on_to_the_same(lines: Path, tmp_path: Path) -> None:
+def test_interrupted_at_any_moment_it_prints_one_line_and_resumes_to_the_same(lines: Path, tmp_path: Path) -> None:
     code, _, seconds = span_mask(lines, tmp_path / "whole")
     assert code == 0
     draw = random.Random(3)

@@ -124,7 +124,7 @@ def test_only_a_file_system_without_locks_is_written_without_one(
 def test_an_output_that_cannot_be_made_is_one_line_and_comes_first(
     augment: Augment, lines: Path, command: str, out: str
 ) -> None:
-    is_refused(augment(*command.split(), "--out", out), f"{out} cannot be made, something is in the way: choose")
+    is_refused(augment(*command.split(), "--out", out), f"{out} cannot be created: choose")
 
 
 def test_the_folder_that_one_is_in_can_be_the_output(
@@ -303,13 +303,14 @@ def test_what_follows_from_the_rows_is_written_again(
             is_refused(augment("inspect", VIEW), str(VIEW))
         if "--overwrite" in command:
             is_refused(augment(*command[:-1]), path)
-            if damage is not None:  # it may be somebody else's: --overwrite leaves it alone
+            if damage is not None:  # it may be somebody else's: --overwrite leaves it alone, and is not advised
+                assert "overwrite" not in augment(*command).err
                 damaged.write_bytes(whole[path])
         assert augment(*command).code == 0, damage
         assert content(Path("data")) == whole
 
 
-def test_a_full_disk_names_the_file_and_the_run_goes_on(augment: Augment, lines: Path, folder: Path) -> None:
+def test_a_full_disk_names_the_file_and_the_run_resumes(augment: Augment, lines: Path, folder: Path) -> None:
     """A limit on a file's size stands for a disk that is full: the same call fails, in the same place."""
     augment("ingest", lines)
     augment("span-mask")
