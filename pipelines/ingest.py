@@ -171,8 +171,8 @@ def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
     folder = locate(names[0]) if names else SENTENCES
     plan = read_plan(folder) if len(names) < 2 else None
     # Without a SOURCE, a killed run may have been ingesting the sample: this run does it again.
-    is_killed = plan is not None and plan.inputs[0].name == SAMPLE and not (folder / STATE_FILE).exists()
-    if plan is not None and (names or not is_killed):
+    is_sample = not names and plan is not None and plan.inputs[0].name == SAMPLE
+    if plan is not None and not (is_sample and not (folder / STATE_FILE).exists()):
         return open_dataset(folder, "sentences")
     if not names:
         note(f"no SOURCE and no {SENTENCES}/: taking the bundled sample corpus")

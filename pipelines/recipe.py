@@ -56,12 +56,10 @@ def load_config(context: typer.Context, parameter: typer.CallbackParam, value: P
         return value
     try:
         recipe = parse_yaml(value.read_bytes().decode()) or {}
-    except OSError as error:
-        raise InputError(f"no recipe file {str(value)!r} ({error}): give the path of a YAML or JSON file") from None
-    except ValueError as error:
+        if not isinstance(recipe, dict):
+            raise ValueError(f"it holds {type(recipe).__name__}, not a mapping")
+    except (OSError, ValueError) as error:
         raise InputError(f"{value} is not a YAML recipe ({error}): write one `option: value` a line") from None
-    if not isinstance(recipe, dict):
-        raise InputError(f"{value} holds {type(recipe).__name__}, not a mapping: write one `option: value` a line")
     name = context.info_name
     command = recipe.get("command", name)
     if command != name:

@@ -27,7 +27,7 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
     found: dict[Path, Problem | None] = {}
     for path in paths:
         outputs = _outputs(path) if path.is_dir() and not _is_dataset(path) else [path]
-        of_path = dict(file for output in outputs for file in (_dataset if output.is_dir() else _file)(output))
+        of_path = dict(file for output in outputs for file in (_dataset if _is_dataset(output) else _file)(output))
         if not of_path:
             what = "no output of `augment` that recorded its hashes" if path.exists() else "nothing"
             raise InputError(f"there is {what} at {path}: give a dataset folder, a pairs.arrow or an export")

@@ -115,7 +115,7 @@ def judged_batches(
     judged: Iterable[list[Candidates]]
     if len(begun) > 1:  # a worker without a task would be started in vain
         written = [each.text() for each in ahead]
-        judged = run_workers(partial(_worker, shared, written, runtime), tasks, len(begun))
+        judged = run_workers(partial(_worker, shared, written, runtime), tasks, len(begun), ordered=True)
     else:
         judged = map(partial(_judge_ahead, shared, ahead), tasks)
     for batch in chain.from_iterable(judged):

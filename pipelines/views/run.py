@@ -22,8 +22,8 @@ from pipelines.plan import PLAN_FILE, Input, Plan
 from pipelines.recipe import recipe_text
 from pipelines.shards import RECEIPTS, Receipt, count_receipts, read_table, valid_receipt
 from pipelines.shards import SHARD_ROWS as SHARD_ROWS
-from pipelines.views.work import AHEAD, ViewRun, Window, make_windows, run_cluster, worker
-from pipelines.workers import run_workers
+from pipelines.views.work import ViewRun, Window, make_windows, run_cluster, worker
+from pipelines.workers import AHEAD, run_workers
 
 VIEWS = DATA / "views"
 WINDOW_SECONDS = 20.0
@@ -151,7 +151,7 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
     if is_here:
         running = make_windows(run, windows())
     elif execution.engine == "local":
-        running = run_workers(partial(worker, run.for_worker()), windows(), workers, ahead=AHEAD, ordered=False)
+        running = run_workers(partial(worker, run.for_worker()), windows(), workers, ordered=False)
     else:
         running = run_cluster(run, windows(), workers, execution.address)
     stages, started = Counter[Stage](), time.monotonic()
