@@ -6,10 +6,8 @@ import json
 import os
 import re
 import secrets
-import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -20,11 +18,9 @@ import xxhash
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 
 TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
-"""Names of our temporary files and folders: the output's name, a number, and our mark."""
+"""Names of our temporary files: the output's name, a number, and our mark."""
 UNSEALED = "0" * 16
 SEAL = re.compile(r"(checksum\W+)[0-9a-f]{16}(\W*)\Z")
-WRITERS = 8
-"""How many files are written at once."""
 WRONG_PATH = frozenset({
     errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP,
     errno.ENAMETOOLONG,
@@ -73,7 +69,9 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames in a folder survive a power cut."""
+    """Make renames in a folder, if it exists, survive a power cut."""
+    if is_remote(folder) or not folder.exists():
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -81,16 +79,11 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def temporary_of(path: Path) -> Path:
-    """A temporary path in the same folder for what will be `path`; no two calls, on any machine, get the same one."""
-    return path.with_name(f".{path.name}.{os.getpid()}{secrets.randbelow(10**9):09d}.augment.tmp")
-
-
 def temporaries(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Our temporary files and folders in a folder, each with the name of its output."""
+    """Our temporary files in a folder, each with the name of its output."""
     for entry in folder.iterdir() if not is_remote(folder) and folder.is_dir() else ():
         made = TEMPORARY.fullmatch(entry.name)
-        if made is not None:
+        if made is not None and not entry.is_dir():
             yield entry, made[1]
 
 
@@ -99,15 +92,7 @@ def remove_temporaries(*outputs: Path) -> None:
     for output in outputs:
         for entry, name in temporaries(output.parent):
             if name == output.name:
-                remove_temporary(entry)
-
-
-def remove_temporary(entry: Path) -> None:
-    """Remove one of `temporaries`."""
-    if entry.is_dir() and not entry.is_symlink():
-        shutil.rmtree(entry)
-    else:
-        entry.unlink(missing_ok=True)
+                entry.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -116,60 +101,36 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
     Raises InputError if `path` is a wrong place to write, TwinviewsError for any other reason, such as a full disk.
     """
-    with _moved([path]) as (temporary,), _synced(temporary) as stream:
-        yield stream
+    # The number differs from that of any other process, also on another machine.
+    name = f".{path.name}.{os.getpid()}{secrets.randbelow(10**9):09d}.augment.tmp"
+    place = path if is_remote(path) else path.with_name(name)
+    try:
+        with place.open("wb") as stream:
+            yield stream
+            if place != path:
+                stream.flush()
+                os.fsync(stream.fileno())
+        if place != path:
+            os.replace(place, path)
+            sync_folder(path.parent)
+    except OSError as error:
+        if error.filename not in (None, str(place)):
+            raise
+        reason = f"({error.strerror or error}): fix that, then run the same command again"
+        kind = InputError if error.errno in WRONG_PATH else TwinviewsError
+        raise kind(f"{path} cannot be written {reason}") from None
+    finally:
+        if place != path:
+            with suppress(OSError):  # the folder is missing, which was reported above
+                place.unlink()
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write `content` to `path` as a whole, unless the file already holds it."""
     data = content.encode() if isinstance(content, str) else content
     if not path.is_file() or path.read_bytes() != data:
-        write_files({path: data})
-
-
-def write_files(contents: Mapping[Path, bytes]) -> None:
-    """Write files of one folder, each whole or not at all, several at once; raises as `whole_file` does."""
-
-    def write(place: Path, data: bytes) -> None:
-        with _synced(place) as stream:
+        with whole_file(path) as stream:
             stream.write(data)
-
-    with _moved([*contents]) as places, ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(write, places, contents.values()))
-
-
-@contextmanager
-def _moved(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
-    """Where to write files of one folder: temporary files, moved there together when the block ends well."""
-    places = paths if is_remote(paths[0]) else [temporary_of(path) for path in paths]
-    moved = {} if is_remote(paths[0]) else dict(zip(places, paths, strict=True))
-    try:
-        yield places
-        for temporary, path in moved.items():
-            os.replace(temporary, path)
-        if moved:
-            sync_folder(paths[0].parent)
-    except OSError as error:
-        named: dict[str | None, Path] = {str(temporary): path for temporary, path in moved.items()}
-        named[None] = paths[0]
-        if error.filename not in named:
-            raise
-        reason = f"({error.strerror or error}): fix that, then run the same command again"
-        kind = InputError if error.errno in WRONG_PATH else TwinviewsError
-        raise kind(f"{named[error.filename]} cannot be written {reason}") from None
-    finally:
-        for temporary in moved:
-            with suppress(OSError):  # the folder is missing, which was reported above
-                temporary.unlink()
-
-
-@contextmanager
-def _synced(place: Path) -> Iterator[BinaryIO]:
-    with place.open("wb") as stream:
-        yield stream
-        if not is_remote(place):
-            stream.flush()
-            os.fsync(stream.fileno())
 
 
 def sha256_of(path: Path) -> str:
@@ -202,11 +163,10 @@ def is_sealed(content: bytes) -> bool:
 
 def is_written_by(path: Path, *marks: bytes) -> bool:
     """Whether a file has one of our marks; with two of them, one may be damaged."""
-    try:
+    with suppress(OSError):
         content = path.read_bytes()
-    except OSError:
-        return False
-    return any(mark in content for mark in marks)
+        return any(mark in content for mark in marks)
+    return False
 
 
 def beside(out: Path, ending: str) -> Path:

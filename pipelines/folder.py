@@ -1,16 +1,16 @@
-"""A dataset as a folder that `datasets.load_from_disk` opens: how it is finished, and checked before it is read.
+"""A dataset as a folder that `datasets.load_from_disk` opens: who owns it, how it is written, finished and read.
 
-A writer holds the folder's lock. It writes the plan, then the shards, a window at a time and their receipts after them
-(`pipelines.shards`), then recipe, card, counts and information, and last `state.json` with the hash of every file. Each
-file appears whole and is on the disk before the next kind begins. A shard without a receipt that fits it is made again;
-a folder without `state.json` is not read. `pipelines.claim` removes files in reverse order.
+A writer holds the folder's lock. It writes the plan first, then shards and their receipts (`pipelines.shards`), then
+recipe, card, counts and features, and last `state.json` with the hash of every file. Each file appears whole and is
+synced before the next kind of file is written; they are removed in reverse order. So a file with one of our names in a
+folder with a plan is ours, a shard without a matching receipt is made again, and without `state.json` nothing is read.
 """
 
 import hashlib
 import json
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -19,9 +19,10 @@ from typing import Any
 
 from augment.errors import InputError
 from augment.view import Viewed
-from pipelines.files import read_json, write_whole
-from pipelines.plan import PLAN_FILE, Kind, Plan, read_plan
-from pipelines.shards import Receipt, read_table, valid_receipt
+from pipelines.files import is_remote, is_written_by, sync_folder, temporaries, write_whole
+from pipelines.lock import LOCK
+from pipelines.plan import ADVICE, PLAN_FILE, PLAN_MARKS, Kind, Plan, read_plan
+from pipelines.shards import RECEIPTS, Receipt, read_table, shard_number, valid_receipt
 
 STATE_FILE = "state.json"
 INFO_FILE = "dataset_info.json"
@@ -97,23 +98,22 @@ def finalise(
     plan: Plan,
     receipts: Sequence[Receipt],
     schema: Any,  # noqa: ANN401 - a pyarrow schema
-    beside: Mapping[str, str],
-    counts: Mapping[str, Any] | None = None,
+    counts: Mapping[str, Any],
+    *,
+    recipe: str,
+    card: str,
 ) -> Dataset:
-    """Turn the shards of these receipts into a dataset; `state.json`, written last, marks it as finished.
-
-    `beside` has the texts of recipe and card by file name. Without `counts`, those of the receipts are stored.
-    """
-    counts = counts if counts is not None else count_receipts(receipts)
+    """Turn the shards of these receipts into a dataset; `state.json`, written last, marks it as finished."""
     features = {field.name: _feature(field.type) for field in schema}
     description = plan.signature or f"{plan.kind}: {plan.name}"
     info = {"citation": "", "description": description, "features": features, "homepage": "", "license": ""}
-    texts = {PLAN_FILE: plan.to_json(), **beside, COUNTS_FILE: _json(counts), INFO_FILE: _json(info)}
+    texts = {PLAN_FILE: plan.to_json(), RECIPE_FILE: recipe, CARD_FILE: card}
+    texts |= {COUNTS_FILE: _json(counts), INFO_FILE: _json(info)}
     hashes = {name: _sha256(text) for name, text in texts.items()}
-    state = state_text([(receipt.file, receipt.sha256) for receipt in receipts], hashes)
-    if read_json(folder / STATE_FILE) != json.loads(state):
+    shards = [(receipt.file, receipt.sha256) for receipt in receipts]
+    if read_state(folder) != (shards, hashes):
         (folder / STATE_FILE).unlink(missing_ok=True)  # it would mark other files as finished
-    for name, text in (*texts.items(), (STATE_FILE, state)):
+    for name, text in (*texts.items(), (STATE_FILE, state_text(shards, hashes))):
         write_whole(folder / name, text)
     return Dataset(folder, plan, tuple(receipts), counts)
 
@@ -126,18 +126,6 @@ def _feature(kind: Any) -> Any:  # noqa: ANN401 - a pyarrow type
     if name.startswith("struct"):
         return {field.name: _feature(field.type) for field in kind}
     return {"dtype": "float64" if name == "double" else name, "_type": "Value"}
-
-
-def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
-    """Rows, rows by status and by reason, and spans carried and lost if there are any, over all shards."""
-    counts: dict[str, Counter[str]] = {"statuses": Counter(), "reasons": Counter()}
-    for receipt in receipts:
-        counts["statuses"].update(receipt.statuses)
-        counts["reasons"].update(receipt.reasons)
-        if receipt.spans is not None:
-            counts.setdefault(SPANS, Counter()).update(receipt.spans)
-    rows = sum(receipt.rows for receipt in receipts)
-    return {"rows": rows, **{name: dict(sorted(each.items())) for name, each in counts.items()}}
 
 
 def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str]) -> str:
@@ -156,19 +144,19 @@ def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str]) -> 
 
 def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """What `state.json` was made from, as `state_text` takes it; empty if it is missing or altered."""
-    state = read_json(folder / STATE_FILE)
     try:
+        text = (folder / STATE_FILE).read_bytes().decode()
+        state = json.loads(text)
         shards = [(each["filename"], each["sha256"]) for each in state["_data_files"]]
-        hashes = state["_files"]
-        return (shards, hashes) if state == json.loads(state_text(shards, hashes)) else ([], {})
-    except (TypeError, KeyError, AttributeError, ValueError):
+        return (shards, state["_files"]) if text == state_text(shards, state["_files"]) else ([], {})
+    except (OSError, TypeError, KeyError, AttributeError, ValueError, RecursionError):
         return [], {}
 
 
-def open_dataset(folder: Path, kind: Kind | None = None) -> Dataset:
+def open_dataset(folder: Path, kind: Kind | None = None, *, strict: bool = False) -> Dataset:
     """A finished dataset; raises InputError if it is missing, not ours, of another kind, unfinished or damaged.
 
-    Its recipe and card are for human readers: an altered one does not matter here, and its command writes it again.
+    Recipe and card are checked only if `strict`: they are for people, and the command that made them can repair them.
     """
     plan = read_plan(folder)
     if plan is None:
@@ -176,19 +164,6 @@ def open_dataset(folder: Path, kind: Kind | None = None) -> Dataset:
         raise InputError(f"{folder} {what} (no {PLAN_FILE} there): check the path")
     if kind is not None and plan.kind != kind:
         raise InputError(f"{folder} holds {plan.kind} ({plan.name}), not {kind}: check the path")
-    return _checked(folder, plan, ignored=(RECIPE_FILE, CARD_FILE))
-
-
-def finished_dataset(folder: Path, plan: Plan) -> Dataset | None:
-    """The dataset if all of its files are as they were written, otherwise None."""
-    try:
-        return _checked(folder, plan)
-    except InputError:
-        return None
-
-
-def _checked(folder: Path, plan: Plan, ignored: Sequence[str] = ()) -> Dataset:
-    """The dataset; raises InputError, which names the file, if it is unfinished, altered or damaged."""
     advice = "run the command that makes it again"
     if not (folder / STATE_FILE).exists():
         raise InputError(f"{folder} is not finished (it has no {STATE_FILE}): {advice}")
@@ -199,10 +174,79 @@ def _checked(folder: Path, plan: Plan, ignored: Sequence[str] = ()) -> Dataset:
         damaged += [] if receipt is not None and receipt.sha256 == sha256 else [name]
     for name, sha256 in hashes.items():
         content = (folder / name).read_bytes() if (folder / name).is_file() else b""
-        damaged += [] if name in ignored or _sha256(content) == sha256 else [name]
+        is_ignored = not strict and name in (RECIPE_FILE, CARD_FILE)
+        damaged += [] if is_ignored or _sha256(content) == sha256 else [name]
     if damaged:
         raise InputError(f"{folder / damaged[0]} is missing, altered or damaged: {advice}")
     return Dataset(folder, plan, tuple(filter(None, receipts)), json.loads((folder / COUNTS_FILE).read_bytes()))
+
+
+def finished_dataset(folder: Path) -> Dataset | None:
+    """The dataset if all of its files are as they were written, otherwise None."""
+    with suppress(InputError):
+        return open_dataset(folder, strict=True)
+    return None
+
+
+def claim_folder(out: Path, plan: Plan, *, overwrite: bool = False, dry_run: bool = False) -> Dataset | None:
+    """The finished dataset in `out` under this plan; None if it is still to be made there.
+
+    Unless it is a dry run, the caller holds the folder's lock, and what interrupted runs left there is removed. Raises
+    InputError if `out` belongs to another recipe (and names the difference), holds foreign files, or is a file.
+    """
+    check_folder(out)
+    is_replaced = overwrite and is_written_by(out / PLAN_FILE, *PLAN_MARKS)
+    standing = None if is_replaced else read_plan(out)
+    if standing is not None:
+        difference = standing.difference(plan)
+        if difference is not None:
+            # The command of a view ingests too, but its --out and --overwrite are for the view.
+            advice = ADVICE if plan.kind != "sentences" else "run `augment ingest` with another --out or --overwrite"
+            raise InputError(f"{out} belongs to another recipe, {difference}: {advice}")
+    elif not is_replaced:
+        ours = {LOCK, f".{REPORT_FILE}{LOCK}", *(entry.name for entry, _ in temporaries(out))}
+        foreign = min({entry.name for entry in out.glob("*")} - ours, default=None)
+        if foreign is not None:
+            raise InputError(f"{out} holds {foreign!r} and no {PLAN_FILE}, so it is not ours: choose another --out")
+    if not dry_run:
+        remove_leftovers(out)
+    return None if standing is None else finished_dataset(out)
+
+
+def check_folder(out: Path) -> None:
+    """Raise InputError if `out` cannot be a dataset folder because a file is there."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} cannot be created: choose another --out")
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files that interrupted runs left in a dataset folder; the caller holds its lock."""
+    for entry, name in (*temporaries(folder), *temporaries(folder / RECEIPTS)):
+        if _is_ours(name):
+            entry.unlink(missing_ok=True)
+
+
+def clear_dataset(folder: Path, *, plan_too: bool = False) -> None:
+    """Remove the files of a dataset of ours except its plan, so that no power cut brings them back."""
+    (folder / STATE_FILE).unlink(missing_ok=True)
+    for place in (folder / RECEIPTS, folder):
+        for entry in [*place.glob("*")]:
+            # The recipe stays until it is replaced: the hash of rejects in it shows that they are ours.
+            kept = entry.name == PLAN_FILE or (entry.name == RECIPE_FILE and not plan_too)
+            if _is_ours(entry.name) and not kept and entry.is_file():
+                entry.unlink()
+        sync_folder(place)
+    if not is_remote(folder):
+        with suppress(OSError):  # it does not exist, or holds foreign files
+            (folder / RECEIPTS).rmdir()
+            sync_folder(folder)
+    if plan_too:
+        (folder / PLAN_FILE).unlink(missing_ok=True)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether we give this name in a dataset folder."""
+    return name in (*FILES, REPORT_FILE) or shard_number(name.removesuffix(".json")) is not None
 
 
 def _json(value: object) -> str:

@@ -2,13 +2,12 @@
 
 import math
 import mmap
-import shutil
 import tempfile
 import unicodedata
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -18,18 +17,17 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
-from augment.errors import InputError, TwinviewsError
+from augment.errors import InputError
 from pipelines.card import sentences_card
-from pipelines.claim import ADVICE, STAGED, check_folder, put_in_place, remove_leftovers, standing_dataset
 from pipelines.console import note
-from pipelines.files import locate, temporary_of
-from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, dataset_schema, finalise, open_dataset
+from pipelines.files import is_remote, locate, write_whole
+from pipelines.folder import STATE_FILE, Dataset, claim_folder, clear_dataset, dataset_schema, finalise, open_dataset
 from pipelines.lock import locked_folder
-from pipelines.plan import Input, Plan, read_plan
+from pipelines.plan import PLAN_FILE, Input, Plan, read_plan
 from pipelines.reading.rows import Columns, read_spans
 from pipelines.reading.sources import SAMPLE, Format, Source, check_source, read_rows
 from pipelines.recipe import recipe_text
-from pipelines.shards import Receipt, commit_shard, read_table
+from pipelines.shards import Receipt, commit_shards, read_table
 
 DATA = Path("data")
 SENTENCES = DATA / "sentences"
@@ -37,6 +35,8 @@ SHARD_ROWS = 50_000
 MEMORY_HASHES = 1 << 20
 """The longest run of hashes kept in memory; all such runs together are less than twice as long, 16 MiB."""
 Hashes: TypeAlias = NDArray[np.uint64]
+Sentence: TypeAlias = tuple[str, str, Any, str | None]
+"""Id, text, label (or spans) and pair."""
 
 
 def normalise(text: str) -> str:
@@ -59,7 +59,7 @@ class Seen:
         self._folder, self._memory_hashes, self._runs = folder, memory_hashes, list[Hashes]()
 
     def add(self, hashes: Hashes) -> NDArray[np.bool_]:
-        """Add hashes, and return which of them are new; raises TwinviewsError if the disk is full."""
+        """Add hashes, and return which of them are new; raises OSError, naming the folder, if its disk is full."""
         values, first = np.unique(hashes, return_index=True)
         for known in self._runs:
             places = np.searchsorted(known, values)
@@ -84,9 +84,8 @@ class Seen:
                 stream.flush()
                 return np.frombuffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint64)
         except OSError as error:
-            raise TwinviewsError(
-                f"{self._folder} cannot store the hashes of the sentences seen ({error.strerror}): make room there"
-            ) from None
+            error.filename = str(self._folder)  # the file itself has no name
+            raise
 
 
 def _merged(runs: list[Hashes], step: int) -> Iterator[Hashes]:
@@ -139,28 +138,30 @@ class Ingest:
         return Plan(kind="sentences", name="sentences", params=params, inputs=inputs, **shared)
 
 
-def ingest(
-    job: Ingest, out: Path, *, overwrite: bool = False, dry_run: bool = False, advice: str = ADVICE
-) -> tuple[Dataset, bool]:
+def ingest(job: Ingest, out: Path, *, overwrite: bool = False, dry_run: bool = False) -> tuple[Dataset, bool]:
     """Write all sentences to the folder `out`, or none; a dry run only counts them.
 
     Returns the dataset, and whether it was made now. Raises InputError for a bad source, one without sentences, or a
     folder that belongs to another recipe.
     """
-    check_folder(out)
-    counts = dict.fromkeys(("read", "kept", "empty", "duplicate", *(["length"] if job.words else [])), 0)
+    out = locate(out)
     with tempfile.TemporaryDirectory() as spool, nullcontext() if dry_run else locked_folder(out):
         sources = [check_source(name, Path(spool), job.format) for name in job.names]
+        inside = [source.name for source in sources if out.resolve() in source.path.resolve().parents]
+        if inside:
+            raise InputError(f"{inside[0]} is a file of {out}, which would be replaced: choose another --out")
         plan = job.plan(sources)
-        finished = standing_dataset(out, plan, overwrite=overwrite, advice=advice)
-        if not dry_run:
-            remove_leftovers(out)
+        finished = claim_folder(out, plan, overwrite=overwrite, dry_run=dry_run)
         if finished is not None:
             return finished, False
+        counts = dict.fromkeys(("read", "kept", "empty", "duplicate", *(["length"] if job.words else [])), 0)
+        if overwrite and not dry_run and (out / STATE_FILE).exists():
+            # A bad line must not cost the old sentences: read everything before they are removed.
+            deque(_sentences(job, sources, Path(spool), {**counts}), maxlen=0)
+        sentences = _sentences(job, sources, Path(spool) if dry_run or is_remote(out) else out, counts)
         if not dry_run:
-            return _write(job, sources, plan, out, counts), True
-        for _ in _sentences(job, sources, Path(spool), counts):
-            pass
+            return _write(job, plan, out, sentences, counts), True
+        deque(sentences, maxlen=0)
         return Dataset(out, plan, (), counts), False
 
 
@@ -171,59 +172,52 @@ def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
     bad source, or if `data/sentences` holds other sentences.
     """
     folder = locate(names[0]) if names else SENTENCES
-    if len(names) < 2 and read_plan(folder) is not None:
+    plan = read_plan(folder) if len(names) < 2 else None
+    # Without a SOURCE, a killed run may have been ingesting the sample: this run does it again.
+    is_sample = not names and plan is not None and plan.inputs[0].name == SAMPLE
+    if plan is not None and not (is_sample and not (folder / STATE_FILE).exists()):
         return open_dataset(folder, "sentences")
     if not names:
         note(f"no SOURCE and no {SENTENCES}/: taking the bundled sample corpus")
-    sources = [*names] or [SAMPLE]
-    advice = f"run `augment ingest {' '.join(sources)} --out {DATA}/other` and give {DATA}/other as SOURCE"
-    dataset, made = ingest(Ingest(sources), SENTENCES, dry_run=dry_run, advice=advice)
+    dataset, made = ingest(Ingest(names or [SAMPLE]), SENTENCES, dry_run=dry_run)
     if made:
         note(f"{dataset.rows:,} sentences ingested to {dataset.path}/")
     return dataset
 
 
-def _write(job: Ingest, sources: Sequence[Source], plan: Plan, out: Path, counts: dict[str, int]) -> Dataset:
-    """Make the files in a folder inside `out`, and move them into place when they are complete."""
-    staged = temporary_of(out / STAGED)
-    staged.mkdir()
-    try:
-        receipts, schema = _write_shards(job, sources, staged, counts)
-        options = {"sources": list(job.names), **plan.params, "limit": job.limit}
-        recipe = recipe_text("ingest", options, shard_size=job.shard_size)
-        beside = {RECIPE_FILE: recipe, CARD_FILE: sentences_card(plan, counts)}
-        dataset = finalise(staged, plan, receipts, schema, beside, counts)
-        put_in_place(staged, out)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
-    return replace(dataset, path=out)
+def _write(job: Ingest, plan: Plan, out: Path, sentences: Iterator[Sentence], counts: dict[str, int]) -> Dataset:
+    """Write the dataset, without a label, spans or pair column if that is empty throughout.
 
-
-def _write_shards(
-    job: Ingest, sources: Sequence[Source], folder: Path, counts: dict[str, int]
-) -> tuple[list[Receipt], pa.Schema]:
-    """Stream the sources into shards; leave out a label, spans or pair column that is empty throughout."""
+    A failure leaves nothing: to resume, all sources would have to be read again anyway.
+    """
     columns, optional = ["id", "text"], (job.labels or "label", "pair")
     receipts: list[Receipt] = []
-    stale, rows = 0, _sentences(job, sources, folder, counts)
-    while shard := [*islice(rows, job.shard_size)]:
-        table = pa.Table.from_arrays([*zip(*shard, strict=True)], schema=dataset_schema([*columns[:2], *optional]))
-        used = [name for name in optional if name in columns or table[name].null_count < len(table)]
-        if len(columns) < 2 + len(used):
-            stale, columns = len(receipts), [*columns[:2], *used]
-        receipts.append(commit_shard(folder, len(receipts), table.select(columns)))
-    # A column that first has a value here is missing from the shards before it.
-    schema = dataset_schema(columns)
-    for index, receipt in enumerate(receipts[:stale]):
-        there = read_table(folder / receipt.file).to_pydict()
-        arrays = [there.get(name, [None] * receipt.rows) for name in columns]
-        receipts[index] = commit_shard(folder, index, pa.Table.from_arrays(arrays, schema=schema))
-    return receipts, schema
+    stale, shard = 0, [*islice(sentences, job.shard_size)]
+    clear_dataset(out)
+    try:
+        write_whole(out / PLAN_FILE, plan.to_json())
+        while shard:
+            table = pa.Table.from_arrays([*zip(*shard, strict=True)], schema=dataset_schema([*columns[:2], *optional]))
+            used = [name for name in optional if name in columns or table[name].null_count < len(table)]
+            if len(columns) < 2 + len(used):
+                stale, columns = len(receipts), [*columns[:2], *used]
+            receipts += commit_shards(out, {len(receipts): table.select(columns)})
+            shard = [*islice(sentences, job.shard_size)]
+        # A column whose first value came late is missing from the shards before it.
+        schema = dataset_schema(columns)
+        for index, receipt in enumerate(receipts[:stale]):
+            there = read_table(out / receipt.file).to_pydict()
+            arrays = [there.get(name, [None] * receipt.rows) for name in columns]
+            (receipts[index],) = commit_shards(out, {index: pa.Table.from_arrays(arrays, schema=schema)})
+        options = {"sources": list(job.names), **plan.params, "limit": job.limit}
+        recipe = recipe_text("ingest", options, shard_size=job.shard_size)
+        return finalise(out, plan, receipts, schema, counts, recipe=recipe, card=sentences_card(plan, counts))
+    except BaseException:
+        clear_dataset(out, plan_too=True)
+        raise
 
 
-def _sentences(
-    job: Ingest, sources: Sequence[Source], folder: Path, counts: dict[str, int]
-) -> Iterator[tuple[str, str, Any, str | None]]:
+def _sentences(job: Ingest, sources: Sequence[Source], folder: Path, counts: dict[str, int]) -> Iterator[Sentence]:
     """Id, text, label (or spans) and pair of each sentence to keep; hashes that exceed memory go to `folder`.
 
     Nothing after the last sentence to keep is read, counted or checked. Raises InputError if there are no sentences, or
@@ -258,7 +252,7 @@ def _sentences(
 
 
 def _choose(job: Ingest, texts: list[str], seen: Seen, counts: dict[str, int]) -> list[int]:
-    """Places of the texts to keep, up to the limit; what becomes of each text up to the last one is counted."""
+    """Places of the texts to keep, up to the limit; counts what happens to each text up to the last one."""
     fates = ["" if text else "empty" for text in texts]
     if job.words is not None:
         fewest, most = job.words[0], math.inf if job.words[1] is None else job.words[1]

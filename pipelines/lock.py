@@ -1,4 +1,4 @@
-"""One writer at a time for an output: a lock file that names its holder, and that a dead process no longer holds."""
+"""One writer at a time for an output: a lock file that names its holder, and is free when the holder is dead."""
 
 import errno
 import fcntl
@@ -18,7 +18,7 @@ from pipelines.files import is_remote, make_folder
 
 logger = logging.getLogger(__name__)
 LOCK = ".augment.lock"
-"""A folder's lock has this name and lies inside it; a file's lock lies beside it, named after it."""
+"""The name of a folder's lock, which is inside the folder. A file's lock is next to it and begins with its name."""
 TRIES = 100
 NO_LOCKS = "warning: the file system of %s has no locks: make sure that no other machine or process writes there"
 
@@ -84,4 +84,4 @@ def _acquire(lock: Path, out: Path) -> int:
                     os.pwrite(descriptor, name.encode(errors="replace"), 0)
                 stack.pop_all()
                 return descriptor
-    raise InputError(f"{out} cannot be made, something is in the way: choose another --out")
+    raise InputError(f"{out} cannot be created: choose another --out")

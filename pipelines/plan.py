@@ -9,8 +9,10 @@ from pydantic import BaseModel, ValidationError
 from augment import __version__
 from augment.errors import InputError
 from augment.view import WEIGHTS_PARAMS
+from pipelines.files import is_written_by
 
 PLAN_FILE = "plan.json"
+ADVICE = "choose another --out, or --overwrite it"
 PLAN_MARKS = (b'"twinviews": "', b'"signature": ')
 """Either of these identifies a damaged plan as one of ours."""
 Kind = Literal["sentences", "view", "pairs"]
@@ -30,7 +32,7 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
 
     `name` is the view ("backtranslate") or the policy ("bsl"); `params` are the view's resolved parameters with the
     revision of its models, or the settings of another kind. `seed` is None where nothing is drawn, `limit` where all
-    rows of the input are used. Only the last shard has fewer than `shard_size` rows. Views alone have a `signature`,
+    rows of the input are used. Only the last shard has fewer than `shard_size` rows. Only views have a `signature`,
     and in `shards` the rows of the input that each shard covers, as (start, stop).
     """
 
@@ -55,7 +57,7 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         return self.model_dump_json(indent=2) + "\n"
 
     def difference(self, other: "Plan") -> str | None:
-        """The first thing, in words, in which `other` would make other rows or shards; None if there is none.
+        """The first setting, in words, by which `other` makes other rows or shards; None if no setting does.
 
         Names of inputs do not count, nor where weights lie if their revision is the same.
         """
@@ -88,8 +90,10 @@ def read_plan(folder: Path) -> Plan | None:
         return Plan.model_validate_json(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except ValidationError:
-        what = "is damaged, or not a plan of this version"
     except OSError as error:
-        what = f"cannot be read ({error.strerror})"
-    raise InputError(f"{path} {what}: choose another --out, or --overwrite it")
+        said = f"cannot be read ({error.strerror}): choose another --out"
+    except ValidationError:
+        said = "is not a plan of ours: choose another --out"
+        if is_written_by(path, *PLAN_MARKS):
+            said = f"is damaged, or of another version: {ADVICE}"
+    raise InputError(f"{path} {said}")

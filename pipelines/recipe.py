@@ -55,18 +55,16 @@ def load_config(context: typer.Context, parameter: typer.CallbackParam, value: P
     if value is None or context.resilient_parsing:
         return value
     try:
-        recipe = parse_yaml(value.read_bytes().decode())
-    except OSError as error:
-        raise InputError(f"no recipe file {str(value)!r} ({error}): give the path of a YAML or JSON file") from None
-    except ValueError as error:
+        recipe = parse_yaml(value.read_bytes().decode()) or {}
+        if not isinstance(recipe, dict):
+            raise ValueError(f"it holds {type(recipe).__name__}, not a mapping")
+    except (OSError, ValueError) as error:
         raise InputError(f"{value} is not a YAML recipe ({error}): write one `option: value` a line") from None
-    if not isinstance(recipe, dict | None) or not all(isinstance(key, str) for key in recipe or {}):
-        raise InputError(f"{value} holds {type(recipe).__name__}, not a mapping: write one `option: value` a line")
     name = context.info_name
-    command = (recipe or {}).get("command", name)
+    command = recipe.get("command", name)
     if command != name:
         raise InputError(f"{value} is a recipe of `{command}`, not of `{name}`: give it to its own command")
-    options = {key.replace("-", "_"): item for key, item in (recipe or {}).items() if key not in RECIPE_METADATA}
+    options = {str(key).replace("-", "_"): item for key, item in recipe.items() if key not in RECIPE_METADATA}
     known = {item.name: item for item in context.command.params if item.name not in (None, parameter.name, "help")}
     unknown = ", ".join(map(repr, sorted(options.keys() - known)))
     if unknown:

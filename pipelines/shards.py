@@ -2,20 +2,25 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from augment.errors import InputError
-from pipelines.files import is_remote, make_folder, sha256_of, write_files
+from pipelines.files import is_remote, make_folder, sha256_of, write_whole
 
 RECEIPTS = "receipts"
 SHARD_ROWS = 1_024
 """Rows in a shard of a view."""
 BATCH_ROWS = 1_000
-SHARD = re.compile(r"data-(\d{5,})\.arrow")
+WRITERS = 8
+"""How many files are written at once: each waits for the disk."""
+SHARD = re.compile(r"data-([0-9]{5}|[1-9][0-9]{5,})\.arrow")
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
@@ -42,7 +47,7 @@ def shard_name(index: int) -> str:
 def shard_number(name: str) -> int | None:
     """The number of the shard with this file name; None if it is not a shard's name."""
     found = SHARD.fullmatch(name)
-    return int(found[1]) if found and shard_name(int(found[1])) == name else None
+    return int(found[1]) if found else None
 
 
 def receipt_path(folder: Path, index: int) -> Path:
@@ -62,19 +67,17 @@ def read_receipt(folder: Path, index: int) -> Receipt | None:
 def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
     """The receipt of a shard if the shard's bytes (and rows, where given) are what it says, else None."""
     receipt = read_receipt(folder, index)
-    try:
-        if receipt is None or rows not in (None, receipt.rows) or receipt.sha256 != sha256_of(folder / receipt.file):
-            return None
-    except OSError:
-        return None
-    return receipt
+    with suppress(OSError):
+        if receipt is not None and rows in (None, receipt.rows) and receipt.sha256 == sha256_of(folder / receipt.file):
+            return receipt
+    return None
 
 
 def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
     """Write shards (pyarrow tables by number) and then their receipts, without which they do not count."""
     import pyarrow as pa
 
-    shards, receipts = {}, {}
+    shards, receipts = dict[Path, bytes](), dict[Path, Receipt]()
     for index, table in tables.items():
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -82,14 +85,10 @@ def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
         shards[folder / shard_name(index)] = data = bytes(sink.getvalue())
         receipts[receipt_path(folder, index)] = make_receipt(index, table, hashlib.sha256(data).hexdigest())
     make_folder(folder / RECEIPTS)
-    write_files(shards)
-    write_files({path: receipt.to_json().encode() for path, receipt in receipts.items()})
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(write_whole, shards, shards.values()))
+        list(pool.map(write_whole, receipts, map(Receipt.to_json, receipts.values())))
     return [*receipts.values()]
-
-
-def commit_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN401 - a pyarrow table
-    """Write one shard and then its receipt."""
-    return commit_shards(folder, {index: table})[0]
 
 
 def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN401 - a pyarrow table
@@ -108,11 +107,22 @@ def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN40
     return Receipt(file=shard_name(index), rows=table.num_rows, sha256=sha256, **counts)
 
 
+def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
+    """Rows, rows by status and by reason, and spans carried and lost if there are any, over all shards."""
+    counts: dict[str, Counter[str]] = {"statuses": Counter(), "reasons": Counter()}
+    for receipt in receipts:
+        counts["statuses"].update(receipt.statuses)
+        counts["reasons"].update(receipt.reasons)
+        if receipt.spans is not None:
+            counts.setdefault("spans", Counter()).update(receipt.spans)
+    rows = sum(receipt.rows for receipt in receipts)
+    return {"rows": rows, **{name: dict(sorted(each.items())) for name, each in counts.items()}}
+
+
 def check_stream_end(path: Path) -> None:
     """Raise InputError for an IPC stream without its end marker: cut between two batches, it reads as if complete."""
     with path.open("rb") as stream:
-        size = stream.seek(0, 2)
-        stream.seek(max(0, size - len(END_OF_STREAM)))
+        stream.seek(max(0, path.stat().st_size - len(END_OF_STREAM)))
         if stream.read() != END_OF_STREAM:
             raise InputError(f"{path} is cut short (an Arrow stream without its end): make or download it again")
 

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from augment.errors import InputError
 from pipelines.files import beside, is_sealed, is_written_by, sha256_of
-from pipelines.folder import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state, state_text
+from pipelines.folder import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state
 from pipelines.look.report import MARK
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE, PLAN_MARKS
@@ -26,7 +26,8 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
     """
     found: dict[Path, Problem | None] = {}
     for path in paths:
-        of_path = dict(_folder(path) if path.is_dir() else _file(path))
+        outputs = _outputs(path) if path.is_dir() and not _is_dataset(path) else [path]
+        of_path = dict(file for output in outputs for file in (_dataset if _is_dataset(output) else _file)(output))
         if not of_path:
             what = "no output of `augment` that recorded its hashes" if path.exists() else "nothing"
             raise InputError(f"there is {what} at {path}: give a dataset folder, a pairs.arrow or an export")
@@ -34,20 +35,14 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
     return found
 
 
-def _folder(folder: Path) -> Iterator[Verified]:
-    if _is_dataset(folder):
-        yield from _dataset(folder)
-        return
-    records = [*folder.rglob(PLAN_FILE), *folder.rglob(STATE_FILE)]
-    datasets = {record.parent for record in records if _is_dataset(record.parent)}
+def _outputs(folder: Path) -> list[Path]:
+    """The datasets, pairs and exports in a folder, and the Arrow files next to them, which may be rejects."""
+    parents = {record.parent for name in (PLAN_FILE, STATE_FILE) for record in folder.rglob(name)}
+    datasets = {parent for parent in parents if _is_dataset(parent)}
     recorded = {_output_of(record) for end in ("recipe.json", "card.md") for record in folder.rglob(f"?*.{end}")}
-    outputs = {output for output in recorded if output is not None}
-    for each in sorted(datasets):
-        yield from _dataset(each)
-    for output in sorted(outputs):
-        yield from _file(output)
-    for parent in sorted({each.parent for each in outputs | datasets} - datasets):
-        yield from _rejects(sorted({file for file in parent.glob("*.arrow") if file.is_file()} - outputs))
+    outputs = datasets | {output for output in recorded if output is not None}
+    places = {output.parent for output in outputs} - datasets
+    return sorted(outputs | {file for place in places for file in place.glob("*.arrow") if file.is_file()})
 
 
 def _is_dataset(folder: Path) -> bool:
@@ -69,18 +64,18 @@ def _file(path: Path) -> Iterator[Verified]:
     """Pairs or an export, by its recipe; without a recipe, rejects."""
     recipe, card = beside(path, "recipe.json"), beside(path, "card.md")
     if not recipe.is_file() and not card.is_file():
-        yield from _rejects([path] if path.is_file() else [])
+        yield from _rejects(path) if path.is_file() else ()
         return
     yield _checked(recipe, _is_sealed)
     if card.is_file() or command_of(recipe) in PAIR_COMMANDS:
         yield _checked(card, _is_sealed)
     yield from _report(beside(path, REPORT_FILE))
     recorded = read_made(recipe).get("sha256")
-    yield _checked(path, lambda path: recorded in (None, sha256_of(path)))  # a damaged recipe tells nothing
+    yield _checked(path, lambda path: recorded in (None, sha256_of(path)))  # a damaged recipe proves nothing
 
 
 def _report(report: Path) -> Iterator[Verified]:
-    """The report, if there is one, known by its beginning or, if that is damaged, by its end."""
+    """The report, if there is one; we know it by its beginning or, if that is damaged, by its end."""
     content = report.read_bytes() if report.is_file() else b""
     if MARK in content[:1_000] or b"<!-- checksum " in content[-50:]:
         yield _checked(report, _is_sealed)
@@ -94,15 +89,16 @@ def _checked(path: Path, is_whole: Callable[[Path], bool]) -> Verified:
     return path, "missing" if not path.is_file() else None if is_whole(path) else "damaged"
 
 
-def _rejects(files: Sequence[Path]) -> Iterator[Verified]:
-    """Rejects among the files: those with a recorded hash and, if one is not found, those that look like rejects."""
-    folders = {file.parent for file in files}
-    recipes = (each for folder in folders for each in (*folder.glob("*.recipe.json"), *folder.glob(f"*/{RECIPE_FILE}")))
-    known = {read_made(recipe).get("rejects_sha256") for recipe in recipes} - {None}
-    hashes = {file: sha256_of(file) for file in files} if known else {}
-    for file, sha256 in hashes.items():
-        if sha256 in known or (known - set(hashes.values()) and _may_be_rejects(file)):
-            yield file, None if sha256 in known else "damaged"
+def _rejects(path: Path) -> Iterator[Verified]:
+    """A file of rejects, known by its hash in a recipe; if no file there has that hash, by its columns."""
+    folder = path.parent
+    recipes = (*folder.glob("*.recipe.json"), *folder.glob(f"*/{RECIPE_FILE}"))
+    lost = {read_made(recipe).get("rejects_sha256") for recipe in recipes} - {None}
+    is_whole = sha256_of(path) in lost
+    if lost and not is_whole:
+        lost -= {sha256_of(file) for file in folder.glob("*.arrow") if file.is_file()}
+    if is_whole or (lost and _may_be_rejects(path)):
+        yield path, None if is_whole else "damaged"
 
 
 def _may_be_rejects(file: Path) -> bool:
@@ -121,8 +117,7 @@ def _dataset(folder: Path) -> Iterator[Verified]:
     state = folder / STATE_FILE
     shards, hashes = read_state(folder)
     is_finished = state.is_file()
-    is_whole = bool(shards) and state.read_bytes() == state_text(shards, hashes).encode()
-    yield state, "unfinished" if not is_finished else None if is_whole else "damaged"
+    yield state, "unfinished" if not is_finished else None if shards else "damaged"
     for path in (folder / name for name in (FILES[1:] if is_finished else [PLAN_FILE])):
         if path.name in hashes or not path.is_file():
             yield _checked(path, lambda path: sha256_of(path) == hashes.get(path.name))

@@ -17,16 +17,16 @@ from augment.errors import TwinviewsError
 
 T = TypeVar("T")
 R = TypeVar("R")
+AHEAD = 3
+"""Tasks that a worker holds at a time, such as windows: it reads one, makes one and writes one."""
 Work: TypeAlias = Callable[[Iterator[T]], Iterator[R]]
 """Maps tasks to one result each, in their order; it may look at the next task before it yields a result."""
 
 
-def run_workers(
-    build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers: int, *, ahead: int = 2, ordered: bool = True
-) -> Generator[R]:
+def run_workers(build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers: int, *, ordered: bool) -> Generator[R]:
     """Do tasks in worker processes, and yield their results.
 
-    `build` is called once in each worker with its number; it and the tasks are pickled. A worker holds at most `ahead`
+    `build` is called once in each worker with its number; it and the tasks are pickled. A worker holds at most `AHEAD`
     tasks, which bounds memory. If the results need not be `ordered` like the tasks, no worker waits for a slower one.
     Raises TwinviewsError if a worker died, mostly for lack of memory, and whatever a task raised.
     """
@@ -41,7 +41,7 @@ def run_workers(
             asked.append(worker)
 
     try:
-        for worker in [_start(build, number, workers, processes) for number in range(workers)] * ahead:
+        for worker in [_start(build, number, workers, processes) for number in range(workers)] * AHEAD:
             ask(worker)
         while asked:
             ready = asked if ordered else wait(dict.fromkeys(asked))
@@ -53,9 +53,7 @@ def run_workers(
             ask(worker)
             yield result
     except (EOFError, ConnectionError):
-        raise TwinviewsError(
-            "a worker died (out of memory?): run the same command again with fewer --workers"
-        ) from None
+        raise TwinviewsError("a worker died (out of memory?): run the command again with fewer --workers") from None
     finally:
         for process in processes:
             process.terminate()  # after Ctrl-C or a failed task, some are still working

@@ -14,10 +14,9 @@ import typer
 
 from augment.errors import InputError, TwinviewsError
 from augment.view import Runtime, ViewSpec, check_params, view_attribute, view_module, view_options
-from pipelines.claim import check_folder
 from pipelines.console import ConfigOption, offline, show_json, table
 from pipelines.files import locate
-from pipelines.folder import Dataset
+from pipelines.folder import Dataset, check_folder
 from pipelines.recipe import parse_yaml
 from pipelines.shards import SHARD_ROWS
 

@@ -15,11 +15,10 @@ import pyarrow.compute as pc
 from augment.errors import InputError
 from augment.translate.stages import HOP
 from augment.view import ViewSpec, view_attribute, view_names
-from pipelines.claim import check_folder
 from pipelines.console import note
 from pipelines.files import locate
 from pipelines.filter import SIDES, About, Filter, is_round_trip, make_filter
-from pipelines.folder import Dataset, finished_dataset
+from pipelines.folder import Dataset, check_folder, finished_dataset
 from pipelines.ingest import sentences_for
 from pipelines.pairing.candidates import DROPPED, ORIGINAL, TASK_ROWS, PairSource
 from pipelines.pairing.nli import entailment, nli_sources
@@ -170,7 +169,7 @@ def plan_views(
             if source.receipts and plan.inputs[0].sha256 != source.digest:  # a dry run has counts alone
                 said = f"was made from other sentences ({plan.inputs[0].name}) than {source.path}"
                 raise InputError(f"{folder} {said}: give those as SOURCE, or make the view again with --overwrite")
-            finished = finished_dataset(folder, plan)
+            finished = finished_dataset(folder)
             if finished is not None:
                 planned[folder.name] = finished
                 continue

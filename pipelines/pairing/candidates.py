@@ -63,7 +63,7 @@ def judged_batches(
     judged: Iterable[list[tuple[pa.RecordBatch, Any]]]
     if len(begun) > 1:  # start no worker that has no task
         written = [each.text() for each in ahead]
-        judged = run_workers(partial(_worker, shared, written, runtime), tasks, len(begun))
+        judged = run_workers(partial(_worker, shared, written, runtime), tasks, len(begun), ordered=True)
     else:
         judged = map(partial(_judge_ahead, shared, ahead), tasks)
     for rows, prepared in chain.from_iterable(judged):

@@ -11,11 +11,10 @@ import pyarrow.compute as pc
 
 from augment.errors import InputError, TwinviewsError
 from pipelines.card import PAIRS_TITLE, pairs_card
-from pipelines.claim import clear_dataset, remove_leftovers, standing_dataset
 from pipelines.console import note
 from pipelines.files import beside, is_sealed, is_written_by, remove_temporaries, sha256_of, whole_file, write_whole
 from pipelines.filter import Filter
-from pipelines.folder import CARD_FILE, RECIPE_FILE, REPORT_FILE, finalise
+from pipelines.folder import CARD_FILE, RECIPE_FILE, REPORT_FILE, claim_folder, clear_dataset, finalise
 from pipelines.lock import locked_file, locked_folder
 from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.look.opened import open_path
@@ -24,7 +23,7 @@ from pipelines.pairing.candidates import DROPPED, PairCounts, PairSource, judged
 from pipelines.pairs import PAIR_COLUMNS, made_plan
 from pipelines.plan import PLAN_FILE, Plan
 from pipelines.recipe import read_made, recipe_text
-from pipelines.shards import BATCH_ROWS, commit_shard, read_table, shard_name
+from pipelines.shards import BATCH_ROWS, commit_shards, read_table, shard_name
 from pipelines.views.run import Execution
 
 REASON = "reason"
@@ -137,8 +136,7 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     """What was counted, the hash of the shards, and whether they were made now."""
     plan, out = job.plan, job.out
     made = read_made(out / RECIPE_FILE)
-    dataset = standing_dataset(out, plan, overwrite=job.overwrite)
-    remove_leftovers(out)
+    dataset = claim_folder(out, plan, overwrite=job.overwrite)
     if dataset is not None and _has_rejects(job, made):
         return dataset.counts, dataset.digest, False
     # All pairs go to the first shard until we know how many a shard gets.
@@ -150,9 +148,9 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     table = read_table(first)
     size = -(-len(table) // (job.shards or 1))
     starts = range(0, len(table), size)
-    receipts = [commit_shard(out, index, table.slice(start, size)) for index, start in enumerate(starts)]
-    texts = {RECIPE_FILE: job.recipe(facts), CARD_FILE: job.card(counts)}
-    return counts, finalise(out, plan, receipts, job.schema, texts, counts).digest, True
+    receipts = [commit_shards(out, {index: table.slice(at, size)})[0] for index, at in enumerate(starts)]
+    made_now = finalise(out, plan, receipts, job.schema, counts, recipe=job.recipe(facts), card=job.card(counts))
+    return counts, made_now.digest, True
 
 
 @contextmanager

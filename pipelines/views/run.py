@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,18 +13,17 @@ from augment.device import Stage
 from augment.errors import TwinviewsError
 from augment.view import Runtime, View, ViewSpec, view_attribute
 from pipelines.card import view_card
-from pipelines.claim import clear_dataset, remove_leftovers, standing_dataset
 from pipelines.console import note, progress
 from pipelines.files import write_whole
-from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, count_receipts, finalise, view_schema
+from pipelines.folder import Dataset, claim_folder, clear_dataset, finalise, remove_leftovers, view_schema
 from pipelines.ingest import DATA
 from pipelines.lock import locked_folder
 from pipelines.plan import PLAN_FILE, Input, Plan
 from pipelines.recipe import recipe_text
-from pipelines.shards import RECEIPTS, Receipt, read_table, valid_receipt
+from pipelines.shards import RECEIPTS, Receipt, count_receipts, read_table, valid_receipt
 from pipelines.shards import SHARD_ROWS as SHARD_ROWS
-from pipelines.views.work import AHEAD, ViewRun, Window, make_windows, run_cluster, worker
-from pipelines.workers import run_workers
+from pipelines.views.work import ViewRun, Window, make_windows, run_cluster, worker
+from pipelines.workers import AHEAD, run_workers
 
 VIEWS = DATA / "views"
 WINDOW_SECONDS = 20.0
@@ -90,30 +89,29 @@ def plan_run(
 def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
     """What `make_run` would do; raises InputError if the folder belongs to another recipe."""
     plan = run.plan
-    if run.source.receipts and not overwrite:  # a dry run only counts new sentences: there is no hash to compare
-        standing_dataset(run.out, plan)
-    weights = {key: plan.params.get(key) for key in (*REAL_WEIGHTS, "revision")}
+    if run.source.receipts:  # a dry run only counts new sentences: there is no hash to compare
+        claim_folder(run.out, plan, overwrite=overwrite, dry_run=True)
+    weights = (*REAL_WEIGHTS, "revision")
     return {
         "out": str(run.out),
         "signature": plan.signature,
         "sentences": plan.inputs[0].rows,
         "rows": plan.rows,
         "shards": len(plan.shards),
-        **{key: value for key, value in weights.items() if value is not None},
+        **{key: plan.params[key] for key in weights if plan.params.get(key) is not None},
     }
 
 
 def make_run(run: ViewRun, execution: Execution) -> tuple[Dataset, int]:
-    """The dataset, with its missing shards made now, and how many rows those have.
+    """Make the missing shards; return the dataset, and the number of rows made now.
 
-    A finished dataset is left alone, unless it is to be overwritten.
+    A finished dataset is left alone, unless `execution` says to overwrite it.
 
     Raises InputError if the folder belongs to another recipe or to somebody else, or if another process is writing it;
     TwinviewsError if a view or a worker failed. Finished shards stay.
     """
     with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
-        dataset = standing_dataset(run.out, run.plan, overwrite=execution.overwrite)
-        remove_leftovers(run.out)
+        dataset = claim_folder(run.out, run.plan, overwrite=execution.overwrite)
         if dataset is not None:
             return dataset, 0
         if execution.overwrite and run.out.exists():
@@ -121,6 +119,7 @@ def make_run(run: ViewRun, execution: Execution) -> tuple[Dataset, int]:
         try:
             write_whole(run.out / PLAN_FILE, run.plan.to_json())
             made = _make(run, execution, advance)
+            remove_leftovers(run.out)  # of workers that were lost
             return _finish(run), made
         except BaseException:
             remove_leftovers(run.out)  # of workers that were stopped while they wrote
@@ -136,7 +135,8 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
     share of the remaining shards.
     """
     there = _intact(run)
-    advance(sum(receipt.rows for receipt in there.values()))
+    rows = sum(receipt.rows for receipt in there.values())
+    advance(rows)
     missing = deque(index for index in range(len(run.plan.shards)) if index not in there)
     if not missing:
         return 0
@@ -151,42 +151,41 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
     if is_here:
         running = make_windows(run, windows())
     elif execution.engine == "local":
-        running = run_workers(partial(worker, run.for_worker()), windows(), workers, ahead=AHEAD, ordered=False)
+        running = run_workers(partial(worker, run.for_worker()), windows(), workers, ordered=False)
     else:
         running = run_cluster(run, windows(), workers, execution.address)
-    rows, stages, started = 0, Counter[Stage](), time.monotonic()
+    stages, started = Counter[Stage](), time.monotonic()
     with closing(running):
-        for made in running:
-            pace = min(max(1, int(len(made.receipts) * WINDOW_SECONDS / max(made.seconds, 1e-3))), most)
-            stages.update(made.stages)
-            more = sum(receipt.rows for receipt in made.receipts)
-            rows += more
-            advance(more)
+        for receipts, took, spent in running:
+            pace = min(max(1, int(len(receipts) * WINDOW_SECONDS / max(took, 1e-3))), most)
+            stages.update(spent)
+            advance(sum(receipt.rows for receipt in receipts))
     if execution.profile:
         seconds = (time.monotonic() - started) * workers
         waiting = max(0.0, seconds - stages["model"])
         parts = ", ".join(f"{stage} {stages[stage]:.2f}" for stage in get_args(Stage))
         note(f"{run.out}: {seconds:.2f} s: {parts}, waiting {waiting:.2f} ({waiting / seconds:.1%} of the time)")
-    return rows
+    return run.plan.rows - rows
 
 
-def _intact(run: ViewRun) -> Mapping[int, Receipt]:
+def _intact(run: ViewRun) -> dict[int, Receipt]:
     """The receipts of the shards that are as they were written, by number."""
-    found = {index: valid_receipt(run.out, index, stop - start) for index, (start, stop) in enumerate(run.plan.shards)}
-    return {index: receipt for index, receipt in found.items() if receipt is not None}
+    found = (
+        (index, valid_receipt(run.out, index, stop - start)) for index, (start, stop) in enumerate(run.plan.shards)
+    )
+    return {index: receipt for index, receipt in found if receipt is not None}
 
 
 def _finish(run: ViewRun) -> Dataset:
     """Turn the shards into a dataset, provided that neither they nor the sentences have changed."""
     plan, source = run.plan, run.source
-    remove_leftovers(run.out)  # of workers that were lost
     receipts = [*_intact(run).values()]
     if len(receipts) < len(plan.shards):
         raise TwinviewsError(f"shards of {run.out} changed while it was written: run the same command again")
-    columns: list[str] = []
-    for receipt in source.receipts:
-        columns = read_table(source.path / receipt.file, receipt.sha256).schema.names
+    # Reading a shard of the sentences checks its hash.
+    columns = [read_table(source.path / receipt.file, receipt.sha256).schema.names for receipt in source.receipts]
     options = {"sources": list(run.names) or None, **plan.params}
     recipe = recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
-    beside = {RECIPE_FILE: recipe, CARD_FILE: view_card(plan, count_receipts(receipts))}
-    return finalise(run.out, plan, receipts, view_schema(columns), beside)
+    counts = count_receipts(receipts)
+    card = view_card(plan, counts)
+    return finalise(run.out, plan, receipts, view_schema(columns[0]), counts, recipe=recipe, card=card)

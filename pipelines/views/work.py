@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -26,32 +26,25 @@ from augment.view import ENTRY_POINT_GROUP, WEIGHTS_PARAMS, Runtime, View, Viewe
 from pipelines.folder import SPANS, Dataset, view_schema
 from pipelines.plan import Plan
 from pipelines.shards import Receipt, commit_shards
+from pipelines.workers import AHEAD
 
 CONNECT_SECONDS = 10.0
-AHEAD = 3
-"""Windows that a worker holds at a time: it reads one, makes one and writes one."""
 Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
 Read: TypeAlias = tuple[Window, list[list[Any]], list[int]]
 """A window; its columns: ids, texts, and spans if the input has any; and the seeds of its rows."""
+Made: TypeAlias = tuple[list[Receipt], float, Counter[Stage]]
+"""The receipts of a committed window, the seconds that it took, and the seconds by stage since the previous one."""
 ALLOCATIONS = 100_000
 """New objects between two runs of Python's garbage collector. Rows form no cycles, and with the default threshold the
-collector takes as long as making them."""
+command `identity` takes a sixth longer."""
 
 
-class Made(NamedTuple):
-    """A committed window: its receipts, the seconds that it took, and the seconds by stage since the previous one."""
-
-    receipts: Sequence[Receipt]
-    seconds: float
-    stages: Mapping[Stage, float]
-
-
-@dataclass(frozen=True)
+@dataclass
 class ViewRun:
     """A view of the sentences `source` to be made in the folder `out`.
 
-    `view` is None if another process is to build it; `names` are the sources as given.
+    `view` is None until the process that makes it has built it; `names` are the sources as given.
     """
 
     plan: Plan
@@ -71,10 +64,10 @@ class ViewRun:
         source = replace(self.source, path=self.source.path.absolute())
         return replace(self, view=None, source=source, out=self.out.absolute())
 
-    def built(self) -> "ViewRun":
-        """The same with its view on the device."""
-        spec = ViewSpec(self.plan.name, self.plan.params)
-        return self if self.view is not None else replace(self, view=build_view(spec, self.runtime))
+    def make(self, window: Window) -> Made:
+        """Make and commit a window; as a Ray actor. The first one builds the view, so the caller sees what fails."""
+        (made,) = make_windows(self, [window])
+        return made
 
 
 def build_view(spec: ViewSpec, runtime: Runtime | None = None) -> View:
@@ -100,7 +93,8 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
     At most one window waits on either side, which bounds memory. The view runs in this thread, which receives Ctrl-C.
     An error of any stage is raised here after the other stages have ended.
     """
-    run, source, spent = run.built(), iter(windows), Counter(SECONDS)
+    run.view = run.view or build_view(ViewSpec(run.plan.name, run.plan.params), run.runtime)
+    source, spent = iter(windows), Counter(SECONDS)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     behind: Future[Made] | None = None
     thresholds = gc.get_threshold()
@@ -109,8 +103,9 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
         ahead = reader.submit(_read, run, source)
         while (read := ahead.result()) is not None:
             ahead = reader.submit(_read, run, source)
+            _, (_, texts, *_), seeds = read
             started = time.monotonic()
-            viewed = _make(run, read)
+            viewed = _make(run, texts, seeds)
             if behind is not None:
                 yield behind.result()
             behind = writer.submit(_write, run, read, viewed, started, spent)
@@ -138,27 +133,25 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Read | None:
     return window, columns, seeds
 
 
-def _make(run: ViewRun, read: Read) -> Sequence[Viewed]:
+def _make(run: ViewRun, texts: Sequence[str], seeds: Sequence[int]) -> Sequence[Viewed]:
     """What the view makes of sentences; raises TwinviewsError unless it is a consistent `Viewed` for each."""
-    name, (_, (_, texts, *_), seeds) = run.plan.name, read
-    view: Any = run.view
+    name, view = run.plan.name, cast(View, run.view)
     known, started = SECONDS["model"], time.perf_counter()
     with blamed(ENTRY_POINT_GROUP, name):
-        viewed: Sequence[Viewed] = view(texts, seeds)
-        if not isinstance(viewed, Sequence) or {*map(type, viewed)} - {Viewed} or len(viewed) != len(texts):
-            raise TwinviewsError(f"view {name!r} did not return a list of {len(texts)} Viewed: fix the view")
-    if SECONDS["model"] == known:  # a view that does not time its model is all model
+        viewed = view(texts, seeds)
+        is_listed = isinstance(viewed, Sequence) and {*map(type, viewed)} <= {Viewed} and len(viewed) == len(texts)
+        if not is_listed or any((one.text is None) != (one.status in ("failed", "rejected")) for one in viewed):
+            said = f"did not return a list of {len(texts)} Viewed, each with a text unless it failed or is rejected"
+            raise TwinviewsError(f"view {name!r} {said}: fix the view")
+    if SECONDS["model"] == known:  # for a view that does not time its model, all time counts as the model's
         SECONDS["model"] += time.perf_counter() - started
-    for text, one in zip(texts, viewed, strict=True):
-        if (one.text is None) != (one.status in ("failed", "rejected")):
-            raise TwinviewsError(f"view {name!r} gave {one.text!r} as {one.status!r} for {text!r}: fix the view")
     return viewed
 
 
 def _write(run: ViewRun, read: Read, viewed: Sequence[Viewed], started: float, spent: Counter[Stage]) -> Made:
     """Commit the shards of a window that was begun at `started`; raises TwinviewsError for values of a wrong type.
 
-    `spent` has the seconds by stage when the last window was committed, and is brought up to date.
+    `spent` has the seconds by stage when the previous window was committed, and is updated.
     """
     window, columns, _ = read
     with timed("write"):
@@ -178,7 +171,7 @@ def _write(run: ViewRun, read: Read, viewed: Sequence[Viewed], started: float, s
     stages = Counter(SECONDS)
     stages.subtract(spent)
     spent.update(stages)
-    return Made(receipts, time.monotonic() - started, stages)
+    return receipts, time.monotonic() - started, stages
 
 
 def _carried(text: str, spans: Sequence[Mapping[str, Any]] | None, one: Viewed) -> tuple[list[LabelledSpan], int]:
@@ -198,8 +191,8 @@ def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: 
     try:
         # Every worker gets a GPU to itself if there are any and the view has weights.
         gpus = int(ray.cluster_resources().get("GPU", 0)) if run.has_weights and run.runtime.device != "cpu" else 0
-        remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=-1)(Worker)
-        actors = [remote.remote(run.for_worker()) for _ in range(min(workers, gpus or workers))]
+        remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=-1)(ViewRun)
+        actors = [remote.remote(**vars(run.for_worker())) for _ in range(min(workers, gpus or workers))]
         source = iter(windows)
         asked = {actor.make.remote(window): actor for actor, window in zip(actors * AHEAD, source, strict=False)}
         while asked:
@@ -229,16 +222,3 @@ def _connect(address: str | None) -> Any:  # noqa: ANN401 - a module
         reason = str(error).splitlines()[0]
         raise InputError(f"--address {address}: no Ray cluster answers there ({reason}): see `ray status`") from None
     return ray
-
-
-class Worker:
-    """An actor; its first window loads the models, so that the caller sees what fails there."""
-
-    def __init__(self, run: ViewRun) -> None:
-        self._run = run
-
-    def make(self, window: Window) -> Made:
-        """Make and commit a window."""
-        self._run = self._run.built()
-        (made,) = make_windows(self._run, [window])
-        return made

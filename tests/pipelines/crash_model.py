@@ -96,7 +96,7 @@ def left_after(before: Tree, log: Sequence[Operation], lost: Collection[int], co
 
 
 def crash_states(before: Tree, log: Sequence[Operation]) -> Iterator[tuple[str, Tree]]:
-    """Every state that is tried after each of the operations, each once, with a line that says how it comes about."""
+    """Every state that a crash after each of the operations may leave, each once, with a line that describes it."""
     seen = set()
     for count in range(len(log) + 1):
         for how, tree in states_after(before, log[:count]):

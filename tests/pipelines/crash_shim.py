@@ -1,8 +1,8 @@
-"""A layer under a command's file operations: it counts them, records them, fails one of them, or holds one up.
+"""A layer under a command's file operations: it counts them, records them, fails one of them, or pauses at one.
 
-It goes in before our code is imported, and knows operations of the system only: `os.open`, `os.replace`, `io.FileIO`
-and so on. After every operation it compares the folder with what it knows, so that writes which pass it by (Arrow's
-own files, memory maps) are recorded too, as never synced.
+It is installed before our code is imported, and wraps operations of the system only: `os.open`, `os.replace`,
+`io.FileIO` and so on. After every operation it compares the folder with what it knows, so that writes that bypass it
+(Arrow's own files, memory maps) are recorded too, as never synced.
 """
 
 import _io
@@ -28,7 +28,7 @@ real_open, real_os, RealFileIO = io.open, {name: getattr(os, name) for name in (
 
 
 Pause: TypeAlias = tuple[int, Callable[[], None]]
-"""Before which call a command is held up, and what holds it up."""
+"""The call before which a command pauses, and what it waits for."""
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from crash_shim import Done, Failure, install, shim
 
 ROOT = Path(__file__).parents[2]
 SENTENCES = "One two three.\nA bird sings\n\nLong is art, short is life\nA bird sings\nThe big cat runs fast\n42 days\n"
-"""What the commands of the tests begin with."""
+"""The input of the commands in the tests."""
 
 
 class Worker:
-    """A process that runs commands; a command can be held up before one of its operations, while another one runs."""
+    """A process that runs commands; a command can be paused before one of its operations, while another one runs."""
 
     def __init__(self, spool: Path) -> None:
         spool.mkdir()
@@ -40,12 +40,12 @@ class Worker:
         return done
 
     def start(self, folder: Path, *arguments: object, pause: int) -> Done | None:
-        """Run a command until it is about to do the operation numbered `pause`; None if it is held up there now."""
+        """Run a command up to the operation numbered `pause`; None if it is paused there now."""
         return self._ask((folder, [*map(str, arguments)], False, None, pause))
 
-    def go_on(self) -> Done:
-        """Let the command that is held up go on to its end."""
-        done = self._ask("go on")
+    def resume(self) -> Done:
+        """Let the paused command run to its end."""
+        done = self._ask("resume")
         assert done is not None
         return done
 

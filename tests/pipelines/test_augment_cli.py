@@ -192,7 +192,7 @@ def test_a_missing_column_is_named_with_those_that_are_there(augment: Augment, f
         (["build-pairs", "--pairs", "original", "--view", "nonsense"], "no view dataset 'nonsense'"),
         (["inspect", "nowhere"], "nowhere does not exist"),
         (["export", "nowhere"], "nowhere does not exist"),
-        (["identity", "--config", "nowhere.yaml"], "no recipe file 'nowhere.yaml'"),
+        (["identity", "--config", "nowhere.yaml"], "nowhere.yaml is not a YAML recipe ([Errno 2] No such file"),
         (["ingest", "a.txt", "--limit", "1" + "0" * 20], "--limit"),
         (["ingest", "a.txt", "--shard-size", "1" + "0" * 20], "--shard-size"),
         (["span-mask", "--seed", "1" + "0" * 20], "--seed"),

@@ -28,7 +28,7 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "view-overwritten": ("span-mask", "--shard-size", "2", "--length", "3", "--overwrite"),
     "pairs-overwritten": (*PAIRS[:-1], "length-ratio:max=1.2", "--overwrite"),
 }
-"""Each goes on from what the ones before it made."""
+"""Each builds on what the ones before it made."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def test_what_a_command_made_outlives_a_power_cut(name: str, steps: Steps) -> No
     [*product(STEPS, [errno.ENOSPC]), *product(("ingest", "view", "pairs", "export"), [errno.EIO])],
     ids=lambda value: value if isinstance(value, str) else errno.errorcode[value],
 )
-def test_a_failing_call_is_one_line_and_the_command_goes_on(name: str, number: int, steps: Steps, again: Again) -> None:
+def test_a_failing_call_is_one_line_and_the_command_resumes(name: str, number: int, steps: Steps, again: Again) -> None:
     """ENOSPC at every call that changes something, EIO at every call that reads too (bad input, where it is read)."""
     step, wrong = steps(name), []
     ends: dict[frozenset[Any], tuple[Done, Tree]] = {}
@@ -156,7 +156,7 @@ def test_a_failing_call_is_one_line_and_the_command_goes_on(name: str, number: i
         is_told = (
             done.code in (1, 1 + reads) and last.startswith("error: ") and not any("error" in each for each in notes)
         )
-        # What may fail without harm, such as the naming of a lock's holder, need not be told.
+        # A failure without consequences, such as that of naming a lock's holder, need not be reported.
         harm = [each for each in differences(left, step.after) if "/." not in each and ": ." not in each]
         unharmed = done.code == 0 and (not harm or "no report was written" in last)
         state = frozenset(left.items())
@@ -183,9 +183,9 @@ def test_writers_of_two_outputs_do_not_touch_each_other(
         first = first_worker.start(folder, *step.command, pause=step.done.calls + 99 if pause is None else pause)
         for command in neighbours:
             done = worker.run(folder, *command)
-            assert (done.code, done.err.count("error")) == (0, 0), f"beside one held up at {pause}: {done.err}"
-        first = first or first_worker.go_on()
-        assert first.code == 0, f"held up at {pause}: {first.err}"
+            assert (done.code, done.err.count("error")) == (0, 0), f"next to one paused at {pause}: {done.err}"
+        first = first or first_worker.resume()
+        assert first.code == 0, f"paused at {pause}: {first.err}"
         expected = expected or read_tree(folder)
-        assert differences(read_tree(folder), expected) == [], f"held up at {pause}"
+        assert differences(read_tree(folder), expected) == [], f"paused at {pause}"
         shutil.rmtree(folder)

@@ -7,8 +7,8 @@ import datasets
 import pytest
 from foreigners import Augment, Start, add_package, done, is_refused, rows_of, start_beside
 
-from pipelines.claim import clear_dataset
 from pipelines.filters import paraphrase
+from pipelines.folder import clear_dataset
 from pipelines.pairing import build
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
 

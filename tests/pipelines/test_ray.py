@@ -55,7 +55,7 @@ def actors(cluster: str) -> list[int]:
             command, environment = ((process / name).read_bytes() for name in ("cmdline", "environ"))
         except OSError:
             continue
-        if command.startswith(b"ray::Worker") and f"RAY_TEST_CLUSTER={cluster}".encode() in environment:
+        if command.startswith(b"ray::ViewRun") and f"RAY_TEST_CLUSTER={cluster}".encode() in environment:
             found.append(int(process.name))
     return found
 

@@ -20,40 +20,37 @@ from pipelines import interrupt
 from pipelines.console import call, progress
 from pipelines.folder import open_dataset
 
+LINE = "interrupted; run the same command again to resume\n"
+
 
 def committed(out: Path) -> int:
     return len(list(out.glob("receipts/*.json")))
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_resumed_run_is_byte_identical(start: Start, lines: Path, folder: Path, workers: int) -> None:
+@pytest.mark.parametrize(("workers", "number"), [(1, signal.SIGKILL), (2, signal.SIGKILL), (2, signal.SIGINT)])
+def test_resumed_run_is_byte_identical(start: Start, lines: Path, folder: Path, workers: int, number: int) -> None:
     run = ["slow", lines, "--shard-size", 5, "--nap", 0.03, "--workers", workers]
     done(start(*run, "--out", "undisturbed"))
-    killed = start(*run, "--out", "killed")
-    wait_for(lambda: committed(folder / "killed") >= 2)
-    killed.send_signal(signal.SIGKILL)
-    killed.communicate(timeout=60)
-    made = committed(folder / "killed")
+    stopped = start(*run, "--out", "stopped")
+    wait_for(lambda: committed(folder / "stopped") >= 2)
+    if number == signal.SIGINT:
+        os.killpg(stopped.pid, number)  # as a terminal does
+        err = done(stopped, code=130)
+        assert ("Traceback" in err, f"\n{err}".endswith(f"\n{LINE}")) == (False, True)
+        assert list((folder / "stopped").glob("*.tmp")) == []
+    else:
+        stopped.send_signal(number)
+        stopped.communicate(timeout=60)
+    made = committed(folder / "stopped")
     assert 2 <= made < 12
-    assert not (folder / "killed" / "state.json").exists()
+    assert not (folder / "stopped" / "state.json").exists()
     if workers > 1:
         time.sleep(0.5)  # workers notice that their parent is gone, and end
-        assert committed(folder / "killed") - made <= workers
-    (folder / "killed" / ".data-00011.arrow.1.augment.tmp").write_bytes(b"half a shard")
-    assert 0 < json.loads(done(start(*run, "--out", "killed", "--json")))["made_now"] < 60
-    assert content(folder / "killed") == content(folder / "undisturbed")
+        assert committed(folder / "stopped") - made <= workers
+    (folder / "stopped" / ".data-00011.arrow.1.augment.tmp").write_bytes(b"half a shard")
+    assert 0 < json.loads(done(start(*run, "--out", "stopped", "--json")))["made_now"] < 60
+    assert content(folder / "stopped") == content(folder / "undisturbed")
     assert [path.name for path in folder.glob(".*")] == []
-
-
-def test_interrupted_run_keeps_its_finished_shards(start: Start, lines: Path, folder: Path) -> None:
-    process = start("slow", lines, "--shard-size", 5, "--nap", 0.1, "--out", "out", "--workers", 2)
-    wait_for(lambda: committed(folder / "out") >= 1)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    err = done(process, code=130)
-    assert err.splitlines()[-1].startswith("interrupted")
-    assert "Traceback" not in err
-    assert committed(folder / "out") >= 1
-    assert list((folder / "out").glob("*.tmp")) == []
 
 
 @pytest.mark.parametrize(("shard_size", "workers"), [(15, 1), (15, 2), (7, 2)])
@@ -174,7 +171,7 @@ def test_flags_beat_the_config_file(augment: Augment, lines: Path, folder: Path)
     [
         ("lenght: 2\n", "no option 'lenght' in `span-mask`"),
         ("command: identity\n", "r.yaml is a recipe of `identity`"),
-        ("- length\n", "r.yaml holds list, not a mapping"),
+        ("- length\n", "r.yaml is not a YAML recipe (it holds list, not a mapping)"),
         ("length: two\n", "--length"),
         *(
             (recipe, "r.yaml is not a YAML recipe")
@@ -196,6 +193,8 @@ def test_without_a_source_the_bundled_sample_is_taken_and_said(augment: Augment,
     assert "bundled sample" in augment("identity", "--limit", 5).err
     assert open_dataset(Path("data/sentences")).rows > 100
     assert open_dataset(Path("data/views/identity")).rows == 5
+    Path("data/sentences/state.json").unlink()  # as after a kill
+    assert "bundled sample" in augment("span-mask", "--limit", 5).err
     assert augment("span-mask", "--limit", 5).err == ""
 
 
@@ -218,13 +217,12 @@ def test_several_pivots_make_several_datasets(start: Start, lines: Path, folder:
     assert (recipe["pivot"], recipe["seed"]) == ("yy", 1)
 
 
-LINE = "interrupted; run the same command again to resume\n"
 # A background job starts with Ctrl-C ignored, and so would the processes that these tests interrupt.
 MARKED = f"{CTRL_C}from pipelines.__main__ import main; from pipelines.interrupt import end_at_once; end_at_once(); "
 
 
 def span_mask(lines: Path, folder: Path, seconds: float | None = None) -> tuple[int, str, float]:
-    """Run it in a folder, with Ctrl-C after so many seconds; exit code, stderr and how long it took."""
+    """Run it in a folder, with Ctrl-C after `seconds`; returns exit code, stderr and how long it took."""
     folder.mkdir(exist_ok=True)
     program = f"{MARKED}print('here', flush=True); main()"
     process = start_beside(folder, folder, "span-mask", lines, "--shard-size", 10, program=program)
@@ -238,7 +236,7 @@ def span_mask(lines: Path, folder: Path, seconds: float | None = None) -> tuple[
     return process.returncode, said, time.monotonic() - started
 
 
-def test_interrupted_at_any_moment_it_is_one_line_and_goes_on_to_the_same(lines: Path, tmp_path: Path) -> None:
+def test_interrupted_at_any_moment_it_prints_one_line_and_resumes_to_the_same(lines: Path, tmp_path: Path) -> None:
     code, _, seconds = span_mask(lines, tmp_path / "whole")
     assert code == 0
     draw = random.Random(3)

@@ -71,13 +71,13 @@ def test_a_view_in_a_store_has_the_same_bytes(
     assert augment(*run, "--out", "s3://views/views/mask", "--length", 2, "--overwrite").code == 0
 
 
-def test_sources_in_a_store_are_read(augment: Augment, lines: Path, bucket: Bucket) -> None:
+def test_sentences_in_a_store_are_read_and_written(augment: Augment, lines: Path, bucket: Bucket) -> None:
     bucket.upload_file(str(lines), "texts/lines.txt")
     assert augment("ingest", "s3://views/texts/lines.txt", "--out", "from-store").code == 0
     assert augment("ingest", lines, "--out", "from-here").code == 0
     assert content(Path("from-store"))["data-00000.arrow"] == content(Path("from-here"))["data-00000.arrow"]
-    for name, data in content(Path("from-here")).items():
-        bucket.Object(f"sentences/{name}").put(Body=data)
+    assert augment("ingest", lines, "--out", "s3://views/sentences").code == 0
+    assert objects(bucket, "sentences/") == content(Path("from-here"))
     assert augment("identity", "s3://views/sentences", "--out", "s3://views/identity").code == 0
     assert augment("identity", "from-here", "--out", "here").code == 0
     shard = "data-00000.arrow"

@@ -121,7 +121,7 @@ class Outputs(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     def asked(self, name: str, overwrite: bool) -> list[str] | None:
-        """The command as it is now; None where it would take the sample corpus, for want of sentences."""
+        """The command as it is now; None if there are no sentences, so that it would take the sample corpus."""
         is_ready = name == "ingest" or (self.folder / OUTPUTS["ingest"] / "plan.json").exists()
         return command(name, self.choice[name], overwrite) if is_ready else None
 
@@ -163,7 +163,7 @@ class Outputs(RuleBasedStateMachine):
         assert not (free and wanted and all(self.lab.standing(before, each) for each in inputs)), last
 
     def options(self, tree: Tree, name: str) -> Choices | None:
-        """The options by which the output is to be made; None if its inputs are not whole, or not of each other."""
+        """The options that the output should be made with; None if its inputs are damaged or do not match."""
         standing: Choices = ()
         for each in list(OUTPUTS)[: list(OUTPUTS).index(name)]:
             whole = self.lab.standing(tree, each, rows_only=True)
@@ -173,7 +173,7 @@ class Outputs(RuleBasedStateMachine):
         return (*standing, self.choice[name])
 
     def check_result(self, name: str, tree: Tree) -> None:
-        """Make sure that a result which a command was content with is the right one, and so is what it was made of."""
+        """Check that the output of a command that succeeded is the right one, and so are its inputs."""
         standing = self.lab.standing(tree, name)
         assert standing is not None
         assert standing == self.options(tree, name)
@@ -209,16 +209,16 @@ class Outputs(RuleBasedStateMachine):
 
     @rule(name=NAMES, share=SHARES)
     def second_writer(self, name: str, share: float) -> None:
-        """Start the same command while it is held up somewhere: one of both makes the output, or says who does."""
+        """Start the same command while the first is paused: one of them makes the output, or says who does."""
         if (arguments := self.asked(name, overwrite=False)) is None:
             return
         before = read_tree(self.folder)
         first = self.lab.worker.start(self.folder, *arguments, pause=int(share * 90))
         second = self.lab.rival.run(self.folder, *arguments)
         if first is None:
-            first = self.lab.worker.go_on()
+            first = self.lab.worker.resume()
             if second.code and "being written" in second.err:
-                # One that is held up right after it locked it has not written its name there yet.
+                # A command that is paused right after it took the lock has not written its name there yet.
                 owners = (f"another process (pid {self.lab.worker.pid}: ", "another process: ")
                 assert any(owner in second.err for owner in owners), second.err
                 assert second.err.count("\n") == 1
