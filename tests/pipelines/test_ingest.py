@@ -192,18 +192,17 @@ def test_nothing_behind_the_limit_counts(
 
 
 def test_a_failed_ingest_keeps_the_old_sentences_or_leaves_nothing(augment: Augment, folder: Path) -> None:
-    """The old sentences stay until the first shard of the new ones has been read."""
     (folder / "old.txt").write_text("One.\n")
     (folder / "new.jsonl").write_text('"a"\n"b"\n"c"\nnonsense\n')
-    augment("ingest", "old.txt")
-    before = content(Path("data"))
-    is_refused(augment("ingest", "new.jsonl", "--overwrite"), "line 4 is not JSON")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows_module, "BATCH_ROWS", 2)  # the bad line comes after the first shard
+        is_refused(augment("ingest", "new.jsonl", "--shard-size", 2), "line 4 is not JSON")
+        assert content(Path("data")) == {}
+        augment("ingest", "old.txt")
+        before = content(Path("data"))
+        is_refused(augment("ingest", "new.jsonl", "--shard-size", 2, "--overwrite"), "line 4 is not JSON")
     is_refused(augment("ingest", "data/sentences/data-00000.arrow", "--overwrite"), "is a file of data/sentences")
     assert content(Path("data")) == before
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_module, "BATCH_ROWS", 2)
-        is_refused(augment("ingest", "new.jsonl", "--shard-size", 2, "--overwrite"), "line 4 is not JSON")
-    assert content(Path("data")) == {}
 
 
 BATCHES = st.lists(st.lists(st.integers(0, 60) | st.integers(2**64 - 9, 2**64 - 1), max_size=40), max_size=12)
