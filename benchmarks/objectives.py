@@ -74,6 +74,7 @@ ROWS = (
     mirror(" without dropout", "no-dropout"),
     mirror(" without span mask", "no-mask"),
     mirror(" without either", "neither"),
+    mirror(", controlled dropout", "controlled"),
     bsl("back-translation, preset paper", "--preset", "paper"),
     bsl("back-translation, preset code", "--preset", "code"),
     bsl("back-translation, preset tuned", *TUNED, seeds=True),

@@ -164,6 +164,10 @@ def test_dropout_and_drophead_reach_the_encoder(tiny_bert: Path, sentences: list
     assert differs()
     assert not differs(dropout=0.0)
     assert differs(dropout=0.0, drophead=0.3)
+    assert not differs(controlled=True)
+    assert not differs(controlled=True, dropout=0.0, drophead=0.3)
+    with pytest.raises(InputError, match=r"--controlled: .* add --span 0"):
+        build("mirror", tiny_bert, span=5, controlled=True)
     objective = build("mirror", tiny_bert, dropout=0.3)
     assert {module.p for module in objective.modules() if isinstance(module, nn.Dropout)} == {0.3}
 

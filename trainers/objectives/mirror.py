@@ -9,10 +9,12 @@ from random import Random
 from typing import Any, Literal
 
 import regex
+import torch
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from pipelines.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.batches import MASK
 from trainers.encoders.loading import PADDED, position_limit
@@ -34,6 +36,7 @@ class PARAMS(Options):
     span: int = Field(5, ge=0, description="Characters masked in one copy of each string; 0 masks none.")
     dropout: float = Field(0.1, ge=0, lt=1, description="Rate of every dropout of the encoder, attention included.")
     drophead: float = Field(0.0, ge=0, lt=1, description="Share of attention heads dropped; with --dropout 0.")
+    controlled: bool = Field(False, description="Give both copies the same dropout masks; needs --span 0.")
     compat: bool = Field(False, description="Masks and negatives as in the authors' code.")
 
 
@@ -49,6 +52,7 @@ PRESETS: Presets = {
     "no-dropout": {**_SENTENCE, "dropout": 0.0},
     "no-mask": {**_SENTENCE, "span": 0},
     "neither": {**_SENTENCE, "dropout": 0.0, "span": 0},
+    "controlled": {**_SENTENCE, "span": 0, "controlled": True},
     "ms": {**_SENTENCE, "loss": "ms"},
     "code": {**_SENTENCE, "compat": True, "pooling": "padded-mean"},
 }
@@ -60,6 +64,8 @@ class Mirror(Objective):
     keyed = True
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+        if params.controlled and params.span:
+            raise InputError("--controlled: a copy with a masked span cannot have the same dropout masks: add --span 0")
         super().__init__(encoder, max_tokens, params)
         self.literal_mask = params.compat
         if params.compat and is_padded(encoder):
@@ -85,11 +91,20 @@ class Mirror(Objective):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
         """Return the mean loss of all processes' anchors, in nats for InfoNCE, and their vectors."""
-        vectors = gather_pairs(self.embed(input_ids, attention_mask))
+        vectors = gather_pairs(self._embed_sides(input_ids, attention_mask))
         excluded = None if self.params.compat else equal_strings(gather(keys))
         ms = self.params.loss == "ms"
         loss = multi_similarity(vectors, excluded) if ms else contrast(vectors, self.params.temperature, excluded)
         return {"loss": loss, "vectors": vectors.detach()}
+
+    def _embed_sides(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Embed both sides together or, for controlled dropout, one after the other from the same random state."""
+        if not self.params.controlled:
+            return self.embed(input_ids, attention_mask)
+        left, right = zip(input_ids.chunk(2), attention_mask.chunk(2), strict=True)
+        with torch.random.fork_rng(devices=[input_ids.device] if input_ids.is_cuda else []):
+            vectors = self.embed(*left)
+        return torch.cat([vectors, self.embed(*right)])
 
 
 build = Mirror.build
