@@ -25,6 +25,8 @@ and the white space before it."""
 STYLES = {"same": "", "removed": "red strike", "added": "bold green"}
 TEXTS = ("text", "pair", "pivot", "view", "view_a", "view_b", NEGATIVE)
 """Columns that are shown on lines of their own; the views are compared with the sentence."""
+UNTITLED = {"id", *TEXTS, "view_a_name", "view_b_name", "target_fraction", "achieved_fraction"}
+"""Columns that a row's heading leaves out."""
 
 
 class Piece(NamedTuple):
@@ -101,7 +103,7 @@ def sampling(found: Statistics) -> str:
 
 def heading(row: Mapping[str, Any]) -> str:
     """A row's id, and its status, reason, label and scores by name."""
-    shown = {key: value for key, value in row.items() if key not in ("id", *TEXTS, "view_a_name", "view_b_name")}
+    shown = {key: value for key, value in row.items() if key not in UNTITLED}
     parts = (
         f"{key} {figure(value) if isinstance(value, float) else value}"
         for key, value in shown.items()
