@@ -17,7 +17,7 @@ from augment.errors import InputError, TwinviewsError
 from pipelines.files import beside, remove_temporaries, sha256_of, whole_file, write_whole
 from pipelines.folder import CARD_FILE
 from pipelines.lock import locked_file
-from pipelines.look.opened import Opened
+from pipelines.look.opened import AnyDataset
 from pipelines.reading.rows import as_text
 from pipelines.recipe import command_of, recipe_text
 from pipelines.shards import BATCH_ROWS
@@ -26,7 +26,7 @@ GROUP_BYTES = 100_000_000
 """About the size of a row group in memory."""
 
 
-def export(opened: Opened, rows: int, to: str, out: Path, *, overwrite: bool) -> None:
+def export(opened: AnyDataset, rows: int, to: str, out: Path, *, overwrite: bool) -> None:
     """Write the first rows of sentences, a view dataset or pairs as parquet, jsonl or csv.
 
     Nested columns become JSON in CSV. Raises InputError if there is anything at `out`, unless that is an earlier export
@@ -47,7 +47,7 @@ def export(opened: Opened, rows: int, to: str, out: Path, *, overwrite: bool) ->
             write_whole(recipe, recipe_text("export", options, made=made))
 
 
-def _write_rows(stream: BinaryIO, opened: Opened, rows: int, to: str) -> None:
+def _write_rows(stream: BinaryIO, opened: AnyDataset, rows: int, to: str) -> None:
     tables = _tables(opened, rows)
     waiting = next(tables)
     if to == "parquet":
@@ -73,7 +73,7 @@ def _write_rows(stream: BinaryIO, opened: Opened, rows: int, to: str) -> None:
     stream.flush()
 
 
-def _tables(opened: Opened, rows: int) -> Iterator[pa.Table]:
+def _tables(opened: AnyDataset, rows: int) -> Iterator[pa.Table]:
     """Tables of the first rows; without rows there is one empty table, for its columns."""
     schema = None
     for table in opened.tables():
@@ -86,7 +86,7 @@ def _tables(opened: Opened, rows: int) -> Iterator[pa.Table]:
             return
 
 
-def push(opened: Opened, rows: int, to: str, *, public: bool, license: str, overwrite: bool) -> str:
+def push(opened: AnyDataset, rows: int, to: str, *, public: bool, license: str, overwrite: bool) -> str:
     """Put the first rows on the Hub, as `hf:OWNER/NAME` or `hf:NAME`, with the dataset's card; returns the address.
 
     A missing repository is made. An existing one must be as public as asked for, and needs `overwrite` if it holds
@@ -119,7 +119,7 @@ def push(opened: Opened, rows: int, to: str, *, public: bool, license: str, over
     return str(repository)
 
 
-def _hub_card(opened: Opened, license: str) -> str:
+def _hub_card(opened: AnyDataset, license: str) -> str:
     """The dataset's card with the Hub's metadata in front: the licence, and where the rows are."""
     path = opened.path
     card = path / CARD_FILE if path.is_dir() else beside(path, CARD_FILE)

@@ -29,7 +29,7 @@ TRIAL = "A man is riding a horse down the street."
 class Nlpaug(WordView):
     """The view; the augmenter gets one text at a time, so that rows do not depend on each other.
 
-    A row is "failed" if its text has more than `longest` characters ("too-long"), if the augmenter raises an exception
+    A row is "failed" if its text has over `max_length` characters ("too-long"), if the augmenter raises an exception
     (its name is the reason) or returns no text ("no-text"), and "rejected" if the result has a special token that the
     sentence lacks ("special-token"). Changes within terms to keep are undone. The global generators of Python, NumPy
     and torch are seeded for every row.
@@ -42,7 +42,7 @@ class Nlpaug(WordView):
     arguments: dict[str, JsonValue] = Field(
         default_factory=dict, description="its own arguments as YAML, such as '{aug_p: 0.3}'"
     )
-    longest: int = Field(default=10_000, ge=1, description="characters at most: some augmenters never end on more")
+    max_length: int = Field(default=10_000, ge=1, description="characters at most: some augmenters never end on more")
     revision: str | None = Field(default=None, description="hold nlpaug to this version")
 
     _augmenter: Any = PrivateAttr()
@@ -73,7 +73,7 @@ class Nlpaug(WordView):
             return [self._view(text, seed) for text, seed in zip(texts, seeds, strict=True)]
 
     def _view(self, text: str, seed: int) -> Viewed:
-        if len(text) > self.longest:
+        if len(text) > self.max_length:
             return Viewed(None, "failed", "too-long")
         _seed(seed)
         try:

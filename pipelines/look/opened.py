@@ -39,7 +39,7 @@ COMPARED: Mapping[Kind, Mapping[str, tuple[str, str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class AnyDataset:
     """A dataset: the kind of its rows, where it is, its origin as JSON, what was counted, and its files."""
 
     kind: Kind
@@ -75,7 +75,7 @@ class Opened:
             raise InputError(f"{self.path} holds files with different columns ({error}): give one of them") from None
 
 
-def open_path(path: Path) -> Opened:
+def open_path(path: Path) -> AnyDataset:
     """Open sentences, a view dataset, pairs (a file, or a folder of them) or rejects.
 
     Raises InputError if there is no dataset, or it is unfinished or damaged.
@@ -91,10 +91,10 @@ def open_path(path: Path) -> Opened:
         plan, counts, hashes = made_plan(made), made.get("counts", {}), {"sha256": made.get("sha256")}
     rows = sum(file.rows for file in files)
     if plan is None:
-        return Opened("pairs", path, {"rows": rows}, {"pairs": rows}, files)
+        return AnyDataset("pairs", path, {"rows": rows}, {"pairs": rows}, files)
     facts = plan.model_dump(include={"name", "signature", "seed", "inputs", "twinviews"}, exclude_none=True)
     params = {key: value for key, value in plan.params.items() if value is not None}
-    return Opened(plan.kind, path, {"rows": rows, **facts, "params": params, **hashes}, counts, files)
+    return AnyDataset(plan.kind, path, {"rows": rows, **facts, "params": params, **hashes}, counts, files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Statistics:
             self.measures[name] = found
 
 
-def statistics(opened: Opened, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
+def statistics(opened: AnyDataset, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
     """Statistics of a random sample of rows (0: all); raises InputError if a file cannot be read."""
     table = opened.sample(sample or opened.rows, seed)
     found = Statistics(opened.rows, table.num_rows, seed)

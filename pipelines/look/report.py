@@ -11,7 +11,7 @@ from pipelines.files import UNSEALED, beside, is_written_by, remove_temporaries,
 from pipelines.folder import REPORT_FILE
 from pipelines.lock import locked_file
 from pipelines.look.inspect import figure, flat, heading, lines, percent, sampling
-from pipelines.look.opened import QUANTILES, Opened, statistics
+from pipelines.look.opened import QUANTILES, AnyDataset, statistics
 from pipelines.plan import read_plan
 
 ROWS_PER_REASON = 3
@@ -51,7 +51,7 @@ def check_free(out: Path, *, overwrite: bool) -> None:
             raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if ours else ""))
 
 
-def report_html(opened: Opened, rows: int, sampled: int, seed: int) -> str:
+def report_html(opened: AnyDataset, rows: int, sampled: int, seed: int) -> str:
     """The page; equal datasets and settings make equal pages.
 
     It shows `rows`, spread evenly, and of a view some with each reason, and statistics of `sampled` rows drawn by the

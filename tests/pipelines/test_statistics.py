@@ -15,7 +15,7 @@ from sacrebleu.metrics import BLEU, CHRF
 from augment.errors import InputError
 from pipelines.folder import view_schema
 from pipelines.look.inspect import LONGEST, Piece, pieces, wdiff
-from pipelines.look.opened import QUANTILES, Distribution, Opened, distribution, open_path, statistics
+from pipelines.look.opened import QUANTILES, AnyDataset, Distribution, distribution, open_path, statistics
 from pipelines.pairs import PAIR_COLUMNS, PairFile
 from pipelines.plan import Kind
 from pipelines.similarity import chrf, chrf_signature, self_bleu
@@ -28,7 +28,7 @@ PAIRS = [
 ]
 
 
-def pairs(folder: Path, rows: Sequence[tuple[str | None, ...]] = PAIRS, **columns: object) -> Opened:
+def pairs(folder: Path, rows: Sequence[tuple[str | None, ...]] = PAIRS, **columns: object) -> AnyDataset:
     named = {
         "id": [f"{number:016x}" for number in range(len(rows))],
         **dict(zip(("text", "view_a", "view_b"), map(list, zip(*rows, strict=True)), strict=True)),
@@ -38,11 +38,11 @@ def pairs(folder: Path, rows: Sequence[tuple[str | None, ...]] = PAIRS, **column
     return open_path(write_stream(folder / "pairs.arrow", pa.table({**named, **columns}), 33))
 
 
-def opened(kind: Kind, path: Path, table: pa.Table) -> Opened:
-    return Opened(kind, path, {}, {}, (PairFile(write_stream(path, table, 33), None, table.num_rows),))
+def opened(kind: Kind, path: Path, table: pa.Table) -> AnyDataset:
+    return AnyDataset(kind, path, {}, {}, (PairFile(write_stream(path, table, 33), None, table.num_rows),))
 
 
-def view(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Opened:
+def view(folder: Path, rows: Sequence[Mapping[str, Any]]) -> AnyDataset:
     blank = dict.fromkeys(view_schema().names) | {"status": "ok", "edits": []}
     whole = [{**blank, "id": f"{number:016x}", **row} for number, row in enumerate(rows)]
     return opened("view", folder / "view.arrow", pa.Table.from_pylist(whole, schema=view_schema()))

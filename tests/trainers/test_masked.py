@@ -23,7 +23,7 @@ from trainers.objectives.mlm import IGNORED, PARAMS, MaskedLm, masked_lm_logits
 
 
 def whole_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-    return model(**{name: tensor for name, tensor in batch.items() if name != "asked"}).loss
+    return model(**{name: tensor for name, tensor in batch.items() if name != "masked"}).loss
 
 
 @pytest.mark.parametrize("count", [6, 48])

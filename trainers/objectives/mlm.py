@@ -68,11 +68,11 @@ class MaskedLm(Objective):
         return {"ids": self.tokenize(examples.texts)}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return masked ids and mask (n, tokens), `labels`, -100 if not predicted, and flat positions `asked`."""
+        """Return masked ids and mask (n, tokens), `labels`, -100 if not predicted, and flat positions `masked`."""
         drawn = [self._draw(row["ids"], row["seed"]) for row in rows]
-        labels = pad_sequence([torch.tensor(answers) for _, answers in drawn], True, IGNORED)
-        asked = (labels.flatten() != IGNORED).nonzero().squeeze(1)
-        return {**self.pad([ids for ids, _ in drawn]), "labels": labels, "asked": asked}
+        labels = pad_sequence([torch.tensor(targets) for _, targets in drawn], True, IGNORED)
+        masked = (labels.flatten() != IGNORED).nonzero().squeeze(1)
+        return {**self.pad([ids for ids, _ in drawn]), "labels": labels, "masked": masked}
 
     def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
         """Return a text's ids, masked, and its labels."""
@@ -87,11 +87,11 @@ class MaskedLm(Objective):
         masked[chosen] = np.where(fate < kept, masked[chosen], changed)
         return masked.tolist(), labels.tolist()
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, asked: Tensor) -> dict[str, Tensor]:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, masked: Tensor) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per predicted token, the share of right ones, and the [CLS] vectors.
 
         Logits are computed only for these tokens. With several processes the mean of the losses is the mean over the
-        predicted tokens of all of them. `asked` is an argument because counting the labels on a GPU would be slow.
+        predicted tokens of all of them. `masked` is an argument because counting the labels on a GPU would be slow.
         """
         width = input_ids.shape[1]
         order, hidden = [], []
@@ -101,12 +101,12 @@ class MaskedLm(Objective):
             order.append(rows)
             hidden.append(functional.pad(tokens, (0, 0, 0, width - longest)))
         vectors, places = torch.cat(hidden), torch.cat(order).argsort()
-        logits = masked_lm_logits(self.masked_lm, vectors[places[asked // width], asked % width]).float()
-        answers = labels.flatten()[asked]
+        logits = masked_lm_logits(self.masked_lm, vectors[places[masked // width], masked % width]).float()
+        targets = labels.flatten()[masked]
         # Data-parallel training averages over the processes. A batch of special tokens alone has a loss of 0, not 0/0.
-        count = summed(torch.tensor(len(answers), device=answers.device)).clamp(min=1) / processes()
-        loss = functional.cross_entropy(logits, answers, reduction="sum") / count
-        right = (logits.detach().argmax(dim=-1) == answers).float().sum() / count
+        count = summed(torch.tensor(len(targets), device=targets.device)).clamp(min=1) / processes()
+        loss = functional.cross_entropy(logits, targets, reduction="sum") / count
+        right = (logits.detach().argmax(dim=-1) == targets).float().sum() / count
         return {"loss": loss, "accuracy": right, "vectors": vectors[:, 0].detach()}
 
     def save(self, path: Path, card: str) -> None:

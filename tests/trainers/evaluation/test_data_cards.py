@@ -77,7 +77,7 @@ def sizes() -> Iterator[tuple[str, str, object]]:
             yield card, "subsets", {file: size for file, (_, size) in corpus.files.items()}
         else:
             yield card, "splits", parts
-    prepared = {known.name: known.mentions for known in linking.PREPARED}
+    prepared = {known.name: known.mentions for known in linking.MENTION_SETS}
     yield "bc5cdr", "subsets", {kind: prepared[f"bc5cdr-{kind}"] for kind in ("disease", "chemical")}
     for name in ("ncbi-disease", "xl-bel", "cometa"):
         yield name, "rows", prepared[name]

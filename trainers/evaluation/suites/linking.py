@@ -54,7 +54,7 @@ CORPORA = {
 }  # fmt: skip
 
 
-class Prepared(NamedTuple):
+class MentionSet(NamedTuple):
     """A test as BioSyn or SapBERT distributes it: a dictionary, and beside it `files` files `pattern` of mentions.
 
     Of `mentions`, BioSyn drops those with an id that the dictionary lacks: at least `fewest` must be left.
@@ -73,9 +73,9 @@ class Prepared(NamedTuple):
     where: str = SAPBERT
 
 
-PREPARED = (
+MENTION_SETS = (
     *(
-        Prepared(
+        MentionSet(
             title.lower(), title, (title.lower(),), "test_dictionary.txt", "processed_test/*.concept", files,
             concepts.read_concepts, mentions, fewest, where=BIOSYN,
         )
@@ -83,17 +83,17 @@ PREPARED = (
             ("NCBI-disease", 100, 960, 960), ("BC5CDR-disease", 500, 4424, 4300), ("BC5CDR-chemical", 500, 5385, 5300),
         )
     ),
-    Prepared(
+    MentionSet(
         "xl-bel", "XL-BEL", ("xl-bel", "xl_bel", "xlbel_v0.0", "xl_bel/xlbel_v0.0", "xl-bel/xlbel_v0.0"),
         "umls_onto_all_lang_cased_wikimed_only_399931.txt", "??_1k_test_query.txt", 10, concepts.read_queries, 10000,
         note="the mean of ten languages; lower-cased",
     ),
-    Prepared(
+    MentionSet(
         "askapatient", "AskAPatient", ("askapatient", "AskAPatient"), "AskAPatient.dict.txt",
         "AskAPatient.fold-[0-9].test.preprocessed_query.txt", 10, concepts.read_queries,
         note="the mentions of all ten test folds together; their number is not checked",
     ),
-    Prepared(
+    MentionSet(
         "cometa", "COMETA", ("cometa", "COMETA"), "COMETA_id_sf_dictionary.txt",
         "splits/stratified_general/test.csv", 1, concepts.read_cometa, 4350, note="stratified general split",
         where=f"{SAPBERT} or, on request, https://github.com/cambridgeltl/cometa",
@@ -136,19 +136,19 @@ def _accuracy(right: NDArray[np.bool_]) -> dict[str, float | None]:
 
 
 def find(data: str) -> list[Task | Missing]:
-    """Read every linking set in a folder, and say which of `PREPARED` are missing; raises InputError for a bad file."""
+    """Read the linking sets in a folder, and say which are missing; raises InputError for a bad file."""
     if data.startswith(HUB):
         reason = "not on the Hub in a form that is read"
-        return [Missing(known.name, known.title, reason, known.where) for known in PREPARED]
+        return [Missing(known.name, known.title, reason, known.where) for known in MENTION_SETS]
     folder = Path(data).expanduser()
-    found = [_prepared(known, folder) for known in PREPARED]
+    found = [_prepared(known, folder) for known in MENTION_SETS]
     for number, task in enumerate(found):
         if isinstance(task, Missing) and task.name in CORPORA:
             found[number] = _corpus(task.name, task.title, folder)
     return [*found, *_own(folder)]
 
 
-def _prepared(known: Prepared, data: Path) -> Task | Missing:
+def _prepared(known: MentionSet, data: Path) -> Task | Missing:
     dictionary = find_file(known.dictionary, usual_places(known.folders, data))
     patterns = (known.pattern, f"{known.pattern}.gz")
     paths = sorted(path for each in patterns for path in dictionary.parent.glob(each)) if dictionary else []
@@ -193,7 +193,7 @@ def _corpus(name: str, title: str, data: Path) -> Task | Missing:
 def _own(data: Path) -> Iterator[Task]:
     """Read a user's sets: `linking/<name>/dictionary.txt` of id||name and `mentions.txt` of id||mention."""
     known = {name for corpus in CORPORA.values() for name in corpus.folders}
-    known |= {name for prepared in PREPARED for name in prepared.folders}
+    known |= {name for prepared in MENTION_SETS for name in prepared.folders}
     for folder in sorted(path for path in (data / "linking").glob("*") if path.is_dir() and path.name not in known):
         names, mentions = (find_file(name, [folder]) for name in ("dictionary.txt", "mentions.txt"))
         if names is None or mentions is None:
