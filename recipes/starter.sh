@@ -13,20 +13,17 @@ echo "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db  $base/mo
 # The text, without any sentence of an evaluation set.
 python recipes/starter_text.py --data "$data" --out $work
 
-# English to German and French, the target named by a code before the source. Short sentences come first: from them a
-# model this small learns within 1,000 steps which words stand for which. From all text at once, 6 + 2 layers wrote
-# fluent sentences that ignored their source even after 3,900 steps.
-train marian --parallel $work/short.en-xx.tsv --tokenizer $work/tokenizer --ffn 1024 --epochs 0.27 --decay 0 \
-    --save-steps 150 --out $work/aligned-en-xx
-# An interrupted run continues with the same command, and with more EPOCHS while its rate has not begun to fall.
-long="--warmup-steps 200 --epochs ${EPOCHS:-3} --save-steps 150"
-train marian --model $work/aligned-en-xx/model --parallel $work/en-xx.tsv $long --out $work/run-en-xx
-# The way back begins with what the way out knows of the words, and also learns to undo what the way out writes.
-train marian --model $work/aligned-en-xx/model --parallel $work/short.xx-en.tsv --epochs 0.27 --decay 0 \
-    --save-steps 150 --out $work/aligned-xx-en
+# The translation models go on from those of commit 201050a, which knew captions and everyday sentences alone.
+mkdir -p $work/start
+git archive 201050a augment/starter/translation | tar -x -C $work/start --strip-components 3
+# English to German and French, the target named by a code before the source. An interrupted run continues with the
+# same command, and with more epochs while its rate has not begun to fall.
+steps="--lr 5e-4 --warmup-steps 200 --decay 0.5 --save-steps 300"
+train marian --model $work/start/en-xx --parallel $work/en-xx.tsv --epochs 0.55 $steps --out $work/run-en-xx
+# The way back also learns to undo what the way out writes.
 python recipes/starter_back.py --text $work --model $work/run-en-xx/model
-cat $work/xx-en.tsv $work/back.tsv > $work/into-english.tsv
-train marian --model $work/aligned-xx-en/model --parallel $work/into-english.tsv $long --out $work/run-xx-en
+train marian --model $work/start/xx-en --parallel $work/xx-en.tsv --parallel $work/back.tsv --epochs 0.5 $steps \
+    --out $work/run-xx-en
 
 # A sentence encoder becomes an ordinary masked language model again.
 train mlm --encoder "$base" --preset head --epochs 0.5 --text $work/english.txt --out $work/run-encoder

@@ -17,6 +17,8 @@ from augment.translate.marian import MarianTranslator
 
 LANGUAGES = ("de", "fr")
 AT_ONCE = 20_000
+LONGEST = 120
+"""Characters of the longest sentence taken: views are made of sentences, most of them shorter."""
 
 
 def main() -> None:
@@ -24,9 +26,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, required=True)
     parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--limit", type=int, default=400_000, help="translate so many, drawn at random")
+    parser.add_argument("--limit", type=int, default=140_000, help="translate so many, drawn at random")
     options = parser.parse_args()
-    sentences = (options.text / "english.txt").read_text(encoding="utf-8").splitlines()
+    text = (options.text / "english.txt").read_text(encoding="utf-8")
+    sentences = [sentence for sentence in text.splitlines() if len(sentence) <= LONGEST]
     random.Random(1).shuffle(sentences)
     del sentences[options.limit :]
     pairs = []

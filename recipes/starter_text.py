@@ -30,15 +30,11 @@ from pathlib import Path
 
 from sacremoses import MosesDetokenizer
 
-from trainers.marian.text import CODE, build_tokenizer
-
 Pair = tuple[str, str]
 
 LANGUAGES = {"de": "deu", "fr": "fra"}
 HELD_OUT = 1_000
-VOCABULARY = 12_000
-SHORT = 65
-"""Characters of the longest sentence of the pairs that the models learn from first."""
+MANUALS = ("microsoft-docs", "php-manual", "python-docs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +47,18 @@ class Corpus:
     tokenised: bool = False
 
 
-TATOEBA = Corpus("tatoeba-manythings", {"de": 3, "fr": 2}, file="eng-{}.tsv.gz")
+TATOEBA = Corpus("tatoeba-manythings", {"de": 0.8, "fr": 0.6}, file="eng-{}.tsv.gz")
 CORPORA = (
     TATOEBA,  # CC BY 2.0 FR
-    Corpus("europarl-concodisco", {"fr": 1}),  # no known copyright restriction
-    Corpus("microsoft-docs", {"de": 0.5, "fr": 0.25}),  # CC BY 4.0, MIT
-    Corpus("php-manual", {"de": 0.5, "fr": 0.25}),  # CC BY 3.0
-    Corpus("python-docs", {"fr": 0.5}),  # CC0, PSF
+    Corpus("europarl-concodisco", {"fr": 0.2}),  # no known copyright restriction
+    Corpus("microsoft-docs", {"de": 0.2, "fr": 0.12}),  # CC BY 4.0, MIT
+    Corpus("php-manual", {"de": 0.3, "fr": 0.1}),  # CC BY 3.0
+    Corpus("python-docs", {"fr": 0.2}),  # CC0, PSF
     Corpus("gnome-user-docs", {"de": 1, "fr": 1}),  # CC BY 3.0
     Corpus("debian-handbook", {"de": 1, "fr": 1}),  # CC BY-SA 3.0 or GPL-2+
-    Corpus("mozilla", {"de": 3, "fr": 3}),  # MPL 2.0, CC BY-SA 3.0
-    Corpus("bcontrast", {"de": 3}),  # CC BY-SA 4.0
-    Corpus("mlqe-pe", {"de": 4}, tokenised=True),  # CC0
+    Corpus("mozilla", {"de": 1, "fr": 1}),  # MPL 2.0, CC BY-SA 3.0
+    Corpus("bcontrast", {"de": 2}),  # CC BY-SA 4.0
+    Corpus("mlqe-pe", {"de": 3}, tokenised=True),  # CC0
 )
 WIKIPEDIA = "corpora/wikipedia-en-2018-new-articles.txt.gz"
 NAME = re.compile(r"[A-Z][a-z]{2,}")
@@ -219,11 +215,6 @@ def without(pairs: Iterable[Pair], banned: set[str]) -> list[Pair]:
     return [pair for pair in pairs if folded(pair[0]) not in banned and folded(pair[1]) not in banned]
 
 
-def short(pair: Pair) -> bool:
-    """Whether both sides are short, the code of the target language aside."""
-    return all(len(CODE.sub("", side)) <= SHORT for side in pair)
-
-
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
     """Write `source<TAB>target` lines."""
     path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
@@ -259,7 +250,7 @@ def main() -> None:
             if language not in corpus.repeats:
                 continue
             kept = without(everyday[language] if corpus is TATOEBA else read(options.data, corpus, language), banned)
-            if corpus.repeats[language] >= 1:
+            if corpus.folder not in MANUALS:
                 monolingual |= {source for source, _ in kept}
             taken = [changed(pair, known, pool, draw) for pair in repeated(kept, corpus.repeats[language], draw)]
             print(f"{language} {corpus.folder}: {len(kept):,} pairs, {len(taken):,} taken")
@@ -267,8 +258,6 @@ def main() -> None:
             into += [(target, source) for source, target in taken]
     for name, pairs in (("en-xx", out_of), ("xx-en", into)):
         write_pairs(options.out / f"{name}.tsv", pairs)
-        write_pairs(options.out / f"short.{name}.tsv", (pair for pair in pairs if short(pair)))
-    build_tokenizer(out_of, VOCABULARY).save_pretrained(options.out / "tokenizer")
     english = sorted(text for text in monolingual if folded(text) not in banned)
     (options.out / "english.txt").write_text("\n".join(english) + "\n", encoding="utf-8")
     print(f"{len(out_of):,} pairs each way, {len(english):,} English sentences")
