@@ -12,7 +12,7 @@ from augment.plugins import blamed
 from augment.view import ENTRY_POINT_GROUP, view_names
 from pipelines.commands import view
 from pipelines.commands.pairs import add_pairs_commands
-from pipelines.commands.view import MOST, Blank, DryRunOption, JsonOption, OverwriteOption
+from pipelines.commands.view import DryRunOption, JsonOption, Number, OverwriteOption
 from pipelines.console import ConfigOption, VersionOption, call, note, offline, show, show_json, table
 from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.reading.sources import Format
@@ -27,7 +27,7 @@ COLUMN_HELP = (
 )
 FORMATS = ("parquet", "jsonl", "csv")
 PathArgument = Annotated[Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.")]
-SampleOption = Annotated[int, typer.Option(min=0, max=MOST, help="Rows to sample for the statistics; 0 for all.")]
+SampleOption = Annotated[int, Number(min=0, help="Rows to sample for the statistics; 0 for all.")]
 
 
 def build_app() -> typer.Typer:
@@ -66,18 +66,20 @@ def _main(version: VersionOption = False) -> None:
 
 def _ingest(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help=SOURCES_HELP, show_default=False)],
-    column: Annotated[str | None, Blank(help=COLUMN_HELP)] = None,
+    column: Annotated[str | None, typer.Option(help=COLUMN_HELP)] = None,
     label_column: Annotated[str, typer.Option(help="Column to keep as label, if there is one.")] = "label",
-    labels: Annotated[Literal["spans"] | None, Blank(help="Labels are spans: [[start, end, label], ...].")] = None,
+    labels: Annotated[
+        Literal["spans"] | None, typer.Option(help="Labels are spans: [[start, end, label], ...].")
+    ] = None,
     pair_column: Annotated[str, typer.Option(help="Column to keep as pair, if there is one.")] = "pair",
-    format: Annotated[Format | None, Blank(help="Format of all sources, whatever their endings.")] = None,
-    split: Annotated[Literal["sentences"] | None, Blank(help="Split running text into sentences.")] = None,
+    format: Annotated[Format | None, typer.Option(help="Format of all sources, whatever their endings.")] = None,
+    split: Annotated[Literal["sentences"] | None, typer.Option(help="Split running text into sentences.")] = None,
     language: Annotated[str, typer.Option(help="The language for --split, such as en, de or zh.")] = "en",
-    min_words: Annotated[int | None, Blank(min=0, help="Drop sentences of fewer words.")] = None,
-    max_words: Annotated[int | None, Blank(min=1, help="Drop sentences of more words.")] = None,
+    min_words: Annotated[int | None, Number(min=0, help="Drop sentences of fewer words.")] = None,
+    max_words: Annotated[int | None, Number(min=1, help="Drop sentences of more words.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the sentences.")] = Path("data/sentences"),
     limit: view.LimitOption = None,
-    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows in a shard.")] = 50_000,
+    shard_size: Annotated[int, Number(min=1, help="Rows in a shard.")] = 50_000,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
@@ -109,8 +111,8 @@ def _ingest(
 
 def _inspect(
     path: PathArgument,
-    rows: Annotated[int, typer.Option(min=0, max=MOST, help="Sample rows to show, spread evenly.")] = 5,
-    seed: Annotated[int | None, Blank(min=-MOST, max=MOST, help="Draw the rows and the sample at random.")] = None,
+    rows: Annotated[int, Number(min=0, help="Sample rows to show, spread evenly.")] = 5,
+    seed: Annotated[int | None, Number(help="Draw the rows and the sample at random.")] = None,
     sample: SampleOption = SAMPLE_ROWS,
     json: JsonOption = False,
     config: ConfigOption = None,
@@ -123,9 +125,11 @@ def _inspect(
 
 def _report(
     path: PathArgument,
-    out: Annotated[Path | None, Blank(help="File to write; PATH with the ending .report.html if not given.")] = None,
-    rows: Annotated[int, typer.Option(min=0, max=MOST, help="Sample rows on the page, spread evenly.")] = REPORT_ROWS,
-    seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of the sample of the statistics.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; PATH with the ending .report.html if not given.")
+    ] = None,
+    rows: Annotated[int, Number(min=0, help="Sample rows on the page, spread evenly.")] = REPORT_ROWS,
+    seed: Annotated[int, Number(help="Seed of the sample of the statistics.")] = 0,
     sample: SampleOption = SAMPLE_ROWS,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
@@ -155,7 +159,7 @@ def _export(
     license: Annotated[
         str, typer.Option(help="For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0.")
     ] = "unknown",
-    limit: Annotated[int | None, typer.Option(min=1, max=MOST, help="Only the first N rows.")] = None,
+    limit: Annotated[int | None, Number(min=1, help="Only the first N rows.")] = None,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,

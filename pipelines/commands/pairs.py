@@ -10,7 +10,7 @@ from typer.core import TyperCommand
 from augment.errors import InputError
 from augment.view import Runtime
 from pipelines.commands import view as shared
-from pipelines.commands.view import MOST, Blank
+from pipelines.commands.view import Number
 from pipelines.console import ConfigOption, offline, show, show_json, table
 
 Policy = Literal["bsl", "original", "self", "multilingual", "entailment"]
@@ -60,14 +60,14 @@ def _build_pairs(
     view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP)] = None,
     filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP)] = None,
     default_filters: Annotated[bool, typer.Option(help=DEFAULT_FILTERS_HELP)] = True,
-    rejects: Annotated[Path | None, Blank(help="Arrow stream file for the dropped pairs, with their reasons.")] = None,
+    rejects: Annotated[
+        Path | None, typer.Option(help="Arrow stream file for the dropped pairs, with their reasons.")
+    ] = None,
     negatives: Annotated[bool, typer.Option("--negatives", help=NEGATIVES_HELP)] = False,
     out: Annotated[Path | None, typer.Option(help=OUT_HELP)] = None,
-    shards: Annotated[
-        int | None, Blank(min=1, max=MOST, help="Write a folder of N shards, for very large outputs.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=-MOST, max=MOST, help=SEED_HELP)] = None,
-    limit: Annotated[int | None, Blank(min=1, max=MOST, help="Only the first N sentences, or NLI rows.")] = None,
+    shards: Annotated[int | None, Number(min=1, help="Write a folder of N shards, for very large outputs.")] = None,
+    seed: Annotated[int | None, Number(help=SEED_HELP)] = None,
+    limit: Annotated[int | None, Number(min=1, help="Only the first N sentences, or NLI rows.")] = None,
     workers: shared.WorkersOption = 1,
     device: shared.DeviceOption = "auto",
     batch_tokens: shared.BatchTokensOption = None,
@@ -114,14 +114,14 @@ def _mine_negatives(
     pairs: Annotated[Path, typer.Argument(help="Pairs, a file or a folder.")],
     encoder: Annotated[str, typer.Option(help="starter, or an encoder's folder or name on the Hub.")] = "starter",
     out: Annotated[Path | None, typer.Option(help="File to write; PAIRS.negatives.arrow if not given.")] = None,
-    skip: Annotated[int, typer.Option(min=0, max=MOST, help="Skip the N closest texts.")] = 0,
-    within: Annotated[int, typer.Option(min=1, max=MOST, help="Draw among the N closest texts.")] = 10,
+    skip: Annotated[int, Number(min=0, help="Skip the N closest texts.")] = 0,
+    within: Annotated[int, Number(min=1, help="Draw among the N closest texts.")] = 10,
     margin: Annotated[
         float, typer.Option(min=-2, max=2, help="Its cosine to view_a must be this much below view_b's.")
     ] = 0.05,
-    seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of the draw.")] = 0,
-    limit: Annotated[int | None, typer.Option(min=1, max=MOST, help="Only the first N pairs.")] = None,
-    batch_size: Annotated[int, typer.Option(min=1, max=MOST, help="Texts encoded at once.")] = 64,
+    seed: Annotated[int, Number(help="Seed of the draw.")] = 0,
+    limit: Annotated[int | None, Number(min=1, help="Only the first N pairs.")] = None,
+    batch_size: Annotated[int, Number(min=1, help="Texts encoded at once.")] = 64,
     device: shared.DeviceOption = "auto",
     dry_run: shared.DryRunOption = False,
     overwrite: shared.OverwriteOption = False,
