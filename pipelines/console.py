@@ -171,6 +171,13 @@ def stdout_console() -> Any:  # noqa: ANN401 - rich's Console, imported when it 
     return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000, highlight=False)
 
 
+def print_on(console: Any, *parts: object) -> None:  # noqa: ANN401 - rich's Console
+    """Print what rich makes of the parts to stdout, without the blanks that it pads lines with."""
+    with console.capture() as printed:
+        console.print(*parts, sep="\n")
+    sys.stdout.write(re.sub(" +$", "", printed.get(), flags=re.MULTILINE))
+
+
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, right: Collection[str] = ()
 ) -> None:
@@ -187,10 +194,7 @@ def table(
         grid.add_column(Text(harmless(name)), justify=justify, overflow="fold")
     for row in cells:
         grid.add_row(*(Text("" if cell is None else harmless(str(cell))) for cell in row))
-    console = stdout_console()
-    with console.capture() as printed:
-        console.print(grid)
-    sys.stdout.write(printed.get())
+    print_on(stdout_console(), grid)
 
 
 def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> str:  # noqa: ANN401 - anything

@@ -10,7 +10,7 @@ import regex
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.console import harmless, show, show_json, stdout_console, table
+from pipelines.console import harmless, print_on, show, show_json, stdout_console, table
 from pipelines.look.opened import QUANTILES, Statistics, open_path, statistics
 from pipelines.pairs import NEGATIVE
 from pipelines.similarity import UNSPACED
@@ -166,7 +166,4 @@ def _show_row(row: Mapping[str, Any]) -> None:
         text = styled if colored else Text(harmless(wdiff(parts)))
         text.overflow = "fold"
         grid.add_row("", Text(harmless(label)), text)
-    with console.capture() as printed:
-        console.print("", Text(harmless(heading(row)), "bold"), sep="\n")
-        console.print(grid)
-    show(printed.get().removesuffix("\n"))
+    print_on(console, "", Text(harmless(heading(row)), "bold"), grid)
