@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
@@ -141,7 +142,8 @@ def _report(
     from pipelines.look.report import report_html, report_path, write_report
 
     target, opened = out or report_path(path), open_path(path)
-    made = write_report(target, report_html(opened, rows, sample, seed), overwrite=overwrite, dry_run=dry_run)
+    make_html = partial(report_html, opened, rows, sample, seed)
+    made = write_report(target, make_html, overwrite=overwrite, dry_run=dry_run)
     if dry_run:
         view.show_preview({"out": str(target), "rows": opened.rows, "sample": sample}, as_json=json)
         return

@@ -1,6 +1,6 @@
 """A dataset as one HTML page that needs no other file: provenance, statistics, rows with their changes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -28,13 +28,18 @@ def report_path(path: Path) -> Path:
     return path / REPORT_FILE if is_pairs else beside(path, REPORT_FILE)
 
 
-def write_report(out: Path, html: str, *, overwrite: bool, dry_run: bool = False) -> bool:
+def write_report(out: Path, make_html: Callable[[], str], *, overwrite: bool, dry_run: bool = False) -> bool:
     """Write a report, unless it is a dry run; False if this very report exists already.
 
-    Raises InputError if any other file than a report is at `out`, or another report without `overwrite`.
+    A dry run makes the page only to compare it with a report that would not be replaced. Raises InputError if any other
+    file than a report is at `out`, or another report without `overwrite`.
     """
     with nullcontext() if dry_run else locked_file(out):
-        if out.is_file() and out.read_bytes() == html.encode():
+        check_free(out, overwrite=True)
+        if dry_run and (overwrite or not out.exists()):
+            return True
+        html = make_html()
+        if out.exists() and out.read_bytes() == html.encode():
             return False
         check_free(out, overwrite=overwrite)
         if not dry_run:
