@@ -66,9 +66,9 @@ def _file(path: Path) -> Iterator[Verified]:
     if not recipe.is_file() and not card.is_file():
         yield from _rejects(path) if path.is_file() else ()
         return
-    yield _checked(recipe, _is_sealed)
+    yield _checked(recipe)
     if card.is_file() or command_of(recipe) in PAIR_COMMANDS:
-        yield _checked(card, _is_sealed)
+        yield _checked(card)
     yield from _report(beside(path, REPORT_FILE))
     recorded = read_made(recipe).get("sha256")
     yield _checked(path, lambda path: recorded in (None, sha256_of(path)))  # a damaged recipe proves nothing
@@ -78,14 +78,10 @@ def _report(report: Path) -> Iterator[Verified]:
     """The report, if there is one; we know it by its beginning or, if that is damaged, by its end."""
     content = report.read_bytes() if report.is_file() else b""
     if MARK in content[:1_000] or b"<!-- checksum " in content[-50:]:
-        yield _checked(report, _is_sealed)
+        yield _checked(report)
 
 
-def _is_sealed(path: Path) -> bool:
-    return is_sealed(path.read_bytes())
-
-
-def _checked(path: Path, is_whole: Callable[[Path], bool]) -> Verified:
+def _checked(path: Path, is_whole: Callable[[Path], bool] = lambda path: is_sealed(path.read_bytes())) -> Verified:
     return path, "missing" if not path.is_file() else None if is_whole(path) else "damaged"
 
 
@@ -103,10 +99,8 @@ def _rejects(path: Path) -> Iterator[Verified]:
 
 def _may_be_rejects(file: Path) -> bool:
     """Whether a file is an Arrow stream with a column of pairs, or a damaged one."""
-    if file.suffix != ".arrow":
-        return False
     try:
-        return not {*PAIR_COLUMNS}.isdisjoint(read_table(file).schema.names)
+        return file.suffix == ".arrow" and not {*PAIR_COLUMNS}.isdisjoint(read_table(file).schema.names)
     except (InputError, UnicodeDecodeError):
         return True
 
@@ -138,10 +132,7 @@ def _shard(folder: Path, index: int, recorded: str | None) -> Iterator[Verified]
     shard = _checked(path, lambda path: sha256_of(path) == expected)
     if not path.is_file() or expected is not None:
         yield shard
-
-    def follows(record: Path) -> bool:
-        if receipt is None or receipt.sha256 != expected or shard[1] is not None:
-            return receipt is not None and receipt.sha256 == expected
-        return record.read_bytes() == make_receipt(index, read_table(path), receipt.sha256).to_json().encode()
-
-    yield _checked(record, follows)
+    is_whole = receipt is not None and receipt.sha256 == expected
+    if expected is not None and is_whole and shard[1] is None:
+        is_whole = record.read_bytes() == make_receipt(index, read_table(path), expected).to_json().encode()
+    yield _checked(record, lambda _: is_whole)
