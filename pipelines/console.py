@@ -36,8 +36,9 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
-VERSION = typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
-VersionOption = Annotated[bool, VERSION]
+VersionOption = Annotated[
+    bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
+]
 
 
 def call(app: typer.Typer, arguments: Sequence[str]) -> int:
@@ -50,61 +51,54 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
     code, said = 0, ""
     try:
         with interrupt.raised():
-            code, said = _outcome(app, arguments)
-    except BaseException:
-        # Ctrl-C inside a library may surface as any other error.
-        if not interrupt.came():
-            raise
+            code = _run(app, arguments)
+    except BaseException as error:
+        code, said = _explain(error)
     if interrupt.came() or code == interrupt.EXIT_CODE:
-        code, said = interrupt.EXIT_CODE, interrupt.MESSAGE
-    elif said:
-        said = f"error: {' '.join(said.split())}"
+        note(interrupt.MESSAGE)
+        return interrupt.EXIT_CODE
     if said:
-        note(said)
+        note(f"error: {' '.join(said.split())}")
     return code
 
 
-def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
-    """Run a command; return its exit code, and the message if it failed."""
-    try:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that cannot show a character
-        for argument in arguments:
-            shown = argument.encode(errors="surrogateescape").decode(errors="backslashreplace")
-            if shown != argument:
-                raise InputError(f"the argument '{shown}' is not UTF-8: rename the file, or write the text in UTF-8")
-        command = typer.main.get_command(app)
-        code = command.main([*arguments] or ["--help"], prog_name=app.info.name or None, standalone_mode=False)
-        sys.stdout.flush()
-        return (code, "") if isinstance(code, int) else (0, "")  # typer returns a code after Ctrl-C in a command
-    except (KeyboardInterrupt, typer.Abort):
+def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that cannot show a character
+    for argument in arguments:
+        shown = argument.encode(errors="surrogateescape").decode(errors="backslashreplace")
+        if shown != argument:
+            raise InputError(f"the argument '{shown}' is not UTF-8: rename the file, or write the text in UTF-8")
+    command = typer.main.get_command(app)
+    code = command.main([*arguments] or ["--help"], prog_name=app.info.name or None, standalone_mode=False)
+    sys.stdout.flush()
+    return code if isinstance(code, int) else 0  # typer returns a code after Ctrl-C in a command
+
+
+def _explain(error: BaseException) -> tuple[int, str]:
+    """The exit code and message of an error; raises it again if it is a bug."""
+    # Ctrl-C inside a library may surface as any other error.
+    if interrupt.came() or isinstance(error, KeyboardInterrupt | typer.Abort):
         return interrupt.EXIT_CODE, ""
-    except UsageError as error:
+    if isinstance(error, UsageError):
         message, context = str(error.format_message()), error.ctx
         return 2, message if context is None else f"{message.rstrip('.')}; see `{context.command_path} --help`"
-    except (TwinviewsError, RecursionError) as error:
+    if isinstance(error, TwinviewsError | RecursionError):
         return 2 if isinstance(error, InputError) else 1, str(error)
-    except OSError as error:
-        return _system_failure(error)
-    except (MemoryError, RuntimeError) as error:
-        if isinstance(error, MemoryError) or NO_MEMORY.search(str(error)):
-            return 1, "out of memory: use smaller batches or a machine with more memory"
-        raise
-
-
-def _system_failure(error: OSError) -> tuple[int, str]:
-    """The exit code and message of an error of the system; no message for a closed pipe."""
-    reason, code = error.strerror or str(error), 1
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and NO_MEMORY.search(str(error))):
+        return 1, "out of memory: use smaller batches or a machine with more memory"
+    if not isinstance(error, OSError):
+        raise error
     try:
         sys.stdout.flush()
     except OSError:  # Python's own flush, at exit, would be a second error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        said = f"cannot write to stdout ({reason})"
-    else:
-        places = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
-        said = f"{places}: {reason}" if places else str(error)
-        code = 2 if places and error.errno in WRONG_PATH else 1
-    return (1, "") if isinstance(error, BrokenPipeError) else (code, said)
+        return 1, "" if isinstance(error, BrokenPipeError) else f"cannot write to stdout ({error.strerror or error})"
+    if isinstance(error, BrokenPipeError):
+        return 1, ""
+    places = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
+    said = f"{places}: {error.strerror or error}" if places else str(error)
+    return 2 if places and error.errno in WRONG_PATH else 1, said
 
 
 def _quiet_libraries() -> None:
