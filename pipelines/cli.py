@@ -11,8 +11,7 @@ import typer
 from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed
 from augment.view import ENTRY_POINT_GROUP, view_names
-from pipelines.commands import view
-from pipelines.commands.pairs import add_pairs_commands
+from pipelines.commands import pairs, view
 from pipelines.commands.view import DryRunOption, JsonOption, Number, OverwriteOption
 from pipelines.console import ConfigOption, VersionOption, call, note, offline, show, show_json, table
 from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
@@ -47,7 +46,10 @@ def build_app() -> typer.Typer:
                 view.add_view_command(app, name)
         except TwinviewsError as error:  # the other commands must still work
             note(f"{error}; it is left out")
-    add_pairs_commands(app)
+    example = "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
+    app.command("build-pairs", cls=pairs.PairsCommand, epilog=f"Example: {example}")(pairs.build_pairs_command)
+    example = "augment mine-negatives data/pairs.arrow --within 20 --margin 0.1"
+    app.command("mine-negatives", epilog=f"Example: {example}")(pairs.mine_negatives_command)
     app.command("inspect", epilog="Example: augment inspect data/pairs.arrow --rows 10")(_inspect)
     app.command("report", epilog="Example: augment report data/pairs.arrow")(_report)
     app.command("export", epilog="Example: augment export data/pairs.arrow --to parquet")(_export)

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -163,6 +163,12 @@ def stdout_console() -> Any:  # noqa: ANN401 - rich's Console, imported when it 
     from rich.console import Console
 
     return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000, highlight=False)
+
+
+def flat(counts: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Nested counts as lines: `reasons: too-long`."""
+    nested = {key: value if isinstance(value, Mapping) else {None: value} for key, value in counts.items()}
+    return [(key if name is None else f"{key}: {name}", n) for key, each in nested.items() for name, n in each.items()]
 
 
 def print_on(console: Any, *parts: object) -> None:  # noqa: ANN401 - rich's Console

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from augment.errors import InputError
 from pipelines.files import beside, is_sealed, is_written_by, sha256_of
 from pipelines.folder import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state
-from pipelines.look.report import MARK
+from pipelines.look.report import REPORT_MARKS
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE, PLAN_MARKS
 from pipelines.recipe import command_of, read_made
@@ -69,16 +69,13 @@ def _file(path: Path) -> Iterator[Verified]:
     yield _checked(recipe)
     if card.is_file() or command_of(recipe) in PAIR_COMMANDS:
         yield _checked(card)
-    yield from _report(beside(path, REPORT_FILE))
+    yield from _reports(beside(path, REPORT_FILE))
     recorded = read_made(recipe).get("sha256")
     yield _checked(path, lambda path: recorded in (None, sha256_of(path)))  # a damaged recipe proves nothing
 
 
-def _report(report: Path) -> Iterator[Verified]:
-    """The report, if there is one; we know it by its beginning or, if that is damaged, by its end."""
-    content = report.read_bytes() if report.is_file() else b""
-    if MARK in content[:1_000] or b"<!-- checksum " in content[-50:]:
-        yield _checked(report)
+def _reports(*paths: Path) -> Iterator[Verified]:
+    return (_checked(path) for path in paths if is_written_by(path, *REPORT_MARKS))
 
 
 def _checked(path: Path, is_whole: Callable[[Path], bool] = lambda path: is_sealed(path.read_bytes())) -> Verified:
@@ -107,7 +104,7 @@ def _may_be_rejects(file: Path) -> bool:
 
 def _dataset(folder: Path) -> Iterator[Verified]:
     """The files of a dataset folder, finished or not."""
-    yield from (*_report(beside(folder, REPORT_FILE)), *_report(folder / REPORT_FILE))
+    yield from _reports(beside(folder, REPORT_FILE), folder / REPORT_FILE)
     state = folder / STATE_FILE
     shards, hashes = read_state(folder)
     is_finished = state.is_file()

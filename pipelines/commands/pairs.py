@@ -11,7 +11,7 @@ from augment.errors import InputError
 from augment.view import Runtime
 from pipelines.commands import view as shared
 from pipelines.commands.view import Number
-from pipelines.console import ConfigOption, offline, show, show_json, table
+from pipelines.console import ConfigOption, flat, offline, show, show_json, table
 
 Policy = Literal["bsl", "original", "self", "multilingual", "entailment"]
 
@@ -34,7 +34,7 @@ OUT_HELP = "File to write; data/pairs.arrow, or with --shards the folder data/pa
 SEED_HELP = "Seed of the views to make; by default that of the other view, else 0."
 
 
-class _PairsCommand(TyperCommand):
+class PairsCommand(TyperCommand):
     """The command; its help lists the filters, which are looked up only then."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer brings a click of its own
@@ -46,15 +46,7 @@ class _PairsCommand(TyperCommand):
         super().format_epilog(ctx, formatter)
 
 
-def add_pairs_commands(app: typer.Typer) -> None:
-    """Add `build-pairs` and `mine-negatives` to `app`."""
-    example = "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
-    app.command("build-pairs", cls=_PairsCommand, epilog=f"Example: {example}")(_build_pairs)
-    mining = "Example: augment mine-negatives data/pairs.arrow --within 20 --margin 0.1"
-    app.command("mine-negatives", epilog=mining)(_mine_negatives)
-
-
-def _build_pairs(
+def build_pairs_command(
     sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=SOURCES_HELP)] = None,
     pairs: Annotated[Policy, typer.Option(help=PAIRS_HELP)] = "bsl",
     view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP)] = None,
@@ -102,15 +94,12 @@ def _show_pairs(out: Path, counts: Mapping[str, Any], made: bool, *, as_json: bo
     if as_json:
         show_json({"out": str(out), **counts, "made_now": made})
         return
-    rows = [(name, number) for name, number in counts.items() if not isinstance(number, Mapping)]
-    for key, what in (("dropped", "dropped: "), ("kept", "kept: ")):
-        rows += [(f"  {what}{name}", number) for name, number in counts.get(key, {}).items()]
-    table((str(out), "rows"), rows)
+    table((str(out), "rows"), [(f"  {name}" if ": " in name else name, number) for name, number in flat(counts)])
     if not made:
         show("already complete, nothing done")
 
 
-def _mine_negatives(
+def mine_negatives_command(
     pairs: Annotated[Path, typer.Argument(help="Pairs, a file or a folder.")],
     encoder: Annotated[str, typer.Option(help="starter, or an encoder's folder or name on the Hub.")] = "starter",
     out: Annotated[Path | None, typer.Option(help="File to write; PAIRS.negatives.arrow if not given.")] = None,

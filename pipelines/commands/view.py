@@ -14,7 +14,7 @@ import typer
 
 from augment.errors import InputError, TwinviewsError
 from augment.view import Runtime, ViewSpec, check_params, view_attribute, view_module, view_options
-from pipelines.console import ConfigOption, offline, show_json, table
+from pipelines.console import ConfigOption, flat, offline, show_json, table
 from pipelines.files import locate
 from pipelines.folder import Dataset, check_folder
 from pipelines.recipe import parse_yaml
@@ -168,7 +168,7 @@ def _report(dataset: Dataset, made: int, seconds: float, *, quiet: bool) -> dict
     """What became of the rows of a view dataset, as JSON; printed as tables, unless `quiet`."""
     counts, total = dataset.counts, dataset.rows
     if not quiet:
-        rows = [*counts["statuses"].items(), *((f"reason: {key}", rows) for key, rows in counts["reasons"].items())]
+        rows = flat({**counts["statuses"], "reason": counts["reasons"]})
         table(("status", "rows", "%"), [(key, n, round(100 * n / (total or 1), 1)) for key, n in rows])
         if "spans" in counts:
             table(("spans", "number"), counts["spans"].items())

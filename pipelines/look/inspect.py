@@ -11,7 +11,7 @@ from rich.text import Text
 
 from augment.edits import find_edits
 from augment.view import Edit
-from pipelines.console import harmless, print_on, show, show_json, stdout_console, table
+from pipelines.console import flat, harmless, print_on, show, show_json, stdout_console, table
 from pipelines.look.opened import QUANTILES, Statistics, open_path, statistics
 from pipelines.pairs import NEGATIVE
 from pipelines.similarity import UNSPACED
@@ -77,12 +77,6 @@ def figure(value: float) -> str:
 def percent(value: float) -> str:
     """A share as a percentage with one decimal."""
     return f"{100 * value:.1f}"
-
-
-def flat(counts: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Nested counts as lines: `reasons: too-long`."""
-    nested = {key: value if isinstance(value, Mapping) else {None: value} for key, value in counts.items()}
-    return [(key if name is None else f"{key}: {name}", n) for key, each in nested.items() for name, n in each.items()]
 
 
 def sampling(found: Statistics) -> str:

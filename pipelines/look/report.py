@@ -6,17 +6,18 @@ from pathlib import Path
 
 from augment import __version__
 from augment.errors import InputError
-from pipelines.console import render_page
+from pipelines.console import flat, render_page
 from pipelines.files import UNSEALED, beside, is_written_by, remove_temporaries, seal, write_whole
 from pipelines.folder import REPORT_FILE
 from pipelines.lock import locked_file
-from pipelines.look.inspect import figure, flat, heading, lines, percent, sampling
+from pipelines.look.inspect import figure, heading, lines, percent, sampling
 from pipelines.look.opened import QUANTILES, AnyDataset, statistics
 from pipelines.plan import read_plan
 
 ROWS_PER_REASON = 3
 MOST_REASONS = 8
-MARK = b'<meta name="generator" content="Twinviews '
+REPORT_MARKS = (b'<meta name="generator" content="Twinviews ', b"<!-- checksum ")
+"""Either of these identifies a damaged report as one of ours."""
 
 
 def report_path(path: Path) -> Path:
@@ -51,7 +52,7 @@ def write_report(out: Path, make_html: Callable[[], str], *, overwrite: bool, dr
 def check_free(out: Path, *, overwrite: bool) -> None:
     """Raise InputError if `out` exists, unless it is a report and `overwrite` is given."""
     if out.exists():
-        ours = is_written_by(out, MARK, b"<!-- checksum ")
+        ours = is_written_by(out, *REPORT_MARKS)
         if not (ours and overwrite):
             raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if ours else ""))
 
