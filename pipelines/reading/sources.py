@@ -3,6 +3,7 @@
 The format follows from the name's ending (`.txt` or anything unknown is text; `.gz` or `.zst` may follow) unless given.
 """
 
+import codecs
 import csv
 import hashlib
 import shutil
@@ -10,7 +11,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from io import TextIOWrapper
+from io import IncrementalNewlineDecoder
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -105,11 +107,13 @@ def _read(source: Source, columns: ColumnChoice, *, running: bool) -> Iterator[R
         return rows_of(lambda batch_size, columns: table.iter(batch_size=batch_size), schema, name, columns)
     if form in ("parquet", "arrow"):
         return read_columns(form, source.path, name, columns)
-    lines = read_lines(source.path, name)
-    if form == "text":
-        return collect((text, None, None) for text in (paragraphs(lines) if running else lines))
-    if form in ("markdown", "html"):
-        return collect((text, None, None) for text in document_paragraphs("\n".join(lines), form))
+    batches = read_lines(source.path, name)
+    if form == "text" and not running:
+        return (Rows(texts, nothing, nothing) for texts in batches for nothing in [[None] * len(texts)])
+    lines = chain.from_iterable(batches)
+    if form in ("text", "markdown", "html"):
+        found = paragraphs(lines) if form == "text" else document_paragraphs("\n".join(lines), form)
+        return collect((text, None, None) for text in found)
     return collect(read_jsonl(lines, name, columns) if form == "jsonl" else read_cells(form, lines, name, columns))
 
 
@@ -130,28 +134,37 @@ def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
         raise InputError(f"cannot load {name!r} ({reason}): check name, config and split, and the network") from None
 
 
-def read_lines(path: Path, name: str) -> Iterator[str]:
-    r"""Stream the lines of a UTF-8 file without their ends; errors call it `name`.
+def read_lines(path: Path, name: str) -> Iterator[list[str]]:
+    r"""Stream the lines of a UTF-8 file, many at a time and without their ends; errors call it `name`.
 
     A line ends with \n, \r\n or \r. A file whose name ends in `.gz` or `.zst` is compressed. Raises InputError for
     binary content, invalid UTF-8, a line longer than MAX_LINE, and a damaged or truncated archive.
     """
     import pyarrow as pa
 
+    decoder = IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=True)
     number = 0  # of the lines so far
+    data, rest = b" ", ""
     try:
-        data = pa.input_stream(str(path), compression={".gz": "gzip", ".zst": "zstd"}.get(path.suffix))
-        with TextIOWrapper(data, encoding="utf-8-sig") as stream:
-            while line := stream.readline(MAX_LINE + 1):
-                number += 1
-                if "\0" in line:
-                    raise InputError(f"{name} is binary (NUL byte in line {number}): give UTF-8 text")
-                if len(line) > MAX_LINE and line[-1] != "\n":
-                    raise InputError(f"{name}: line {number} is longer than {MAX_LINE:,} characters: split it")
-                yield line.removesuffix("\n")
+        with pa.input_stream(str(path), compression={".gz": "gzip", ".zst": "zstd"}.get(path.suffix)) as stream:
+            while data:
+                data = stream.read(CHUNK_BYTES)
+                text = rest + decoder.decode(data, final=not data)
+                *lines, rest = found = text.split("\n")
+                if "\0" in text:
+                    line = number + 1 + text[: text.index("\0")].count("\n")
+                    raise InputError(f"{name} is binary (NUL byte in line {line}): give UTF-8 text")
+                if max(map(len, found)) > MAX_LINE:
+                    line = number + 1 + next(place for place, each in enumerate(found) if len(each) > MAX_LINE)
+                    raise InputError(f"{name}: line {line} is longer than {MAX_LINE:,} characters: split it")
+                if lines:
+                    yield lines
+                number += len(lines)
+        if rest:
+            yield [rest]
     except UnicodeDecodeError as error:
-        place = number + len((error.object[: error.start] + b"x").splitlines())
-        said = f"invalid UTF-8 in line {place} (byte 0x{error.object[error.start]:02x})"
+        line = number + len((error.object[: error.start] + b"x").splitlines())
+        said = f"invalid UTF-8 in line {line} (byte 0x{error.object[error.start]:02x})"
         raise InputError(f"{name}: {said}: convert it, e.g. iconv -f latin1 -t utf-8") from None
     except OSError as error:
         raise InputError(f"{name} is truncated or damaged after line {number} ({error}): get it again") from None
