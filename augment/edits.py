@@ -1,6 +1,6 @@
 """Words with their offsets, and edits of the original string; unedited text stays byte-identical."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -72,14 +72,17 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     return view
 
 
-def find_edits(text: str, view: str) -> tuple[Edit, ...]:
-    """The edits that turn `text` into `view`, in whole tokens and the white space between them; none if equal."""
-    before, after = _spaced_tokens(text), _spaced_tokens(view)
+def find_edits(text: str, view: str, split: Callable[[str], list[str]] | None = None) -> tuple[Edit, ...]:
+    """The edits that turn `text` into `view`, in whole tokens and the white space between them; none if equal.
+
+    With `split`, in the pieces that it cuts a text into, each with the white space before it.
+    """
+    before, after = map(split or _spaced_tokens, (text, view))
     starts = list(accumulate(map(len, before), initial=0))
     edits = []
     # Punctuation is "junk": a comma alone does not align two texts.
-    matcher = SequenceMatcher(lambda piece: not any(map(str.isalnum, piece)), before, after, autojunk=False)
-    for kind, i, j, k, m in matcher.get_opcodes():
+    is_junk = None if split else lambda piece: not any(map(str.isalnum, piece))
+    for kind, i, j, k, m in SequenceMatcher(is_junk, before, after, autojunk=False).get_opcodes():
         if kind == "equal":
             continue
         while i < j and k < m and before[j - 1] == after[m - 1]:  # the full stop after a changed word

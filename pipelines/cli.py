@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
@@ -10,9 +11,8 @@ import typer
 from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed
 from augment.view import ENTRY_POINT_GROUP, view_names
-from pipelines.commands import view
-from pipelines.commands.pairs import add_pairs_commands
-from pipelines.commands.view import MOST, Blank, DryRunOption, JsonOption, OverwriteOption
+from pipelines.commands import pairs, view
+from pipelines.commands.view import DryRunOption, JsonOption, Number, OverwriteOption
 from pipelines.console import ConfigOption, VersionOption, call, note, offline, show, show_json, table
 from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.reading.sources import Format
@@ -27,7 +27,7 @@ COLUMN_HELP = (
 )
 FORMATS = ("parquet", "jsonl", "csv")
 PathArgument = Annotated[Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.")]
-SampleOption = Annotated[int, typer.Option(min=0, max=MOST, help="Rows to sample for the statistics; 0 for all.")]
+SampleOption = Annotated[int, Number(min=0, help="Rows to sample for the statistics; 0 for all.")]
 
 
 def build_app() -> typer.Typer:
@@ -46,7 +46,10 @@ def build_app() -> typer.Typer:
                 view.add_view_command(app, name)
         except TwinviewsError as error:  # the other commands must still work
             note(f"{error}; it is left out")
-    add_pairs_commands(app)
+    example = "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
+    app.command("build-pairs", cls=pairs.PairsCommand, epilog=f"Example: {example}")(pairs.build_pairs_command)
+    example = "augment mine-negatives data/pairs.arrow --within 20 --margin 0.1"
+    app.command("mine-negatives", epilog=f"Example: {example}")(pairs.mine_negatives_command)
     app.command("inspect", epilog="Example: augment inspect data/pairs.arrow --rows 10")(_inspect)
     app.command("report", epilog="Example: augment report data/pairs.arrow")(_report)
     app.command("export", epilog="Example: augment export data/pairs.arrow --to parquet")(_export)
@@ -66,18 +69,20 @@ def _main(version: VersionOption = False) -> None:
 
 def _ingest(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help=SOURCES_HELP, show_default=False)],
-    column: Annotated[str | None, Blank(help=COLUMN_HELP)] = None,
+    column: Annotated[str | None, typer.Option(help=COLUMN_HELP)] = None,
     label_column: Annotated[str, typer.Option(help="Column to keep as label, if there is one.")] = "label",
-    labels: Annotated[Literal["spans"] | None, Blank(help="Labels are spans: [[start, end, label], ...].")] = None,
+    labels: Annotated[
+        Literal["spans"] | None, typer.Option(help="Labels are spans: [[start, end, label], ...].")
+    ] = None,
     pair_column: Annotated[str, typer.Option(help="Column to keep as pair, if there is one.")] = "pair",
-    format: Annotated[Format | None, Blank(help="Format of all sources, whatever their endings.")] = None,
-    split: Annotated[Literal["sentences"] | None, Blank(help="Split running text into sentences.")] = None,
+    format: Annotated[Format | None, typer.Option(help="Format of all sources, whatever their endings.")] = None,
+    split: Annotated[Literal["sentences"] | None, typer.Option(help="Split running text into sentences.")] = None,
     language: Annotated[str, typer.Option(help="The language for --split, such as en, de or zh.")] = "en",
-    min_words: Annotated[int | None, Blank(min=0, help="Drop sentences of fewer words.")] = None,
-    max_words: Annotated[int | None, Blank(min=1, help="Drop sentences of more words.")] = None,
+    min_words: Annotated[int | None, Number(min=0, help="Drop sentences of fewer words.")] = None,
+    max_words: Annotated[int | None, Number(min=1, help="Drop sentences of more words.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the sentences.")] = Path("data/sentences"),
     limit: view.LimitOption = None,
-    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows in a shard.")] = 50_000,
+    shard_size: Annotated[int, Number(min=1, help="Rows in a shard.")] = 50_000,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
@@ -109,8 +114,8 @@ def _ingest(
 
 def _inspect(
     path: PathArgument,
-    rows: Annotated[int, typer.Option(min=0, max=MOST, help="Sample rows to show, spread evenly.")] = 5,
-    seed: Annotated[int | None, Blank(min=-MOST, max=MOST, help="Draw the rows and the sample at random.")] = None,
+    rows: Annotated[int, Number(min=0, help="Sample rows to show, spread evenly.")] = 5,
+    seed: Annotated[int | None, Number(help="Draw the rows and the sample at random.")] = None,
     sample: SampleOption = SAMPLE_ROWS,
     json: JsonOption = False,
     config: ConfigOption = None,
@@ -123,9 +128,11 @@ def _inspect(
 
 def _report(
     path: PathArgument,
-    out: Annotated[Path | None, Blank(help="File to write; PATH with the ending .report.html if not given.")] = None,
-    rows: Annotated[int, typer.Option(min=0, max=MOST, help="Sample rows on the page, spread evenly.")] = REPORT_ROWS,
-    seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of the sample of the statistics.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; PATH with the ending .report.html if not given.")
+    ] = None,
+    rows: Annotated[int, Number(min=0, help="Sample rows on the page, spread evenly.")] = REPORT_ROWS,
+    seed: Annotated[int, Number(help="Seed of the sample of the statistics.")] = 0,
     sample: SampleOption = SAMPLE_ROWS,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
@@ -137,7 +144,8 @@ def _report(
     from pipelines.look.report import report_html, report_path, write_report
 
     target, opened = out or report_path(path), open_path(path)
-    made = write_report(target, report_html(opened, rows, sample, seed), overwrite=overwrite, dry_run=dry_run)
+    make_html = partial(report_html, opened, rows, sample, seed)
+    made = write_report(target, make_html, overwrite=overwrite, dry_run=dry_run)
     if dry_run:
         view.show_preview({"out": str(target), "rows": opened.rows, "sample": sample}, as_json=json)
         return
@@ -155,7 +163,7 @@ def _export(
     license: Annotated[
         str, typer.Option(help="For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0.")
     ] = "unknown",
-    limit: Annotated[int | None, typer.Option(min=1, max=MOST, help="Only the first N rows.")] = None,
+    limit: Annotated[int | None, Number(min=1, help="Only the first N rows.")] = None,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -36,8 +36,9 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
-VERSION = typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
-VersionOption = Annotated[bool, VERSION]
+VersionOption = Annotated[
+    bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
+]
 
 
 def call(app: typer.Typer, arguments: Sequence[str]) -> int:
@@ -50,61 +51,54 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
     code, said = 0, ""
     try:
         with interrupt.raised():
-            code, said = _outcome(app, arguments)
-    except BaseException:
-        # Ctrl-C inside a library may surface as any other error.
-        if not interrupt.came():
-            raise
+            code = _run(app, arguments)
+    except BaseException as error:
+        code, said = _explain(error)
     if interrupt.came() or code == interrupt.EXIT_CODE:
-        code, said = interrupt.EXIT_CODE, interrupt.MESSAGE
-    elif said:
-        said = f"error: {' '.join(said.split())}"
+        note(interrupt.MESSAGE)
+        return interrupt.EXIT_CODE
     if said:
-        note(said)
+        note(f"error: {' '.join(said.split())}")
     return code
 
 
-def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
-    """Run a command; return its exit code, and the message if it failed."""
-    try:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that cannot show a character
-        for argument in arguments:
-            shown = argument.encode(errors="surrogateescape").decode(errors="backslashreplace")
-            if shown != argument:
-                raise InputError(f"the argument '{shown}' is not UTF-8: rename the file, or write the text in UTF-8")
-        command = typer.main.get_command(app)
-        code = command.main([*arguments] or ["--help"], prog_name=app.info.name or None, standalone_mode=False)
-        sys.stdout.flush()
-        return (code, "") if isinstance(code, int) else (0, "")  # typer returns a code after Ctrl-C in a command
-    except (KeyboardInterrupt, typer.Abort):
+def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that cannot show a character
+    for argument in arguments:
+        shown = argument.encode(errors="surrogateescape").decode(errors="backslashreplace")
+        if shown != argument:
+            raise InputError(f"the argument '{shown}' is not UTF-8: rename the file, or write the text in UTF-8")
+    command = typer.main.get_command(app)
+    code = command.main([*arguments] or ["--help"], prog_name=app.info.name or None, standalone_mode=False)
+    sys.stdout.flush()
+    return code if isinstance(code, int) else 0  # typer returns a code after Ctrl-C in a command
+
+
+def _explain(error: BaseException) -> tuple[int, str]:
+    """The exit code and message of an error; raises it again if it is a bug."""
+    # Ctrl-C inside a library may surface as any other error.
+    if interrupt.came() or isinstance(error, KeyboardInterrupt | typer.Abort):
         return interrupt.EXIT_CODE, ""
-    except UsageError as error:
+    if isinstance(error, UsageError):
         message, context = str(error.format_message()), error.ctx
         return 2, message if context is None else f"{message.rstrip('.')}; see `{context.command_path} --help`"
-    except (TwinviewsError, RecursionError) as error:
+    if isinstance(error, TwinviewsError | RecursionError):
         return 2 if isinstance(error, InputError) else 1, str(error)
-    except OSError as error:
-        return _system_failure(error)
-    except (MemoryError, RuntimeError) as error:
-        if isinstance(error, MemoryError) or NO_MEMORY.search(str(error)):
-            return 1, "out of memory: use smaller batches or a machine with more memory"
-        raise
-
-
-def _system_failure(error: OSError) -> tuple[int, str]:
-    """The exit code and message of an error of the system; no message for a closed pipe."""
-    reason, code = error.strerror or str(error), 1
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and NO_MEMORY.search(str(error))):
+        return 1, "out of memory: use smaller batches or a machine with more memory"
+    if not isinstance(error, OSError):
+        raise error
     try:
         sys.stdout.flush()
     except OSError:  # Python's own flush, at exit, would be a second error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        said = f"cannot write to stdout ({reason})"
-    else:
-        places = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
-        said = f"{places}: {reason}" if places else str(error)
-        code = 2 if places and error.errno in WRONG_PATH else 1
-    return (1, "") if isinstance(error, BrokenPipeError) else (code, said)
+        return 1, "" if isinstance(error, BrokenPipeError) else f"cannot write to stdout ({error.strerror or error})"
+    if isinstance(error, BrokenPipeError):
+        return 1, ""
+    places = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
+    said = f"{places}: {error.strerror or error}" if places else str(error)
+    return 2 if places and error.errno in WRONG_PATH else 1, said
 
 
 def _quiet_libraries() -> None:
@@ -171,6 +165,19 @@ def stdout_console() -> Any:  # noqa: ANN401 - rich's Console, imported when it 
     return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000, highlight=False)
 
 
+def flat(counts: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Nested counts as lines: `reasons: too-long`."""
+    nested = {key: value if isinstance(value, Mapping) else {None: value} for key, value in counts.items()}
+    return [(key if name is None else f"{key}: {name}", n) for key, each in nested.items() for name, n in each.items()]
+
+
+def print_on(console: Any, *parts: object) -> None:  # noqa: ANN401 - rich's Console
+    """Print what rich makes of the parts to stdout, without the blanks that it pads lines with."""
+    with console.capture() as printed:
+        console.print(*parts, sep="\n")
+    sys.stdout.write(re.sub(" +$", "", printed.get(), flags=re.MULTILINE))
+
+
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, right: Collection[str] = ()
 ) -> None:
@@ -187,10 +194,7 @@ def table(
         grid.add_column(Text(harmless(name)), justify=justify, overflow="fold")
     for row in cells:
         grid.add_row(*(Text("" if cell is None else harmless(str(cell))) for cell in row))
-    console = stdout_console()
-    with console.capture() as printed:
-        console.print(grid)
-    sys.stdout.write(printed.get())
+    print_on(stdout_console(), grid)
 
 
 def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> str:  # noqa: ANN401 - anything

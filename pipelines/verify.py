@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from augment.errors import InputError
 from pipelines.files import beside, is_sealed, is_written_by, sha256_of
 from pipelines.folder import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state
-from pipelines.look.report import MARK
+from pipelines.look.report import REPORT_MARKS
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE, PLAN_MARKS
 from pipelines.recipe import command_of, read_made
@@ -66,26 +66,19 @@ def _file(path: Path) -> Iterator[Verified]:
     if not recipe.is_file() and not card.is_file():
         yield from _rejects(path) if path.is_file() else ()
         return
-    yield _checked(recipe, _is_sealed)
+    yield _checked(recipe)
     if card.is_file() or command_of(recipe) in PAIR_COMMANDS:
-        yield _checked(card, _is_sealed)
-    yield from _report(beside(path, REPORT_FILE))
+        yield _checked(card)
+    yield from _reports(beside(path, REPORT_FILE))
     recorded = read_made(recipe).get("sha256")
     yield _checked(path, lambda path: recorded in (None, sha256_of(path)))  # a damaged recipe proves nothing
 
 
-def _report(report: Path) -> Iterator[Verified]:
-    """The report, if there is one; we know it by its beginning or, if that is damaged, by its end."""
-    content = report.read_bytes() if report.is_file() else b""
-    if MARK in content[:1_000] or b"<!-- checksum " in content[-50:]:
-        yield _checked(report, _is_sealed)
+def _reports(*paths: Path) -> Iterator[Verified]:
+    return (_checked(path) for path in paths if is_written_by(path, *REPORT_MARKS))
 
 
-def _is_sealed(path: Path) -> bool:
-    return is_sealed(path.read_bytes())
-
-
-def _checked(path: Path, is_whole: Callable[[Path], bool]) -> Verified:
+def _checked(path: Path, is_whole: Callable[[Path], bool] = lambda path: is_sealed(path.read_bytes())) -> Verified:
     return path, "missing" if not path.is_file() else None if is_whole(path) else "damaged"
 
 
@@ -103,17 +96,15 @@ def _rejects(path: Path) -> Iterator[Verified]:
 
 def _may_be_rejects(file: Path) -> bool:
     """Whether a file is an Arrow stream with a column of pairs, or a damaged one."""
-    if file.suffix != ".arrow":
-        return False
     try:
-        return not {*PAIR_COLUMNS}.isdisjoint(read_table(file).schema.names)
+        return file.suffix == ".arrow" and not {*PAIR_COLUMNS}.isdisjoint(read_table(file).schema.names)
     except (InputError, UnicodeDecodeError):
         return True
 
 
 def _dataset(folder: Path) -> Iterator[Verified]:
     """The files of a dataset folder, finished or not."""
-    yield from (*_report(beside(folder, REPORT_FILE)), *_report(folder / REPORT_FILE))
+    yield from _reports(beside(folder, REPORT_FILE), folder / REPORT_FILE)
     state = folder / STATE_FILE
     shards, hashes = read_state(folder)
     is_finished = state.is_file()
@@ -138,10 +129,7 @@ def _shard(folder: Path, index: int, recorded: str | None) -> Iterator[Verified]
     shard = _checked(path, lambda path: sha256_of(path) == expected)
     if not path.is_file() or expected is not None:
         yield shard
-
-    def follows(record: Path) -> bool:
-        if receipt is None or receipt.sha256 != expected or shard[1] is not None:
-            return receipt is not None and receipt.sha256 == expected
-        return record.read_bytes() == make_receipt(index, read_table(path), receipt.sha256).to_json().encode()
-
-    yield _checked(record, follows)
+    is_whole = receipt is not None and receipt.sha256 == expected
+    if expected is not None and is_whole and shard[1] is None:
+        is_whole = record.read_bytes() == make_receipt(index, read_table(path), expected).to_json().encode()
+    yield _checked(record, lambda _: is_whole)

@@ -10,8 +10,8 @@ from typer.core import TyperCommand
 from augment.errors import InputError
 from augment.view import Runtime
 from pipelines.commands import view as shared
-from pipelines.commands.view import MOST, Blank
-from pipelines.console import ConfigOption, offline, show, show_json, table
+from pipelines.commands.view import Number
+from pipelines.console import ConfigOption, flat, offline, show, show_json, table
 
 Policy = Literal["bsl", "original", "self", "multilingual", "entailment"]
 
@@ -34,7 +34,7 @@ OUT_HELP = "File to write; data/pairs.arrow, or with --shards the folder data/pa
 SEED_HELP = "Seed of the views to make; by default that of the other view, else 0."
 
 
-class _PairsCommand(TyperCommand):
+class PairsCommand(TyperCommand):
     """The command; its help lists the filters, which are looked up only then."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer brings a click of its own
@@ -46,28 +46,20 @@ class _PairsCommand(TyperCommand):
         super().format_epilog(ctx, formatter)
 
 
-def add_pairs_commands(app: typer.Typer) -> None:
-    """Add `build-pairs` and `mine-negatives` to `app`."""
-    example = "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
-    app.command("build-pairs", cls=_PairsCommand, epilog=f"Example: {example}")(_build_pairs)
-    mining = "Example: augment mine-negatives data/pairs.arrow --within 20 --margin 0.1"
-    app.command("mine-negatives", epilog=mining)(_mine_negatives)
-
-
-def _build_pairs(
+def build_pairs_command(
     sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=SOURCES_HELP)] = None,
     pairs: Annotated[Policy, typer.Option(help=PAIRS_HELP)] = "bsl",
     view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP)] = None,
     filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP)] = None,
     default_filters: Annotated[bool, typer.Option(help=DEFAULT_FILTERS_HELP)] = True,
-    rejects: Annotated[Path | None, Blank(help="Arrow stream file for the dropped pairs, with their reasons.")] = None,
+    rejects: Annotated[
+        Path | None, typer.Option(help="Arrow stream file for the dropped pairs, with their reasons.")
+    ] = None,
     negatives: Annotated[bool, typer.Option("--negatives", help=NEGATIVES_HELP)] = False,
     out: Annotated[Path | None, typer.Option(help=OUT_HELP)] = None,
-    shards: Annotated[
-        int | None, Blank(min=1, max=MOST, help="Write a folder of N shards, for very large outputs.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=-MOST, max=MOST, help=SEED_HELP)] = None,
-    limit: Annotated[int | None, Blank(min=1, max=MOST, help="Only the first N sentences, or NLI rows.")] = None,
+    shards: Annotated[int | None, Number(min=1, help="Write a folder of N shards, for very large outputs.")] = None,
+    seed: Annotated[int | None, Number(help=SEED_HELP)] = None,
+    limit: Annotated[int | None, Number(min=1, help="Only the first N sentences, or NLI rows.")] = None,
     workers: shared.WorkersOption = 1,
     device: shared.DeviceOption = "auto",
     batch_tokens: shared.BatchTokensOption = None,
@@ -102,26 +94,23 @@ def _show_pairs(out: Path, counts: Mapping[str, Any], made: bool, *, as_json: bo
     if as_json:
         show_json({"out": str(out), **counts, "made_now": made})
         return
-    rows = [(name, number) for name, number in counts.items() if not isinstance(number, Mapping)]
-    for key, what in (("dropped", "dropped: "), ("kept", "kept: ")):
-        rows += [(f"  {what}{name}", number) for name, number in counts.get(key, {}).items()]
-    table((str(out), "rows"), rows)
+    table((str(out), "rows"), [(f"  {name}" if ": " in name else name, number) for name, number in flat(counts)])
     if not made:
         show("already complete, nothing done")
 
 
-def _mine_negatives(
+def mine_negatives_command(
     pairs: Annotated[Path, typer.Argument(help="Pairs, a file or a folder.")],
     encoder: Annotated[str, typer.Option(help="starter, or an encoder's folder or name on the Hub.")] = "starter",
     out: Annotated[Path | None, typer.Option(help="File to write; PAIRS.negatives.arrow if not given.")] = None,
-    skip: Annotated[int, typer.Option(min=0, max=MOST, help="Skip the N closest texts.")] = 0,
-    within: Annotated[int, typer.Option(min=1, max=MOST, help="Draw among the N closest texts.")] = 10,
+    skip: Annotated[int, Number(min=0, help="Skip the N closest texts.")] = 0,
+    within: Annotated[int, Number(min=1, help="Draw among the N closest texts.")] = 10,
     margin: Annotated[
         float, typer.Option(min=-2, max=2, help="Its cosine to view_a must be this much below view_b's.")
     ] = 0.05,
-    seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of the draw.")] = 0,
-    limit: Annotated[int | None, typer.Option(min=1, max=MOST, help="Only the first N pairs.")] = None,
-    batch_size: Annotated[int, typer.Option(min=1, max=MOST, help="Texts encoded at once.")] = 64,
+    seed: Annotated[int, Number(help="Seed of the draw.")] = 0,
+    limit: Annotated[int | None, Number(min=1, help="Only the first N pairs.")] = None,
+    batch_size: Annotated[int, Number(min=1, help="Texts encoded at once.")] = 64,
     device: shared.DeviceOption = "auto",
     dry_run: shared.DryRunOption = False,
     overwrite: shared.OverwriteOption = False,

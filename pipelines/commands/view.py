@@ -14,21 +14,28 @@ import typer
 
 from augment.errors import InputError, TwinviewsError
 from augment.view import Runtime, ViewSpec, check_params, view_attribute, view_module, view_options
-from pipelines.console import ConfigOption, offline, show_json, table
+from pipelines.console import ConfigOption, flat, offline, show_json, table
 from pipelines.files import locate
 from pipelines.folder import Dataset, check_folder
 from pipelines.recipe import parse_yaml
 from pipelines.shards import SHARD_ROWS
 
-Blank = partial(typer.Option, show_default=False)
-"""An option without a default value."""
 SOURCES_HELP = "Files (ingested to data/sentences) or a folder of sentences; default: data/sentences, else the sample."
 MOST = 10**18
-"""The largest number that an option accepts; libraries fail on larger ones."""
-LimitOption = Annotated[int | None, Blank(min=1, max=MOST, help="Only the first N sentences.")]
-WorkersOption = Annotated[int, typer.Option(min=1, max=MOST, help="Worker processes; they share the GPUs.")]
+
+
+def _check_size(value: int | None) -> int | None:
+    if value is not None and abs(value) > MOST:  # libraries fail on it
+        raise typer.BadParameter(f"Input should be between {-MOST} and {MOST}")
+    return value
+
+
+Number = partial(typer.Option, callback=_check_size)
+"""An option that takes a whole number."""
+LimitOption = Annotated[int | None, Number(min=1, help="Only the first N sentences.")]
+WorkersOption = Annotated[int, Number(min=1, help="Worker processes; they share the GPUs.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
-BatchTokensOption = Annotated[int | None, Blank(min=1, max=MOST, help="Tokens in a batch, padding included.")]
+BatchTokensOption = Annotated[int | None, Number(min=1, help="Tokens in a batch, padding included.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be made; write nothing.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier output of this program.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
@@ -39,15 +46,17 @@ class ViewOptions:
     """The options that every view command has."""
 
     sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=SOURCES_HELP)] = None
-    out: Annotated[Path | None, Blank(help="Folder of the view dataset; data/views/NAME if not given.")] = None
-    seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of the run; each row's seed comes from it.")] = 0
+    out: Annotated[Path | None, typer.Option(help="Folder of the view dataset; data/views/NAME if not given.")] = None
+    seed: Annotated[int, Number(help="Seed of the run; each row's seed comes from it.")] = 0
     limit: LimitOption = None
-    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows committed at once.")] = SHARD_ROWS
+    shard_size: Annotated[int, Number(min=1, help="Rows committed at once.")] = SHARD_ROWS
     workers: WorkersOption = 1
     device: DeviceOption = "auto"
     batch_tokens: BatchTokensOption = None
     engine: Annotated[Literal["local", "ray"], typer.Option(help="Run workers here, or on a Ray cluster.")] = "local"
-    address: Annotated[str | None, Blank(help="Address of the Ray cluster; a local or new one if not given.")] = None
+    address: Annotated[
+        str | None, typer.Option(help="Address of the Ray cluster; a local or new one if not given.")
+    ] = None
     profile: Annotated[bool, typer.Option("--profile", help="Print seconds by stage on stderr.")] = False
     dry_run: DryRunOption = False
     overwrite: OverwriteOption = False
@@ -159,7 +168,7 @@ def _report(dataset: Dataset, made: int, seconds: float, *, quiet: bool) -> dict
     """What became of the rows of a view dataset, as JSON; printed as tables, unless `quiet`."""
     counts, total = dataset.counts, dataset.rows
     if not quiet:
-        rows = [*counts["statuses"].items(), *((f"reason: {key}", rows) for key, rows in counts["reasons"].items())]
+        rows = flat({**counts["statuses"], "reason": counts["reasons"]})
         table(("status", "rows", "%"), [(key, n, round(100 * n / (total or 1), 1)) for key, n in rows])
         if "spans" in counts:
             table(("spans", "number"), counts["spans"].items())

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -10,7 +9,9 @@ import regex
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.console import harmless, show, show_json, stdout_console, table
+from augment.edits import find_edits
+from augment.view import Edit
+from pipelines.console import flat, harmless, print_on, show, show_json, stdout_console, table
 from pipelines.look.opened import QUANTILES, Statistics, open_path, statistics
 from pipelines.pairs import NEGATIVE
 from pipelines.similarity import UNSPACED
@@ -41,30 +42,21 @@ def pieces(old: str, new: str, edits: Sequence[Mapping[str, Any]] = ()) -> list[
 
     Same and removed pieces make `old`, same and added pieces `new`. Only the first LONGEST characters are compared.
     """
-    found, at, hidden = list[Piece](), 0, max(len(old), len(new)) - LONGEST
-    for edit in edits:
-        gone = old[edit["start"] : edit["end"]]
-        found += [Piece("same", old[at : edit["start"]]), Piece("removed", gone), Piece("added", edit["new"])]
-        at = edit["end"]
-    made = "".join(piece.text for piece in found if piece.change != "removed") + old[at:]
-    if hidden > 0 or not edits or made != new:
-        found = [*_compared(old[:LONGEST], new[:LONGEST])]
-        found.append(Piece("same", f" … {hidden:,} more characters" if hidden > 0 else ""))
-    else:
-        found.append(Piece("same", old[at:]))
+    found, hidden = _marked(old, [Edit(**edit) for edit in edits]), max(len(old), len(new)) - LONGEST
+    if hidden > 0 or "".join(piece.text for piece in found if piece.change != "removed") != new:
+        old, new = old[:LONGEST], new[:LONGEST]
+        found = _marked(old, find_edits(old, new, WORD.findall))
+    found.append(Piece("same", f" … {hidden:,} more characters" if hidden > 0 else ""))
     return [piece for piece in found if piece.text]
 
 
-def _compared(old: str, new: str) -> Iterator[Piece]:
-    before, after = WORD.findall(old), WORD.findall(new)
-    for what, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        gone, come = "".join(before[i:j]), "".join(after[k:m])
-        if what == "equal":
-            yield Piece("same", gone)
-            continue
-        both = enumerate(zip(gone, come, strict=False))
-        spaces = next((at for at, (one, two) in both if one != two or not one.isspace()), 0)
-        yield from (Piece("same", gone[:spaces]), Piece("removed", gone[spaces:]), Piece("added", come[spaces:]))
+def _marked(old: str, edits: Sequence[Edit]) -> list[Piece]:
+    found, at = list[Piece](), 0
+    for edit in edits:
+        gone = old[edit.start : edit.end]
+        found += [Piece("same", old[at : edit.start]), Piece("removed", gone), Piece("added", edit.new)]
+        at = edit.end
+    return [*found, Piece("same", old[at:])]
 
 
 def wdiff(parts: Iterable[Piece]) -> str:
@@ -85,12 +77,6 @@ def figure(value: float) -> str:
 def percent(value: float) -> str:
     """A share as a percentage with one decimal."""
     return f"{100 * value:.1f}"
-
-
-def flat(counts: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Nested counts as lines: `reasons: too-long`."""
-    nested = {key: value if isinstance(value, Mapping) else {None: value} for key, value in counts.items()}
-    return [(key if name is None else f"{key}: {name}", n) for key, each in nested.items() for name, n in each.items()]
 
 
 def sampling(found: Statistics) -> str:
@@ -166,7 +152,4 @@ def _show_row(row: Mapping[str, Any]) -> None:
         text = styled if colored else Text(harmless(wdiff(parts)))
         text.overflow = "fold"
         grid.add_row("", Text(harmless(label)), text)
-    with console.capture() as printed:
-        console.print("", Text(harmless(heading(row)), "bold"), sep="\n")
-        console.print(grid)
-    show(printed.get().removesuffix("\n"))
+    print_on(console, "", Text(harmless(heading(row)), "bold"), grid)

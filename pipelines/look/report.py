@@ -1,22 +1,23 @@
 """A dataset as one HTML page that needs no other file: provenance, statistics, rows with their changes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
 from augment import __version__
 from augment.errors import InputError
-from pipelines.console import render_page
+from pipelines.console import flat, render_page
 from pipelines.files import UNSEALED, beside, is_written_by, remove_temporaries, seal, write_whole
 from pipelines.folder import REPORT_FILE
 from pipelines.lock import locked_file
-from pipelines.look.inspect import figure, flat, heading, lines, percent, sampling
+from pipelines.look.inspect import figure, heading, lines, percent, sampling
 from pipelines.look.opened import QUANTILES, AnyDataset, statistics
 from pipelines.plan import read_plan
 
 ROWS_PER_REASON = 3
 MOST_REASONS = 8
-MARK = b'<meta name="generator" content="Twinviews '
+REPORT_MARKS = (b'<meta name="generator" content="Twinviews ', b"<!-- checksum ")
+"""Either of these identifies a damaged report as one of ours."""
 
 
 def report_path(path: Path) -> Path:
@@ -28,13 +29,18 @@ def report_path(path: Path) -> Path:
     return path / REPORT_FILE if is_pairs else beside(path, REPORT_FILE)
 
 
-def write_report(out: Path, html: str, *, overwrite: bool, dry_run: bool = False) -> bool:
+def write_report(out: Path, make_html: Callable[[], str], *, overwrite: bool, dry_run: bool = False) -> bool:
     """Write a report, unless it is a dry run; False if this very report exists already.
 
-    Raises InputError if any other file than a report is at `out`, or another report without `overwrite`.
+    A dry run makes the page only to compare it with a report that would not be replaced. Raises InputError if any other
+    file than a report is at `out`, or another report without `overwrite`.
     """
     with nullcontext() if dry_run else locked_file(out):
-        if out.is_file() and out.read_bytes() == html.encode():
+        check_free(out, overwrite=True)
+        if dry_run and (overwrite or not out.exists()):
+            return True
+        html = make_html()
+        if out.exists() and out.read_bytes() == html.encode():
             return False
         check_free(out, overwrite=overwrite)
         if not dry_run:
@@ -46,7 +52,7 @@ def write_report(out: Path, html: str, *, overwrite: bool, dry_run: bool = False
 def check_free(out: Path, *, overwrite: bool) -> None:
     """Raise InputError if `out` exists, unless it is a report and `overwrite` is given."""
     if out.exists():
-        ours = is_written_by(out, MARK, b"<!-- checksum ")
+        ours = is_written_by(out, *REPORT_MARKS)
         if not (ours and overwrite):
             raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if ours else ""))
 

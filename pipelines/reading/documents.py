@@ -41,16 +41,10 @@ def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Itera
         root = html.document_fromstring(text.encode(), parser=html.HTMLParser(encoding="utf-8", huge_tree=True))
     except etree.ParserError:  # there are only comments
         return
-    walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
+    etree.strip_elements(root, *LEFT_OUT, etree.Comment, etree.ProcessingInstruction, with_tail=False)
     parts = []  # with a zero byte, which no HTML text holds, where a block begins or ends
-    for event, node in walk:
-        parts.append("\0" if node.tag in BLOCKS else "")
-        if event != "start":
-            parts.append(node.tail or "")
-        elif node.tag in LEFT_OUT:
-            walk.skip_subtree()
-        else:
-            parts.append(node.text or "")
+    for event, node in etree.iterwalk(root, events=("start", "end")):
+        parts += ["\0" if node.tag in BLOCKS else "", (node.text if event == "start" else node.tail) or ""]
     for piece in "".join(parts).split("\0"):
         if words := " ".join(piece.split()):
             yield words

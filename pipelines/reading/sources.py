@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from augment.errors import InputError
-from pipelines.files import is_remote, locate
+from pipelines.files import is_remote, locate, sha256_of
 from pipelines.reading.documents import document_paragraphs, paragraphs, split_sentences
 from pipelines.reading.rows import ColumnChoice, Rows, collect, read_cells, read_columns, read_jsonl, rows_of
 
@@ -71,8 +71,7 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
                 shutil.copyfileobj(stream, target, CHUNK_BYTES)
         if path.stat().st_size == 0:
             raise InputError(f"{shown} is empty (0 bytes): give one sentence a line")
-        with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        digest = sha256_of(path)
     except OSError as error:
         raise InputError(f"cannot read {shown[:200]} ({error.strerror}): check the path and its permissions") from None
     ending = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix.lower()

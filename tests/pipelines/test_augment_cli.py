@@ -28,6 +28,7 @@ def test_every_command_has_help_with_an_example(augment: Augment, command: str) 
     done = augment(command, "--help")
     assert (done.code, done.err) == (0, "")
     assert f"Example: augment {command}" in " ".join(done.out.split())
+    assert "0" * 9 not in done.out  # a bound that stands for none
 
 
 @pytest.mark.parametrize("command", view_names())

@@ -173,7 +173,7 @@ def test_a_look_and_an_export_know_negatives(augment: Augment, folder: Path) -> 
     found = json.loads(augment("inspect", "data/pairs.arrow", "--json").out)["statistics"]
     assert found["shares"]["have a negative"] == [3, 4]
     assert (found["measures"]["chrF, negative ~ a"]["n"], found["values"]) == (3, {})
-    assert "  negative    Nobody plays. " in augment("inspect", "data/pairs.arrow").out
+    assert "  negative    Nobody plays.\n" in augment("inspect", "data/pairs.arrow").out
     assert "have a negative" in Path("data/pairs.report.html").read_text()
     augment("export", "data/pairs.arrow", "--to", "jsonl")
     exported = [json.loads(line)["negative"] for line in Path("data/pairs.jsonl").read_text().splitlines()]
