@@ -28,5 +28,7 @@ def _bare(text: str) -> list[str]:
     """The words of a text in NFKC, without case and punctuation."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     if folded.isascii():  # much faster than the pattern
-        return folded.encode().translate(None, ASCII_PUNCTUATION).decode().split()
-    return PUNCTUATION.sub("", folded).split()
+        bare = folded.encode().translate(None, ASCII_PUNCTUATION).decode()
+    else:
+        bare = PUNCTUATION.sub("", folded)
+    return bare.split()
