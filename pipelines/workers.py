@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -67,7 +67,7 @@ def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, proces
     context = multiprocessing.get_context("spawn")
     resource_tracker.ensure_running()  # before the mask is set, which starting it would lift
     ours, theirs = context.Pipe()
-    processes.append(context.Process(target=_work, args=(theirs, build, number, workers, gc.get_threshold())))
+    processes.append(context.Process(target=_work, args=(theirs, build, number, workers, gc.get_threshold()[0])))
     # Workers inherit the mask: the terminal sends Ctrl-C to all processes, but only this one handles it.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -78,10 +78,8 @@ def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, proces
     return ours
 
 
-def _work(
-    connection: Connection, build: Callable[[int], Work[T, R]], number: int, workers: int, thresholds: Sequence[int]
-) -> None:
-    gc.set_threshold(*thresholds)
+def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: int, workers: int, garbage: int) -> None:
+    gc.set_threshold(garbage)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, usable_cores() // workers)))
     tasks: SimpleQueue[Any] = SimpleQueue()

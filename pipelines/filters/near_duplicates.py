@@ -2,7 +2,7 @@
 
 import unicodedata
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import chain
 from typing import Self
@@ -123,8 +123,16 @@ class Index:
         hashed = bands @ self._factors
         slots = ((hashed ^ (hashed >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
         places, octets, dropped = slots + np.arange(self._bands) * self._slots, signatures.astype(np.uint8), []
-        for start, stop in _runs(places):
-            dropped += self._add_run(octets[start:stop], origins[start:stop], places[start:stop])
+        order = places.argsort(axis=None, kind="stable")
+        rows, ordered = order // self._bands, places.ravel()[order]
+        shared = np.flatnonzero(ordered[1:] == ordered[:-1])
+        met = np.full(len(places), -1)  # the last earlier row with which a row shares a place
+        np.maximum.at(met, rows[shared + 1], rows[shared])
+        start = 0
+        for stop in (*np.flatnonzero(met >= 0).tolist(), len(places)):
+            if stop == len(places) or met[stop] >= start:
+                dropped += self._add_run(octets[start:stop], origins[start:stop], places[start:stop])
+                start = stop
         return dropped
 
     def _add_run(
@@ -149,18 +157,3 @@ class Index:
         self._signatures[added % self._window], self._origins[added % self._window] = signatures[kept], origins[kept]
         self._tables[places[kept]] = added[:, None] + 1
         return dropped
-
-
-def _runs(places: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Cut the rows of places into runs in which no two rows share a place."""
-    order = places.argsort(axis=None, kind="stable")
-    rows, ordered = order // places.shape[1], places.ravel()[order]
-    shared = np.flatnonzero(ordered[1:] == ordered[:-1])
-    previous = np.full(len(places), -1)
-    np.maximum.at(previous, rows[shared + 1], rows[shared])
-    start = 0
-    for row in np.flatnonzero(previous >= 0).tolist():
-        if previous[row] >= start:
-            yield start, row
-            start = row
-    yield start, len(places)

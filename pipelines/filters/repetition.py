@@ -32,13 +32,11 @@ class Repetition(SideFilter):
 
     def _most(self, text: str) -> int:
         """How often the most frequent n-gram occurs; 1 if none repeats."""
-        folded = text.casefold()
-        if self.unit == "character":
-            return self._count(folded)
+        folded, is_by_word = text.casefold(), self.unit == "word"
         # Parts of words are found faster than words, and if none of their n-grams repeats, none of words does.
-        if folded.isascii() and self._count(folded.encode().translate(PARTS).split()) == 1:
+        if is_by_word and folded.isascii() and self._count(folded.encode().translate(PARTS).split()) == 1:
             return 1
-        return self._count(WORDS.findall(folded))
+        return self._count(WORDS.findall(folded) if is_by_word else folded)
 
     def _count(self, units: Sequence[object]) -> int:
         if len(units) - len(set(units)) < self.n:  # a repeated n-gram repeats at least n units
