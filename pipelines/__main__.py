@@ -1,11 +1,15 @@
 """`python -m pipelines` is `augment`; and what both programs do before anything slow is imported."""
 
+import gc
 import os
 import sys
 from importlib.util import find_spec
 
 from pipelines.interrupt import end_at_once
 
+ALLOCATIONS = 100_000
+"""New objects between two runs of Python's garbage collector. Rows form no cycles, and with the default threshold the
+commands that use no model take up to a sixth longer."""
 HOME = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
@@ -22,6 +26,7 @@ def check_namesakes() -> None:
 def main() -> None:
     """Run the command line."""
     end_at_once()
+    gc.set_threshold(ALLOCATIONS)
     check_namesakes()
     from pipelines.cli import main as run_augment
 

@@ -1,5 +1,6 @@
 """Worker processes: each maps its tasks to results, and ends with the process that started it."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -66,7 +67,7 @@ def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, proces
     context = multiprocessing.get_context("spawn")
     resource_tracker.ensure_running()  # before the mask is set, which starting it would lift
     ours, theirs = context.Pipe()
-    processes.append(context.Process(target=_work, args=(theirs, build, number, workers)))
+    processes.append(context.Process(target=_work, args=(theirs, build, number, workers, gc.get_threshold()[0])))
     # Workers inherit the mask: the terminal sends Ctrl-C to all processes, but only this one handles it.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -77,7 +78,8 @@ def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, proces
     return ours
 
 
-def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: int, workers: int) -> None:
+def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: int, workers: int, garbage: int) -> None:
+    gc.set_threshold(garbage)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, usable_cores() // workers)))
     tasks: SimpleQueue[Any] = SimpleQueue()

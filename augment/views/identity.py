@@ -12,4 +12,4 @@ class Identity(View):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """Return every text as it is."""
-        return [Viewed(text) for text, _ in zip(texts, seeds, strict=True)]
+        return [*map(Viewed, texts)]

@@ -2,14 +2,14 @@
 
 import random
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Literal, Self, cast
 
 import regex
 from pydantic import Field, PrivateAttr
 
 from augment.edits import words
 from augment.errors import InputError
-from augment.keep import Span, WordView, touches
+from augment.keep import WordView, touches
 from augment.masked import FillModel
 from augment.view import Edit, Runtime, Viewed, ViewSpec
 from augment.weights import find_encoder
@@ -67,21 +67,25 @@ class SpanMask(WordView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
-        one = self._published if self.compat else self._view
-        return [one(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
+        one, draw, viewed = self._published if self.compat else self._view, random.Random(), []
+        for text, seed in zip(texts, seeds, strict=True):
+            draw.seed(seed)
+            viewed.append(one(text, draw))
+        return viewed
 
     def _view(self, text: str, draw: random.Random) -> Viewed:
-        units = self._units(text)
-        length = self.length or max(1, min(rounded((self.rate or 0) * len(units), draw), len(units) - 1))
-        if len(units) <= length:
+        starts, ends = self._units(text)
+        length = self.length or max(1, min(rounded((self.rate or 0) * len(starts), draw), len(starts) - 1))
+        if len(starts) <= length:
             return Viewed(text, "unchanged", "too-short")
-        kept = self.kept(text)
-        spans = [(first[0], last[1]) for first, last in zip(units, units[length - 1 :], strict=False)]
-        free = [span for span in spans if not touches(kept, *span)] if kept else spans
+        kept, free = self.kept(text), cast(Sequence[int], range(len(starts) - length + 1))
+        if kept:
+            free = [first for first in free if not touches(kept, starts[first], ends[first + length - 1])]
         if not free:
             return Viewed(text, "unchanged", "all-kept")
-        start, end = draw.choice(free)
-        share = length / len(units)
+        first = draw.choice(free)
+        start, end = starts[first], ends[first + length - 1]
+        share = length / len(starts)
         return _masked(text, start, end, MASK, self.rate or share, share)
 
     def _published(self, text: str, draw: random.Random) -> Viewed:
@@ -94,29 +98,32 @@ class SpanMask(WordView):
         share = length / len(text)
         return _masked(text, start, start + length, f" {MASK} ", share, share)
 
-    def _units(self, text: str) -> Sequence[Span]:
+    def _units(self, text: str) -> tuple[Sequence[int], Sequence[int]]:
+        """Where the units start and end."""
         if self.unit == "character":
             return _characters(text)
         if self.unit == "word":
-            return [(word.start, word.end) for word in words(text)]
+            found = words(text)
+            return [word.start for word in found], [word.end for word in found]
         offsets = self._encoder.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
         # Byte-level tokenizers cut emoji and rare letters into pieces; these are joined again.
-        starts = {start for start, _ in _characters(text)}
-        joined: list[Span] = []
+        characters, starts, ends = {*_characters(text)[0]}, list[int](), list[int]()
         for start, end in offsets:
-            last = joined[-1][1] if joined else 0
-            if end > start and (start < last or (start == last and start not in starts)):
-                joined[-1] = (joined[-1][0], max(end, last))
+            last = ends[-1] if ends else 0
+            if end > start and (start < last or (start == last and start not in characters)):
+                ends[-1] = max(end, last)
             elif end > start:
-                joined.append((start, end))
-        return joined
+                starts.append(start)
+                ends.append(end)
+        return starts, ends
 
 
-def _characters(text: str) -> Sequence[Span]:
-    """Grapheme clusters, as in Unicode's annex 29."""
+def _characters(text: str) -> tuple[Sequence[int], Sequence[int]]:
+    """Where grapheme clusters start and end, as in Unicode's annex 29."""
     if text.isascii() and "\r" not in text:
-        return [(place, place + 1) for place in range(len(text))]
-    return [match.span() for match in regex.finditer(r"\X", text)]
+        return range(len(text)), range(1, len(text) + 1)
+    starts = [match.start() for match in regex.finditer(r"\X", text)]
+    return starts, [*starts[1:], len(text)]
 
 
 def _masked(text: str, start: int, end: int, mask: str, target: float, achieved: float) -> Viewed:

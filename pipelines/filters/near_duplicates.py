@@ -1,6 +1,7 @@
 """Drop pairs that are nearly the same as an earlier one: MinHash over character n-grams, banded (LSH)."""
 
 import unicodedata
+from array import array
 from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import chain
@@ -57,9 +58,9 @@ class NearDuplicates(Filter):
         """The signature of each pair and then its origin: (pairs, HASHES + 4)."""
         texts, one, two, name, other = map(pairs.strings, ("text", "view_a", "view_b", "view_a_name", "view_b_name"))
         signatures = sign(list(zip(one, two, strict=True)), self.n)
-        origins = zip(texts, map("\0".join, zip(name, other, strict=True)), strict=True)
-        hashes = np.array([xxh64_intdigest(part.encode()) for origin in origins for part in origin], dtype=np.uint64)
-        return np.hstack([signatures, hashes.reshape(-1, 2).view(np.uint32)])
+        names = map("\0".join, zip(name, other, strict=True))
+        hashes = np.array([xxh64_intdigest(each.encode()) for each in (*texts, *names)], dtype=np.uint64)
+        return np.hstack([signatures, hashes.reshape(2, -1).T.copy().view(np.uint32)])
 
     def settle(self, prepared: NDArray[np.uint32]) -> Verdicts:
         """The verdicts on successive pairs, from what was prepared."""
@@ -75,19 +76,20 @@ def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
     from rensa import RMinHash
 
     folded = [[_folded(text).ljust(n) for text in dict.fromkeys(texts)] for texts in pairs]
-    codes = np.frombuffer("".join(chain.from_iterable(folded)).encode("utf-32-le"), dtype=np.uint32)
-    grams = np.zeros(max(0, len(codes) - n + 1), dtype=np.uint64)
-    for place in range(n):
-        grams += codes[place : place + len(grams)] * np.uint64(xxh64_intdigest(b"letter %d" % place) | 1)
+    flat = [*chain.from_iterable(folded)]
+    codes = np.frombuffer("".join(flat).encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
+    factors = np.array([xxh64_intdigest(b"letter %d" % place) | 1 for place in range(n)], dtype=np.uint64)
+    grams = np.correlate(codes, factors, "valid")
     grams ^= grams >> np.uint64(32)
-    lengths = np.array([len(text) for texts in folded for text in texts], dtype=np.int64)
+    ends = np.array([len(text) for text in flat]).cumsum()
     whole = np.ones(len(grams), dtype=bool)
-    whole[(lengths.cumsum()[:-1, None] - np.arange(1, n)).ravel()] = False  # n-grams that span two texts
-    sizes = [sum(len(text) - n + 1 for text in texts) for texts in folded]
-    starts = np.array([0, *sizes], dtype=np.uint64).cumsum(dtype=np.uint64)
-    digests = RMinHash.digest_matrix_from_flat_token_hashes(grams[whole], starts, HASHES, SEED)
-    numbers = chain.from_iterable(digests.to_rows())
-    return np.fromiter(numbers, dtype=np.uint32, count=len(pairs) * HASHES).reshape(-1, HASHES)
+    whole[(ends[:-1, None] - np.arange(1, n)).ravel()] = False  # n-grams that span two texts
+    texts_so_far = np.array([len(texts) for texts in folded]).cumsum()
+    starts = np.array([0, *(ends[texts_so_far - 1] - (n - 1) * texts_so_far)], dtype=np.uint64)
+    signatures = array("I")
+    for row in RMinHash.digest_matrix_from_flat_token_hashes(grams[whole], starts, HASHES, SEED).to_rows():
+        signatures.fromlist(row)
+    return np.frombuffer(signatures, dtype=np.uint32).reshape(-1, HASHES)
 
 
 def _folded(text: str) -> str:
@@ -120,20 +122,38 @@ class Index:
         bands = signatures[:, : self._bands * self._rows].astype(np.uint64).reshape(-1, self._bands, self._rows)
         hashed = bands @ self._factors
         slots = ((hashed ^ (hashed >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
-        places_of, dropped = slots + np.arange(self._bands) * self._slots, []
-        for signature, origin, places in zip(signatures.astype(np.uint8), origins, places_of, strict=True):
-            numbers = self._tables[places]
-            near = (numbers[numbers > max(0, self._added - self._window)].astype(np.int64) - 1) % self._window
-            is_known = False
-            if near.size:
-                others, equal = self._origins[near], np.count_nonzero(self._signatures[near] == signature, axis=1)
-                compared = (others[:, 0] != origin[0]) | (others[:, 1] == origin[1])
-                jaccard = (equal / HASHES - CHANCE) / (1 - CHANCE)
-                is_known = bool((compared & (jaccard >= self._threshold)).any())
-            dropped.append(is_known)
-            if not is_known:
-                slot = self._added % self._window
-                self._signatures[slot], self._origins[slot] = signature, origin
-                self._added += 1
-                self._tables[places] = self._added
+        places, octets, dropped = slots + np.arange(self._bands) * self._slots, signatures.astype(np.uint8), []
+        order = places.argsort(axis=None, kind="stable")
+        rows, ordered = order // self._bands, places.ravel()[order]
+        shared = np.flatnonzero(ordered[1:] == ordered[:-1])
+        met = np.full(len(places), -1)  # the last earlier row with which a row shares a place
+        np.maximum.at(met, rows[shared + 1], rows[shared])
+        start = 0
+        for stop in (*np.flatnonzero(met >= 0).tolist(), len(places)):
+            if stop == len(places) or met[stop] >= start:
+                dropped += self._add_run(octets[start:stop], origins[start:stop], places[start:stop])
+                start = stop
+        return dropped
+
+    def _add_run(
+        self, signatures: NDArray[np.uint8], origins: NDArray[np.uint64], places: NDArray[np.int64]
+    ) -> list[bool]:
+        """Add pairs of which no two share a place, so that all can be looked up before one of them is added."""
+        numbers = self._tables[places].astype(np.int64)
+        rows, bands = np.nonzero(numbers > max(0, self._added - self._window))
+        numbers = numbers[rows, bands]
+        near = (numbers - 1) % self._window
+        others, own = self._origins[near], origins[rows]
+        compared = (others[:, 0] != own[:, 0]) | (others[:, 1] == own[:, 1])
+        equal = np.count_nonzero(self._signatures[near] == signatures[rows], axis=1)
+        alike = compared & ((equal / HASHES - CHANCE) / (1 - CHANCE) >= self._threshold)
+        newest = np.zeros(len(places), dtype=np.int64)
+        np.maximum.at(newest, rows[alike], numbers[alike])
+        first, dropped = self._added, []
+        for number in newest.tolist():
+            dropped.append(number > max(0, self._added - self._window))  # the pairs added meanwhile may have ousted it
+            self._added += not dropped[-1]
+        kept, added = ~np.array(dropped), np.arange(first, self._added)
+        self._signatures[added % self._window], self._origins[added % self._window] = signatures[kept], origins[kept]
+        self._tables[places[kept]] = added[:, None] + 1
         return dropped

@@ -10,6 +10,8 @@ from pydantic import Field
 from pipelines.filter import PairColumns, SideFilter
 
 WORDS = re.compile(r"\w+(?:['’-]\w+)*")
+PARTS = bytes(code if WORDS.fullmatch(chr(code)) else ord(" ") for code in range(256))
+"""A table for `bytes.translate` that leaves of ASCII only letters, digits and underscores."""
 
 
 class Repetition(SideFilter):
@@ -30,8 +32,14 @@ class Repetition(SideFilter):
 
     def _most(self, text: str) -> int:
         """How often the most frequent n-gram occurs; 1 if none repeats."""
-        folded = text.casefold()
-        units: Sequence[str] = WORDS.findall(folded) if self.unit == "word" else folded
+        folded, is_by_word = text.casefold(), self.unit == "word"
+        # Parts of words are found faster than words, and if none of their n-grams repeats, none of words does.
+        if is_by_word and folded.isascii() and self._count(folded.encode().translate(PARTS).split()) == 1:
+            return 1
+        return self._count(WORDS.findall(folded) if is_by_word else folded)
+
+    def _count(self, units: Sequence[object]) -> int:
         if len(units) - len(set(units)) < self.n:  # a repeated n-gram repeats at least n units
             return 1
-        return max(Counter(zip(*(units[start:] for start in range(self.n)), strict=False)).values())
+        grams = [*zip(*(units[start:] for start in range(self.n)), strict=False)]
+        return 1 if len(set(grams)) == len(grams) else max(Counter(grams).values())

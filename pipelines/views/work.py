@@ -3,7 +3,6 @@
 The rows of a window are sorted and batched together; reading, making and writing overlap.
 """
 
-import gc
 import logging
 import socket
 import time
@@ -35,9 +34,6 @@ Read: TypeAlias = tuple[Window, list[list[Any]], list[int]]
 """A window; its columns: ids, texts, and spans if the input has any; and the seeds of its rows."""
 Made: TypeAlias = tuple[list[Receipt], float, Counter[Stage]]
 """The receipts of a committed window, the seconds that it took, and the seconds by stage since the previous one."""
-ALLOCATIONS = 100_000
-"""New objects between two runs of Python's garbage collector. Rows form no cycles, and with the default threshold the
-command `identity` takes a sixth longer."""
 
 
 @dataclass
@@ -97,8 +93,6 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
     source, spent = iter(windows), Counter(SECONDS)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     behind: Future[Made] | None = None
-    thresholds = gc.get_threshold()
-    gc.set_threshold(ALLOCATIONS)
     try:
         ahead = reader.submit(_read, run, source)
         while (read := ahead.result()) is not None:
@@ -112,7 +106,6 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
         if behind is not None:
             yield behind.result()
     finally:
-        gc.set_threshold(*thresholds)
         reader.shutdown(wait=False, cancel_futures=True)  # it may be waiting for windows, and writes nothing
         writer.shutdown()
 
