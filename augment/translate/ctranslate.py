@@ -45,11 +45,11 @@ class CTranslate2Engine:
         Seeds are for sampling, one a source.
         """
         width = padded(len(sources[0]), self._vocabulary.limit)
-        # CTranslate2 pads to the longest source of a batch, and the width changes the rounding. A row of end tokens,
-        # which the model ends soon, keeps the width the same.
-        filler = [self._vocabulary.end] * width
+        # CTranslate2 pads to the longest source of a batch, and the width changes the rounding. Where no source is that
+        # long, a row of end tokens keeps the width the same.
+        fillers = [] if any(len(source) == width for source in sources) else [[self._vocabulary.end] * width]
         results = self._translator.translate_batch(
-            [[self._vocabulary.source[token] for token in source] for source in (*sources, filler)],
+            [[self._vocabulary.source[token] for token in source] for source in (*sources, *fillers)],
             asynchronous=True,
             beam_size=decoding.num_beams,
             patience=decoding.patience if decoding.num_beams > 1 else 1,
@@ -61,8 +61,8 @@ class CTranslate2Engine:
             max_decoding_length=self._vocabulary.max_length(width),
             return_end_token=True,
         )
-        ids = self._ids.__getitem__
-        return lambda: [[[*map(ids, tokens)] for tokens in found.result().hypotheses] for found in results[:-1]]
+        ids, rows = self._ids.__getitem__, results[: len(sources)]
+        return lambda: [[[*map(ids, tokens)] for tokens in found.result().hypotheses] for found in rows]
 
 
 def converted(path: Path, vocabulary: Vocabulary, revision: str) -> Path:
