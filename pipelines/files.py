@@ -96,10 +96,10 @@ def remove_temporaries(*outputs: Path) -> None:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def whole_file(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
     """A file to write that appears at `path` only when the block ends well, complete and on the disk.
 
-    Raises InputError if `path` is a wrong place to write, TwinviewsError for any other reason, such as a full disk.
+    If it is not `lasting`, its name may still be lost in a power cut, until the caller syncs the folder. Raises
     """
     # The number differs from that of any other process, also on another machine.
     name = f".{path.name}.{os.getpid()}{secrets.randbelow(10**9):09d}.augment.tmp"
@@ -112,7 +112,8 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
                 os.fsync(stream.fileno())
         if place != path:
             os.replace(place, path)
-            sync_folder(path.parent)
+            if lasting:
+                sync_folder(path.parent)
     except OSError as error:
         if error.filename not in (None, str(place)):
             raise
@@ -125,11 +126,11 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
                 place.unlink()
 
 
-def write_whole(path: Path, content: bytes | str) -> None:
-    """Write `content` to `path` as a whole, unless the file already holds it."""
+def write_whole(path: Path, content: bytes | str, *, lasting: bool = True) -> None:
+    """Write `content` to `path` as a `whole_file`, unless the file already holds it."""
     data = content.encode() if isinstance(content, str) else content
     if not path.is_file() or path.read_bytes() != data:
-        with whole_file(path) as stream:
+        with whole_file(path, lasting=lasting) as stream:
             stream.write(data)
 
 

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from augment.errors import InputError
-from pipelines.files import is_remote, make_folder, sha256_of, write_whole
+from pipelines.files import is_remote, make_folder, sha256_of, sync_folder, write_whole
 
 RECEIPTS = "receipts"
 SHARD_ROWS = 1_024
@@ -77,18 +78,20 @@ def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
     """Write shards (pyarrow tables by number) and then their receipts, without which they do not count."""
     import pyarrow as pa
 
-    shards, receipts = dict[Path, bytes](), dict[Path, Receipt]()
+    shards, receipts, made = dict[Path, bytes | str](), dict[Path, bytes | str](), list[Receipt]()
     for index, table in tables.items():
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table.combine_chunks(), max_chunksize=BATCH_ROWS)
         shards[folder / shard_name(index)] = data = bytes(sink.getvalue())
-        receipts[receipt_path(folder, index)] = make_receipt(index, table, hashlib.sha256(data).hexdigest())
+        made.append(make_receipt(index, table, hashlib.sha256(data).hexdigest()))
+        receipts[receipt_path(folder, index)] = made[-1].to_json()
     make_folder(folder / RECEIPTS)
     with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(write_whole, shards, shards.values()))
-        list(pool.map(write_whole, receipts, map(Receipt.to_json, receipts.values())))
-    return [*receipts.values()]
+        for files, place in ((shards, folder), (receipts, folder / RECEIPTS)):
+            list(pool.map(partial(write_whole, lasting=False), files, files.values()))
+            sync_folder(place)
+    return made
 
 
 def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN401 - a pyarrow table
