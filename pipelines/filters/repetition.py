@@ -10,8 +10,8 @@ from pydantic import Field
 from pipelines.filter import PairColumns, SideFilter
 
 WORDS = re.compile(r"\w+(?:['’-]\w+)*")
-PARTS = bytes(code if WORDS.fullmatch(chr(code)) else ord(" ") for code in range(256))
-"""A table for `bytes.translate` that leaves of ASCII only letters, digits and underscores."""
+PARTS = bytes(ord(chr(code).lower()) if WORDS.fullmatch(chr(code)) and code < 128 else ord(" ") for code in range(256))
+"""A table for `bytes.translate` that leaves of ASCII only digits, underscores and letters, which it makes small."""
 
 
 class Repetition(SideFilter):
@@ -32,10 +32,11 @@ class Repetition(SideFilter):
 
     def _most(self, text: str) -> int:
         """How often the most frequent n-gram occurs; 1 if none repeats."""
-        folded, is_by_word = text.casefold(), self.unit == "word"
+        is_by_word = self.unit == "word"
         # Parts of words are found faster than words, and if none of their n-grams repeats, none of words does.
-        if is_by_word and folded.isascii() and self._count(folded.encode().translate(PARTS).split()) == 1:
+        if is_by_word and text.isascii() and self._count(text.encode().translate(PARTS).split()) == 1:
             return 1
+        folded = text.casefold()
         return self._count(WORDS.findall(folded) if is_by_word else folded)
 
     def _count(self, units: Sequence[object]) -> int:
