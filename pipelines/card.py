@@ -25,8 +25,9 @@ def sentences_card(plan: Plan, counts: Mapping[str, int]) -> str:
 
 def view_card(plan: Plan, counts: Mapping[str, Any]) -> str:
     """The card of a view dataset."""
+    drawn = f", run seed {plan.seed}. A row's own seed is xxh64 of run seed, row id and signature"
     said = [
-        f"`{plan.signature}`, run seed {plan.seed}. A row's own seed is xxh64 of run seed, row id and signature.",
+        f"`{plan.signature}`{'' if plan.seed is None else drawn}.",
         f"`{', '.join(view_schema().names)}`; `view` is null if the status is `failed` or `rejected`; offsets of edits "
         "are in characters of `text`.",
     ]

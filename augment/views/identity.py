@@ -9,6 +9,7 @@ class Identity(View):
     """The view; its status is "ok", as an unchanged text is what it is for."""
 
     name = "identity"
+    draws = False
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """Return every text as it is."""

@@ -118,7 +118,8 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Read | None:
     with timed("read"):
         table = pa.concat_tables([run.source.read(*run.plan.shards[index]) for index in window])
         columns = [table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names]
-        seeds = [row_seed(run.plan.seed or 0, identity, run.plan.signature or "") for identity in columns[0]]
+        drawn, signature = run.plan.seed, run.plan.signature or ""
+        seeds = [0 if drawn is None else row_seed(drawn, identity, signature) for identity in columns[0]]
     tokenise = getattr(run.view, "tokenise", None)
     if tokenise is not None:
         with timed("tokenise"):
