@@ -122,12 +122,15 @@ def generate(settings: Settings) -> Work:
 
 
 def nlpaug_synonym(_settings: Settings) -> Work:
-    """SynonymAug of nlpaug over WordNet, 30% of the words."""
+    """SynonymAug of nlpaug over WordNet, 30% of the words; NLTK alone would load its tagger for every sentence."""
     import nlpaug.augmenter.word as naw
+    import nltk.data
 
     from augment import wordnet
+    from augment.english import tagger
 
-    wordnet.reader()
+    nltk.data.path.insert(0, str(wordnet.find().parent.parent))
+    nltk.pos_tag = tagger().tag
     augmenter = naw.SynonymAug(aug_src="wordnet", aug_p=0.3)
     return lambda texts: _each(augmenter, texts)
 
@@ -135,7 +138,11 @@ def nlpaug_synonym(_settings: Settings) -> Work:
 def nlpaug_contextual(settings: Settings) -> Work:
     """ContextualWordEmbsAug of nlpaug with the bundled encoder, 20% of the words."""
     import nlpaug.augmenter.word as naw
+    from transformers import BertTokenizer
 
+    # It knows fast tokenizers by their names before transformers 5.
+    BertTokenizer._convert_token_to_id = BertTokenizer.convert_tokens_to_ids
+    BertTokenizer._convert_id_to_token = BertTokenizer.convert_ids_to_tokens
     augmenter = naw.ContextualWordEmbsAug(
         model_path=str(settings.models.parent / "encoder"),
         model_type="bert",
