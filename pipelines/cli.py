@@ -4,7 +4,7 @@ import sys
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -12,19 +12,10 @@ from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed
 from augment.view import ENTRY_POINT_GROUP, view_names
 from pipelines.commands import pairs, view
-from pipelines.commands.view import DryRunOption, JsonOption, Number, OverwriteOption
 from pipelines.console import ConfigOption, VersionOption, call, note, offline, show, show_json, table
 from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
-from pipelines.reading.sources import Format
+from pipelines.options import DryRunOption, IngestOptions, JsonOption, Number, OverwriteOption, with_options
 
-SOURCES_HELP = (
-    "Text, Markdown, HTML, CSV, TSV, JSONL, Parquet or Arrow files, .gz and .zst of these, hf:NAME[:CONFIG][:SPLIT], "
-    "or - for stdin."
-)
-COLUMN_HELP = (
-    "Column of the sentences, by name or (CSV, TSV) number from 1; else text, sentence or the only one. A CSV's first "
-    "row is its header if it names that column, text or sentence."
-)
 FORMATS = ("parquet", "jsonl", "csv")
 PathArgument = Annotated[Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.")]
 SampleOption = Annotated[int, Number(min=0, help="Rows to sample for the statistics; 0 for all.")]
@@ -67,48 +58,26 @@ def _main(version: VersionOption = False) -> None:
     """Make views of sentences, and pairs of views, as Arrow datasets that `train` reads."""
 
 
-def _ingest(
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help=SOURCES_HELP, show_default=False)],
-    column: Annotated[str | None, typer.Option(help=COLUMN_HELP)] = None,
-    label_column: Annotated[str, typer.Option(help="Column to keep as label, if there is one.")] = "label",
-    labels: Annotated[
-        Literal["spans"] | None, typer.Option(help="Labels are spans: [[start, end, label], ...].")
-    ] = None,
-    pair_column: Annotated[str, typer.Option(help="Column to keep as pair, if there is one.")] = "pair",
-    format: Annotated[Format | None, typer.Option(help="Format of all sources, whatever their endings.")] = None,
-    split: Annotated[Literal["sentences"] | None, typer.Option(help="Split running text into sentences.")] = None,
-    language: Annotated[str, typer.Option(help="The language for --split, such as en, de or zh.")] = "en",
-    min_words: Annotated[int | None, Number(min=0, help="Drop sentences of fewer words.")] = None,
-    max_words: Annotated[int | None, Number(min=1, help="Drop sentences of more words.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the sentences.")] = Path("data/sentences"),
-    limit: view.LimitOption = None,
-    shard_size: Annotated[int, Number(min=1, help="Rows in a shard.")] = 50_000,
-    dry_run: DryRunOption = False,
-    overwrite: OverwriteOption = False,
-    json: JsonOption = False,
-    config: ConfigOption = None,
-) -> None:
+@with_options
+def _ingest(options: IngestOptions) -> None:
     """Read sentences from SOURCE, drop empty lines and exact duplicates, and write them as a dataset."""
-    from pipelines.ingest import Ingest, ingest
-    from pipelines.reading.rows import Columns
+    from pipelines.ingest import ingest
 
-    if max_words is not None and max_words < (min_words or 0):
-        raise InputError(f"--max-words {max_words} is less than --min-words {min_words}: swap them")
-    if labels is not None and split is not None:
-        raise InputError(f"--labels {labels} with --split {split}: spans belong to whole texts; leave one of them out")
-    if language != "en" and split is None:
-        raise InputError(f"--language {language} is for --split sentences: give both, or neither")
-    words = None if min_words is None and max_words is None else (min_words or 0, max_words)
-    columns = Columns(column, label_column, pair_column)
-    job = Ingest(sources, columns, format, limit, shard_size, language if split else None, words, labels)
-    with offline() if dry_run else nullcontext():
-        dataset, made = ingest(job, out, overwrite=overwrite, dry_run=dry_run)
-    shards = len(dataset.receipts) or -(-dataset.rows // shard_size)
-    if json:
-        show_json({"out": str(out), **dataset.counts, "shards": shards, "made_now": made})
+    if options.max_words is not None and options.max_words < (options.min_words or 0):
+        raise InputError(f"--max-words {options.max_words} is less than --min-words {options.min_words}: swap them")
+    if options.labels is not None and options.split is not None:
+        clash = f"--labels {options.labels} with --split {options.split}"
+        raise InputError(f"{clash}: spans belong to whole texts; leave one of them out")
+    if options.language != "en" and options.split is None:
+        raise InputError(f"--language {options.language} is for --split sentences: give both, or neither")
+    with offline() if options.dry_run else nullcontext():
+        dataset, made = ingest(options)
+    shards = len(dataset.receipts) or -(-dataset.rows // options.shard_size)
+    if options.json:
+        show_json({"out": str(options.out), **dataset.counts, "shards": shards, "made_now": made})
         return
-    state = "would be written" if dry_run else "written" if made else "already there, nothing done"
-    table((f"{out}/", "rows"), [*dataset.counts.items()])
+    state = "would be written" if options.dry_run else "written" if made else "already there, nothing done"
+    table((f"{options.out}/", "rows"), [*dataset.counts.items()])
     show(f"{dataset.rows:,} sentences in {shards} shards: {state}")
 
 

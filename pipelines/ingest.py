@@ -7,10 +7,9 @@ import unicodedata
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,15 +22,13 @@ from pipelines.console import note
 from pipelines.files import is_remote, locate, write_whole
 from pipelines.folder import STATE_FILE, Dataset, claim_folder, clear_dataset, dataset_schema, finalise, open_dataset
 from pipelines.lock import locked_folder
+from pipelines.options import SENTENCES, IngestOptions
 from pipelines.plan import PLAN_FILE, Input, Plan, read_plan
 from pipelines.reading.rows import Columns, read_spans
-from pipelines.reading.sources import SAMPLE, Format, Source, check_source, read_rows
+from pipelines.reading.sources import SAMPLE, Source, check_source, read_rows
 from pipelines.recipe import recipe_text
 from pipelines.shards import Receipt, commit_shards, read_table
 
-DATA = Path("data")
-SENTENCES = DATA / "sentences"
-SHARD_ROWS = 50_000
 MEMORY_HASHES = 1 << 20
 """The longest run of hashes kept in memory; all such runs together are less than twice as long, 16 MiB."""
 Hashes: TypeAlias = NDArray[np.uint64]
@@ -108,59 +105,29 @@ def _release(run: Hashes) -> None:
         mapped.madvise(mmap.MADV_DONTNEED)
 
 
-@dataclass(frozen=True, slots=True)
-class Ingest:
-    """What to ingest and how.
-
-    At most `limit` sentences are kept, each of at least `words[0]` and at most `words[1]` words between white space.
-    Running text is split into sentences by the rules of `language`; with None, each row is a sentence. With `labels`,
-    the label column holds spans of characters.
-    """
-
-    names: Sequence[str]
-    columns: Columns = field(default_factory=Columns)
-    format: Format | None = None
-    limit: int | None = None
-    shard_size: int = SHARD_ROWS
-    language: str | None = None
-    words: tuple[int, int | None] | None = None
-    labels: Literal["spans"] | None = None
-
-    def plan(self, sources: Sequence[Source]) -> Plan:
-        """The plan for sources that were checked."""
-        columns, shared = self.columns, dict[str, Any](limit=self.limit, shard_size=self.shard_size)
-        params: dict[str, Any] = {"label_column": columns.label, "pair_column": columns.pair}
-        params |= {"format": self.format, "column": columns.text}
-        params |= {} if self.language is None else {"split": "sentences", "language": self.language}
-        params |= {} if self.words is None else dict(zip(("min_words", "max_words"), self.words, strict=True))
-        params |= {} if self.labels is None else {"labels": self.labels}
-        inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
-        return Plan(kind="sentences", name="sentences", params=params, inputs=inputs, **shared)
-
-
-def ingest(job: Ingest, out: Path, *, overwrite: bool = False, dry_run: bool = False) -> tuple[Dataset, bool]:
-    """Write all sentences to the folder `out`, or none; a dry run only counts them.
+def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
+    """Write all sentences, or none; a dry run only counts them.
 
     Returns the dataset, and whether it was made now. Raises InputError for a bad source, one without sentences, or a
     folder that belongs to another recipe.
     """
-    out = locate(out)
+    out, dry_run, overwrite = locate(options.out), options.dry_run, options.overwrite
     with tempfile.TemporaryDirectory() as spool, nullcontext() if dry_run else locked_folder(out):
-        sources = [check_source(name, Path(spool), job.format) for name in job.names]
+        sources = [check_source(name, Path(spool), options.format) for name in options.sources]
         inside = [source.name for source in sources if out.resolve() in source.path.resolve().parents]
         if inside:
             raise InputError(f"{inside[0]} is a file of {out}, which would be replaced: choose another --out")
-        plan = job.plan(sources)
+        plan = _plan(options, sources)
         finished = claim_folder(out, plan, overwrite=overwrite, dry_run=dry_run)
         if finished is not None:
             return finished, False
-        counts = dict.fromkeys(("read", "kept", "empty", "duplicate", *(["length"] if job.words else [])), 0)
+        counts = dict.fromkeys(("read", "kept", "empty", "duplicate", *(["length"] if options.words else [])), 0)
         if overwrite and not dry_run and (out / STATE_FILE).exists():
             # A bad line must not cost the old sentences: read everything before they are removed.
-            deque(_sentences(job, sources, Path(spool), {**counts}), maxlen=0)
-        sentences = _sentences(job, sources, Path(spool) if dry_run or is_remote(out) else out, counts)
+            deque(_sentences(options, sources, Path(spool), {**counts}), maxlen=0)
+        sentences = _sentences(options, sources, Path(spool) if dry_run or is_remote(out) else out, counts)
         if not dry_run:
-            return _write(job, plan, out, sentences, counts), True
+            return _write(options, plan, out, sentences, counts), True
         deque(sentences, maxlen=0)
         return Dataset(out, plan, (), counts), False
 
@@ -179,20 +146,34 @@ def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
         return open_dataset(folder, "sentences")
     if not names:
         note(f"no SOURCE and no {SENTENCES}/: taking the bundled sample corpus")
-    dataset, made = ingest(Ingest(names or [SAMPLE]), SENTENCES, dry_run=dry_run)
+    dataset, made = ingest(IngestOptions([*names] or [SAMPLE], dry_run=dry_run))
     if made:
         note(f"{dataset.rows:,} sentences ingested to {dataset.path}/")
     return dataset
 
 
-def _write(job: Ingest, plan: Plan, out: Path, sentences: Iterator[Sentence], counts: dict[str, int]) -> Dataset:
+def _plan(options: IngestOptions, sources: Sequence[Source]) -> Plan:
+    """The plan for sources that were checked."""
+    params: dict[str, Any] = {"label_column": options.label_column, "pair_column": options.pair_column}
+    params |= {"format": options.format, "column": options.column}
+    params |= {} if options.split is None else {"split": options.split, "language": options.language}
+    params |= {} if options.words is None else dict(zip(("min_words", "max_words"), options.words, strict=True))
+    params |= {} if options.labels is None else {"labels": options.labels}
+    inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
+    limit, size = options.limit, options.shard_size
+    return Plan(kind="sentences", name="sentences", params=params, limit=limit, shard_size=size, inputs=inputs)
+
+
+def _write(
+    options: IngestOptions, plan: Plan, out: Path, sentences: Iterator[Sentence], counts: dict[str, int]
+) -> Dataset:
     """Write the dataset, without a label, spans or pair column if that is empty throughout.
 
     A failure leaves nothing: to resume, all sources would have to be read again anyway.
     """
-    columns, optional = ["id", "text"], (job.labels or "label", "pair")
+    columns, optional = ["id", "text"], (options.labels or "label", "pair")
     receipts: list[Receipt] = []
-    stale, shard = 0, [*islice(sentences, job.shard_size)]
+    stale, shard = 0, [*islice(sentences, options.shard_size)]
     clear_dataset(out)
     try:
         write_whole(out / PLAN_FILE, plan.to_json())
@@ -202,46 +183,48 @@ def _write(job: Ingest, plan: Plan, out: Path, sentences: Iterator[Sentence], co
             if len(columns) < 2 + len(used):
                 stale, columns = len(receipts), [*columns[:2], *used]
             receipts += commit_shards(out, {len(receipts): table.select(columns)})
-            shard = [*islice(sentences, job.shard_size)]
+            shard = [*islice(sentences, options.shard_size)]
         # A column whose first value came late is missing from the shards before it.
         schema = dataset_schema(columns)
         for index, receipt in enumerate(receipts[:stale]):
             there = read_table(out / receipt.file).to_pydict()
             arrays = [there.get(name, [None] * receipt.rows) for name in columns]
             (receipts[index],) = commit_shards(out, {index: pa.Table.from_arrays(arrays, schema=schema)})
-        options = {"sources": list(job.names), **plan.params, "limit": job.limit}
-        recipe = recipe_text("ingest", options, shard_size=job.shard_size)
+        settings = {"sources": options.sources, **plan.params, "limit": options.limit}
+        recipe = recipe_text("ingest", settings, shard_size=options.shard_size)
         return finalise(out, plan, receipts, schema, counts, recipe=recipe, card=sentences_card(plan, counts))
     except BaseException:
         clear_dataset(out, plan_too=True)
         raise
 
 
-def _sentences(job: Ingest, sources: Sequence[Source], folder: Path, counts: dict[str, int]) -> Iterator[Sentence]:
+def _sentences(
+    options: IngestOptions, sources: Sequence[Source], folder: Path, counts: dict[str, int]
+) -> Iterator[Sentence]:
     """Id, text, label (or spans) and pair of each sentence to keep; hashes that exceed memory go to `folder`.
 
     Nothing after the last sentence to keep is read, counted or checked. Raises InputError if there are no sentences, or
     if a source has no labels that could be spans.
     """
-    seen = Seen(folder)
+    seen, columns = Seen(folder), Columns(options.column, options.label_column, options.pair_column)
+    language = options.language if options.split else None
     for source in sources:
         first, is_labelled = 1, False
-        for given in read_rows(source, job.columns, language=job.language):
+        for given in read_rows(source, columns, language):
             texts = [normalise(text) for text in given.texts]
             is_labelled = is_labelled or any(label is not None for label in given.labels)
-            for place in _choose(job, texts, seen, counts):
+            for place in _choose(options, texts, seen, counts):
                 text = texts[place]
                 label: Any = given.labels[place]
-                if job.labels:
+                if options.labels:
                     label = read_spans(f"{source.name}: row {first + place}", label, given.texts[place], text)
                 yield row_id(text), text, label, normalise(given.pairs[place] or "") or None
             first += len(texts)
-            if counts["kept"] == job.limit:
+            if counts["kept"] == options.limit:
                 break
-        if job.labels and first > 1 and not is_labelled:
-            column = job.columns.label
-            raise InputError(f"{source.name} has no spans in a column {column!r}: give --label-column")
-        if counts["kept"] == job.limit:
+        if options.labels and first > 1 and not is_labelled:
+            raise InputError(f"{source.name} has no spans in a column {columns.label!r}: give --label-column")
+        if counts["kept"] == options.limit:
             return
     if not counts["kept"]:
         names = ", ".join(source.name for source in sources)
@@ -251,19 +234,19 @@ def _sentences(job: Ingest, sources: Sequence[Source], folder: Path, counts: dic
         )
 
 
-def _choose(job: Ingest, texts: list[str], seen: Seen, counts: dict[str, int]) -> list[int]:
+def _choose(options: IngestOptions, texts: list[str], seen: Seen, counts: dict[str, int]) -> list[int]:
     """Places of the texts to keep, up to the limit; counts what happens to each text up to the last one."""
     fates = ["" if text else "empty" for text in texts]
-    if job.words is not None:
-        fewest, most = job.words[0], math.inf if job.words[1] is None else job.words[1]
+    if options.words is not None:
+        fewest, most = options.words[0], math.inf if options.words[1] is None else options.words[1]
         fits = [fewest <= len(text.split()) <= most for text in texts]
         fates = [fate or ("" if fit else "length") for fate, fit in zip(fates, fits, strict=True)]
     hashes = [xxhash.xxh64_intdigest(text.encode()) for text, fate in zip(texts, fates, strict=True) if not fate]
     is_new = iter(seen.add(np.array(hashes, dtype=np.uint64)).tolist())
     fates = [fate or ("kept" if next(is_new) else "duplicate") for fate in fates]
     kept = [place for place, fate in enumerate(fates) if fate == "kept"]
-    if job.limit is not None and counts["kept"] + len(kept) >= job.limit:
-        kept = kept[: job.limit - counts["kept"]]
+    if options.limit is not None and counts["kept"] + len(kept) >= options.limit:
+        kept = kept[: options.limit - counts["kept"]]
         fates = fates[: kept[-1] + 1]
     for fate, number in Counter(fates).items():
         counts[fate] += number

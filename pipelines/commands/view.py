@@ -4,64 +4,18 @@ import inspect
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
 from augment.errors import InputError, TwinviewsError
-from augment.view import Runtime, ViewSpec, check_params, view_attribute, view_module, view_options
-from pipelines.console import ConfigOption, flat, offline, show_json, table
+from augment.view import ViewSpec, check_params, view_attribute, view_module, view_options
+from pipelines.console import flat, offline, show_json, table
 from pipelines.files import locate
 from pipelines.folder import Dataset, check_folder
+from pipelines.options import ViewOptions
 from pipelines.recipe import parse_yaml
-from pipelines.shards import SHARD_ROWS
-
-SOURCES_HELP = "Files (ingested to data/sentences) or a folder of sentences; default: data/sentences, else the sample."
-MOST = 10**18
-
-
-def _check_size(value: int | None) -> int | None:
-    if value is not None and abs(value) > MOST:  # libraries fail on it
-        raise typer.BadParameter(f"Input should be between {-MOST} and {MOST}")
-    return value
-
-
-Number = partial(typer.Option, callback=_check_size)
-"""An option that takes a whole number."""
-LimitOption = Annotated[int | None, Number(min=1, help="Only the first N sentences.")]
-WorkersOption = Annotated[int, Number(min=1, help="Worker processes; they share the GPUs.")]
-DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
-BatchTokensOption = Annotated[int | None, Number(min=1, help="Tokens in a batch, padding included.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be made; write nothing.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier output of this program.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
-
-
-@dataclass(frozen=True)
-class ViewOptions:
-    """The options that every view command has."""
-
-    sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=SOURCES_HELP)] = None
-    out: Annotated[Path | None, typer.Option(help="Folder of the view dataset; data/views/NAME if not given.")] = None
-    seed: Annotated[int, Number(help="Seed of the run; each row's seed comes from it.")] = 0
-    limit: LimitOption = None
-    shard_size: Annotated[int, Number(min=1, help="Rows committed at once.")] = SHARD_ROWS
-    workers: WorkersOption = 1
-    device: DeviceOption = "auto"
-    batch_tokens: BatchTokensOption = None
-    engine: Annotated[Literal["local", "ray"], typer.Option(help="Run workers here, or on a Ray cluster.")] = "local"
-    address: Annotated[
-        str | None, typer.Option(help="Address of the Ray cluster; a local or new one if not given.")
-    ] = None
-    profile: Annotated[bool, typer.Option("--profile", help="Print seconds by stage on stderr.")] = False
-    dry_run: DryRunOption = False
-    overwrite: OverwriteOption = False
-    json: JsonOption = False
-    config: ConfigOption = None
 
 
 def show_preview(preview: Mapping[str, Any], *, as_json: bool) -> None:
@@ -102,7 +56,6 @@ def add_view_command(app: typer.Typer, name: str) -> None:
 
     parameters = [sources, *own.values(), *(item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in shared)]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {item.name: item.annotation for item in parameters}
     summary, example = describe_view(name)
     app.command(name, help=summary, epilog=f"Example: {example}")(command)
 
@@ -132,33 +85,30 @@ def _parse_option(given: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe h
 def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     """Make a dataset of each view and print what became of its rows; several go to folders of their own in `out`."""
     from pipelines.ingest import sentences_for
-    from pipelines.views.run import Execution, make_run, note_starter, plan_run, preview_run, view_label
+    from pipelines.views.run import make_run, note_starter, plan_run, preview_run, view_label
     from pipelines.views.work import build_view
 
     if options.address is not None and options.engine != "ray":
         raise InputError(f"--address {options.address} belongs to --engine ray: add it, or leave out --address")
-    runtime = Runtime(options.device, options.batch_tokens)
-    execution = Execution(runtime, options.workers, options.engine, options.address, options.overwrite, options.profile)
-    sources, out = options.sources or [], None if options.out is None else locate(options.out)
+    out = None if options.out is None else locate(options.out)
     if out is not None:
         check_folder(out)
     with offline() if options.dry_run else nullcontext():
         # First, so that a wrong pivot or a missing model is reported before anything is ingested.
-        built = [build_view(spec, runtime) for spec in specs]
-        source = sentences_for(sources, dry_run=options.dry_run)
+        built = [build_view(spec, options.runtime) for spec in specs]
+        source = sentences_for(options.sources or (), dry_run=options.dry_run)
     note_starter(built[0].spec)
     shown = []
     for view in built:
         folder = out / view_label(view.spec) if out is not None and len(built) > 1 else out
-        cut: dict[str, Any] = {"seed": options.seed, "limit": options.limit, "shard_size": options.shard_size}
-        run = plan_run(view, source, runtime, **cut, out=folder, names=sources)
+        run = plan_run(view, source, options, folder)
         if options.dry_run:
             shown.append(preview_run(run, overwrite=options.overwrite))
             if not options.json:
                 table(("", "would be"), shown[-1].items())
         else:
             started = time.monotonic()
-            dataset, made = make_run(run, execution)
+            dataset, made = make_run(run, options)
             shown.append(_report(dataset, made, time.monotonic() - started, quiet=options.json))
     if options.json:
         show_json(shown[0] if len(shown) == 1 else shown)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,11 +20,13 @@ from pipelines.files import locate
 from pipelines.filter import SIDES, About, Filter, is_round_trip, make_filter
 from pipelines.folder import Dataset, check_folder, finished_dataset
 from pipelines.ingest import sentences_for
+from pipelines.options import PairsOptions
 from pipelines.pairing.candidates import DROPPED, ORIGINAL, TASK_ROWS, PairSource
 from pipelines.pairing.nli import entailment, nli_sources
 from pipelines.pairing.write import REASON, PairsJob, write_pairs
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
 from pipelines.plan import Input, Plan, read_plan
+from pipelines.shards import SHARD_ROWS
 from pipelines.views import run as runs
 from pipelines.views.work import ViewRun, build_view
 
@@ -33,81 +35,66 @@ VIEWS_TAKEN = {"bsl": (2, 2), "self": (0, 0), "entailment": (0, 0)}
 """The fewest and the most views that a policy pairs; the others pair one or more."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairsOptions:
-    """The options of `build-pairs`."""
-
-    policy: str
-    sources: Sequence[str] = ()
-    views: Sequence[str] = ()
-    filters: Sequence[str] = ()
-    default_filters: bool = True
-    negatives: bool = False
-    seed: int | None = None
-    limit: int | None = None
-    shards: int | None = None
-
-
-def build_pairs(
-    options: PairsOptions, running: runs.Execution, out: Path, *, rejects: Path | None = None, overwrite: bool = False
-) -> tuple[Mapping[str, Any], bool]:
+def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
     """Make the missing views and the pairs; what was counted, and whether the pairs were made now.
 
     Raises InputError if sources, views, filters or output do not fit, TwinviewsError if no pair is left.
     """
-    choices, filters = _check(options, running, out)
+    choices, filters = _check(options)
     if any(getattr(each, "encoder", None) == runs.STARTER for each in filters):
         note("filter semantic: the bundled starter encoder (small, for trying out); encoder=NAME takes a real one")
     with TemporaryDirectory() as spool:
-        if options.policy == "entailment":
-            source = entailment(nli_sources(options.sources, Path(spool)), options.limit, negatives=options.negatives)
+        if options.pairs == "entailment":
+            sources = nli_sources(options.sources or (), Path(spool))
+            source = entailment(sources, options.limit, negatives=options.negatives)
         else:
-            source = pair_views(choices, sentences_for(options.sources), options, running)
+            source = pair_views(choices, sentences_for(options.sources or ()), options)
         recipe = {
-            "sources": list(options.sources) or None,
-            "pairs": options.policy,
-            "view": list(options.views or source.plan.params.get("view", [])) or None,
+            "sources": options.sources,
+            "pairs": options.pairs,
+            "view": options.view or source.plan.params.get("view") or None,
             "negatives": options.negatives or None,
             "seed": options.seed,
             "filter": [each.text() for each in filters] or None,
             "default_filters": None if options.default_filters else False,
         }
-        return write_pairs(PairsJob(source, filters, out, rejects, options.shards, recipe, overwrite, running))
+        out, rejects, running = options.target, options.rejects, options.view_options
+        return write_pairs(PairsJob(source, filters, out, rejects, options.shards, recipe, options.overwrite, running))
 
 
-def preview_pairs(options: PairsOptions, running: runs.Execution, out: Path, rejects: Path | None) -> dict[str, Any]:
-    """What `build_pairs` would do; nothing is written, and nothing at `out` is compared."""
-    choices, filters = _check(options, running, out)
-    preview: dict[str, Any] = {"out": str(out), "pairs": options.policy}
-    if options.policy == "entailment":
+def preview_pairs(options: PairsOptions) -> dict[str, Any]:
+    """What `build_pairs` would do; nothing is written, and no earlier output is compared."""
+    choices, filters = _check(options)
+    preview: dict[str, Any] = {"out": str(options.target), "pairs": options.pairs}
+    if options.pairs == "entailment":
         with TemporaryDirectory() as spool:
-            preview["sources"] = [source.name for source in nli_sources(options.sources, Path(spool))]
+            preview["sources"] = [source.name for source in nli_sources(options.sources or (), Path(spool))]
     else:
-        sentences = sentences_for(options.sources, dry_run=True)
-        planned = plan_views(choices, sentences, options, running)
+        sentences = sentences_for(options.sources or (), dry_run=True)
+        planned = plan_views(choices, sentences, options)
         preview["sentences"] = min(sentences.rows, options.limit or sentences.rows)
         missing = {name: runs.preview_run(view) for name, view in planned.items() if isinstance(view, ViewRun)}
         preview |= {"views": list(planned), "views_to_make": missing}
     preview["filters"] = [each.text() for each in filters]
-    return {**preview, **({"rejects": str(rejects)} if rejects is not None else {})}
+    return {**preview, **({} if options.rejects is None else {"rejects": str(options.rejects)})}
 
 
-def _check(options: PairsOptions, running: runs.Execution, out: Path) -> tuple[dict[Path, ViewSpec], list[Filter]]:
+def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
     """The views by their folders, and the filters; checks all options before anything is read or made."""
-    policy = options.policy
+    policy, out = options.pairs, options.target
     if options.shards:
         check_folder(out)
     elif out.is_dir():
         raise InputError(f"{out} is a folder: give a file as --out, or add --shards")
     if options.negatives and policy != "entailment":
         raise InputError(f"--negatives needs --pairs entailment, not {policy}: leave it out")
-    choices = choose_views(policy, options.views)
+    choices = choose_views(policy, options.view or ())
     if options.seed is not None and not choices:
         raise InputError(f"--seed {options.seed}: --pairs {policy} makes no views and draws nothing: leave it out")
-    written = [*options.filters]
+    written = [*(options.filter or ())]
     if options.default_filters and not any(each.partition(":")[0] == "paraphrase" for each in written):
         written = ["paraphrase"] * any(is_round_trip(spec.name) for spec in choices.values()) + written
-    filters = [make_filter(each, running.runtime) for each in written]
+    filters = [make_filter(each, options.view_options.runtime) for each in written]
     columns = {*PAIR_COLUMNS, NEGATIVE, REASON, "label"}
     for each in filters:
         if each.score in columns:
@@ -154,7 +141,7 @@ def _choose_view(name: str) -> tuple[Path, ViewSpec]:
 
 
 def plan_views(
-    choices: Mapping[Path, ViewSpec], source: Dataset, options: PairsOptions, running: runs.Execution
+    choices: Mapping[Path, ViewSpec], source: Dataset, options: PairsOptions
 ) -> dict[str, Dataset | ViewRun]:
     """Every view by its name: finished, or planned; a missing one is planned like an existing one of the same kind.
 
@@ -174,40 +161,37 @@ def plan_views(
                 planned[folder.name] = finished
                 continue
         like = plan or (twin if twin is not None and twin.name == spec.name else None)
-        seed, limit, size = (0, None, runs.SHARD_ROWS) if like is None else (like.seed, like.limit, like.shard_size)
+        seed, limit, size = (0, None, SHARD_ROWS) if like is None else (like.seed, like.limit, like.shard_size)
         if plan is None:
             seed = seed if options.seed is None else options.seed
             limit = limit if options.limit is None else options.limit
             if like is not None:  # a revision is of the twin's own weights
                 params = {key: value for key, value in like.params.items() if key != "revision"}
                 spec = ViewSpec(spec.name, {**params, **spec.params})
-        view = build_view(spec, running.runtime)
-        cut: dict[str, Any] = {"seed": seed or 0, "limit": limit, "shard_size": size}
-        planned[folder.name] = runs.plan_run(view, source, running.runtime, **cut, out=folder)
+        wanted = replace(options.view_options, seed=seed or 0, limit=limit, shard_size=size)
+        planned[folder.name] = runs.plan_run(build_view(spec, wanted.runtime), source, wanted, folder)
     return planned
 
 
-def pair_views(
-    choices: Mapping[Path, ViewSpec], sentences: Dataset, options: PairsOptions, running: runs.Execution
-) -> PairSource:
+def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: PairsOptions) -> PairSource:
     """Make the missing views, and pair them (or the sentence and each of them) for the first `limit` sentences.
 
     A label of the sentences comes along. Raises InputError for views of other sentences, TwinviewsError if one failed.
     """
     views: dict[str, Dataset] = {}
-    for name, view in plan_views(choices, sentences, options, running).items():
+    for name, view in plan_views(choices, sentences, options).items():
         if isinstance(view, ViewRun):
             note(f"making the missing view {name} ({view.plan.rows:,} sentences) in {view.out}/")
             runs.note_starter(ViewSpec(view.plan.name, view.plan.params))
-            view, _ = runs.make_run(view, running)
+            view, _ = runs.make_run(view, options.view_options)
         views[name] = view
     names = list(views) or [ORIGINAL]
-    couples = [(names[0], names[1])] if options.policy == "bsl" else [(ORIGINAL, name) for name in names]
+    couples = [(names[0], names[1])] if options.pairs == "bsl" else [(ORIGINAL, name) for name in names]
     columns = [*PAIR_COLUMNS[:2], *({"label"} & set(sentences.read(0, 1).schema.names))]
     datasets = {str(each.path): each for each in (sentences, *views.values())}
     inputs = tuple(Input(name=name, sha256=each.digest, rows=each.rows) for name, each in datasets.items())
     params = {"view": list(views)}
-    plan = Plan(kind="pairs", name=options.policy, params=params, limit=options.limit, shard_size=0, inputs=inputs)
+    plan = Plan(kind="pairs", name=options.pairs, params=params, limit=options.limit, shard_size=0, inputs=inputs)
     rows = min(options.limit or sentences.rows, sentences.rows)
     made_by = {name: each.plan.signature or name for name, each in views.items()} | {ORIGINAL: "the sentence itself"}
     return PairSource(

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from augment.weights import find_encoder
 from pipelines.console import note, progress
 from pipelines.files import sha256_of
 from pipelines.filters.semantic import sentence_encoder
+from pipelines.options import MiningOptions
 from pipelines.pairing.candidates import DROPPED, TASK_ROWS, PairSource
 from pipelines.pairing.write import PairsJob, write_pairs
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, pair_files
@@ -25,77 +25,59 @@ BLOCK_SCORES = 1 << 25
 """Similarities in memory at a time, 128 MiB of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mining:
-    """What decides the negatives of the first `limit` pairs.
-
-    One of the closest texts, of the ranks skip + 1 to within, is drawn by the seed; its cosine to `view_a` must be
-    `margin` below that of `view_b`.
-    """
-
-    encoder: str = "starter"
-    skip: int = 0
-    within: int = 10
-    margin: float = 0.05
-    seed: int = 0
-    limit: int | None = None
-
-
-def mine_negatives(
-    path: Path, wanted: Mining, out: Path, device: str, batch_size: int, *, overwrite: bool = False
-) -> tuple[Mapping[str, Any], bool]:
+def mine_negatives(options: MiningOptions) -> tuple[Mapping[str, Any], bool]:
     """Write the pairs again with a column `negative`; what was counted, and whether they were made now.
 
-    An existing negative stays. Raises InputError for no pairs, no encoder, or something else at `out`.
+    An existing negative stays. Raises InputError for no pairs, no encoder, or another recipe's output.
     """
-    source = _source(path, wanted, device, batch_size)
-    if wanted.encoder == "starter":
+    source = _source(options)
+    if options.encoder == "starter":
         note("the bundled starter encoder (small, for trying out); --encoder takes a real one")
-    options = {"pairs": str(path), **asdict(wanted)}
-    return write_pairs(PairsJob(source, (), out, options=options, overwrite=overwrite, command="mine-negatives"))
+    recipe = {"pairs": str(options.pairs), **source.plan.params, "revision": None, "seed": options.seed}
+    job = PairsJob(source, (), options.target, options=recipe, overwrite=options.overwrite, command="mine-negatives")
+    return write_pairs(job)
 
 
-def preview_mining(path: Path, wanted: Mining, out: Path) -> dict[str, Any]:
-    """What `mine_negatives` would do; nothing is written, and nothing at `out` is compared."""
-    source = _source(path, wanted, "cpu", 1)
+def preview_mining(options: MiningOptions) -> dict[str, Any]:
+    """What `mine_negatives` would do; nothing is written, and no earlier output is compared."""
+    source = _source(options)
     rows = sum(each.rows or 0 for each in source.plan.inputs)
-    return {"out": str(out), "pairs": min(rows, wanted.limit or rows), "revision": source.plan.params["revision"]}
+    pairs, revision = min(rows, options.limit or rows), source.plan.params["revision"]
+    return {"out": str(options.target), "pairs": pairs, "revision": revision}
 
 
-def _source(path: Path, wanted: Mining, device: str, batch_size: int) -> PairSource:
-    files, weights = pair_files(path), find_encoder(wanted.encoder)
+def _source(options: MiningOptions) -> PairSource:
+    files, weights = pair_files(options.pairs), find_encoder(options.encoder)
     try:
         tables = [read_table(file.path, file.sha256) for file in files]
-        table = pa.concat_tables(tables, promote_options="permissive").slice(0, wanted.limit)
+        table = pa.concat_tables(tables, promote_options="permissive").slice(0, options.limit)
     except pa.ArrowException as error:
-        raise InputError(f"{path} holds files of different columns ({error}): give one of them") from None
+        raise InputError(f"{options.pairs} holds files of different columns ({error}): give one of them") from None
     if NEGATIVE not in table.schema.names:
         table = table.append_column(NEGATIVE, pa.nulls(len(table), pa.string()))
     more = {field.name: field.type for field in table.schema if field.name not in (*PAIR_COLUMNS, NEGATIVE)}
     columns = {**more, NEGATIVE: pa.string()}
     schema = pa.schema({**dict.fromkeys(PAIR_COLUMNS, pa.string()), **columns})
-    params = {**asdict(wanted), "revision": weights.revision, "seed": None, "limit": None}
+    params: dict[str, Any] = {key: getattr(options, key) for key in ("encoder", "skip", "within", "margin")}
+    params |= {"seed": None, "limit": None, "revision": weights.revision}  # the plan has seed and limit itself
     inputs = tuple(
         Input(name=str(each.path), sha256=each.sha256 or sha256_of(each.path), rows=each.rows) for each in files
     )
-    plan = Plan(
-        kind="pairs", name="mined", params=params, seed=wanted.seed, limit=wanted.limit, shard_size=0, inputs=inputs
-    )
-    tasks = _candidates(table.select(schema.names).cast(schema), wanted, weights.path, device, batch_size)
-    how = f"rank {wanted.skip + 1} to {wanted.within} by {wanted.encoder}, {wanted.margin:g} below the positive"
+    seed, limit = options.seed, options.limit
+    plan = Plan(kind="pairs", name="mined", params=params, seed=seed, limit=limit, shard_size=0, inputs=inputs)
+    tasks = _candidates(table.select(schema.names).cast(schema), options, weights.path)
+    how = f"rank {options.skip + 1} to {options.within} by {options.encoder}, {options.margin:g} below the positive"
     return PairSource(plan, "read", tasks, {NEGATIVE: how}, columns=columns)
 
 
-def _candidates(
-    table: pa.Table, wanted: Mining, encoder: Path, device: str, batch_size: int
-) -> Iterator[pa.RecordBatch]:
+def _candidates(table: pa.Table, options: MiningOptions, encoder: Path) -> Iterator[pa.RecordBatch]:
     """All pairs, once their negatives are found."""
     whole = pc.and_(table["view_a"].is_valid(), table["view_b"].is_valid()).combine_chunks()
     negatives = table[NEGATIVE].combine_chunks()
     wanting = pc.and_(negatives.is_null(), whole)
     if wanting.true_count:
-        model = sentence_encoder(encoder, device)
-        found = _mine(_rows(table.filter(whole)), _rows(table.filter(wanting)), wanted, model, batch_size)
+        model = sentence_encoder(encoder, options.device)
+        found = _mine(_rows(table.filter(whole)), _rows(table.filter(wanting)), options, model)
         negatives = pc.replace_with_mask(negatives, wanting, pa.array(found, pa.string()))
     reasons = pc.if_else(whole, pa.scalar(None, pa.string()), "a view is missing")
     table = table.drop_columns(NEGATIVE).append_column(NEGATIVE, negatives).append_column(DROPPED, reasons)
@@ -112,18 +94,16 @@ def _rows(table: pa.Table) -> list[tuple[str, str, str, str]]:
 def _mine(
     pairs: Sequence[tuple[str, str, str, str]],
     wanting: Sequence[tuple[str, str, str, str]],
-    wanted: Mining,
+    options: MiningOptions,
     model: Any,  # noqa: ANN401 - a SentenceTransformer
-    batch_size: int,
 ) -> list[str | None]:
     """A negative for each pair in `wanting`, out of the texts of `view_b` in `pairs`."""
     import torch
 
     texts = list(dict.fromkeys(two for *_, two in pairs))
     numbers = {text: number for number, text in enumerate(dict.fromkeys([*texts, *(one for *_, one, _ in wanting)]))}
-    vectors = model.encode(
-        list(numbers), batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False, convert_to_tensor=True
-    )
+    how = {"normalize_embeddings": True, "show_progress_bar": False, "convert_to_tensor": True}
+    vectors = model.encode(list(numbers), batch_size=options.batch_size, **how)
     own: defaultdict[str, set[int]] = defaultdict(set)  # texts of the same sentence are never negatives
     for _, *row in pairs:
         own[row[0]].update(number for text in row if (number := numbers.get(text, len(texts))) < len(texts))
@@ -134,14 +114,14 @@ def _mine(
             block = wanting[start : start + size]
             anchors, positives = (vectors[[numbers[row[side]] for row in block]] for side in (2, 3))
             scores = anchors @ vectors[: len(texts)].T
-            scores[scores > ((anchors * positives).sum(dim=1) - wanted.margin)[:, None]] = -torch.inf
+            scores[scores > ((anchors * positives).sum(dim=1) - options.margin)[:, None]] = -torch.inf
             for number, (_, sentence, *_) in enumerate(block):
                 scores[number, list(own[sentence])] = -torch.inf
-            best, closest = scores.topk(min(wanted.within, len(texts)))
+            best, closest = scores.topk(min(options.within, len(texts)))
             counts = torch.isfinite(best).sum(dim=1).tolist()
             for (id, *_), ranks, count in zip(block, closest.tolist(), counts, strict=True):
-                left = [texts[place] for place in ranks[wanted.skip : count]]
-                draw = xxhash.xxh64_intdigest(f"{wanted.seed}|{id}".encode())
+                left = [texts[place] for place in ranks[options.skip : count]]
+                draw = xxhash.xxh64_intdigest(f"{options.seed}|{id}".encode())
                 drawn.append(left[draw % len(left)] if left else None)
             advance(len(block))
     return drawn

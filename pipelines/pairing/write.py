@@ -19,12 +19,12 @@ from pipelines.lock import locked_file, locked_folder
 from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.look.opened import open_path
 from pipelines.look.report import check_free, report_html
+from pipelines.options import ViewOptions
 from pipelines.pairing.candidates import DROPPED, PairCounts, PairSource, judged_batches
 from pipelines.pairs import PAIR_COLUMNS, made_plan
 from pipelines.plan import PLAN_FILE, Plan
 from pipelines.recipe import read_made, recipe_text
 from pipelines.shards import BATCH_ROWS, commit_shards, read_table, shard_name
-from pipelines.views.run import Execution
 
 REASON = "reason"
 REJECTS_SHA256 = "rejects_sha256"
@@ -48,7 +48,7 @@ class PairsJob:
     shards: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     overwrite: bool = False
-    running: Execution = field(default_factory=Execution)
+    running: ViewOptions = field(default_factory=ViewOptions)
     command: str = "build-pairs"
 
     @property

@@ -2,48 +2,34 @@
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from augment.device import Stage
 from augment.errors import TwinviewsError
-from augment.view import Runtime, View, ViewSpec, view_attribute
+from augment.view import View, ViewSpec, view_attribute
 from pipelines.card import view_card
 from pipelines.console import note, progress
 from pipelines.files import write_whole
 from pipelines.folder import Dataset, claim_folder, clear_dataset, finalise, remove_leftovers, view_schema
-from pipelines.ingest import DATA
 from pipelines.lock import locked_folder
+from pipelines.options import ViewOptions
 from pipelines.plan import PLAN_FILE, Input, Plan
 from pipelines.recipe import recipe_text
 from pipelines.shards import RECEIPTS, Receipt, count_receipts, read_table, valid_receipt
-from pipelines.shards import SHARD_ROWS as SHARD_ROWS
 from pipelines.views.work import ViewRun, Window, make_windows, run_cluster, worker
 from pipelines.workers import AHEAD, run_workers
 
-VIEWS = DATA / "views"
+VIEWS = Path("data/views")
 WINDOW_SECONDS = 20.0
 """How long a window takes, which is about what a kill loses."""
 WINDOW_ROWS = 65_536
 """The most rows in a window."""
 STARTER = "starter"
 REAL_WEIGHTS = {"models": "--models opus-mt", "encoder": "--encoder bert-base-uncased"}
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """Where and how a view is made; nothing here affects its rows."""
-
-    runtime: Runtime = field(default_factory=Runtime)
-    workers: int = 1
-    engine: Literal["local", "ray"] = "local"
-    address: str | None = None
-    overwrite: bool = False
-    profile: bool = False
 
 
 def note_starter(spec: ViewSpec) -> None:
@@ -59,31 +45,21 @@ def view_label(spec: ViewSpec) -> str:
     return (spec.name if value is None else f"{spec.name}-{value}").replace("/", "-")
 
 
-def plan_run(
-    view: View,
-    source: Dataset,
-    runtime: Runtime,
-    *,
-    seed: int = 0,
-    limit: int | None = None,
-    shard_size: int = SHARD_ROWS,
-    out: Path | None = None,
-    names: Sequence[str] = (),
-) -> ViewRun:
-    """Plan a view of sentences (of the first `limit`) into `out` or its default folder."""
-    rows = source.rows if limit is None else min(limit, source.rows)
+def plan_run(view: View, source: Dataset, options: ViewOptions, out: Path | None = None) -> ViewRun:
+    """Plan a view of sentences into `out` or its default folder."""
+    rows, size = min(options.limit or source.rows, source.rows), options.shard_size
     plan = Plan(
         kind="view",
         name=view.spec.name,
         params=dict(view.spec.params),
         signature=view.spec.signature(),
-        seed=seed if getattr(view, "draws", True) else None,
+        seed=options.seed if getattr(view, "draws", True) else None,
         limit=rows if rows < source.rows else None,
-        shard_size=shard_size,
+        shard_size=size,
         inputs=(Input(name=str(source.path), sha256=source.digest, rows=source.rows),),
-        shards=tuple((start, min(start + shard_size, rows)) for start in range(0, rows, shard_size)),
+        shards=tuple((start, min(start + size, rows)) for start in range(0, rows, size)),
     )
-    return ViewRun(plan, source, out or VIEWS / view_label(view.spec), runtime, view, names)
+    return ViewRun(plan, source, out or VIEWS / view_label(view.spec), options.runtime, view, options.sources or ())
 
 
 def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
@@ -102,23 +78,23 @@ def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
     }
 
 
-def make_run(run: ViewRun, execution: Execution) -> tuple[Dataset, int]:
+def make_run(run: ViewRun, options: ViewOptions) -> tuple[Dataset, int]:
     """Make the missing shards; return the dataset, and the number of rows made now.
 
-    A finished dataset is left alone, unless `execution` says to overwrite it.
+    A finished dataset is left alone, unless `options` say to overwrite it.
 
     Raises InputError if the folder belongs to another recipe or to somebody else, or if another process is writing it;
     TwinviewsError if a view or a worker failed. Finished shards stay.
     """
     with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
-        dataset = claim_folder(run.out, run.plan, overwrite=execution.overwrite)
+        dataset = claim_folder(run.out, run.plan, overwrite=options.overwrite)
         if dataset is not None:
             return dataset, 0
-        if execution.overwrite and run.out.exists():
+        if options.overwrite and run.out.exists():
             clear_dataset(run.out)
         try:
             write_whole(run.out / PLAN_FILE, run.plan.to_json())
-            made = _make(run, execution, advance)
+            made = _make(run, options, advance)
             remove_leftovers(run.out)  # of workers that were lost
             return _finish(run), made
         except BaseException:
@@ -128,7 +104,7 @@ def make_run(run: ViewRun, execution: Execution) -> tuple[Dataset, int]:
             raise
 
 
-def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) -> int:
+def _make(run: ViewRun, options: ViewOptions, advance: Callable[[int], None]) -> int:
     """Make and commit the shards that have no valid receipt, a window at a time; return the number of their rows.
 
     The first window is one shard, the next ones take about `WINDOW_SECONDS` each. No window is larger than a worker's
@@ -140,8 +116,8 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
     missing = deque(index for index in range(len(run.plan.shards)) if index not in there)
     if not missing:
         return 0
-    workers = min(execution.workers, len(missing))
-    is_here = execution.engine == "local" and workers == 1
+    workers = min(options.workers, len(missing))
+    is_here = options.engine == "local" and workers == 1
     shares, pace, most = 1 if is_here else workers * AHEAD, 1, max(1, WINDOW_ROWS // run.plan.shard_size)
 
     def windows() -> Iterator[Window]:
@@ -150,17 +126,17 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
 
     if is_here:
         running = make_windows(run, windows())
-    elif execution.engine == "local":
+    elif options.engine == "local":
         running = run_workers(partial(worker, run.for_worker()), windows(), workers, ordered=False)
     else:
-        running = run_cluster(run, windows(), workers, execution.address)
+        running = run_cluster(run, windows(), workers, options.address)
     stages, started = Counter[Stage](), time.monotonic()
     with closing(running):
         for receipts, took, spent in running:
             pace = min(max(1, int(len(receipts) * WINDOW_SECONDS / max(took, 1e-3))), most)
             stages.update(spent)
             advance(sum(receipt.rows for receipt in receipts))
-    if execution.profile:
+    if options.profile:
         seconds = (time.monotonic() - started) * workers
         waiting = max(0.0, seconds - stages["model"])
         parts = ", ".join(f"{stage} {stages[stage]:.2f}" for stage in get_args(Stage))

@@ -1,0 +1,198 @@
+"""The options of commands, each written once: dataclasses that the jobs take and that typer reads.
+
+Imported for every `--help`, so it imports no heavy library.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial, wraps
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
+
+import typer
+
+from augment.view import Runtime
+from pipelines.files import beside
+from pipelines.reading.sources import Format
+from pipelines.recipe import ConfigOption
+from pipelines.shards import SHARD_ROWS
+
+SENTENCES = Path("data/sentences")
+MOST = 10**18
+
+SOURCES_HELP = "Files (ingested to data/sentences) or a folder of sentences; default: data/sentences, else the sample."
+ADDRESS_HELP = "Address of the Ray cluster; a local or new one if not given."
+FILES_HELP = (
+    "Text, Markdown, HTML, CSV, TSV, JSONL, Parquet or Arrow files, .gz and .zst of these, hf:NAME[:CONFIG][:SPLIT], "
+    "or - for stdin."
+)
+COLUMN_HELP = (
+    "Column of the sentences, by name or (CSV, TSV) number from 1; else text, sentence or the only one. A CSV's first "
+    "row is its header if it names that column, text or sentence."
+)
+LABELS_HELP = "Labels are spans: [[start, end, label], ...]."
+NLI_HELP = f"{SOURCES_HELP} For entailment: NLI files (JSONL, TSV, CSV) or hf:NAME."
+PAIRS_HELP = (
+    "bsl: two views (back-translations); original: sentence x each view; self: sentence x itself; multilingual: "
+    "sentence x each translation; entailment: premise x entailed hypothesis of NLI sources."
+)
+VIEW_HELP = (
+    "A view to pair, by its folder's name in data/views or its path. For bsl twice [default: backtranslate-de, "
+    "backtranslate-fr], for original and multilingual once or more. Missing views are made."
+)
+FILTER_HELP = (
+    "Drop pairs by a filter: NAME or NAME:key=value,key=value, such as semantic:min=0.6,encoder=starter; may be "
+    "repeated."
+)
+DEFAULT_FILTERS_HELP = "Drop back-translations that are not paraphrases of their sentence (--filter paraphrase)."
+REJECTS_HELP = "Arrow stream file for the dropped pairs, with their reasons."
+NEGATIVES_HELP = "For entailment: add a column `negative`, a contradiction of the same premise; held in memory."
+PAIRS_OUT_HELP = "File to write; data/pairs.arrow, or with --shards the folder data/pairs."
+PAIRS_SEED_HELP = "Seed of the views to make; by default that of the other view, else 0."
+MARGIN_HELP = "Its cosine to view_a must be this much below view_b's."
+
+
+def _check_size(value: int | None) -> int | None:
+    if value is not None and abs(value) > MOST:  # libraries fail on it
+        raise typer.BadParameter(f"Input should be between {-MOST} and {MOST}")
+    return value
+
+
+Number = partial(typer.Option, callback=_check_size)
+"""An option that takes a whole number."""
+LimitOption = Annotated[int | None, Number(min=1, help="Only the first N sentences.")]
+WorkersOption = Annotated[int, Number(min=1, help="Worker processes; they share the GPUs.")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+BatchTokensOption = Annotated[int | None, Number(min=1, help="Tokens in a batch, padding included.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be made; write nothing.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier output of this program.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """What commands that write have in common; keyword-only fields come after a command's own."""
+
+    dry_run: DryRunOption = False
+    overwrite: OverwriteOption = False
+    json: JsonOption = False
+    config: ConfigOption = None
+
+
+@dataclass(frozen=True)
+class ViewOptions(OutputOptions):
+    """The options that every view command has."""
+
+    sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=SOURCES_HELP)] = None
+    out: Annotated[Path | None, typer.Option(help="Folder of the view dataset; data/views/NAME if not given.")] = None
+    seed: Annotated[int, Number(help="Seed of the run; each row's seed comes from it.")] = 0
+    limit: LimitOption = None
+    shard_size: Annotated[int, Number(min=1, help="Rows committed at once.")] = SHARD_ROWS
+    workers: WorkersOption = 1
+    device: DeviceOption = "auto"
+    batch_tokens: BatchTokensOption = None
+    engine: Annotated[Literal["local", "ray"], typer.Option(help="Run workers here, or on a Ray cluster.")] = "local"
+    address: Annotated[str | None, typer.Option(help=ADDRESS_HELP)] = None
+    profile: Annotated[bool, typer.Option("--profile", help="Print seconds by stage on stderr.")] = False
+
+    @property
+    def runtime(self) -> Runtime:
+        """What views and filters are built with; it changes no text."""
+        return Runtime(self.device, self.batch_tokens)
+
+
+@dataclass(frozen=True)
+class IngestOptions(OutputOptions):
+    """What to ingest and how: at most `limit` sentences are kept.
+
+    Without `split`, each row is a sentence. With `labels`, the label column holds spans of characters.
+    """
+
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help=FILES_HELP, show_default=False)]
+    column: Annotated[str | None, typer.Option(help=COLUMN_HELP)] = None
+    label_column: Annotated[str, typer.Option(help="Column to keep as label, if there is one.")] = "label"
+    labels: Annotated[Literal["spans"] | None, typer.Option(help=LABELS_HELP)] = None
+    pair_column: Annotated[str, typer.Option(help="Column to keep as pair, if there is one.")] = "pair"
+    format: Annotated[Format | None, typer.Option(help="Format of all sources, whatever their endings.")] = None
+    split: Annotated[Literal["sentences"] | None, typer.Option(help="Split running text into sentences.")] = None
+    language: Annotated[str, typer.Option(help="The language for --split, such as en, de or zh.")] = "en"
+    min_words: Annotated[int | None, Number(min=0, help="Drop sentences of fewer words.")] = None
+    max_words: Annotated[int | None, Number(min=1, help="Drop sentences of more words.")] = None
+    out: Annotated[Path, typer.Option(help="Folder of the sentences.")] = SENTENCES
+    limit: LimitOption = None
+    shard_size: Annotated[int, Number(min=1, help="Rows in a shard.")] = 50_000
+
+    @property
+    def words(self) -> tuple[int, int | None] | None:
+        """The fewest and the most words of a sentence, between white space; None if their number does not matter."""
+        return None if self.min_words is None and self.max_words is None else (self.min_words or 0, self.max_words)
+
+
+@dataclass(frozen=True)
+class PairsOptions(OutputOptions):
+    """The options of `build-pairs`."""
+
+    sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=NLI_HELP)] = None
+    pairs: Annotated[
+        Literal["bsl", "original", "self", "multilingual", "entailment"], typer.Option(help=PAIRS_HELP)
+    ] = "bsl"
+    view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP)] = None
+    filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP)] = None
+    default_filters: Annotated[bool, typer.Option(help=DEFAULT_FILTERS_HELP)] = True
+    rejects: Annotated[Path | None, typer.Option(help=REJECTS_HELP)] = None
+    negatives: Annotated[bool, typer.Option("--negatives", help=NEGATIVES_HELP)] = False
+    out: Annotated[Path | None, typer.Option(help=PAIRS_OUT_HELP)] = None
+    shards: Annotated[int | None, Number(min=1, help="Write a folder of N shards, for very large outputs.")] = None
+    seed: Annotated[int | None, Number(help=PAIRS_SEED_HELP)] = None
+    limit: Annotated[int | None, Number(min=1, help="Only the first N sentences, or NLI rows.")] = None
+    workers: WorkersOption = 1
+    device: DeviceOption = "auto"
+    batch_tokens: BatchTokensOption = None
+
+    @property
+    def target(self) -> Path:
+        """The file or, with shards, the folder to write."""
+        return self.out or Path("data/pairs" if self.shards else "data/pairs.arrow")
+
+    @property
+    def view_options(self) -> ViewOptions:
+        """How missing views are made and filters are run."""
+        return ViewOptions(workers=self.workers, device=self.device, batch_tokens=self.batch_tokens)
+
+
+@dataclass(frozen=True)
+class MiningOptions(OutputOptions):
+    """What decides the negatives of the first `limit` pairs, and where they go.
+
+    One of the closest texts, of the ranks skip + 1 to within, is drawn by the seed; its cosine to `view_a` must be
+    `margin` below that of `view_b`.
+    """
+
+    pairs: Annotated[Path, typer.Argument(help="Pairs, a file or a folder.")]
+    encoder: Annotated[str, typer.Option(help="starter, or an encoder's folder or name on the Hub.")] = "starter"
+    out: Annotated[Path | None, typer.Option(help="File to write; PAIRS.negatives.arrow if not given.")] = None
+    skip: Annotated[int, Number(min=0, help="Skip the N closest texts.")] = 0
+    within: Annotated[int, Number(min=1, help="Draw among the N closest texts.")] = 10
+    margin: Annotated[float, typer.Option(min=-2, max=2, help=MARGIN_HELP)] = 0.05
+    seed: Annotated[int, Number(help="Seed of the draw.")] = 0
+    limit: Annotated[int | None, Number(min=1, help="Only the first N pairs.")] = None
+    batch_size: Annotated[int, Number(min=1, help="Texts encoded at once.")] = 64
+    device: DeviceOption = "auto"
+
+    @property
+    def target(self) -> Path:
+        """The file to write."""
+        return self.out or beside(self.pairs, "negatives.arrow")
+
+
+def with_options(function: Callable[[Any], None]) -> Callable[..., None]:
+    """A command for typer that calls `function(options)`, with an option for every field of their class."""
+    kind = get_type_hints(function)["options"]
+
+    @wraps(function)
+    def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
+        function(kind(**values))
+
+    command.__signature__ = inspect.signature(kind)  # type: ignore[attr-defined]
+    return command
