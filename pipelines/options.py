@@ -18,6 +18,7 @@ from pipelines.reading.sources import Format
 from pipelines.recipe import ConfigOption
 from pipelines.shards import SHARD_ROWS
 
+Policy = Literal["bsl", "original", "self", "multilingual", "entailment"]
 SENTENCES = Path("data/sentences")
 MOST = 10**18
 
@@ -134,9 +135,7 @@ class PairsOptions(OutputOptions):
     """The options of `build-pairs`."""
 
     sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=NLI_HELP)] = None
-    pairs: Annotated[
-        Literal["bsl", "original", "self", "multilingual", "entailment"], typer.Option(help=PAIRS_HELP)
-    ] = "bsl"
+    pairs: Annotated[Policy, typer.Option(help=PAIRS_HELP)] = "bsl"
     view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP)] = None
     filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP)] = None
     default_filters: Annotated[bool, typer.Option(help=DEFAULT_FILTERS_HELP)] = True
