@@ -103,12 +103,12 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
         folder = out / view_label(view.spec) if out is not None and len(built) > 1 else out
         run = plan_run(view, source, options, folder)
         if options.dry_run:
-            shown.append(preview_run(run, overwrite=options.overwrite))
+            shown.append(preview_run(run))
             if not options.json:
                 table(("", "would be"), shown[-1].items())
         else:
             started = time.monotonic()
-            dataset, made = make_run(run, options)
+            dataset, made = make_run(run)
             shown.append(_report(dataset, made, time.monotonic() - started, quiet=options.json))
     if options.json:
         show_json(shown[0] if len(shown) == 1 else shown)

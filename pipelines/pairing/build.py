@@ -183,7 +183,7 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
         if isinstance(view, ViewRun):
             note(f"making the missing view {name} ({view.plan.rows:,} sentences) in {view.out}/")
             runs.note_starter(ViewSpec(view.plan.name, view.plan.params))
-            view, _ = runs.make_run(view, options.view_options)
+            view, _ = runs.make_run(view)
         views[name] = view
     names = list(views) or [ORIGINAL]
     couples = [(names[0], names[1])] if options.pairs == "bsl" else [(ORIGINAL, name) for name in names]

@@ -59,14 +59,14 @@ def plan_run(view: View, source: Dataset, options: ViewOptions, out: Path | None
         inputs=(Input(name=str(source.path), sha256=source.digest, rows=source.rows),),
         shards=tuple((start, min(start + size, rows)) for start in range(0, rows, size)),
     )
-    return ViewRun(plan, source, out or VIEWS / view_label(view.spec), options.runtime, view, options.sources or ())
+    return ViewRun(plan, source, out or VIEWS / view_label(view.spec), options, view)
 
 
-def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
+def preview_run(run: ViewRun) -> dict[str, Any]:
     """What `make_run` would do; raises InputError if the folder belongs to another recipe."""
     plan = run.plan
     if run.source.receipts:  # a dry run only counts new sentences: there is no hash to compare
-        claim_folder(run.out, plan, overwrite=overwrite, dry_run=True)
+        claim_folder(run.out, plan, overwrite=run.options.overwrite, dry_run=True)
     weights = (*REAL_WEIGHTS, "revision")
     return {
         "out": str(run.out),
@@ -78,23 +78,23 @@ def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
     }
 
 
-def make_run(run: ViewRun, options: ViewOptions) -> tuple[Dataset, int]:
+def make_run(run: ViewRun) -> tuple[Dataset, int]:
     """Make the missing shards; return the dataset, and the number of rows made now.
 
-    A finished dataset is left alone, unless `options` say to overwrite it.
+    A finished dataset is left alone, unless its options say to overwrite it.
 
     Raises InputError if the folder belongs to another recipe or to somebody else, or if another process is writing it;
     TwinviewsError if a view or a worker failed. Finished shards stay.
     """
     with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
-        dataset = claim_folder(run.out, run.plan, overwrite=options.overwrite)
+        dataset = claim_folder(run.out, run.plan, overwrite=run.options.overwrite)
         if dataset is not None:
             return dataset, 0
-        if options.overwrite and run.out.exists():
+        if run.options.overwrite and run.out.exists():
             clear_dataset(run.out)
         try:
             write_whole(run.out / PLAN_FILE, run.plan.to_json())
-            made = _make(run, options, advance)
+            made = _make(run, advance)
             remove_leftovers(run.out)  # of workers that were lost
             return _finish(run), made
         except BaseException:
@@ -104,13 +104,13 @@ def make_run(run: ViewRun, options: ViewOptions) -> tuple[Dataset, int]:
             raise
 
 
-def _make(run: ViewRun, options: ViewOptions, advance: Callable[[int], None]) -> int:
+def _make(run: ViewRun, advance: Callable[[int], None]) -> int:
     """Make and commit the shards that have no valid receipt, a window at a time; return the number of their rows.
 
     The first window is one shard, the next ones take about `WINDOW_SECONDS` each. No window is larger than a worker's
     share of the remaining shards.
     """
-    there = _intact(run)
+    options, there = run.options, _intact(run)
     rows = sum(receipt.rows for receipt in there.values())
     advance(rows)
     missing = deque(index for index in range(len(run.plan.shards)) if index not in there)
@@ -160,7 +160,7 @@ def _finish(run: ViewRun) -> Dataset:
         raise TwinviewsError(f"shards of {run.out} changed while it was written: run the same command again")
     # Reading a shard of the sentences checks its hash.
     columns = [read_table(source.path / receipt.file, receipt.sha256).schema.names for receipt in source.receipts]
-    options = {"sources": list(run.names) or None, **plan.params}
+    options = {"sources": run.options.sources or None, **plan.params}
     recipe = recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
     counts = count_receipts(receipts)
     card = view_card(plan, counts)

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -23,6 +23,7 @@ from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.plugins import blamed
 from augment.view import ENTRY_POINT_GROUP, WEIGHTS_PARAMS, Runtime, View, Viewed, ViewSpec, make_view, row_seed
 from pipelines.folder import SPANS, Dataset, view_schema
+from pipelines.options import ViewOptions
 from pipelines.plan import Plan
 from pipelines.shards import Receipt, commit_shards
 from pipelines.workers import AHEAD
@@ -40,15 +41,14 @@ Made: TypeAlias = tuple[list[Receipt], float, Counter[Stage]]
 class ViewRun:
     """A view of the sentences `source` to be made in the folder `out`.
 
-    `view` is None until the process that makes it has built it; `names` are the sources as given.
+    `view` is None until the process that makes it has built it.
     """
 
     plan: Plan
     source: Dataset
     out: Path
-    runtime: Runtime = field(default_factory=Runtime)
+    options: ViewOptions
     view: View | None = None
-    names: Sequence[str] = ()
 
     @property
     def has_weights(self) -> bool:
@@ -74,13 +74,13 @@ def build_view(spec: ViewSpec, runtime: Runtime | None = None) -> View:
 
 def worker(run: ViewRun, number: int) -> Callable[[Iterable[Window]], Generator[Made]]:
     """What worker `number` does with windows: `make_windows`, on one of the GPUs if there are several."""
-    device = run.runtime.device
+    device = run.options.device
     if run.has_weights and device in {"auto", "cuda"} and device_kind(device) != "cpu":
         import torch
 
         count = torch.cuda.device_count()
         device = f"cuda:{number % count}" if count > 1 else device
-    return partial(make_windows, replace(run, runtime=replace(run.runtime, device=device)))
+    return partial(make_windows, replace(run, options=replace(run.options, device=device)))
 
 
 def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
@@ -89,7 +89,7 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
     At most one window waits on either side, which bounds memory. The view runs in this thread, which receives Ctrl-C.
     An error of any stage is raised here after the other stages have ended.
     """
-    run.view = run.view or build_view(ViewSpec(run.plan.name, run.plan.params), run.runtime)
+    run.view = run.view or build_view(ViewSpec(run.plan.name, run.plan.params), run.options.runtime)
     source, spent = iter(windows), Counter(SECONDS)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     behind: Future[Made] | None = None
@@ -184,7 +184,7 @@ def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: 
     ray = _connect(address)
     try:
         # Every worker gets a GPU to itself if there are any and the view has weights.
-        gpus = int(ray.cluster_resources().get("GPU", 0)) if run.has_weights and run.runtime.device != "cpu" else 0
+        gpus = int(ray.cluster_resources().get("GPU", 0)) if run.has_weights and run.options.device != "cpu" else 0
         remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=-1)(ViewRun)
         actors = [remote.remote(**vars(run.for_worker())) for _ in range(min(workers, gpus or workers))]
         source = iter(windows)
