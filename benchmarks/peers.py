@@ -122,7 +122,7 @@ def generate(settings: Settings) -> Work:
 
 
 def nlpaug_synonym(_settings: Settings) -> Work:
-    """SynonymAug of nlpaug over WordNet, 30% of the words; NLTK alone would load its tagger for every sentence."""
+    """SynonymAug of nlpaug over WordNet, 30% of the words, with the bundled copy of NLTK's tagger."""
     import nlpaug.augmenter.word as naw
     import nltk.data
 
