@@ -53,6 +53,7 @@ class English:
         self._openers = frozenset(entry.partition("_")[0] for entry in self._entries if "_" in entry)
         self.synonyms = lru_cache(maxsize=50_000)(self._synonyms)
         self.lemma = lru_cache(maxsize=50_000)(self._lemma)
+        self.senses = lru_cache(maxsize=50_000)(self._senses)
 
     def choices(self, found: Sequence[Token]) -> dict[int, Tiers]:
         """The eligible words by their place among the tokens, each with its synonyms.
@@ -71,7 +72,8 @@ class English:
                 continue
             neighbours = {token.text.lower() for token in found[max(index - 1, 0) : index + 2]}
             tiers = self.synonyms(word, tag)
-            tiers = tuple(tuple(one for one in tier if one[0] not in neighbours) for tier in tiers)
+            if tiers and any(synonym in neighbours for synonym, _ in tiers[-1]):
+                tiers = tuple(tuple(one for one in tier if one[0] not in neighbours) for tier in tiers)
             if tiers and tiers[-1]:
                 choices[index] = tiers
         return choices
@@ -145,14 +147,14 @@ class English:
         tag = _corrected(tag, word, lemma)
         certain = tag not in ("VBD", "VBN") or len(_pasts(lemma)) > 1
         tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
-        for synset, own, share in self._senses(lemma, part, word):
+        for synset, own, share in self.senses(lemma, part, word):
             if share < TIERS[-1][0] or is_unwanted(synset):
                 continue
             for other in synset.lemmas():
                 form = self._form(other, tag, certain=certain) if _fits(other, own) else None
                 if form is None or form in (word, lemma) or form in FUNCTION_WORDS or form not in written:
                     continue
-                senses = self._senses(str(other.name()), part)
+                senses = self.senses(str(other.name()), part)
                 back = next((its_share for one, _, its_share in senses if one == synset), 0.0)
                 count = self._count(other)
                 for weights, (least_share, least_count, least_back) in zip(tiers, TIERS, strict=True):
@@ -181,7 +183,8 @@ class English:
         synsets = {synset: None for name in (lemma, word) if name for synset in self._reader.synsets(name, part)}
         entries = [(synset, own) for synset in synsets for own in synset.lemmas() if own.name() in (lemma, word)]
         counts = [self._count(own) + 0.5 / rank for rank, (_, own) in enumerate(entries, start=1)]
-        return [(synset, own, count / sum(counts)) for (synset, own), count in zip(entries, counts, strict=True)]
+        total = sum(counts)
+        return [(synset, own, count / total) for (synset, own), count in zip(entries, counts, strict=True)]
 
 
 @lru_cache(maxsize=1)
