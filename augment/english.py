@@ -63,7 +63,7 @@ class Tagger:
             pair = f"i tag+i-2 tag {tag} {earlier}"
             return scores(f"i-1 tag {tag}", f"i-2 tag {earlier}", pair, f"i-1 tag+i word {tag} {normal}")
 
-        self._own, self._beside, self._after = (lru_cache(maxsize=100_000)(each) for each in (own, beside, after))
+        self._own, self._beside, self._after = (lru_cache(maxsize=50_000)(each) for each in (own, beside, after))
         self._nltk = PerceptronTagger(load=False)
 
     def tag(self, words: Sequence[str]) -> list[tuple[str, str]]:

@@ -171,7 +171,7 @@ SCALED: Mapping[str, Sequence[str]] = {
     "ingest": ["augment", "ingest", "lines.txt"],
     "synonym": ["augment", "synonym"],
     "span-mask": ["augment", "span-mask"],
-    "build-pairs, near-duplicates": ["augment", *PAIRED, "--filter", "near-duplicates"],
+    "build-pairs near-duplicates": ["augment", *PAIRED, "--filter", "near-duplicates"],
 }
 
 
@@ -224,8 +224,8 @@ def status_mib(pid: int, name: str) -> float:
     return sum(int(line.split()[1]) for line in status.split("\n") if line.startswith(name)) / 1024
 
 
-def scale(sizes: Sequence[int], seed: int, work: Path) -> dict[int, dict[str, Run]]:
-    """Every command of `SCALED` on corpora of these sizes."""
+def scale(names: Sequence[str], sizes: Sequence[int], seed: int, work: Path) -> dict[int, dict[str, Run]]:
+    """These commands of `SCALED` on corpora of these sizes."""
     found: dict[int, dict[str, Run]] = {}
     for size in sizes:
         folder = work / str(size)
@@ -233,8 +233,8 @@ def scale(sizes: Sequence[int], seed: int, work: Path) -> dict[int, dict[str, Ru
         with (folder / "lines.txt").open("w") as stream:
             stream.writelines(f"{sentence}\n" for sentence in sentences(size, seed))
         found[size] = {}
-        for name, command in SCALED.items():
-            found[size][name] = measured(command, folder)
+        for name in names:
+            found[size][name] = measured(SCALED[name], folder)
             print(f"{size:,} {name}: {found[size][name]}", file=sys.stderr, flush=True)
         shutil.rmtree(folder)
     return found
@@ -274,7 +274,7 @@ def print_stops(tallies: Mapping[str, Tally]) -> None:
 def print_scale(found: Mapping[int, Mapping[str, Run]]) -> None:
     """The table of sizes; growth is against the size before."""
     rows: list[tuple[object, ...]] = []
-    for name in SCALED:
+    for name in next(iter(found.values())):
         earlier: Run | None = None
         for size, runs in found.items():
             run = runs[name]
@@ -290,20 +290,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200, help="runs stopped by SIGKILL, over all commands")
     parser.add_argument("--interrupts", type=int, default=50, help="runs stopped by Ctrl-C")
-    parser.add_argument("--only", default="", help=f"commands to stop, of {', '.join(COMMANDS)}")
+    parser.add_argument("--only", default="", help=f"of {', '.join({**COMMANDS, **SCALED})}")
     parser.add_argument(
         "--sizes", default="100000,1000000,5000000", help="sentences of the second part; empty for none"
     )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    names = [name for name in COMMANDS if not options.only or name in options.only.split(",")]
+    wanted = options.only.split(",") if options.only else [*COMMANDS, *SCALED]
     print(f"{machine()}\n")
     with tempfile.TemporaryDirectory(prefix="endurance-") as work:
         if options.kills or options.interrupts:
+            names = [name for name in COMMANDS if name in wanted]
             print_stops(stop_at_random(names, options.kills, options.interrupts, options.seed, Path(work)))
             print()
         if options.sizes:
-            print_scale(scale([int(size) for size in options.sizes.split(",")], options.seed, Path(work)))
+            names = [name for name in SCALED if name in wanted]
+            print_scale(scale(names, [int(size) for size in options.sizes.split(",")], options.seed, Path(work)))
 
 
 if __name__ == "__main__":
