@@ -21,7 +21,7 @@ from augment.errors import InputError
 from augment.view import Viewed
 from pipelines.files import is_remote, is_written_by, sync_folder, temporaries, write_whole
 from pipelines.lock import LOCK
-from pipelines.plan import ADVICE, PLAN_FILE, PLAN_MARKS, Kind, Plan, read_plan
+from pipelines.plan import PLAN_FILE, PLAN_MARKS, Kind, Plan, read_plan
 from pipelines.shards import RECEIPTS, Receipt, read_table, shard_number, valid_receipt
 
 STATE_FILE = "state.json"
@@ -198,11 +198,7 @@ def claim_folder(out: Path, plan: Plan, *, overwrite: bool = False, dry_run: boo
     is_replaced = overwrite and is_written_by(out / PLAN_FILE, *PLAN_MARKS)
     standing = None if is_replaced else read_plan(out)
     if standing is not None:
-        difference = standing.difference(plan)
-        if difference is not None:
-            # The command of a view ingests too, but its --out and --overwrite are for the view.
-            advice = ADVICE if plan.kind != "sentences" else "run `augment ingest` with another --out or --overwrite"
-            raise InputError(f"{out} belongs to another recipe, {difference}: {advice}")
+        standing.check_same(plan, out)
     elif not is_replaced:
         ours = {LOCK, f".{REPORT_FILE}{LOCK}", *(entry.name for entry, _ in temporaries(out))}
         foreign = min({entry.name for entry in out.glob("*")} - ours, default=None)

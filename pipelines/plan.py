@@ -56,8 +56,8 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         """The text of `plan.json`."""
         return self.model_dump_json(indent=2) + "\n"
 
-    def difference(self, other: "Plan") -> str | None:
-        """The first setting, in words, by which `other` makes other rows or shards; None if no setting does.
+    def check_same(self, other: "Plan", out: Path) -> None:
+        """Raise InputError, naming a setting, if `other` makes other rows or shards than this plan, which is of `out`.
 
         Names of inputs do not count, nor where weights lie if their revision is the same.
         """
@@ -74,8 +74,11 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         compared |= {"the signature": (self.signature, other.signature), "the shards": (self.shards, other.shards)}
         for what, (ours, theirs) in compared.items():
             if ours != theirs:
-                return f"{what} is {_short(ours)} there and {_short(theirs)} here"
-        return None
+                said = f"{what} is {_short(ours)} there and {_short(theirs)} here"
+                # The command of a view ingests too, but its --out and --overwrite are for the view.
+                ingest = "run `augment ingest` with another --out or --overwrite"
+                advice = ingest if other.kind == "sentences" else ADVICE
+                raise InputError(f"{out} belongs to another recipe, {said}: {advice}")
 
 
 def _short(value: object) -> str:

@@ -114,9 +114,7 @@ def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
         plan = made_plan(made)
         if plan is None:
             raise InputError(f"{out} has no recipe of its own ({recipe.name}): choose another --out")
-        difference = plan.difference(job.plan)
-        if difference is not None:
-            raise InputError(f"{out} belongs to another recipe, {difference}: choose another --out, or --overwrite it")
+        plan.check_same(job.plan, out)
         if sha256_of(out) == made["sha256"] and _has_rejects(job, made):
             write_whole(card, job.card(made["counts"]))
             return made["counts"], made["sha256"], False
