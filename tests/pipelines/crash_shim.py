@@ -58,7 +58,7 @@ class Shim:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._roots: tuple[str, ...] = ()
-        self._busy = False
+        self._own = threading.local()  # of each thread: whether it compares the folder right now
 
     def begin(self, folder: Path, spool: Path, record: bool, failure: Failure | None, pause: Pause | None) -> None:
         """Watch `folder`; operations in `spool` are counted and fail, but are not recorded."""
@@ -78,7 +78,8 @@ class Shim:
 
     def around(self, kind: str, paths: Sequence[str], work: Callable[[], Any], *, reads: bool = False) -> Any:  # noqa: ANN401
         """Do `work`, an operation on `paths`, with everything that is to happen at it."""
-        if self._busy or not self._roots or not any(self._is_watched(path) for path in paths):
+        compares = getattr(self._own, "compares", False)
+        if compares or not self._roots or not any(self._is_watched(path) for path in paths):
             return work()
         with self._lock:
             if self._log is not None:
@@ -116,11 +117,11 @@ class Shim:
 
     def _compare(self) -> None:
         """Record what is there and is not known yet: files made, written or removed."""
-        self._busy = True
+        self._own.compares = True
         try:
             there = read_tree(Path(self._folder))
         finally:
-            self._busy = False
+            self._own.compares = False
         for path in sorted(there.keys() - self._tree.keys()):
             self._add(Operation("mkdir" if there[path] is None else "create", path))
         for path, content in there.items():
