@@ -27,12 +27,8 @@ _A = ("unanim.*", "uk", "ubermensch.*")
 """Regular expressions of words that inflect gives the wrong article."""
 
 
-STEPS = (("-2", -2), ("-1", -1), ("+1", 1), ("+2", 2))
-"""The neighbours of a word that its tag depends on, as the tagger's features call them."""
-
-
 class Tagger:
-    """NLTK's averaged perceptron (Honnibal 2013) with its weights and tags, some ten times as fast.
+    """NLTK's averaged perceptron (Honnibal 2013), with its weights and tags, several times as fast.
 
     What a word, its neighbours and the tags before it add to the scores of all tags is summed once and then remembered.
     """
@@ -41,14 +37,14 @@ class Tagger:
         import numpy as np
         from nltk.tag.perceptron import PerceptronTagger
 
+        self._nltk = PerceptronTagger(load=False)
         weights, self._known = load_data("weights"), load_data("tagdict")
         # In a tie NLTK takes the last label of the alphabet, argmax the first of the list.
         self._labels = sorted(load_data("classes"), reverse=True)
         place = {label: number for number, label in enumerate(self._labels)}
 
         def scores(*features: str) -> "NDArray[np.int32]":
-            """The sum of the features' weights for each tag, in thousandths, which are exact in any order."""
-            found = np.zeros(len(place), dtype=np.int32)
+            found = np.zeros(len(place), dtype=np.int32)  # in thousandths, whose sums are exact in any order
             for label, weight in (item for feature in features for item in weights.get(feature, {}).items()):
                 found[place[label]] += round(weight * 1000)
             return found
@@ -56,15 +52,14 @@ class Tagger:
         def own(word: str, normal: str) -> "NDArray[np.int32]":
             return scores("bias", f"i suffix {word[-3:]}", f"i pref1 {word[:1]}", f"i word {normal}")
 
-        def beside(step: str, normal: str) -> "NDArray[np.int32]":
-            return scores(f"i{step} word {normal}", *([f"i{step} suffix {normal[-3:]}"] if step[1] == "1" else []))
+        def beside(step: int, normal: str) -> "NDArray[np.int32]":
+            return scores(f"i{step:+} word {normal}", *[f"i{step:+} suffix {normal[-3:]}"] * (abs(step) == 1))
 
         def after(tag: str, earlier: str, normal: str) -> "NDArray[np.int32]":
             pair = f"i tag+i-2 tag {tag} {earlier}"
             return scores(f"i-1 tag {tag}", f"i-2 tag {earlier}", pair, f"i-1 tag+i word {tag} {normal}")
 
         self._own, self._beside, self._after = (lru_cache(maxsize=50_000)(each) for each in (own, beside, after))
-        self._nltk = PerceptronTagger(load=False)
 
     def tag(self, words: Sequence[str]) -> list[tuple[str, str]]:
         """The words of a sentence with their Penn tags."""
@@ -74,17 +69,15 @@ class Tagger:
             tag = self._known.get(word)
             if not tag:
                 scores = self._own(word, context[place]) + self._after(tags[-1], tags[-2], context[place])
-                for name, step in STEPS:
-                    scores += self._beside(name, context[place + step])
+                for step in (-2, -1, 1, 2):
+                    scores += self._beside(step, context[place + step])
                 tag = self._labels[int(scores.argmax())]
             tags.append(tag)
         return list(zip(words, tags[len(first) :], strict=True))
 
 
-@lru_cache(maxsize=1)
-def tagger() -> Tagger:
-    """The tagger, loaded once in a process."""
-    return Tagger()
+tagger = cache(Tagger)
+"""The tagger, loaded once in a process."""
 
 
 def load_data(name: str) -> Any:  # noqa: ANN401 - JSON
