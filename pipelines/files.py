@@ -100,6 +100,7 @@ def whole_file(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
     """A file to write that appears at `path` only when the block ends well, complete and on the disk.
 
     If it is not `lasting`, its name may still be lost in a power cut, until the caller syncs the folder. Raises
+    InputError if `path` is a wrong place to write, TwinviewsError for any other reason, such as a full disk.
     """
     # The number differs from that of any other process, also on another machine.
     name = f".{path.name}.{os.getpid()}{secrets.randbelow(10**9):09d}.augment.tmp"
