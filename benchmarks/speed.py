@@ -163,7 +163,7 @@ def word_views(_opus: Path) -> Iterator[Bench]:
     """Views by words beside nlpaug's, cold and warm."""
     for name, nlpaug, rows, cold, warm in (
         ("synonym", "nlpaug-synonym", 6_000, 5.0, 20.0),
-        ("mlm-fill", "nlpaug-contextual", 200, 10.0, 10.0),
+        ("mlm-fill", "nlpaug-contextual", 1_000, 10.0, 10.0),
     ):
         ours = augment(name, *(CPU if name == "mlm-fill" else ()))
         models = ("--models", str(STARTER_TRANSLATION))
