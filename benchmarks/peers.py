@@ -122,15 +122,19 @@ def generate(settings: Settings) -> Work:
 
 
 def nlpaug_synonym(_settings: Settings) -> Work:
-    """SynonymAug of nlpaug over WordNet, 30% of the words, with the bundled copy of NLTK's tagger."""
+    """SynonymAug of nlpaug over WordNet, 30% of the words, with NLTK's own tagger and its weights, which we bundle."""
     import nlpaug.augmenter.word as naw
     import nltk.data
+    from nltk.tag.perceptron import PerceptronTagger
 
     from augment import wordnet
-    from augment.english import tagger
+    from augment.english import load_data
 
     nltk.data.path.insert(0, str(wordnet.find().parent.parent))
-    nltk.pos_tag = tagger().tag
+    tagger = PerceptronTagger(load=False)
+    tagger.model.weights, tagger.tagdict = load_data("weights"), load_data("tagdict")
+    tagger.classes = tagger.model.classes = set(load_data("classes"))
+    nltk.pos_tag = tagger.tag
     augmenter = naw.SynonymAug(aug_src="wordnet", aug_p=0.3)
     return lambda texts: _each(augmenter, texts)
 
