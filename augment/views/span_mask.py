@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Literal, Self, cast
 
 import regex
+import xxhash
 from pydantic import Field, PrivateAttr
 
 from augment.edits import words
@@ -67,15 +68,15 @@ class SpanMask(WordView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
-        one, draw, viewed = self._published if self.compat else self._view, random.Random(), []
-        for text, seed in zip(texts, seeds, strict=True):
-            draw.seed(seed)
-            viewed.append(one(text, draw))
-        return viewed
+        one = self._published if self.compat else self._view
+        return [one(text, seed) for text, seed in zip(texts, seeds, strict=True)]
 
-    def _view(self, text: str, draw: random.Random) -> Viewed:
+    def _view(self, text: str, seed: int) -> Viewed:
         starts, ends = self._units(text)
-        length = self.length or max(1, min(rounded((self.rate or 0) * len(starts), draw), len(starts) - 1))
+        length = self.length
+        if length is None:
+            number = rounded((self.rate or 0) * len(starts), random.Random(seed))
+            length = max(1, min(number, len(starts) - 1))
         if len(starts) <= length:
             return Viewed(text, "unchanged", "too-short")
         kept, free = self.kept(text), cast(Sequence[int], range(len(starts) - length + 1))
@@ -83,17 +84,18 @@ class SpanMask(WordView):
             free = [first for first in free if not touches(kept, starts[first], ends[first + length - 1])]
         if not free:
             return Viewed(text, "unchanged", "all-kept")
-        first = draw.choice(free)
+        # One hash is uniform in [0, 2^64), and made in a tenth of the time that Python's generator takes to be seeded.
+        first = free[xxhash.xxh64_intdigest(b"", seed) * len(free) >> 64]
         start, end = starts[first], ends[first + length - 1]
         share = length / len(starts)
         return _masked(text, start, end, MASK, self.rate or share, share)
 
-    def _published(self, text: str, draw: random.Random) -> Viewed:
+    def _published(self, text: str, seed: int) -> Viewed:
         """Mirror-BERT's published function, which masks the first occurrence of the drawn characters."""
         length = self.length or LENGTH
         if len(text) < max(COMPAT_LEAST_CHARACTERS, length + 1):
             return Viewed(text, "unchanged", "too-short")
-        drawn = draw.randrange(len(text) - length)
+        drawn = random.Random(seed).randrange(len(text) - length)
         start = text.index(text[drawn : drawn + length])
         share = length / len(text)
         return _masked(text, start, start + length, f" {MASK} ", share, share)
