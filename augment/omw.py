@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from augment import wordnet
 from augment.edits import Token
 from augment.errors import InputError
-from augment.synonyms import TIERS, Tiers, is_unwanted
+from augment.synonyms import TIERS, Tiers
+from augment.wordnet import WordNet, find
 from augment.words import replaceable
 
 if TYPE_CHECKING:
     from nltk.corpus.reader.api import CorpusReader
-    from nltk.corpus.reader.wordnet import Synset
 
 OMW = "omw-1.4"
 _LANGUAGES = """
@@ -46,8 +45,18 @@ class Multilingual:
             content = table.read()
         self.revision = hashlib.sha256("\n".join([content, *sorted(self._stop_words)]).encode()).hexdigest()[:12]
         """Twelve hex digits that identify the language's table and stop words."""
-        self._reader = wordnet.reader(corpus)
-        self._counts = wordnet.sense_counts(wordnet.find())
+        self._wordnet = WordNet(find())
+        # Synsets by word, and words by synset; a synset is known by its part and offset.
+        self._senses: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        self._words: dict[tuple[str, int], list[str]] = defaultdict(list)
+        for line in content.splitlines():
+            sense, label, *_, word = [*line.split("\t"), "", ""][:3]
+            place, _, part = sense.partition("-")
+            key = part.replace("s", "a"), int(place) if place.isdigit() else -1
+            if label.rpartition(":")[2] == "lemma" and self._wordnet.has_synset(*key):
+                word = word.strip().replace(" ", "_")
+                self._senses[word.lower()].append(key)
+                self._words[key].append(word)
         self._synonyms = lru_cache(maxsize=50_000)(self._synonyms_of)
 
     def choices(self, found: Sequence[Token]) -> dict[int, Tiers]:
@@ -60,15 +69,15 @@ class Multilingual:
 
         OMW has no counts, so the counts of its English words are a sense's weight.
         """
-        senses: dict[str, list[tuple[Synset, float]]] = defaultdict(list)
-        for synset in () if word in self._stop_words else self._reader.synsets(word, lang=self._code):
-            uses = 0.5 + sum(self._counts.get(lemma.key(), 0) for lemma in synset.lemmas())
-            senses[synset.pos().replace("s", "a")].append((synset, uses))
+        senses: dict[str, list[tuple[tuple[str, int], float]]] = defaultdict(list)
+        for key in () if word in self._stop_words else dict.fromkeys(self._senses.get(word, ())):
+            uses = 0.5 + sum(entry.uses for entry in self._wordnet.synset(*key).entries)
+            senses[key[0]].append((key, uses))
         likeliest = max(senses.values(), key=lambda entries: sum(uses for _, uses in entries), default=[])
         total = sum(uses for _, uses in likeliest)
         tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
-        for synset, uses in likeliest:
-            for name in () if is_unwanted(synset) else synset.lemma_names(lang=self._code):
+        for key, uses in likeliest:
+            for name in () if self._wordnet.synset(*key).unwanted else dict.fromkeys(self._words[key]):
                 if len(name) > 1 and name != word and name.isalpha() and name == name.lower():
                     for weights, (least_share, _, _) in zip(tiers, TIERS, strict=True):
                         if uses / total >= least_share:

@@ -5,17 +5,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from augment import wordnet
 from augment.edits import Token, matching_case
 from augment.english import INFLECTED, inflect, is_plural_entry, tagger, wants_an
 from augment.view import Edit
+from augment.wordnet import Entry, Synset, WordNet, find
 from augment.words import FUNCTION_WORDS, replaceable
-
-if TYPE_CHECKING:
-    from nltk.corpus.reader.wordnet import Lemma, Synset, WordNetCorpusReader
 
 Weighted = tuple[tuple[str, float], ...]
 """Words with weights above 0, in alphabetical order."""
@@ -24,12 +19,6 @@ Tiers = tuple[Weighted, ...]
 
 PARTS = {"N": "n", "V": "v", "J": "a", "R": "r"}
 """The first letter of a Penn tag, and WordNet's part of speech."""
-UNWANTED = frozenset(["ethnic_slur", "disparagement", "obscenity", "archaism", "dialect"])
-"""WordNet's usage labels of words that do not belong in a corpus."""
-_UNWANTED_GLOSS = re.compile(
-    r"\b(?:archaic|derogatory|disparaging|obscene|offensive|pejorative|vulgar)\b(?:[^;]*\bterms?\b| slang)"
-    r"|\bterms? of contempt\b|\barchaic use\b"
-)
 _VOWEL = re.compile("[aeiou]|.y")
 """An entry without one is an abbreviation: "ft", "km", "yr"."""
 _CLITIC = re.compile(r"(?i)(.+)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
@@ -41,16 +30,11 @@ frankfurter)."""
 
 
 class English:
-    """The synonyms of English words by one WordNet, from whose `folder` the exception lists are read."""
+    """The synonyms of English words by one WordNet."""
 
-    def __init__(self, reader: "WordNetCorpusReader", folder: Path) -> None:
-        self._reader = reader
-        parts = zip(PARTS.values(), wordnet.PARTS, strict=True)
-        self._lemmas_of = {part: wordnet.exceptions(folder, name) for part, name in parts}
-        # NLTK's Lemma.count searches the file in every call.
-        self._counts = wordnet.sense_counts(folder)
-        self._entries = frozenset(reader.all_lemma_names())
-        self._openers = frozenset(entry.partition("_")[0] for entry in self._entries if "_" in entry)
+    def __init__(self, entries: WordNet) -> None:
+        self._wordnet = entries
+        self._openers = frozenset(name.partition("_")[0] for name in entries.names if "_" in name)
         self.synonyms = lru_cache(maxsize=50_000)(self._synonyms)
         self.lemma = lru_cache(maxsize=50_000)(self._lemma)
         self.senses = lru_cache(maxsize=50_000)(self._senses)
@@ -95,7 +79,8 @@ class English:
         """Whether a capitalised word that begins a sentence may be a name: Bush says, Brown University."""
         word = found[0].text
         is_followed = len(found) > 1 and found[1].text[:1].isupper()
-        return is_followed or any(lemma.name() == word for lemma in self._reader.lemmas(word))
+        named = (entry.name for part in PARTS.values() for entry in self._wordnet.entries(word.lower(), part))
+        return is_followed or word in named
 
     def _in_set_phrases(self, found: Sequence[Token], tags: Sequence[str]) -> set[int]:
         """Places of words that are entries of WordNet only together: "ice cream", "of course", "picked up"."""
@@ -109,7 +94,7 @@ class English:
                 for last in range(first + 1, min(first + LONGEST_PHRASE, len(found))):
                     if not words[last]:
                         break
-                    if "_".join(part[first : last + 1]) in self._entries:
+                    if "_".join(part[first : last + 1]) in self._wordnet.names:
                         fixed.update(range(first, last + 1))
         return fixed
 
@@ -120,15 +105,11 @@ class English:
             return None
         if tag in INFLECTED:
             # "swinging" is a form of swing, and of swinge.
-            names = {str(entry.name()) for synset in self._reader.synsets(word, part) for entry in synset.lemmas()}
+            names = {entry.name for synset in self._wordnet.senses(word, part) for entry in synset.entries}
             with_form = sorted(name for name in names if name.islower() and inflect(name, tag) == word)
-            if fitting := self._lemmas_of[part].get(word) or with_form:
-                return max(fitting, key=lambda name: sum(map(self._count, self._reader.lemmas(name, part))))
-        found = self._reader.morphy(word, part)
-        return str(found) if found else None
-
-    def _count(self, entry: "Lemma") -> int:
-        return self._counts.get(entry.key(), 0)
+            if fitting := self._wordnet.irregular(word, part) or with_form:
+                return max(fitting, key=lambda name: sum(entry.uses for entry in self._wordnet.entries(name, part)))
+        return next(iter(self._wordnet.lemmas(word, part)), None)
 
     def _synonyms(self, word: str, tag: str) -> Tiers:
         """Words, inflected for `tag`, that share a sense with the lower-case `word`; () if there are none.
@@ -148,41 +129,40 @@ class English:
         certain = tag not in ("VBD", "VBN") or len(_pasts(lemma)) > 1
         tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
         for synset, own, share in self.senses(lemma, part, word):
-            if share < TIERS[-1][0] or is_unwanted(synset):
+            if share < TIERS[-1][0] or synset.unwanted:
                 continue
-            for other in synset.lemmas():
+            for other in synset.entries:
                 form = self._form(other, tag, certain=certain) if _fits(other, own) else None
                 if form is None or form in (word, lemma) or form in FUNCTION_WORDS or form not in written:
                     continue
-                senses = self.senses(str(other.name()), part)
-                back = next((its_share for one, _, its_share in senses if one == synset), 0.0)
-                count = self._count(other)
-                for weights, (least_share, least_count, least_back) in zip(tiers, TIERS, strict=True):
-                    if share >= least_share and count >= least_count and back >= least_back:
-                        weights[form] += share**2 * (count + 0.5) ** 1.5
+                senses = self.senses(other.name, part)
+                back = next((its_share for one, _, its_share in senses if one is synset), 0.0)
+                for weights, (least_share, least_uses, least_back) in zip(tiers, TIERS, strict=True):
+                    if share >= least_share and other.uses >= least_uses and back >= least_back:
+                        weights[form] += share**2 * (other.uses + 0.5) ** 1.5
         return tuple(tuple(sorted(weights.items())) for weights in tiers) if tiers[-1] else ()
 
-    def _form(self, other: "Lemma", tag: str, *, certain: bool) -> str | None:
+    def _form(self, other: Entry, tag: str, *, certain: bool) -> str | None:
         """The form of an entry for a tag, if any; entries that are plurals themselves ("woods") are plurals only.
 
         If a past form may be a participle (not `certain`), only verbs with a single form for both have one.
         """
-        name = str(other.name())
-        if tag[:1] == "N" and name.endswith(("ing", "ness")) and not self._count(other):
+        name = other.name
+        if tag[:1] == "N" and name.endswith(("ing", "ness")) and not other.uses:
             return None  # "flying" is a flight, but flights are hardly flyings
         if tag[:1] == "N" and is_plural_entry(name):
-            singular = name[:-2] if name.endswith("es") and name[:-2] in self._entries else name[:-1]
-            return name if tag == "NNS" or singular not in self._entries else None
+            singular = name[:-2] if name.endswith("es") and name[:-2] in self._wordnet.names else name[:-1]
+            return name if tag == "NNS" or singular not in self._wordnet.names else None
         return inflect(name, tag) if certain or len(_pasts(name)) == 1 else None
 
-    def _senses(self, lemma: str, part: str, word: str = "") -> "list[tuple[Synset, Lemma, float]]":
+    def _senses(self, lemma: str, part: str, word: str = "") -> list[tuple[Synset, Entry, float]]:
         """The senses of a lemma, its entry in each, and each sense's share of its uses; unseen senses count a little.
 
         The senses of `word` count too: "arms" are the plural of arm, and weapons.
         """
-        synsets = {synset: None for name in (lemma, word) if name for synset in self._reader.synsets(name, part)}
-        entries = [(synset, own) for synset in synsets for own in synset.lemmas() if own.name() in (lemma, word)]
-        counts = [self._count(own) + 0.5 / rank for rank, (_, own) in enumerate(entries, start=1)]
+        synsets = dict.fromkeys(synset for name in (lemma, word) for synset in self._wordnet.senses(name, part))
+        entries = [(synset, own) for synset in synsets for own in synset.entries if own.name in (lemma, word)]
+        counts = [own.uses + 0.5 / rank for rank, (_, own) in enumerate(entries, start=1)]
         total = sum(counts)
         return [(synset, own, count / total) for (synset, own), count in zip(entries, counts, strict=True)]
 
@@ -190,15 +170,7 @@ class English:
 @lru_cache(maxsize=1)
 def english() -> English:
     """English by the WordNet that `wordnet.find` finds; opened once in a process."""
-    return English(wordnet.reader(), wordnet.find())
-
-
-def is_unwanted(entry: "Synset | Lemma") -> bool:
-    """Whether WordNet labels a sense or word as a slur, an obscenity, or out of use."""
-    domains = [domain.synset() if hasattr(domain, "synset") else domain for domain in entry.usage_domains()]
-    if any(domain.name().split(".")[0] in UNWANTED for domain in domains):
-        return True
-    return hasattr(entry, "definition") and bool(_UNWANTED_GLOSS.search(entry.definition()))
+    return English(WordNet(find()))
 
 
 def _tags(found: Sequence[Token]) -> list[str]:
@@ -209,12 +181,11 @@ def _tags(found: Sequence[Token]) -> list[str]:
     return [tags[start] for start, _ in zip(starts, parts, strict=False)]
 
 
-def _fits(other: "Lemma", own: "Lemma") -> bool:
+def _fits(other: Entry, own: Entry) -> bool:
     """Whether an entry is one plain, unobjectionable word that can stand wherever `own` can."""
-    name = str(other.name())
+    name = other.name
     is_plain = len(name) > 1 and name.isalpha() and name.islower() and _VOWEL.search(name) is not None
-    is_placed_alike = other.syntactic_marker() in (None, own.syntactic_marker())
-    return is_plain and is_placed_alike and name != own.name() and not is_unwanted(other)
+    return is_plain and other.marker in (None, own.marker) and name != own.name and not other.unwanted
 
 
 def _pasts(verb: str) -> set[str | None]:

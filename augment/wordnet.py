@@ -1,13 +1,17 @@
-"""WordNet 3.0: found, read in place, and opened for NLTK's reader."""
+"""WordNet 3.0: found, read in place, and opened for NLTK's reader, which nlpaug uses."""
 
 import hashlib
 import io
 import os
+import re
+import sys
 import warnings
 import zipfile
-from functools import lru_cache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from augment.errors import InputError
 from augment.weights import cache_folder
@@ -25,6 +29,24 @@ PARTS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
 """WordNet's parts of speech: their names in its files, and their numbers."""
 NEEDED = ("cntlist.rev", *(name for part in PARTS for name in (f"data.{part}", f"index.{part}", f"{part}.exc")))
 """The files that decide what WordNet says."""
+ENDINGS = {
+    part: [tuple(rule.split(":")) for rule in rules.split()]
+    for part, rules in {
+        "n": "s: ses:s ves:f xes:x zes:z ches:ch shes:sh men:man ies:y",
+        "v": "s: ies:y es:e es: ed:e ed: ing:e ing:",
+        "a": "er: est: er:e est:e",
+        "r": "",
+    }.items()
+}
+"""WordNet's rules of detachment: the endings of forms, and those of their lemmas."""
+UNWANTED = frozenset(["ethnic_slur", "disparagement", "obscenity", "archaism", "dialect"])
+"""WordNet's usage labels of words that do not belong in a corpus."""
+UNWANTED_GLOSS = re.compile(
+    r"\b(?:archaic|derogatory|disparaging|obscene|offensive|pejorative|vulgar)\b(?:[^;]*\bterms?\b| slang)"
+    r"|\bterms? of contempt\b|\barchaic use\b"
+)
+QUOTED = re.compile('".*?"')
+"""An example in a gloss."""
 HOW_TO_GET_IT = (
     f"run `python -m nltk.downloader wordnet`, or install Debian's wordnet-base, or set {ENVIRONMENT} to its folder"
 )
@@ -36,19 +58,29 @@ def find() -> Path:
     It is looked for in TWINVIEWS_WORDNET if that is set, else in the folders of NLTK data, in the user's cache, and in
     Debian's /usr/share/wordnet. Raises InputError if it is not found.
     """
-    import nltk.data
-
     named = os.environ.get(ENVIRONMENT)
     if named:
         places = [Path(named), Path(named) / BELOW]
     else:
-        folders = [*(Path(str(folder)) / BELOW for folder in nltk.data.path), cached_wordnet()]
+        folders = [*(Path(folder) / BELOW for folder in nltk_folders()), cached_wordnet()]
         places = [place for folder in folders for place in (folder, folder.with_suffix(".zip"))] + [DEBIAN_FOLDER]
     for place in places:
         if _is_whole(place):
             return place.resolve()
     lead = f"{ENVIRONMENT}={named}: no WordNet there" if named else "WordNet was not found"
     raise InputError(f"{lead}: {HOW_TO_GET_IT}")
+
+
+def nltk_folders() -> list[str]:
+    """The folders of NLTK data, in order; they are known without importing NLTK, which takes two seconds."""
+    if "nltk" in sys.modules or os.name == "nt":
+        import nltk.data
+
+        return [str(folder) for folder in nltk.data.path]
+    named = [os.path.expanduser(folder) for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep) if folder]
+    prefixes = (sys.prefix, f"{sys.prefix}/share", f"{sys.prefix}/lib")
+    system = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
+    return [*named, *(f"{above}/nltk_data" for above in (os.path.expanduser("~"), *prefixes, *system))]
 
 
 def cached_wordnet() -> Path:
@@ -94,16 +126,104 @@ def revision(place: Path) -> str:
     return digest.hexdigest()[:12]
 
 
-def exceptions(place: Path, part: str) -> dict[str, list[str]]:
-    """WordNet's exception list of a part ("noun", "verb", "adj", "adv"): irregular form -> its lemmas."""
-    lines = _read(place, f"{part}.exc").splitlines()
-    return {form: lemmas for form, *lemmas in (line.split() for line in lines) if lemmas}
+class Entry(NamedTuple):
+    """A word of a synset, as WordNet spells it ("ice_cream", "Bach").
+
+    Attributes:
+        name: The word.
+        marker: Where an adjective can stand: "(p)" after a verb, "(a)" before a noun, "(ip)" right after a noun.
+        uses: How often it occurs in this sense in WordNet's tagged texts.
+        unwanted: Whether WordNet labels it as in `UNWANTED`.
+    """
+
+    name: str
+    marker: str | None
+    uses: int
+    unwanted: bool
 
 
-def sense_counts(place: Path) -> dict[str, int]:
-    """How often each sense occurs in WordNet's tagged texts, by sense key; without senses that never occur."""
-    lines = _read(place, "cntlist.rev").splitlines()
-    return {key: int(count) for key, _, count in (line.split() for line in lines)}
+@dataclass(frozen=True, slots=True, eq=False)
+class Synset:
+    """Words that share a sense, and whether that sense is one of slurs, obscenities, or words out of use."""
+
+    entries: list[Entry]
+    unwanted: bool
+
+
+class WordNet:
+    """The synsets of one WordNet, parsed when they are asked for; ten times as fast as NLTK's reader.
+
+    Parts of speech are "n", "v", "a" and "r".
+    """
+
+    def __init__(self, place: Path) -> None:
+        self._index: dict[tuple[str, str], list[int]] = {}
+        self._lines = {part: _read(place, f"data.{name}") for part, name in zip("nvar", PARTS, strict=True)}
+        self._exceptions: dict[str, dict[str, list[str]]] = {}
+        for part, name in zip("nvar", PARTS, strict=True):
+            for line in _read(place, f"index.{name}").splitlines():
+                if not line.startswith(" "):
+                    lemma, _, number, *rest = line.split()
+                    self._index[lemma, part] = [*map(int, rest[-int(number) :])]
+            lines = map(str.split, _read(place, f"{name}.exc").splitlines())
+            self._exceptions[part] = {form: lemmas for form, *lemmas in lines if lemmas}
+        counts = map(str.split, _read(place, "cntlist.rev").splitlines())
+        self._uses = {key: int(uses) for key, _, uses in counts}
+        self.names = frozenset(lemma for lemma, _ in self._index)
+        """All entries in lower case, with "_" for blanks."""
+        self.synset = cache(self._synset)
+
+    def lemmas(self, word: str, part: str) -> list[str]:
+        """The entries of a part that a lower-case word can be a form of, itself first (WordNet's `morphy`)."""
+        forms = self._exceptions[part].get(word)
+        if forms is None:
+            forms = [word[: -len(old)] + new for old, new in ENDINGS[part] if word.endswith(old)]
+        return [form for form in dict.fromkeys([word, *forms]) if (form, part) in self._index]
+
+    def irregular(self, word: str, part: str) -> list[str]:
+        """The lemmas of an irregular form: mice -> mouse."""
+        return self._exceptions[part].get(word, [])
+
+    def senses(self, word: str, part: str) -> list[Synset]:
+        """The synsets of a word and then of those that it can be a form of, the most frequent first."""
+        return [self.synset(part, place) for lemma in self.lemmas(word, part) for place in self._index[lemma, part]]
+
+    def entries(self, name: str, part: str) -> Iterator[Entry]:
+        """The entry of a lower-case name in each of its senses, in whatever case WordNet spells it."""
+        for place in self._index.get((name, part), ()):
+            yield from (entry for entry in self.synset(part, place).entries if entry.name.lower() == name)
+
+    def has_synset(self, part: str, place: int) -> bool:
+        """Whether a synset begins at an offset of a part's file."""
+        return part in self._lines and self._lines[part].startswith(f"{place:08d} ", max(place, 0))
+
+    def _synset(self, part: str, place: int) -> Synset:
+        """The synset at an offset of a part's file."""
+        head, _, gloss = self._line(part, place).partition("|")
+        _, file, kind, number, *fields = head.split()
+        words = [*zip(fields[::2], fields[1::2], strict=False)][: int(number, 16)]
+        pointers = fields[2 * len(words) + 1 :][: 4 * int(fields[2 * len(words)])]
+        key_end, labelled = "::", set[int]()  # labelled are numbers of words, 0 for the whole synset
+        for symbol, target, its_part, ends in zip(*[iter(pointers)] * 4, strict=True):
+            if symbol == ";u" and self._first(its_part, target)[0] in UNWANTED:
+                labelled.add(int(ends[:2], 16))
+            elif symbol == "&" and kind == "s":  # sense keys of satellite adjectives name the head
+                key_end = ":{}:{:02d}".format(*self._first(its_part, target))
+        entries = []
+        for rank, (word, number) in enumerate(words, start=1):
+            name, bracket, marker = word.partition("(")
+            key = f"{name.lower()}%{' nvars'.index(kind)}:{file}:{int(number, 16):02d}{key_end}"
+            entries.append(Entry(name, bracket + marker or None, self._uses.get(key, 0), rank in labelled))
+        return Synset(entries, 0 in labelled or UNWANTED_GLOSS.search(QUOTED.sub("", gloss)) is not None)
+
+    def _first(self, part: str, place: str) -> tuple[str, int]:
+        """The first word of a synset in lower case, and its number among the words spelt so."""
+        _, _, _, _, word, number, _ = self._line(part, int(place)).split(maxsplit=6)
+        return word.partition("(")[0].lower(), int(number, 16)
+
+    def _line(self, part: str, place: int) -> str:
+        lines = self._lines["a" if part == "s" else part]
+        return lines[place : lines.index("\n", place)]
 
 
 def lexnames() -> str:

@@ -1,6 +1,9 @@
 """Words: tokens and edits, English forms, articles and parts of speech, and WordNet."""
 
 import csv
+import os
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from itertools import pairwise
@@ -152,7 +155,7 @@ def lay_out(folder: Path) -> Path:
     """A folder with the file names of WordNet, one harmless line in each."""
     folder.mkdir(parents=True)
     for name in wordnet.NEEDED:
-        (folder / name).write_text(f"mice mouse {name}\n", encoding="utf-8")
+        (folder / name).write_text("mice mouse 1\n", encoding="utf-8")
     return folder
 
 
@@ -179,7 +182,7 @@ def test_a_zip_of_the_nltk_downloader_is_read_like_a_folder(empty_machine: Path)
         for path in source.iterdir():
             bundle.write(path, f"wordnet/{path.name}")
     assert wordnet.find() == archive
-    assert wordnet.exceptions(archive, "noun") == {"mice": ["mouse", "noun.exc"]}
+    assert wordnet.WordNet(archive).irregular("mice", "n") == ["mouse", "1"]
     assert wordnet.revision(archive) == wordnet.revision(source)
     other = lay_out(empty_machine / "other")
     (other / "data.noun").write_text("other\n", encoding="utf-8")
@@ -189,8 +192,37 @@ def test_a_zip_of_the_nltk_downloader_is_read_like_a_folder(empty_machine: Path)
         wordnet.find()
 
 
-def test_counts_of_senses_are_those_that_nltk_finds_in_the_file(real_wordnet: Path) -> None:
-    counts = wordnet.sense_counts(real_wordnet)
-    entries = [entry for name in ("car", "run", "good", "well", "caput") for entry in wordnet.reader().lemmas(name)]
-    assert [counts.get(entry.key(), 0) for entry in entries] == [entry.count() for entry in entries]
-    assert sum(counts.values()) > 200_000
+FORMS = ["mice", "axes", "glasses", "men", "running", "was", "better", "farthest", "women", "ss", ""]
+NAMES = ["car", "run", "good", "well", "caput", "bach", "ice_cream", "used_to", "galore", "afraid", "screw", "instancy"]
+
+
+def test_synsets_are_those_of_nltks_reader(real_wordnet: Path) -> None:
+    nltks, ours = wordnet.reader(), wordnet.WordNet(real_wordnet)
+    assert ours.names == set(nltks.all_lemma_names())
+    for part in "nvar":
+        for word in [*NAMES, *FORMS, *sorted(ours.names)[::50]]:
+            assert ours.lemmas(word, part) == nltks._morphy(word, part)
+            for synset, expected in zip(ours.senses(word, part), nltks.synsets(word, part), strict=True):
+                names = [(entry.name, entry.marker) for entry in synset.entries]
+                assert names == [(lemma.name(), lemma.syntactic_marker()) for lemma in expected.lemmas()]
+                labels = [[domain.synset().name() for domain in lemma.usage_domains()] for lemma in expected.lemmas()]
+                unwanted = [any(label.split(".")[0] in wordnet.UNWANTED for label in each) for each in labels]
+                assert [entry.unwanted for entry in synset.entries] == unwanted
+        for name in NAMES:
+            uses = [lemma.count() for lemma in nltks.lemmas(name, part)]
+            assert [entry.uses for entry in ours.entries(name, part)] == uses
+
+
+def test_what_wordnet_calls_archaic_or_offensive_is_unwanted(real_wordnet: Path) -> None:
+    ours = wordnet.WordNet(real_wordnet)
+    assert [synset.unwanted for synset in ours.senses("bosom", "n")] == [True, *[False] * 5]
+    assert [entry.unwanted for entry in ours.entries("instancy", "n")] == [False, True]
+
+
+def test_nltks_folders_are_known_without_importing_it() -> None:
+    code = (
+        "import sys; from augment.wordnet import nltk_folders; found = nltk_folders(); "
+        "assert 'nltk' not in sys.modules; import nltk.data; assert found == nltk.data.path, (found, nltk.data.path)"
+    )
+    environment = {**os.environ, "NLTK_DATA": f"~/mine{os.pathsep}/theirs"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
