@@ -54,12 +54,12 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def padded(length: int, limit: int) -> int:
+def padded(length: int, limit: int, step: int = LENGTH_STEP) -> int:
     """The tokens that a row is padded to, by its own length; only equally padded rows share a batch.
 
     The width changes the order in which kernels sum, and so the rounding. The other rows of a batch must not.
     """
-    return min(-(-length // LENGTH_STEP) * LENGTH_STEP, limit)
+    return min(-(-length // step) * step, limit)
 
 
 def pack(widths: Sequence[int], budget: int) -> Iterator[list[int]]:

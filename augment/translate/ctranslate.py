@@ -17,10 +17,13 @@ class CTranslate2Engine:
 
     Attributes:
         batch_tokens: Source tokens of a batch times beams, by default.
+        length_step: Sources are padded to a multiple of so many tokens.
         ahead: Batches to start before waiting for the first one.
     """
 
-    batch_tokens = 8_192
+    # On a CPU, batches that stay in the caches are faster than large ones.
+    batch_tokens = 1_024
+    length_step = 4
 
     def __init__(self, path: Path, vocabulary: Vocabulary, precision: str, revision: str | None) -> None:
         cores = usable_cores()
@@ -44,7 +47,8 @@ class CTranslate2Engine:
         Sources are token ids of one padded length. Hypotheses are token ids too, with the end token if they reached it.
         Seeds are for sampling, one a source.
         """
-        width = padded(len(sources[0]), self._vocabulary.limit)
+        limit = self._vocabulary.limit
+        width = padded(len(sources[0]), limit, self.length_step)
         # CTranslate2 pads to the longest source of a batch, and the width changes the rounding. Where no source is that
         # long, a row of end tokens keeps the width the same.
         fillers = [] if any(len(source) == width for source in sources) else [[self._vocabulary.end] * width]
@@ -52,13 +56,12 @@ class CTranslate2Engine:
             [[self._vocabulary.source[token] for token in source] for source in (*sources, *fillers)],
             asynchronous=True,
             beam_size=decoding.num_beams,
-            patience=decoding.patience if decoding.num_beams > 1 else 1,
             num_hypotheses=decoding.hypotheses,
             repetition_penalty=decoding.repetition_penalty,
             suppress_sequences=self._suppressed,
             max_input_length=0,
             min_decoding_length=0,
-            max_decoding_length=self._vocabulary.max_length(width),
+            max_decoding_length=self._vocabulary.max_length(padded(width, limit)),
             return_end_token=True,
         )
         ids, rows = self._ids.__getitem__, results[: len(sources)]

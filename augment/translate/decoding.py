@@ -18,15 +18,13 @@ class Decoding:
     """How a text is drawn from a translation model.
 
     Attributes:
-        num_beams: Beams of a beam search; 1 for greedy search and sampling.
+        num_beams: Beams of a beam search, which ends once so many are finished; 1 for greedy search and sampling.
         sampled: Whether tokens are drawn by the row's seed.
         top_k: Draw from the K most probable tokens; None for all.
         top_p: Draw from the most probable tokens that make up this share in (0, 1] (nucleus sampling, Holtzman et al.
             2020); None for all.
         temperature: Logits are divided by it before drawing.
         hypotheses: Texts that a beam search returns.
-        patience: A beam search ends once `patience * num_beams` beams are finished (Kasai et al. 2022). With 1, as in
-            transformers' early stopping, short and bad texts may end it before the text that greedy search finds.
         repetition_penalty: Factor by which the scores of tokens already written get worse (Keskar et al. 2019).
     """
 
@@ -36,7 +34,6 @@ class Decoding:
     top_p: float | None = None
     temperature: float = 1.0
     hypotheses: int = 1
-    patience: int = 2
     repetition_penalty: float = 1.0
 
     def retry(self) -> "Decoding":
@@ -47,7 +44,7 @@ class Decoding:
         if self.sampled:
             return self
         beams = max(4, self.num_beams)
-        return replace(self, num_beams=beams, hypotheses=beams, patience=1, repetition_penalty=1.05)
+        return replace(self, num_beams=beams, hypotheses=beams, repetition_penalty=1.05)
 
 
 def parse_decoding(decode: str, temperature: float | None = None) -> Decoding:

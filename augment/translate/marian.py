@@ -142,8 +142,8 @@ class MarianTranslator:
         self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int
     ) -> Iterator[tuple[list[_Piece], list[list[list[int]]]]]:
         """The pieces in batches, with the token ids of their hypotheses; the engine works on several at a time."""
-        widths = [padded(len(piece.ids), self.vocabulary.limit) for piece in pieces]
         engine = self._engine
+        widths = [padded(len(piece.ids), self.vocabulary.limit, engine.length_step) for piece in pieces]
         share = max(LEAST_TOKENS, sum(widths) // engine.ahead)
         budget = max(1, min((self.batch_tokens or engine.batch_tokens) // decoding.num_beams, share))
         waiting: deque[tuple[list[_Piece], Callable[[], list[list[list[int]]]]]] = deque()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from augment.device import padded, quiet_transformers, resolve_device
+from augment.device import LENGTH_STEP, padded, quiet_transformers, resolve_device
 from augment.errors import InputError
 from augment.translate.decoding import Decoding
 from augment.translate.vocabulary import Vocabulary
@@ -35,6 +35,7 @@ _SECOND = -7723592293110705685
 class TransformersEngine:
     """A model on its device, with the attributes and the method of `CTranslate2Engine`."""
 
+    length_step = LENGTH_STEP
     ahead = 1
 
     def __init__(self, path: Path, vocabulary: Vocabulary, precision: str, device: str) -> None:
@@ -210,7 +211,7 @@ def _shifted(numbers: Tensor, places: int) -> Tensor:
 def _beam_search(decoder: Decoder, max_length: int) -> list[list[list[int]]]:
     """Beam search as in CTranslate2, and in transformers with early stopping and renormalised scores.
 
-    Scores are divided by the length, end token included; a row is done once its patience has enough finished texts.
+    Scores are divided by the length, end token included; a row is done once it has as many finished texts as beams.
     """
     num_beams, device = decoder.decoding.num_beams, decoder.device
     beams = _Beams(decoder, num_beams, max_length)
@@ -221,7 +222,7 @@ def _beam_search(decoder: Decoder, max_length: int) -> list[list[list[int]]]:
         scores = decoder.scores(beams.texts[:, :, : position + 1].flatten(0, 1)).log_softmax(dim=-1)
         last = position + 1 == max_length
         parents = beams.grow(scores, position, decoder.end, last=last)
-        stopped = ~done if last else ~done & (beams.ended >= num_beams * decoder.decoding.patience)
+        stopped = ~done if last else ~done & (beams.ended >= num_beams)
         for row in torch.nonzero(stopped)[:, 0].tolist():
             found[int(going[row])] = beams.best(row, position + 1, decoder.end)
         done |= stopped

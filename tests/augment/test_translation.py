@@ -55,7 +55,7 @@ def generated(model: MarianMTModel, ids: Any, mask: Any, decoding: Decoding, max
     return [texts[place : place + decoding.hypotheses] for place in range(0, len(texts), decoding.hypotheses)]
 
 
-BEAMS = [Decoding(num_beams=beams, hypotheses=texts, patience=1) for beams, texts in ((2, 1), (4, 4), (5, 3))]
+BEAMS = [Decoding(num_beams=beams, hypotheses=texts) for beams, texts in ((2, 1), (4, 4), (5, 3))]
 
 
 @pytest.mark.parametrize("decoding", [Decoding(), Decoding(repetition_penalty=1.1), *BEAMS])
