@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -49,7 +50,20 @@ def tokens(text: str) -> list[Token]:
 
     Contractions, hyphenated words, letters with their marks and emoji of several code points stay whole.
     """
-    return [Token(found.start(), found.end(), found.group(), found.lastgroup or "") for found in _TOKEN.finditer(text)]
+    found, end = [], 0
+    for part in text.split():
+        start = text.index(part, end)
+        end = start + len(part)
+        for first, last, word, kind in _tokens(part):
+            found.append(Token(start + first, start + last, word, kind))
+    return found
+
+
+@lru_cache(maxsize=50_000)
+def _tokens(part: str) -> tuple[Token, ...]:
+    """The tokens of a text without white space."""
+    matches = _TOKEN.finditer(part)
+    return tuple(Token(found.start(), found.end(), found.group(), found.lastgroup or "") for found in matches)
 
 
 def words(text: str) -> list[Token]:
