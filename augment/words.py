@@ -5,6 +5,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from augment.edits import Token
@@ -53,31 +54,29 @@ def replaceable(tokens: Sequence[Token]) -> list[int]:
     A capital marks a name, except at the beginning of a sentence. Parts of addresses, tags and compounds ("#word",
     "U.S.-led", "http://...", "3-year") are left out.
     """
+    # Whether each token touches the one before it, and whether the last touches one after it.
+    touches = [False, *[first.end == second.start for first, second in pairwise(tokens)], False]
     return [
         index
-        for index in range(len(tokens))
-        if _is_plain(tokens, index) and not _joined(tokens, index, -1) and not _joined(tokens, index, 1)
+        for index, (_, _, word, kind) in enumerate(tokens)
+        if kind == "word"
+        and len(word) > 1
+        and word.isalpha()
+        and (word.islower() or _is_plain(tokens, index))
+        and not (touches[index] and _glues(tokens[index - 1], touches[index - 1]))
+        and not (touches[index + 1] and _glues(tokens[index + 1], touches[index + 2]))
     ]
 
 
 def _is_plain(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a token is a word of two letters or more, and neither an acronym nor a name."""
-    _, _, word, kind = tokens[index]
-    if kind != "word" or len(word) < 2 or not word.isalpha():
-        return False
-    if word[1:].islower() and not word.islower():
+    """Whether a word with letters that are not lower-case is neither an acronym nor a name."""
+    word = tokens[index].text
+    if word[1:].islower():
         return index == 0 or tokens[index - 1].text in _SENTENCE_ENDS
     return not any(map(str.isupper, word))
 
 
-def _joined(tokens: Sequence[Token], index: int, step: int) -> bool:
-    """Whether a token is part of something longer on its left (step -1) or right (step 1)."""
-
-    def touches_next(place: int) -> bool:
-        first, second = sorted((place, place + step))
-        return first >= 0 and second < len(tokens) and tokens[first].end == tokens[second].start
-
-    if not touches_next(index):
-        return False
-    _, _, text, kind = tokens[index + step]
-    return kind != "other" or text in _GLUE or (text in _GLUE_INSIDE and touches_next(index + step))
+def _glues(token: Token, touches_next: bool) -> bool:
+    """Whether a token makes the word that it touches part of something longer, given if it touches another beyond."""
+    _, _, text, kind = token
+    return kind != "other" or text in _GLUE or (text in _GLUE_INSIDE and touches_next)
