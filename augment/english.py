@@ -4,6 +4,7 @@ import gzip
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from augment.weights import STARTER
@@ -37,7 +38,7 @@ class Tagger:
         import numpy as np
         from nltk.tag.perceptron import PerceptronTagger
 
-        self._nltk = PerceptronTagger(load=False)
+        nltk = PerceptronTagger(load=False)
         weights, self._known = load_data("weights"), load_data("tagdict")
         # In a tie NLTK takes the last label of the alphabet, argmax the first of the list.
         self._labels = sorted(load_data("classes"), reverse=True)
@@ -49,31 +50,46 @@ class Tagger:
                 found[place[label]] += round(weight * 1000)
             return found
 
-        def own(word: str, normal: str) -> "NDArray[np.int32]":
-            return scores("bias", f"i suffix {word[-3:]}", f"i pref1 {word[:1]}", f"i word {normal}")
+        def around(word: str, normal: str) -> "NDArray[np.int32]":
+            own = scores("bias", f"i suffix {word[-3:]}", f"i pref1 {word[:1]}", f"i word {normal}")
+            left, right = (scores(f"i{step} word {normal}", f"i{step} suffix {normal[-3:]}") for step in ("-1", "+1"))
+            return np.array([scores(f"i-2 word {normal}"), left, own, right, scores(f"i+2 word {normal}")])
 
-        def beside(step: int, normal: str) -> "NDArray[np.int32]":
-            return scores(f"i{step:+} word {normal}", *[f"i{step:+} suffix {normal[-3:]}"] * (abs(step) == 1))
+        def after(tag: str, earlier: str, word: str) -> "NDArray[np.int32]":
+            pair, link = f"i tag+i-2 tag {tag} {earlier}", f"i-1 tag+i word {tag} {nltk.normalize(word)}"
+            return scores(f"i-1 tag {tag}", f"i-2 tag {earlier}", pair, link)
 
-        def after(tag: str, earlier: str, normal: str) -> "NDArray[np.int32]":
-            pair = f"i tag+i-2 tag {tag} {earlier}"
-            return scores(f"i-1 tag {tag}", f"i-2 tag {earlier}", pair, f"i-1 tag+i word {tag} {normal}")
-
-        self._own, self._beside, self._after = (lru_cache(maxsize=50_000)(each) for each in (own, beside, after))
+        self._start, self._edges = nltk.START, [around(edge, edge) for edge in [*nltk.START, *nltk.END]]
+        self._around = lru_cache(maxsize=30_000)(lambda word: around(word, nltk.normalize(word)))
+        self._after = lru_cache(maxsize=50_000)(after)
 
     def tag(self, words: Sequence[str]) -> list[tuple[str, str]]:
         """The words of a sentence with their Penn tags."""
-        first, last, normalize = self._nltk.START, self._nltk.END, self._nltk.normalize
-        context, tags = [*first, *map(normalize, words), *last], [*reversed(first)]
-        for place, word in enumerate(words, start=len(first)):
-            tag = self._known.get(word)
-            if not tag:
-                scores = self._own(word, context[place]) + self._after(tags[-1], tags[-2], context[place])
-                for step in (-2, -1, 1, 2):
-                    scores += self._beside(step, context[place + step])
-                tag = self._labels[int(scores.argmax())]
-            tags.append(tag)
-        return list(zip(words, tags[len(first) :], strict=True))
+        return list(zip(words, *self.tags([words]), strict=True))
+
+    def tags(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+        """The Penn tags of the words of each sentence; for many sentences at once twice as fast."""
+        import numpy as np
+
+        # What each edge of a sentence and each word adds to the scores two places on, one on, in its own place, ...
+        numbers = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(sentences)), start=4)}
+        table = np.array([*self._edges, *map(self._around, numbers)])
+        ids = np.array([each for words in sentences for each in (0, 1, *map(numbers.get, words), 2, 3)], int)
+        unknown = np.array([False] * 4 + [word not in self._known for word in numbers])
+        (places,) = unknown[ids].nonzero()
+        scores = iter(sum(table[ids[places + step - 2], step] for step in range(5)))
+        found = []
+        for words in sentences:
+            before, earlier = self._start
+            tags: list[str] = []
+            for word in words:
+                tag = self._known.get(word)
+                if tag is None:
+                    tag = self._labels[int((next(scores) + self._after(before, earlier, word)).argmax())]
+                tags.append(tag)
+                before, earlier = tag, before
+            found.append(tags)
+        return found
 
 
 tagger = cache(Tagger)

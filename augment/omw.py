@@ -59,10 +59,10 @@ class Multilingual:
                 self._words[key].append(word)
         self._synonyms = lru_cache(maxsize=50_000)(self._synonyms_of)
 
-    def choices(self, found: Sequence[Token]) -> dict[int, Tiers]:
-        """The eligible words by their place among the tokens, each with its synonyms."""
-        tiers = {index: self._synonyms(found[index].text.lower()) for index in replaceable(found)}
-        return {index: synonyms for index, synonyms in tiers.items() if synonyms}
+    def choices(self, rows: Sequence[Sequence[Token]]) -> list[dict[int, Tiers]]:
+        """The eligible words of each text by their place among its tokens, each with its synonyms."""
+        tiers = [{index: self._synonyms(found[index].text.lower()) for index in replaceable(found)} for found in rows]
+        return [{index: synonyms for index, synonyms in row.items() if synonyms} for row in tiers]
 
     def _synonyms_of(self, word: str) -> Tiers:
         """Words that share a sense with `word` as its likeliest part of speech; () if there are none.

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain, pairwise
 
 from augment.edits import Token, matching_case
 from augment.english import INFLECTED, inflect, is_plural_entry, tagger, wants_an
@@ -34,46 +34,36 @@ class English:
 
     def __init__(self, entries: WordNet) -> None:
         self._wordnet = entries
-        self._openers = frozenset(name.partition("_")[0] for name in entries.names if "_" in name)
+        self._openings = {tuple(name.split("_")[:2]) for name in entries.names if "_" in name}
         self.synonyms = lru_cache(maxsize=50_000)(self._synonyms)
         self.lemma = lru_cache(maxsize=50_000)(self._lemma)
         self.senses = lru_cache(maxsize=50_000)(self._senses)
 
-    def choices(self, found: Sequence[Token]) -> dict[int, Tiers]:
-        """The eligible words by their place among the tokens, each with its synonyms.
+    def choices(self, rows: Sequence[Sequence[Token]]) -> list[dict[int, Tiers]]:
+        """The eligible words of each text by their place among its tokens, each with its synonyms.
 
         Eligible are content words with a synonym in any sense: no digits, single letters, acronyms, names, function
         words, and no parts of what WordNet has as one phrase ("ice cream").
         """
-        tags = _tags(found)
-        fixed = self._in_set_phrases(found, tags)
+        return list(map(self._choices, rows, _tags(rows)))
+
+    def _choices(self, found: Sequence[Token], tags: Sequence[str]) -> dict[int, Tiers]:
+        words = [text.lower() if kind == "word" else "" for _, _, text, kind in found]
+        fixed = self._in_set_phrases(words, tags)
         choices: dict[int, Tiers] = {}
         for index in replaceable(found):
-            word, tag = found[index].text.lower(), tags[index]
-            if tag[:1] not in PARTS or tag.startswith("NNP") or word in FUNCTION_WORDS or index in fixed:
+            word, tag = words[index], tags[index]
+            if word in FUNCTION_WORDS or tag[:1] not in PARTS or tag.startswith("NNP") or index in fixed:
                 continue
             if found[index].text != word and self._may_be_name(found[index : index + 2]):
                 continue
-            neighbours = {token.text.lower() for token in found[max(index - 1, 0) : index + 2]}
+            neighbours = words[max(index - 1, 0) : index + 2]
             tiers = self.synonyms(word, tag)
             if tiers and any(synonym in neighbours for synonym, _ in tiers[-1]):
                 tiers = tuple(tuple(one for one in tier if one[0] not in neighbours) for tier in tiers)
             if tiers and tiers[-1]:
                 choices[index] = tiers
         return choices
-
-    def agreement(self, found: Sequence[Token], index: int, new: str) -> Edit | None:
-        """The edit of an "a" or "an" before a changed word, if the new word's sound needs the other one."""
-        before = index - 1
-        if before > 0 and found[before].text in "\"'“‘":
-            before -= 1
-        if before < 0 or found[before].text.lower() not in ("a", "an"):
-            return None
-        article, needed = found[before], "an" if wants_an(new) else "a"
-        if article.text.lower() == needed:
-            return None
-        needed = needed.upper() if new.isupper() else matching_case(article.text, needed)
-        return Edit(article.start, article.end, article.text, needed)
 
     def _may_be_name(self, found: Sequence[Token]) -> bool:
         """Whether a capitalised word that begins a sentence may be a name: Bush says, Brown University."""
@@ -82,20 +72,15 @@ class English:
         named = (entry.name for part in PARTS.values() for entry in self._wordnet.entries(word.lower(), part))
         return is_followed or word in named
 
-    def _in_set_phrases(self, found: Sequence[Token], tags: Sequence[str]) -> set[int]:
+    def _in_set_phrases(self, words: Sequence[str], tags: Sequence[str]) -> set[int]:
         """Places of words that are entries of WordNet only together: "ice cream", "of course", "picked up"."""
-        words = [token.text.lower() if token.kind == "word" else "" for token in found]
-        lemmas = [self.lemma(word, tag) or word if word else word for word, tag in zip(words, tags, strict=True)]
+        lemmas = [word and (self.lemma(word, tag) or word) for word, tag in zip(words, tags, strict=True)]
         fixed: set[int] = set()
-        for first in range(len(found) - 1):
-            for part in (words, lemmas):
-                if part[first] not in self._openers:
-                    continue
-                for last in range(first + 1, min(first + LONGEST_PHRASE, len(found))):
-                    if not words[last]:
-                        break
-                    if "_".join(part[first : last + 1]) in self._wordnet.names:
-                        fixed.update(range(first, last + 1))
+        for part in (words, lemmas):
+            for first in [place for place, pair in enumerate(pairwise(part)) if pair in self._openings]:
+                for end in range(first + 2, min(first + LONGEST_PHRASE, len(part)) + 1):
+                    if "_".join(part[first:end]) in self._wordnet.names:
+                        fixed.update(range(first, end))
         return fixed
 
     def _lemma(self, word: str, tag: str) -> str | None:
@@ -173,12 +158,34 @@ def english() -> English:
     return English(WordNet(find()))
 
 
-def _tags(found: Sequence[Token]) -> list[str]:
+def agreement(found: Sequence[Token], new: str) -> Edit | None:
+    """The edit of an "a" or "an" before the last of some tokens, if that becomes `new`, which needs the other one."""
+    before = len(found) - 2
+    if before > 0 and found[before].text in "\"'“‘":
+        before -= 1
+    if before < 0 or found[before].text.lower() not in ("a", "an"):
+        return None
+    article, needed = found[before], "an" if wants_an(new) else "a"
+    if article.text.lower() == needed:
+        return None
+    needed = needed.upper() if new.isupper() else matching_case(article.text, needed)
+    return Edit(article.start, article.end, article.text, needed)
+
+
+def _tags(rows: Sequence[Sequence[Token]]) -> list[list[str]]:
     # The tagger learnt contractions as two words: "dog" and "'s".
-    parts = [match.groups() if (match := _CLITIC.match(token.text)) else (token.text,) for token in found]
-    tags = [tag for _, tag in tagger().tag([part for group in parts for part in group])]
-    starts = accumulate((len(group) for group in parts), initial=0)
-    return [tags[start] for start, _ in zip(starts, parts, strict=False)]
+    parts = [[_parts(token.text) for token in found] for found in rows]
+    tags = tagger().tags([list(chain.from_iterable(groups)) for groups in parts])
+    return [
+        [each[start] for start, _ in zip(accumulate(map(len, groups), initial=0), groups, strict=False)]
+        for groups, each in zip(parts, tags, strict=True)
+    ]
+
+
+@lru_cache(maxsize=50_000)
+def _parts(word: str) -> tuple[str, ...]:
+    match = _CLITIC.match(word)
+    return match.groups() if match else (word,)
 
 
 def _fits(other: Entry, own: Entry) -> bool:

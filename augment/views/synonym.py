@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from itertools import islice
 from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr
@@ -14,19 +15,21 @@ from augment.keep import WordView, touches
 from augment.masked import FillModel
 from augment.omw import Multilingual
 from augment.ranking import Ranking, Target
-from augment.synonyms import TIERS, English, Tiers, Weighted, english
+from augment.synonyms import TIERS, English, Tiers, Weighted, agreement, english
 from augment.view import Edit, Runtime, Viewed, ViewSpec
 from augment.views.nlpaug import published_synonyms
 from augment.weights import find_encoder
 from augment.words import rounded
 
+BLOCK = 256
+"""Texts whose tokens are held at once: fewer are slower to tag, more to collect as garbage."""
+
 
 class _Row(NamedTuple):
-    """A text's tokens, the number of eligible ones, and for each drawn one its place, new word and synonyms."""
+    """The number of eligible words in a text; for each drawn one, it with two tokens before, a new word, synonyms."""
 
-    found: list[Token]
     eligible: int
-    replaced: list[tuple[int, str, Weighted]]
+    replaced: list[tuple[list[Token], str, Weighted]]
 
 
 class Synonym(WordView):
@@ -82,25 +85,28 @@ class Synonym(WordView):
         drawn = ((text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True))
         if self.compat:
             return [published_synonyms(text, draw, self.fraction) for text, draw in drawn]
-        rows = [self._draw(text, draw) for text, draw in drawn]
+        rows: list[_Row] = []
+        while block := list(islice(drawn, BLOCK)):
+            found = [tokens(text) for text, _ in block]
+            choices = self._language.choices(found)
+            rows += [self._draw(*block[number], found[number], each) for number, each in enumerate(choices)]
         if self._ranking is not None:
             rows = _preferred(texts, rows, self._ranking)
         return [self._replace(text, row) for text, row in zip(texts, rows, strict=True)]
 
-    def _draw(self, text: str, draw: random.Random) -> _Row:
+    def _draw(self, text: str, draw: random.Random, found: list[Token], choices: dict[int, Tiers]) -> _Row:
         """Draw the words and their synonyms: `fraction` of the eligible ones on average, and at least `at_least`."""
-        found = tokens(text)
-        choices = self._language.choices(found)
         if kept := self.kept(text):
             choices = {place: tiers for place, tiers in choices.items() if not touches(kept, *found[place][:2])}
         if not choices:
-            return _Row(found, 0, [])
+            return _Row(0, [])
         number = max(rounded(self.fraction * len(choices), draw), min(self.at_least, len(choices)))
         replaced = []
         for place, weighted in sorted(_picked(choices, number, draw).items()):
             names, weights = zip(*weighted, strict=True)
-            replaced.append((place, draw.choices(names, weights)[0], choices[place][-1]))
-        return _Row(found, len(choices), replaced)
+            new = draw.choices(names, weights)[0]
+            replaced.append((found[max(place - 2, 0) : place + 1], new, choices[place][-1]))
+        return _Row(len(choices), replaced)
 
     def _replace(self, text: str, row: _Row) -> Viewed:
         if not row.eligible:
@@ -109,10 +115,10 @@ class Synonym(WordView):
         if not row.replaced:
             return Viewed(text, "unchanged", "none-drawn", None, (), self.fraction, share)
         edits: list[Edit] = []
-        for place, form, _ in row.replaced:
-            word = row.found[place]
+        for found, form, _ in row.replaced:
+            word = found[-1]
             new = matching_case(word.text, form)
-            article = self._language.agreement(row.found, place, new) if isinstance(self._language, English) else None
+            article = agreement(found, new) if self.language == "en" else None
             if article and not touches(self.kept(text), article.start, article.end):
                 edits.append(article)
             edits.append(Edit(word.start, word.end, word.text, new))
@@ -136,6 +142,8 @@ def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> d
     """
     picked: dict[int, Weighted] = {}
     for tier in range(len(TIERS)):
+        if len(picked) == number:
+            break
         open_here = [index for index in choices if index not in picked and choices[index][tier]]
         for index in draw.sample(open_here, min(number - len(picked), len(open_here))):
             picked[index] = choices[index][tier]
@@ -144,9 +152,9 @@ def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> d
 
 def _preferred(texts: Sequence[str], rows: Sequence[_Row], ranking: Ranking) -> list[_Row]:
     """The rows with the model's choices, or the drawn words if the model does not see the original whole."""
-    targets = [[Target(*row.found[place][:2], synonyms) for place, _, synonyms in row.replaced] for row in rows]
+    targets = [[Target(*found[-1][:2], synonyms) for found, _, synonyms in row.replaced] for row in rows]
     preferred = []
     for row, best in zip(rows, ranking.best(texts, targets), strict=True):
-        replaced = [(place, new or drawn, rest) for (place, drawn, rest), new in zip(row.replaced, best, strict=True)]
+        replaced = [(found, new or drawn, rest) for (found, drawn, rest), new in zip(row.replaced, best, strict=True)]
         preferred.append(row._replace(replaced=replaced))
     return preferred
