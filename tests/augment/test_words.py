@@ -133,9 +133,11 @@ def test_the_tags_are_those_of_nltk(real: int) -> None:
     nltks = PerceptronTagger(load=False)
     nltks.model.weights, nltks.tagdict = load_data("weights"), load_data("tagdict")
     nltks.classes = nltks.model.classes = set(load_data("classes"))
-    for text in real_sentences(real) if real else [*TEXTS, "In 1999 U.S.-led x-ray 3rd ?! 42", ""]:
-        words = [token.text for token in tokens(text)]
-        assert tagger().tag(words) == nltks.tag(words)
+    texts = real_sentences(real) if real else [*TEXTS, "In 1999 U.S.-led x-ray 3rd ?! 42", ""]
+    sentences = [[token.text for token in tokens(text)] for text in texts]
+    expected = [nltks.tag(words) for words in sentences]
+    assert [tagger().tag(words) for words in sentences] == expected
+    assert tagger().tags(sentences) == [[tag for _, tag in pairs] for pairs in expected]
 
 
 @pytest.fixture
