@@ -23,6 +23,8 @@ _LIKE = {entry.replace("-", ""): entry.partition("-") for entry in word_list("co
 """Compounds missing from LemmInflect; they inflect like the verb after the list's hyphen."""
 _OWN = {(lemma, tag): form for lemma, tag, form in map(str.split, word_list("forms"))}
 """Forms that LemmInflect gets wrong; "-" if there is none."""
+_START = ("-START-", "-START2-")
+"""The tags and words before a sentence."""
 _AN = ("usher.*", "ouija.*", "oui")
 _A = ("unanim.*", "uk", "ubermensch.*")
 """Regular expressions of words that inflect gives the wrong article."""
@@ -36,9 +38,7 @@ class Tagger:
 
     def __init__(self) -> None:
         import numpy as np
-        from nltk.tag.perceptron import PerceptronTagger
 
-        nltk = PerceptronTagger(load=False)
         weights, self._known = load_data("weights"), load_data("tagdict")
         # In a tie NLTK takes the last label of the alphabet, argmax the first of the list.
         self._labels = sorted(load_data("classes"), reverse=True)
@@ -56,11 +56,11 @@ class Tagger:
             return np.array([scores(f"i-2 word {normal}"), left, own, right, scores(f"i+2 word {normal}")])
 
         def after(tag: str, earlier: str, word: str) -> "NDArray[np.int32]":
-            pair, link = f"i tag+i-2 tag {tag} {earlier}", f"i-1 tag+i word {tag} {nltk.normalize(word)}"
+            pair, link = f"i tag+i-2 tag {tag} {earlier}", f"i-1 tag+i word {tag} {_normal(word)}"
             return scores(f"i-1 tag {tag}", f"i-2 tag {earlier}", pair, link)
 
-        self._start, self._edges = nltk.START, [around(edge, edge) for edge in [*nltk.START, *nltk.END]]
-        self._around = lru_cache(maxsize=30_000)(lambda word: around(word, nltk.normalize(word)))
+        self._edges = [around(edge, edge) for edge in (*_START, "-END-", "-END2-")]
+        self._around = lru_cache(maxsize=30_000)(lambda word: around(word, _normal(word)))
         self._after = lru_cache(maxsize=50_000)(after)
 
     def tag(self, words: Sequence[str]) -> list[tuple[str, str]]:
@@ -80,7 +80,7 @@ class Tagger:
         scores = iter(sum(table[ids[places + step - 2], step] for step in range(5)))
         found = []
         for words in sentences:
-            before, earlier = self._start
+            before, earlier = _START
             tags: list[str] = []
             for word in words:
                 tag = self._known.get(word)
@@ -90,6 +90,15 @@ class Tagger:
                 before, earlier = tag, before
             found.append(tags)
         return found
+
+
+def _normal(word: str) -> str:
+    """What the tagger was trained on in place of a word."""
+    if "-" in word[1:] and word[0] != "-":
+        return "!HYPHEN"
+    if word[:1].isdigit():
+        return "!YEAR" if len(word) == 4 and word.isdigit() else "!DIGITS"
+    return word.lower()
 
 
 tagger = cache(Tagger)
