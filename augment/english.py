@@ -3,7 +3,7 @@
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -44,11 +44,15 @@ class Tagger:
         self._labels = sorted(load_data("classes"), reverse=True)
         place = {label: number for number, label in enumerate(self._labels)}
 
-        def scores(*features: str) -> "NDArray[np.int32]":
+        @lru_cache(maxsize=50_000)
+        def vector(feature: str) -> "NDArray[np.int32]":
             found = np.zeros(len(place), dtype=np.int32)  # in thousandths, whose sums are exact in any order
-            for label, weight in (item for feature in features for item in weights.get(feature, {}).items()):
-                found[place[label]] += round(weight * 1000)
+            for label, weight in weights.get(feature, {}).items():
+                found[place[label]] = round(weight * 1000)
             return found
+
+        def scores(*features: str) -> "NDArray[np.int32]":
+            return reduce(np.add, map(vector, features))
 
         def around(word: str, normal: str) -> "NDArray[np.int32]":
             own = scores("bias", f"i suffix {word[-3:]}", f"i pref1 {word[:1]}", f"i word {normal}")

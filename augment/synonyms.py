@@ -91,7 +91,8 @@ class English:
         if tag in INFLECTED:
             # "swinging" is a form of swing, and of swinge.
             names = {entry.name for synset in self._wordnet.senses(word, part) for entry in synset.entries}
-            with_form = sorted(name for name in names if name.islower() and inflect(name, tag) == word)
+            lower = (name for name in sorted(names) if name.isalpha() and name.islower())
+            with_form = [name for name in lower if inflect(name, tag) == word]
             if fitting := self._wordnet.irregular(word, part) or with_form:
                 return max(fitting, key=lambda name: sum(entry.uses for entry in self._wordnet.entries(name, part)))
         return next(iter(self._wordnet.lemmas(word, part)), None)
