@@ -102,7 +102,8 @@ def _judge(filter: Filter, rows: pa.RecordBatch, known: Mapping[str, About], pre
         if prepared is not None:
             verdicts = filter.settle(prepared)  # type: ignore[attr-defined]
         else:
-            verdicts = filter(PairColumns(rows.filter(left), known)) if left.true_count else Verdicts([])
+            pairs = rows.filter(left) if rows[DROPPED].null_count < len(rows) else rows
+            verdicts = filter(PairColumns(pairs, known)) if len(pairs) else Verdicts([])
         reasons = pa.array(verdicts.reasons, pa.string())
         scores = pa.nulls(left.true_count) if verdicts.scores is None else verdicts.scores
         scores = pa.array(scores, pa.float64())
@@ -135,7 +136,7 @@ class PairCounts:
         if NEGATIVE in kept.schema.names:
             self.kept["it has no negative"] += kept[NEGATIVE].null_count
         for side in SIDES if self._views else ():
-            unchanged = kept.filter(pc.equal(kept[side], kept["text"]))[f"{side}_name"].to_pylist()
+            unchanged = kept[f"{side}_name"].filter(pc.equal(kept[side], kept["text"])).to_pylist()
             self.kept.update(f"{name} left it unchanged" for name in unchanged if name in self._views)
 
     def as_dict(self) -> dict[str, Any]:
