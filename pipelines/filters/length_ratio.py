@@ -2,9 +2,13 @@
 
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from pipelines.filter import SIDES, Filter, PairColumns, Verdicts
+
+TABLE = bytes(not (code < 128 and chr(code).isspace()) for code in range(256))
 
 
 class LengthRatio(Filter):
@@ -15,7 +19,11 @@ class LengthRatio(Filter):
 
     def __call__(self, pairs: PairColumns) -> Verdicts:
         """Judge every pair."""
-        cut = str.split if self.unit == "word" else str
-        sides = ([len(cut(text)) for text in pairs.strings(side)] for side in SIDES)
-        lengths = map(sorted, zip(*sides, strict=True))
-        return Verdicts(["length ratio too high" if not one or two / one > self.max else None for one, two in lengths])
+        one, two = np.sort([self._lengths(pairs, side) for side in SIDES], axis=0)
+        is_high = (one == 0) | (two / np.maximum(one, 1) > self.max)
+        return Verdicts(["length ratio too high" if each else None for each in is_high.tolist()])
+
+    def _lengths(self, pairs: PairColumns, side: str) -> NDArray[np.intp]:
+        if self.unit == "character":
+            return np.array([*map(len, pairs.strings(side))], dtype=np.intp)
+        return pairs.words(side, TABLE, lambda text: " ".join(text.split()))[-1]

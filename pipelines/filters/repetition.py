@@ -2,16 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from typing import Literal
 
+import numpy as np
 from pydantic import Field
 
 from pipelines.filter import PairColumns, SideFilter
 
 WORDS = re.compile(r"\w+(?:['’-]\w+)*")
-PARTS = bytes(ord(chr(code).lower()) if WORDS.fullmatch(chr(code)) and code < 128 else ord(" ") for code in range(256))
-"""A table for `bytes.translate` that leaves of ASCII only digits, underscores and letters, which it makes small."""
+TABLE = bytes(ord(chr(c).lower()) if WORDS.fullmatch(chr(c)) else 0 for c in range(128)) + bytes(range(128, 256))
 
 
 class Repetition(SideFilter):
@@ -24,23 +24,37 @@ class Repetition(SideFilter):
     times: int = Field(default=2, ge=2)
     unit: Literal["word", "character"] = "word"
 
-    def reasons(self, pairs: PairColumns, side: str) -> Iterator[str | None]:
+    def reasons(self, pairs: PairColumns, side: str) -> list[str | None]:
         """Drop texts that repeat more than their sentence; a translation may repeat what that does, in its words."""
-        for view, text in zip(pairs.strings(side), pairs.strings("text"), strict=True):
+        found: list[str | None] = [None] * len(pairs)
+        for row in () if pairs.rows[side].equals(pairs.rows["text"]) else self._suspects(pairs, side):
+            view, text = (pairs.rows[name][row].as_py() for name in (side, "text"))
             most = self._most(view) if view != text else 1
-            yield f"repetition in {side}" if most >= self.times and most > self._most(text) else None
+            if most >= self.times and most > self._most(text):
+                found[row] = f"repetition in {side}"
+        return found
+
+    def _suspects(self, pairs: PairColumns, side: str) -> Iterable[int]:
+        """The rows that may repeat an n-gram of words: those in which an n-gram of hashes of parts of words repeats."""
+        if self.unit == "character":
+            return range(len(pairs))
+        letters, starts, counts = pairs.words(side, TABLE, lambda text: " ".join(WORDS.findall(text.casefold())))
+        rows = np.repeat(np.arange(len(pairs)), counts)
+        if len(rows) < self.n:
+            return ()
+        hashes = np.add.reduceat(letters.astype(np.uint16) ** 2, starts, dtype=np.uint32)
+        hashes += rows.astype(np.uint32) << 16  # what two texts share does not count
+        factors = np.cumprod(np.full(self.n, 0x9E3779B1, dtype=np.uint32), dtype=np.uint32)
+        grams = np.correlate(hashes, factors, "valid")
+        buckets = grams >> 16
+        shared = np.flatnonzero(np.bincount(buckets)[buckets] > 1)  # only these are worth sorting
+        order = shared[grams[shared].argsort()]
+        return {*rows[order[1:][np.diff(grams[order]) == 0]].tolist()}
 
     def _most(self, text: str) -> int:
         """How often the most frequent n-gram occurs; 1 if none repeats."""
-        is_by_word = self.unit == "word"
-        # Parts of words are found faster than words, and if none of their n-grams repeats, none of words does.
-        if is_by_word and text.isascii() and self._count(text.encode().translate(PARTS).split()) == 1:
-            return 1
         folded = text.casefold()
-        return self._count(WORDS.findall(folded) if is_by_word else folded)
-
-    def _count(self, units: Sequence[object]) -> int:
+        units = WORDS.findall(folded) if self.unit == "word" else folded
         if len(units) - len(set(units)) < self.n:  # a repeated n-gram repeats at least n units
             return 1
-        grams = [*zip(*(units[start:] for start in range(self.n)), strict=False)]
-        return 1 if len(set(grams)) == len(grams) else max(Counter(grams).values())
+        return max(Counter(zip(*(units[start:] for start in range(self.n)), strict=False)).values())

@@ -1,6 +1,9 @@
 """Filters: what each keeps and drops, by hand-made pairs with known answers."""
 
 import random
+import re
+import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -74,6 +77,50 @@ SAME, RATIO, REPEATS = "identical pair", "length ratio too high", "repetition in
 )
 def test_a_pair_and_why_it_is_dropped(written: str, one: str, two: str, reason: str | None) -> None:
     assert reasons(written, [pair(one, two)]) == [reason]
+
+
+WORDS = st.sampled_from(["", "a", "a", "A", "ab", "ba", "B", "_", "o'b", "o’b", "é", "É", "ß", "ss", "ﬁ", "狗", "\0"])
+GAPS = st.sampled_from([" ", " ", " ", "\t", "\x1c", "\x85", "\xa0", "\u2028", "-", "!", "“"])
+TEXTS = st.lists(st.tuples(GAPS, WORDS), max_size=9).map(lambda parts: "".join(map("".join, parts)))
+
+
+def bare(text: str) -> list[str]:
+    """By Unicode's categories, letter by letter."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(each for each in folded if unicodedata.category(each)[0] not in "PS").split()
+
+
+def most(text: str, n: int, unit: str) -> int:
+    """How often the most frequent n-gram occurs."""
+    units = re.findall(r"\w+(?:['’-]\w+)*", text.casefold()) if unit == "word" else text.casefold()
+    return max(Counter(tuple(units[place : place + n]) for place in range(len(units) - n + 1)).values(), default=1)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=1, max_size=8), st.integers(2, 4), st.integers(2, 3))
+def test_many_texts_at_once_are_judged_as_one_by_one(rows: list[tuple[str, str, str]], n: int, times: int) -> None:
+    pairs = [pair(one, two, text=text) for text, one, two in [*rows, *((text, text, one) for text, one, _ in rows)]]
+    same = [each.view_a == each.view_b or bare(each.view_a) == bare(each.view_b) != [] for each in pairs]
+    assert reasons("identical", pairs) == [SAME if each else None for each in same]
+    for unit in ("word", "character"):
+        cut = str.split if unit == "word" else list
+        lengths = [sorted((len(cut(each.view_a)), len(cut(each.view_b)))) for each in pairs]
+        too_high = [not one or two > one for one, two in lengths]
+        assert reasons(f"length-ratio:max=1,unit={unit}", pairs) == [RATIO if each else None for each in too_high]
+        found = [[most(text, n, unit) for text in each[:3]] for each in pairs]
+        sides = [[side >= times and side > text for side in sides] for text, *sides in found]
+        expected = ["repetition in view_a" if one else REPEATS if two else None for one, two in sides]
+        assert reasons(f"repetition:n={n},times={times},unit={unit}", pairs) == expected
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_words_of_a_slice(kind: pa.DataType) -> None:
+    rows = pa.RecordBatch.from_pydict({"text": pa.array(["a b", "", " cd", "e", "", "f ég", "h"], kind)})
+    columns = PairColumns(rows.slice(1, 5), {})
+    letters, starts, counts = columns.words("text", bytes(code if code != 32 else 0 for code in range(256)), str.upper)
+    assert letters.tobytes() == "\0cdeF\0ÉG".encode()
+    assert starts.tolist() == [1, 3, 4, 6]
+    assert counts.tolist() == [0, 1, 1, 0, 2]
 
 
 def test_chrf_is_sacrebleus() -> None:
