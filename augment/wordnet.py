@@ -157,28 +157,26 @@ class WordNet:
     """
 
     def __init__(self, place: Path) -> None:
-        self._index: dict[tuple[str, str], list[int]] = {}
+        self._index: dict[str, dict[str, str]] = {}  # by part and lemma
         self._lines = {part: _read(place, f"data.{name}") for part, name in zip("nvar", PARTS, strict=True)}
         self._exceptions: dict[str, dict[str, list[str]]] = {}
         for part, name in zip("nvar", PARTS, strict=True):
-            for line in _read(place, f"index.{name}").splitlines():
-                if not line.startswith(" "):
-                    lemma, _, number, *rest = line.split()
-                    self._index[lemma, part] = [*map(int, rest[-int(number) :])]
+            entries = (line.partition(" ") for line in _read(place, f"index.{name}").splitlines())
+            self._index[part] = {lemma: rest for lemma, _, rest in entries if lemma}  # notes begin with a blank
             lines = map(str.split, _read(place, f"{name}.exc").splitlines())
             self._exceptions[part] = {form: lemmas for form, *lemmas in lines if lemmas}
         counts = map(str.split, _read(place, "cntlist.rev").splitlines())
         self._uses = {key: int(uses) for key, _, uses in counts}
-        self.names = frozenset(lemma for lemma, _ in self._index)
+        self.names = frozenset().union(*self._index.values())
         """All entries in lower case, with "_" for blanks."""
-        self.synset = cache(self._synset)
+        self.synset, self._places = cache(self._synset), cache(self._find_places)
 
     def lemmas(self, word: str, part: str) -> list[str]:
         """The entries of a part that a lower-case word can be a form of, itself first (WordNet's `morphy`)."""
         forms = self._exceptions[part].get(word)
         if forms is None:
             forms = [word[: -len(old)] + new for old, new in ENDINGS[part] if word.endswith(old)]
-        return [form for form in dict.fromkeys([word, *forms]) if (form, part) in self._index]
+        return [form for form in dict.fromkeys([word, *forms]) if form in self._index[part]]
 
     def irregular(self, word: str, part: str) -> list[str]:
         """The lemmas of an irregular form: mice -> mouse."""
@@ -186,12 +184,17 @@ class WordNet:
 
     def senses(self, word: str, part: str) -> list[Synset]:
         """The synsets of a word and then of those that it can be a form of, the most frequent first."""
-        return [self.synset(part, place) for lemma in self.lemmas(word, part) for place in self._index[lemma, part]]
+        return [self.synset(part, place) for lemma in self.lemmas(word, part) for place in self._places(lemma, part)]
 
     def entries(self, name: str, part: str) -> Iterator[Entry]:
         """The entry of a lower-case name in each of its senses, in whatever case WordNet spells it."""
-        for place in self._index.get((name, part), ()):
+        for place in self._places(name, part):
             yield from (entry for entry in self.synset(part, place).entries if entry.name.lower() == name)
+
+    def _find_places(self, name: str, part: str) -> list[int]:
+        """The offsets of a name's synsets."""
+        _, number, *rest = self._index[part].get(name, "- 0").split()
+        return [*map(int, rest[len(rest) - int(number) :])]
 
     def has_synset(self, part: str, place: int) -> bool:
         """Whether a synset begins at an offset of a part's file."""
