@@ -4,7 +4,8 @@ python benchmarks/speed.py --data DIR [--repeats 3] [--only NAME,...] [--skip NA
 
 DIR holds `corpora/multi30k-task2/train.1.en.gz` and `parallel/newstest/eng-deu/newstest*.eng.gz`. CHECKOUT is another
 checkout of this project; our commands are also compared with what they are there. A run is a process with its start
-and its files, `warm` benches excepted, which count the work of a loaded process. `ratio` is the peer's time over ours.
+and its files; in `warm` benches, it is what a process does when it has done the same before. `ratio` is the peer's time
+over ours.
 """
 
 from __future__ import annotations
@@ -169,8 +170,8 @@ def word_views(_opus: Path) -> Iterator[Bench]:
         yield Bench(
             f"{name}, warm", "captions", rows,
             [
-                Contestant(f"our {name}", peer(f"our-{name}"), warm=True),
-                Contestant(nlpaug, peer(nlpaug, *models), warm=True),
+                Contestant(f"our {name}", peer(f"our-{name}", "--warm"), warm=True),
+                Contestant(nlpaug, peer(nlpaug, *models, "--warm"), warm=True),
             ],
             {nlpaug: warm},
         )  # fmt: skip
