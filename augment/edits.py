@@ -54,8 +54,7 @@ def tokens(text: str) -> list[Token]:
     for part in text.split():
         start = text.index(part, end)
         end = start + len(part)
-        for first, last, word, kind in _tokens(part):
-            found.append(Token(start + first, start + last, word, kind))
+        found += [Token(start + first, start + last, word, kind) for first, last, word, kind in _tokens(part)]
     return found
 
 

@@ -67,15 +67,11 @@ class Tagger:
         self._around = lru_cache(maxsize=30_000)(lambda word: around(word, _normal(word)))
         self._after = lru_cache(maxsize=50_000)(after)
 
-    def tag(self, words: Sequence[str]) -> list[tuple[str, str]]:
-        """The words of a sentence with their Penn tags."""
-        return list(zip(words, *self.tags([words]), strict=True))
-
     def tags(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """The Penn tags of the words of each sentence; for many sentences at once twice as fast."""
         import numpy as np
 
-        # What each edge of a sentence and each word adds to the scores two places on, one on, in its own place, ...
+        # What each edge of a sentence and each word adds to the scores two places on, one on, of its own, and back.
         numbers = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(sentences)), start=4)}
         table = np.array([*self._edges, *map(self._around, numbers)])
         ids = np.array([each for words in sentences for each in (0, 1, *map(numbers.get, words), 2, 3)], int)

@@ -5,11 +5,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise
+from pathlib import Path
 
 from augment.edits import Token, matching_case
 from augment.english import INFLECTED, inflect, is_plural_entry, tagger, wants_an
 from augment.view import Edit
-from augment.wordnet import Entry, Synset, WordNet, find
+from augment.wordnet import Entry, Synset, WordNet
 from augment.words import FUNCTION_WORDS, replaceable
 
 Weighted = tuple[tuple[str, float], ...]
@@ -68,9 +69,8 @@ class English:
     def _may_be_name(self, found: Sequence[Token]) -> bool:
         """Whether a capitalised word that begins a sentence may be a name: Bush says, Brown University."""
         word = found[0].text
-        is_followed = len(found) > 1 and found[1].text[:1].isupper()
         named = (entry.name for part in PARTS.values() for entry in self._wordnet.entries(word.lower(), part))
-        return is_followed or word in named
+        return any(token.text[:1].isupper() for token in found[1:]) or word in named
 
     def _in_set_phrases(self, words: Sequence[str], tags: Sequence[str]) -> set[int]:
         """Places of words that are entries of WordNet only together: "ice cream", "of course", "picked up"."""
@@ -91,9 +91,9 @@ class English:
         if tag in INFLECTED:
             # "swinging" is a form of swing, and of swinge.
             names = {entry.name for synset in self._wordnet.senses(word, part) for entry in synset.entries}
-            lower = (name for name in sorted(names) if name.isalpha() and name.islower())
-            with_form = [name for name in lower if inflect(name, tag) == word]
-            if fitting := self._wordnet.irregular(word, part) or with_form:
+            alike = [name for name in sorted(names) if name[0] == word[0] and "_" not in name and name.islower()]
+            fitting = self._wordnet.exceptions[part].get(word) or [name for name in alike if inflect(name, tag) == word]
+            if fitting:
                 return max(fitting, key=lambda name: sum(entry.uses for entry in self._wordnet.entries(name, part)))
         return next(iter(self._wordnet.lemmas(word, part)), None)
 
@@ -122,7 +122,7 @@ class English:
                 if form is None or form in (word, lemma) or form in FUNCTION_WORDS or form not in written:
                     continue
                 senses = self.senses(other.name, part)
-                back = next((its_share for one, _, its_share in senses if one is synset), 0.0)
+                back = next((its_share for one, _, its_share in senses if one == synset), 0.0)
                 for weights, (least_share, least_uses, least_back) in zip(tiers, TIERS, strict=True):
                     if share >= least_share and other.uses >= least_uses and back >= least_back:
                         weights[form] += share**2 * (other.uses + 0.5) ** 1.5
@@ -154,9 +154,9 @@ class English:
 
 
 @lru_cache(maxsize=1)
-def english() -> English:
-    """English by the WordNet that `wordnet.find` finds; opened once in a process."""
-    return English(WordNet(find()))
+def english(place: Path) -> English:
+    """English by the WordNet of a folder or archive; the last one stays open."""
+    return English(WordNet(place))
 
 
 def agreement(found: Sequence[Token], new: str) -> Edit | None:

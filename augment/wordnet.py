@@ -8,7 +8,7 @@ import sys
 import warnings
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,13 +30,10 @@ PARTS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
 NEEDED = ("cntlist.rev", *(name for part in PARTS for name in (f"data.{part}", f"index.{part}", f"{part}.exc")))
 """The files that decide what WordNet says."""
 ENDINGS = {
-    part: [tuple(rule.split(":")) for rule in rules.split()]
-    for part, rules in {
-        "n": "s: ses:s ves:f xes:x zes:z ches:ch shes:sh men:man ies:y",
-        "v": "s: ies:y es:e es: ed:e ed: ing:e ing:",
-        "a": "er: est: er:e est:e",
-        "r": "",
-    }.items()
+    "n": "s: ses:s ves:f xes:x zes:z ches:ch shes:sh men:man ies:y",
+    "v": "s: ies:y es:e es: ed:e ed: ing:e ing:",
+    "a": "er: est: er:e est:e",
+    "r": "",
 }
 """WordNet's rules of detachment: the endings of forms, and those of their lemmas."""
 UNWANTED = frozenset(["ethnic_slur", "disparagement", "obscenity", "archaism", "dialect"])
@@ -127,13 +124,9 @@ def revision(place: Path) -> str:
 
 
 class Entry(NamedTuple):
-    """A word of a synset, as WordNet spells it ("ice_cream", "Bach").
+    """A word of a synset as WordNet spells it ("ice_cream"), how often its tagged texts use it, and its label.
 
-    Attributes:
-        name: The word.
-        marker: Where an adjective can stand: "(p)" after a verb, "(a)" before a noun, "(ip)" right after a noun.
-        uses: How often it occurs in this sense in WordNet's tagged texts.
-        unwanted: Whether WordNet labels it as in `UNWANTED`.
+    The marker says where an adjective can stand: "(p)" after a verb, "(a)" before a noun, "(ip)" right after one.
     """
 
     name: str
@@ -142,12 +135,13 @@ class Entry(NamedTuple):
     unwanted: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Synset:
     """Words that share a sense, and whether that sense is one of slurs, obscenities, or words out of use."""
 
-    entries: list[Entry]
-    unwanted: bool
+    place: tuple[str, int]
+    entries: list[Entry] = field(compare=False)
+    unwanted: bool = field(compare=False)
 
 
 class WordNet:
@@ -159,28 +153,26 @@ class WordNet:
     def __init__(self, place: Path) -> None:
         self._index: dict[str, dict[str, str]] = {}  # by part and lemma
         self._lines = {part: _read(place, f"data.{name}") for part, name in zip("nvar", PARTS, strict=True)}
-        self._exceptions: dict[str, dict[str, list[str]]] = {}
+        self.exceptions: dict[str, dict[str, list[str]]] = {}
+        """By part and irregular form, its lemmas: mice -> mouse."""
         for part, name in zip("nvar", PARTS, strict=True):
             entries = (line.partition(" ") for line in _read(place, f"index.{name}").splitlines())
             self._index[part] = {lemma: rest for lemma, _, rest in entries if lemma}  # notes begin with a blank
             lines = map(str.split, _read(place, f"{name}.exc").splitlines())
-            self._exceptions[part] = {form: lemmas for form, *lemmas in lines if lemmas}
+            self.exceptions[part] = {form: lemmas for form, *lemmas in lines if lemmas}
         counts = map(str.split, _read(place, "cntlist.rev").splitlines())
         self._uses = {key: int(uses) for key, _, uses in counts}
         self.names = frozenset().union(*self._index.values())
         """All entries in lower case, with "_" for blanks."""
-        self.synset, self._places = cache(self._synset), cache(self._find_places)
+        self.synset = cache(self._synset)
 
     def lemmas(self, word: str, part: str) -> list[str]:
         """The entries of a part that a lower-case word can be a form of, itself first (WordNet's `morphy`)."""
-        forms = self._exceptions[part].get(word)
+        forms = self.exceptions[part].get(word)
         if forms is None:
-            forms = [word[: -len(old)] + new for old, new in ENDINGS[part] if word.endswith(old)]
+            rules = (rule.split(":") for rule in ENDINGS[part].split())
+            forms = [word[: -len(old)] + new for old, new in rules if word.endswith(old)]
         return [form for form in dict.fromkeys([word, *forms]) if form in self._index[part]]
-
-    def irregular(self, word: str, part: str) -> list[str]:
-        """The lemmas of an irregular form: mice -> mouse."""
-        return self._exceptions[part].get(word, [])
 
     def senses(self, word: str, part: str) -> list[Synset]:
         """The synsets of a word and then of those that it can be a form of, the most frequent first."""
@@ -191,7 +183,7 @@ class WordNet:
         for place in self._places(name, part):
             yield from (entry for entry in self.synset(part, place).entries if entry.name.lower() == name)
 
-    def _find_places(self, name: str, part: str) -> list[int]:
+    def _places(self, name: str, part: str) -> list[int]:
         """The offsets of a name's synsets."""
         _, number, *rest = self._index[part].get(name, "- 0").split()
         return [*map(int, rest[len(rest) - int(number) :])]
@@ -217,7 +209,7 @@ class WordNet:
             name, bracket, marker = word.partition("(")
             key = f"{name.lower()}%{' nvars'.index(kind)}:{file}:{int(number, 16):02d}{key_end}"
             entries.append(Entry(name, bracket + marker or None, self._uses.get(key, 0), rank in labelled))
-        return Synset(entries, 0 in labelled or UNWANTED_GLOSS.search(QUOTED.sub("", gloss)) is not None)
+        return Synset((part, place), entries, 0 in labelled or UNWANTED_GLOSS.search(QUOTED.sub("", gloss)) is not None)
 
     def _first(self, part: str, place: str) -> tuple[str, int]:
         """The first word of a synset in lower case, and its number among the words spelt so."""
@@ -226,7 +218,9 @@ class WordNet:
 
     def _line(self, part: str, place: int) -> str:
         lines = self._lines["a" if part == "s" else part]
-        return lines[place : lines.index("\n", place)]
+        if not lines.startswith(f"{place:08d} ", place):
+            raise InputError(f"WordNet has no synset at {place} of part {part!r}, so it is damaged: {HOW_TO_GET_IT}")
+        return lines[place : lines.find("\n", place)]
 
 
 def lexnames() -> str:
@@ -249,4 +243,7 @@ def _is_whole(place: Path) -> bool:
 
 def _read(place: Path, name: str) -> str:
     """A file of WordNet; it is ASCII, so its offsets in bytes are also offsets in characters."""
-    return (_root(place) / name).read_text(encoding="utf-8")
+    try:
+        return (_root(place) / name).read_text(encoding="utf-8")
+    except (UnicodeDecodeError, zipfile.BadZipFile) as error:
+        raise InputError(f"{place}: {name} is damaged ({error}): {HOW_TO_GET_IT}") from None

@@ -4,8 +4,7 @@ python benchmarks/speed.py --data DIR [--repeats 3] [--only NAME,...] [--skip NA
 
 DIR holds `corpora/multi30k-task2/train.1.en.gz` and `parallel/newstest/eng-deu/newstest*.eng.gz`. CHECKOUT is another
 checkout of this project; our commands are also compared with what they are there. A run is a process with its start
-and its files; in `warm` benches, it is what a process does when it has done the same before. `ratio` is the peer's time
-over ours.
+and its files; `warm` benches count the second of two equal rounds in one process. `ratio` is the peer's time over ours.
 """
 
 from __future__ import annotations

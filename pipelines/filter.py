@@ -48,7 +48,8 @@ class PairColumns:
     def words(self, name: str, table: bytes, spell: Callable[[str], str]) -> tuple[NDArray[Any], ...]:
         """The letters of all texts of a column (bytes), where each word starts, and how many words each text has.
 
-        Texts beyond ASCII are spelled first. The table (`bytes.translate`) maps what lies between words to zero.
+        The table (`bytes.translate`) maps what lies between words to zero; `spell` first rewrites texts beyond ASCII so
+        that it fits them.
         """
         import pyarrow as pa
         import pyarrow.compute as pc

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from augment.translate.ctranslate import CTranslate2Engine
     from augment.translate.pytorch import TransformersEngine
 
-LEAST_TOKENS = 512
-"""The fewest tokens of a batch when a call's texts are distributed to several threads."""
 SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]{0,3}(?=\s+[^\sa-z])|[。！？]")
 CLAUSE_END = re.compile(r"[,;:.!?–—](?=\s)|[，；：、]")
 WORD_END = re.compile(r"\S(?=\s)")
@@ -144,8 +142,7 @@ class MarianTranslator:
         """The pieces in batches, with the token ids of their hypotheses; the engine works on several at a time."""
         engine = self._engine
         widths = [padded(len(piece.ids), self.vocabulary.limit, engine.length_step) for piece in pieces]
-        share = max(LEAST_TOKENS, sum(widths) // engine.ahead)
-        budget = max(1, min((self.batch_tokens or engine.batch_tokens) // decoding.num_beams, share))
+        budget = (self.batch_tokens or engine.batch_tokens) // decoding.num_beams
         waiting: deque[tuple[list[_Piece], Callable[[], list[list[list[int]]]]]] = deque()
         batches = pack(widths, budget)
         started = time.perf_counter()

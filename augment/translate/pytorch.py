@@ -222,7 +222,7 @@ def _beam_search(decoder: Decoder, max_length: int) -> list[list[list[int]]]:
         scores = decoder.scores(beams.texts[:, :, : position + 1].flatten(0, 1)).log_softmax(dim=-1)
         last = position + 1 == max_length
         parents = beams.grow(scores, position, decoder.end, last=last)
-        stopped = ~done if last else ~done & (beams.ended >= num_beams)
+        stopped = ~done if last else ~done & (beams.finished_scores[:, -1] > IMPOSSIBLE / 2)
         for row in torch.nonzero(stopped)[:, 0].tolist():
             found[int(going[row])] = beams.best(row, position + 1, decoder.end)
         done |= stopped
@@ -238,17 +238,13 @@ def _beam_search(decoder: Decoder, max_length: int) -> list[list[list[int]]]:
 
 
 class _Beams:
-    """The running and the best finished beams of a batch: texts are rows by beams by tokens, scores rows by beams.
-
-    `ended` counts the finished texts of each row.
-    """
+    """A batch's running and best finished beams: texts are rows by beams by tokens, scores rows by beams."""
 
     def __init__(self, decoder: Decoder, num_beams: int, max_length: int) -> None:
         shape, device = (decoder.sources, num_beams), decoder.device
         self.texts = torch.full((*shape, max_length + 1), decoder.start, device=device)
         self.scores = torch.full(shape, IMPOSSIBLE, dtype=decoder.dtype, device=device)
         self.finished, self.finished_scores = self.texts.clone(), self.scores.clone()
-        self.ended = torch.zeros(decoder.sources, dtype=torch.long, device=device)
         self.scores[:, 0] = 0  # one running beam a row, so that the first step gives different ones
 
     def keep(self, rows: Tensor) -> None:
@@ -269,7 +265,6 @@ class _Beams:
         texts[:, :, position + 1] = tokens
         ended = torch.ones_like(tokens, dtype=torch.bool) if last else tokens == end
         finished = (candidates / (position + 1) + ~ended * IMPOSSIBLE)[:, :num_beams]
-        self.ended += (finished > IMPOSSIBLE / 2).sum(dim=1)
         self.finished_scores, best = torch.cat([self.finished_scores, finished], dim=1).topk(num_beams)
         self.finished = _taken(torch.cat([self.finished, texts[:, :num_beams]], dim=1), best)
         self.scores, chosen = (candidates + ended * IMPOSSIBLE).topk(num_beams)

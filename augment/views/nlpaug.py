@@ -136,7 +136,7 @@ def _on_our_wordnet(kind: type) -> type:
 
         @classmethod
         def pos_tag(cls, tokens: Sequence[str]) -> list[tuple[str, str]]:
-            return tagger().tag(tokens)
+            return list(zip(tokens, *tagger().tags([tokens]), strict=True))
 
     class Augmenter(kind):  # type: ignore[misc]
         @classmethod

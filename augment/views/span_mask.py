@@ -73,10 +73,8 @@ class SpanMask(WordView):
 
     def _view(self, text: str, seed: int) -> Viewed:
         starts, ends = self._units(text)
-        length = self.length
-        if length is None:
-            number = rounded((self.rate or 0) * len(starts), random.Random(seed))
-            length = max(1, min(number, len(starts) - 1))
+        length = self.length or rounded((self.rate or 0) * len(starts), random.Random(seed))
+        length = self.length or max(1, min(length, len(starts) - 1))
         if len(starts) <= length:
             return Viewed(text, "unchanged", "too-short")
         kept, free = self.kept(text), cast(Sequence[int], range(len(starts) - length + 1))

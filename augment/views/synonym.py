@@ -26,7 +26,7 @@ BLOCK = 256
 
 
 class _Row(NamedTuple):
-    """The number of eligible words in a text; for each drawn one, it with two tokens before, a new word, synonyms."""
+    """How many words are eligible; for each drawn one its token after up to two before it, a new word, all synonyms."""
 
     eligible: int
     replaced: list[tuple[list[Token], str, Weighted]]
@@ -54,11 +54,12 @@ class Synonym(WordView):
         """The view with its word lists and models; raises InputError if one is missing or options contradict."""
         self._check()
         view = super().build(runtime)
-        revisions = [wordnet.revision(wordnet.find())]
+        place = wordnet.find()
+        revisions = [wordnet.revision(place)]
         if self.compat:
             revisions.append(f"nlpaug-{version('nlpaug')}")
         elif self.language == "en":
-            view._language = english()
+            view._language = english(place)
             revisions.append(f"lemminflect-{version('lemminflect')}")
         else:
             view._language = Multilingual(self.language)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -146,7 +146,9 @@ def statistics(opened: AnyDataset, sample: int = SAMPLE_ROWS, seed: int = 0) -> 
     table = opened.sample(sample or opened.rows, seed)
     found = Statistics(opened.rows, table.num_rows, seed)
     {"sentences": _sentences, "view": _view, "pairs": _pairs}[opened.kind](table, found)
-    compare = cache(chrf)  # in pairs of sentences and views, two of three comparisons are of the same texts
+    compare = lru_cache(maxsize=2)(
+        chrf
+    )  # of three comparisons two may be of the same texts
     for name, columns in COMPARED[opened.kind].items():
         if columns[0] in table.schema.names:
             one, two = _whole(table, *columns)

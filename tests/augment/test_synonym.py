@@ -26,7 +26,7 @@ SENTENCES = {
 
 @pytest.fixture(scope="module")
 def words(real_wordnet: Path) -> English:
-    return english()
+    return english(real_wordnet)
 
 
 def replaced(viewed: Viewed) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -135,9 +136,9 @@ def test_the_tags_are_those_of_nltk(real: int) -> None:
     nltks.classes = nltks.model.classes = set(load_data("classes"))
     texts = real_sentences(real) if real else [*TEXTS, "In 1999 U.S.-led x-ray 3rd ?! 42", ""]
     sentences = [[token.text for token in tokens(text)] for text in texts]
-    expected = [nltks.tag(words) for words in sentences]
-    assert [tagger().tag(words) for words in sentences] == expected
-    assert tagger().tags(sentences) == [[tag for _, tag in pairs] for pairs in expected]
+    expected = [[tag for _, tag in nltks.tag(words)] for words in sentences]
+    assert [tagger().tags([words])[0] for words in sentences] == expected
+    assert tagger().tags(sentences) == expected
 
 
 @pytest.fixture
@@ -184,7 +185,7 @@ def test_a_zip_of_the_nltk_downloader_is_read_like_a_folder(empty_machine: Path)
         for path in source.iterdir():
             bundle.write(path, f"wordnet/{path.name}")
     assert wordnet.find() == archive
-    assert wordnet.WordNet(archive).irregular("mice", "n") == ["mouse", "1"]
+    assert wordnet.WordNet(archive).exceptions["n"] == {"mice": ["mouse", "1"]}
     assert wordnet.revision(archive) == wordnet.revision(source)
     other = lay_out(empty_machine / "other")
     (other / "data.noun").write_text("other\n", encoding="utf-8")
@@ -221,10 +222,20 @@ def test_what_wordnet_calls_archaic_or_offensive_is_unwanted(real_wordnet: Path)
     assert [entry.unwanted for entry in ours.entries("instancy", "n")] == [False, True]
 
 
+def test_a_damaged_wordnet_is_one_line(real_wordnet: Path, tmp_path: Path) -> None:
+    damaged = shutil.copytree(real_wordnet, tmp_path / "wordnet")
+    (damaged / "data.noun").write_bytes((real_wordnet / "data.noun").read_bytes()[1:])
+    with refused("no synset at 2374451 of part 'n', so it is damaged"):
+        wordnet.WordNet(damaged).senses("horse", "n")
+    (damaged / "data.noun").write_bytes(b"\xff")
+    with refused("data.noun is damaged"):
+        wordnet.WordNet(damaged)
+
+
 def test_nltks_folders_are_known_without_importing_it() -> None:
     code = (
         "import sys; from augment.wordnet import nltk_folders; found = nltk_folders(); "
         "assert 'nltk' not in sys.modules; import nltk.data; assert found == nltk.data.path, (found, nltk.data.path)"
     )
-    environment = {**os.environ, "NLTK_DATA": f"~/mine{os.pathsep}/theirs"}
+    environment = {**os.environ, "NLTK_DATA": f"/mine{os.pathsep}/theirs"}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
