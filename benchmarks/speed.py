@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from augment.translate.vocabulary import Vocabulary
 from augment.weights import STARTER_TRANSLATION
 
 HERE = Path(__file__).parent
@@ -89,8 +90,9 @@ class Texts:
 
     @cached_property
     def short(self) -> list[str]:
-        """Captions of at most nine words, which the pieces of the bundled models make at most 16 tokens."""
-        return [caption for caption in self.captions if len(caption.split()) <= 9]
+        """Captions of at most 16 tokens, for the model of opus-mt's size."""
+        tokens = Vocabulary(STARTER_TRANSLATION / "en-xx").encode(self.captions)
+        return [caption for caption, ids in zip(self.captions, tokens, strict=True) if len(ids) <= 16]
 
     def lines(self, kind: str, rows: int) -> list[str]:
         """So many distinct lines: sentences, numbered ones where there are too few of them."""
