@@ -145,7 +145,7 @@ class Synset:
 
 
 class WordNet:
-    """The synsets of one WordNet, parsed when they are asked for; ten times as fast as NLTK's reader.
+    """The synsets of one WordNet, parsed when they are asked for; several times as fast as NLTK's reader.
 
     Parts of speech are "n", "v", "a" and "r".
     """
