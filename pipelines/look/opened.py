@@ -146,9 +146,7 @@ def statistics(opened: AnyDataset, sample: int = SAMPLE_ROWS, seed: int = 0) -> 
     table = opened.sample(sample or opened.rows, seed)
     found = Statistics(opened.rows, table.num_rows, seed)
     {"sentences": _sentences, "view": _view, "pairs": _pairs}[opened.kind](table, found)
-    compare = lru_cache(maxsize=2)(
-        chrf
-    )  # of three comparisons two may be of the same texts
+    compare = lru_cache(maxsize=2)(chrf)  # of three comparisons two may be of the same texts
     for name, columns in COMPARED[opened.kind].items():
         if columns[0] in table.schema.names:
             one, two = _whole(table, *columns)
