@@ -70,7 +70,7 @@ def find() -> Path:
 
 def nltk_folders() -> list[str]:
     """The folders of NLTK data, in order; they are known without importing NLTK, which takes two seconds."""
-    if "nltk" in sys.modules or os.name == "nt":
+    if "nltk" in sys.modules:  # whose list may have been changed
         import nltk.data
 
         return [str(folder) for folder in nltk.data.path]
