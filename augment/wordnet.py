@@ -29,12 +29,13 @@ PARTS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
 """WordNet's parts of speech: their names in its files, and their numbers."""
 NEEDED = ("cntlist.rev", *(name for part in PARTS for name in (f"data.{part}", f"index.{part}", f"{part}.exc")))
 """The files that decide what WordNet says."""
-ENDINGS = {
+_ENDINGS = {
     "n": "s: ses:s ves:f xes:x zes:z ches:ch shes:sh men:man ies:y",
     "v": "s: ies:y es:e es: ed:e ed: ing:e ing:",
     "a": "er: est: er:e est:e",
     "r": "",
 }
+ENDINGS = {part: [rule.split(":") for rule in rules.split()] for part, rules in _ENDINGS.items()}
 """WordNet's rules of detachment: the endings of forms, and those of their lemmas."""
 UNWANTED = frozenset(["ethnic_slur", "disparagement", "obscenity", "archaism", "dialect"])
 """WordNet's usage labels of words that do not belong in a corpus."""
@@ -170,8 +171,7 @@ class WordNet:
         """The entries of a part that a lower-case word can be a form of, itself first (WordNet's `morphy`)."""
         forms = self.exceptions[part].get(word)
         if forms is None:
-            rules = (rule.split(":") for rule in ENDINGS[part].split())
-            forms = [word[: -len(old)] + new for old, new in rules if word.endswith(old)]
+            forms = [word[: -len(old)] + new for old, new in ENDINGS[part] if word.endswith(old)]
         return [form for form in dict.fromkeys([word, *forms]) if form in self._index[part]]
 
     def senses(self, word: str, part: str) -> list[Synset]:
