@@ -61,7 +61,7 @@ class CTranslate2Engine:
             suppress_sequences=self._suppressed,
             max_input_length=0,
             min_decoding_length=0,
-            max_decoding_length=self._vocabulary.max_length(padded(width, limit)),
+            max_decoding_length=self._vocabulary.max_length(padded(width, limit), decoding.length),
             return_end_token=True,
         )
         ids, rows = self._ids.__getitem__, results[: len(sources)]

@@ -26,6 +26,7 @@ class Decoding:
         temperature: Logits are divided by it before drawing.
         hypotheses: Texts that a beam search returns.
         repetition_penalty: Factor by which the scores of tokens already written get worse (Keskar et al. 2019).
+        length: The most tokens of an output for each one of its padded source, beside a few more.
     """
 
     num_beams: int = 1
@@ -35,6 +36,7 @@ class Decoding:
     temperature: float = 1.0
     hypotheses: int = 1
     repetition_penalty: float = 1.0
+    length: float = 2.0
 
     def retry(self) -> "Decoding":
         """How to decode a sentence whose first text was bad: a new sample, or the best good text of all beams.

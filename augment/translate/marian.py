@@ -5,7 +5,7 @@ import time
 import unicodedata
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import pairwise
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]{0,3}(?=\s+[^\sa-z])|[。！？]")
 CLAUSE_END = re.compile(r"[,;:.!?–—](?=\s)|[，；：、]")
 WORD_END = re.compile(r"\S(?=\s)")
+USUAL_LENGTH = 1.0
+"""`Decoding.length` within which most outputs end, or turn out to be loops."""
 
 
 class Translation(NamedTuple):
@@ -127,13 +129,16 @@ class MarianTranslator:
 
     def _translate(self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int = 0) -> dict[_Piece, Translation]:
         """Each piece's first good translation, or else its first; another attempt makes other draws."""
-        done = {}
-        for batch, outputs in self._batches(pieces, decoding, attempt):
-            with timed("detokenise"):
-                texts = iter(self.vocabulary.decode(output for found in outputs for output in found))
-                for piece, found in zip(batch, outputs, strict=True):
-                    judged = [self._judged(piece, output, next(texts)) for output in found]
-                    done[piece] = next((one for one in judged if one.reason is None), judged[0])
+        done: dict[_Piece, Translation] = {}
+        # Without beams, an output begins the same whatever its limit; a longer one only makes loops longer.
+        for length in (USUAL_LENGTH, decoding.length) if decoding.num_beams == 1 else (decoding.length,):
+            for batch, outputs in self._batches(pieces, replace(decoding, length=length), attempt):
+                with timed("detokenise"):
+                    texts = iter(self.vocabulary.decode(output for found in outputs for output in found))
+                    for piece, found in zip(batch, outputs, strict=True):
+                        judged = [self._judged(piece, output, next(texts)) for output in found]
+                        done[piece] = next((one for one in judged if one.reason is None), judged[0])
+            pieces = [piece for piece in pieces if done[piece].reason == "no-end"]
         return done
 
     def _batches(
@@ -161,12 +166,12 @@ class MarianTranslator:
 
     def _judged(self, piece: _Piece, output: Sequence[int], text: str) -> Translation:
         ended = output[-1:] == [self.vocabulary.end]
-        if not text:
-            return Translation("", "empty")
         if repeats(output[: len(output) - ended], piece.ids):
             return Translation(text, "repetition")
         if not ended:
             return Translation(text, "no-end")
+        if not text:
+            return Translation("", "empty")
         return Translation(text, "copied" if copies(text, piece.text) else None)
 
 

@@ -59,7 +59,7 @@ class TransformersEngine:
             autocast = torch.autocast("cpu", dtype=torch.bfloat16) if self._autocasts else nullcontext()
             with torch.inference_mode(), autocast:
                 decoder = Decoder(self._model, ids, mask, decoding, self._vocabulary.suppress_tokens)
-                return search(decoder, self._vocabulary.max_length(width), seeds)
+                return search(decoder, self._vocabulary.max_length(width, decoding.length), seeds)
 
         return run
 

@@ -53,9 +53,9 @@ class Vocabulary:
         pieces = [[self.target[token] for token in output if token not in self._silent] for output in outputs]
         return [text.replace("▁", " ").strip() for text in self._writer.decode(pieces, num_threads=1)]
 
-    def max_length(self, width: int) -> int:
-        """The most tokens of an output, its end included, for sources padded to `width`."""
-        return min(2 * width + LENGTH_STEP, self.limit - 1)
+    def max_length(self, width: int, length: float) -> int:
+        """The most tokens of an output, its end included, for sources padded to `width`; see `Decoding.length`."""
+        return min(int(length * width) + LENGTH_STEP, self.limit - 1)
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from samples import DOGS, GERMAN, GUITAR, refused
 from transformers import MarianTokenizer
 
 from augment.device import padded
+from augment.translate import marian
 from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.models import resolve_models
@@ -70,6 +71,19 @@ def test_both_engines_search_alike(decoding: Decoding) -> None:
     made = (MarianTranslator(model.path, None, decoding, name, "fp32")._engine for name in ENGINES)
     ours, theirs = (engine.search(equal, decoding, [])() for engine in made)
     assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("engine", "decode"), [("ctranslate2", "greedy"), *product(ENGINES[1:], ["greedy", "top-p:.9"])]
+)
+def test_a_shorter_search_first_changes_nothing(engine: str, decode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [*SENTENCES, *ODD, "Hahahahahahahahahahahahahahahaha!"]
+    runs = []
+    for length in (2.0, 0.0):  # at 0, sentences of more than 16 tokens need the second search
+        monkeypatch.setattr(marian, "USUAL_LENGTH", length)
+        runs.append([*map(comparable, starter(engine, decode).translate(texts, range(len(texts))))])
+    assert runs[0] == runs[1]
+    assert (runs[0][-1].reason == "repetition") == (decode == "greedy")
 
 
 @pytest.mark.parametrize("precision", ["int8", "fp32"])
