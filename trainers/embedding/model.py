@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -16,11 +15,12 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from augment.device import quiet_transformers
 from pipelines.console import InputError, note, progress
 from trainers.embedding.vectors import BATCH_SIZE, Advance, cached, check, still
 from trainers.encoders.batches import MASK
 from trainers.encoders.loading import PADDED, load_encoder
-from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
+from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled
 from trainers.encoders.modules import POOLINGS, Pooling, is_padded, pooling_of, set_max_tokens
 from trainers.files import file_sha256, whole_file
 from trainers.processes import is_first, of_first, process_rank, processes
@@ -138,7 +138,7 @@ class EmbeddingModel:
         if not callable(tokenizer):  # static word vectors, which need no padding
             return [1 + len(text.split()) for text in texts]
         limit = self.model.max_seq_length
-        with quiet(), warnings.catch_warnings(action="ignore"):
+        with quiet_transformers():
             ids = tokenizer(list(texts), add_special_tokens=True, return_attention_mask=False)["input_ids"]
         return [min(len(row), limit) if limit else len(row) for row in ids]
 
