@@ -170,11 +170,6 @@ def column_reader(*names: str, labels: Mapping[str, float] | None = None) -> Rea
     return read
 
 
-def read_all(benchmarks: Sequence[Benchmark], data: str) -> list[Pairs | Missing]:
-    """Read every benchmark as `read_pairs` does."""
-    return [read_pairs(benchmark, data) for benchmark in benchmarks]
-
-
 def read_pairs(benchmark: Benchmark, data: str) -> Pairs | Missing:
     """Read a benchmark from a folder or `hf:ORGANISATION`, or say what is missing; raises InputError for a bad copy."""
     if data.startswith(HUB):
