@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from trainers.embedding.baselines import open_encoder
 from trainers.embedding.vectors import Vectors
 from trainers.encoders.modules import Pooling
-from trainers.evaluation.pairs import Pairs, read_all
+from trainers.evaluation.pairs import Pairs, read_pairs
 from trainers.evaluation.suites import sts
 
 REFERENCE = "all"
@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--batch-tokens", type=int, default=8192)
     options = parser.parse_args()
-    read = read_all(sts.BENCHMARKS, options.data)
+    read = [read_pairs(benchmark, options.data) for benchmark in sts.BENCHMARKS]
     sets = [item for item in read if isinstance(item, Pairs) and item.counted]
     masked = scores(sets, encoded(options.model, sets, "mean", options))
     print(f"{options.model}, Spearman x 100\n")

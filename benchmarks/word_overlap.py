@@ -20,7 +20,7 @@ import numpy as np
 
 from trainers.embedding.baselines import open_encoder
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation.pairs import Pair, Pairs, read_all, spearman
+from trainers.evaluation.pairs import Pair, Pairs, read_pairs, spearman
 from trainers.evaluation.suites import sts
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--first", type=Path, nargs="+", required=True)
     parser.add_argument("--second", type=Path, nargs="+", required=True)
     options = parser.parse_args()
-    sets = [item for item in read_all(sts.BENCHMARKS, str(options.data)) if isinstance(item, Pairs)]
+    sets = [item for each in sts.BENCHMARKS if isinstance(item := read_pairs(each, str(options.data)), Pairs)]
     first, second = (mean_cosines(models, sets) for models in (options.first, options.second))
     print("| subset | pairs | overlap | first | second | first - second | first ~ overlap | second ~ overlap |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")

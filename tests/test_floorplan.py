@@ -9,7 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = ("augment", "pipelines", "trainers", "data_cards")
-FOR_TRAINERS = {f"pipelines.{name}" for name in ("__main__", "pairs", "console", "files", "interrupt", "lock")}
+PIPELINES_FOR_TRAINERS = ("__main__", "pairs", "console", "files", "interrupt", "lock")
+FOR_TRAINERS = {"augment.device", *(f"pipelines.{name}" for name in PIPELINES_FOR_TRAINERS)}
 
 
 def modules() -> dict[str, Path]:

@@ -7,6 +7,8 @@ import typer
 from pipelines.console import InputError
 from trainers.catalogue import ObjectiveModule, load_objective
 from trainers.data.kinds import data_flags
+from trainers.results.axes import read_axes
+from trainers.results.studies import train_study
 from trainers.settings import Flag, Training, flags_of, make_command, setting_flags
 from trainers.training.run import Request, request_of, run_training, settings_of
 
@@ -54,8 +56,6 @@ def objective_command(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click
         study = {key: values.pop(key) for key in STUDY}
         axes = None
         if sweep:
-            from trainers.results.axes import read_axes
-
             flags = {key: flag for section in training.values() for key, flag in section.items()}
             written = {key for key in values if getattr(context.get_parameter_source(key), "name", "") == "COMMANDLINE"}
             axes = read_axes(values.pop("over"), flags, written)
@@ -65,8 +65,6 @@ def objective_command(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click
                 raise InputError(f"{option} goes with --seeds N: give that too, or run `train evaluate` afterwards")
             run_training(request_of(name, module, values), module, settings_of(module, values))
             return
-        from trainers.results.studies import train_study
-
         train_study(name, module, values, axes, **study)
 
     running = {key: flag for key, flag in flags_of(Request).items() if key not in ("encoder", "preset")}

@@ -1,7 +1,7 @@
 """`train push`: publish a trained encoder on the Hugging Face Hub."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -27,14 +27,21 @@ def push(
 
     Example: train push runs/bsl hf:USER/my-encoder
     """
-    from huggingface_hub import HfApi, get_token, metadata_save
+    from huggingface_hub import HfApi, get_token, metadata_load, metadata_save
     from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
     from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
+    from yaml import YAMLError
 
     name, card = repository.removeprefix("hf:"), directory / "README.md"
     if name == repository or not name:
         raise InputError(f"cannot push to {repository!r}: give hf:USER/MODEL")
-    metadata = _read_metadata(card)
+    for needed in ("modules.json", card.name):
+        if not (directory / needed).is_file():
+            raise InputError(f"{directory} is not a finished run, it has no {needed}: give a run's directory")
+    try:
+        metadata = metadata_load(card) or {}
+    except (OSError, ValueError, YAMLError) as error:
+        raise InputError(f"{card}: its header is not valid YAML ({first_line(error)}): correct it") from None
     if public and not (license or metadata.get("license")):
         raise InputError(f"{card} names no licence: --public needs one, as --license apache-2.0")
     paths = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
@@ -57,17 +64,3 @@ def push(
     except (HTTPError, OSError, ValueError, RuntimeError) as error:
         raise TwinviewsError(f"cannot push to hf:{name} ({first_line(error)})") from error
     show(f"{url}: {len(files)} files, {'public' if public else 'private'}")
-
-
-def _read_metadata(card: Path) -> dict[str, Any]:
-    """The header of a finished run's model card; raises InputError if there is no such run, or it is not YAML."""
-    from huggingface_hub import metadata_load
-    from yaml import YAMLError
-
-    for needed in ("modules.json", card.name):
-        if not (card.parent / needed).is_file():
-            raise InputError(f"{card.parent} is not a finished run, it has no {needed}: give a run's directory")
-    try:
-        return metadata_load(card) or {}
-    except (OSError, ValueError, YAMLError) as error:
-        raise InputError(f"{card}: its header is not valid YAML ({first_line(error)}): correct it") from None

@@ -1,32 +1,30 @@
 """Vectors of any sentence-transformers or transformers model: what decides them, and those of a training's teacher."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import torch
 import xxhash
 from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.util import batch_to_device, get_device_name
 
+from augment.device import quiet_transformers
 from pipelines.console import InputError, note, progress
 from trainers.embedding.vectors import BATCH_SIZE, Advance, cached, check, still
 from trainers.encoders.batches import MASK
 from trainers.encoders.loading import PADDED, load_encoder
-from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
+from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled
 from trainers.encoders.modules import POOLINGS, Pooling, is_padded, pooling_of, set_max_tokens
 from trainers.files import file_sha256, whole_file
 from trainers.processes import is_first, of_first, process_rank, processes
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
 
 Precision = Literal["fp32", "bf16"]
 BATCH_TOKENS = 16_384
@@ -79,9 +77,6 @@ class EmbeddingModel:
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
         """Return the texts' vectors (texts, d), float32, not normalised; raises TwinviewsError for NaN or infinity."""
-        import torch
-        from sentence_transformers.util import batch_to_device
-
         sizes = {"padding": "max_length", "max_length": self._width, "truncation": True}
         more: dict[str, Any] = {"processing_kwargs": {"text": sizes}} if self._width else {}
         vectors: NDArray[np.float32] | None = None
@@ -138,7 +133,7 @@ class EmbeddingModel:
         if not callable(tokenizer):  # static word vectors, which need no padding
             return [1 + len(text.split()) for text in texts]
         limit = self.model.max_seq_length
-        with quiet(), warnings.catch_warnings(action="ignore"):
+        with quiet_transformers():
             ids = tokenizer(list(texts), add_special_tokens=True, return_attention_mask=False)["input_ids"]
         return [min(len(row), limit) if limit else len(row) for row in ids]
 
@@ -164,8 +159,6 @@ def load_model(
 
     `bf16` runs the forward passes under bfloat16 autocast. Raises InputError: the model or the device cannot be used.
     """
-    import torch
-
     try:
         torch.empty(1, device="cpu" if device == "auto" else device)
     except (RuntimeError, AssertionError) as error:
@@ -179,8 +172,6 @@ def load_model(
 
 def starting_model(encoder: SentenceTransformer, source: Source, max_tokens: int) -> EmbeddingModel:
     """Return an encoder as a training begins with it, cut at `max_tokens`; it is moved to a device, not copied."""
-    from sentence_transformers.util import get_device_name
-
     set_max_tokens(encoder, max_tokens)
     return _described(encoder.to(get_device_name()), source)
 

@@ -1,21 +1,15 @@
 """`train evaluate`: a model's scores on suites of evaluation sets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from pipelines.console import ConfigOption, InputError, note, show, show_json, table
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
-from trainers.evaluation.task import SEED
+from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite
 
-if TYPE_CHECKING:
-    from trainers.evaluation.task import Scores, Suite
-
-DATA_VARIABLE = "TWINVIEWS_DATA"
 MODEL = """A sentence-transformers or transformers directory, a Hub name, `starter`, `glove:FILE`, `fasttext:FILE`, \
 or your function as `package.module:function`."""
 SUITES = f"""What to evaluate on; repeat it for more. There are {", ".join(suite_names())}; {ALL} is all of them but \

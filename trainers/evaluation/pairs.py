@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from datasets import load_dataset
+from datasets.exceptions import DatasetsError
 from numpy.typing import ArrayLike, NDArray
 
 from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation.reading import check_count, columns, find_files, hub_rows, tsv_rows
+from trainers.evaluation.reading import check_count, columns, find_files, tsv_rows
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
 from trainers.files import file_sha256
 
@@ -170,11 +172,6 @@ def column_reader(*names: str, labels: Mapping[str, float] | None = None) -> Rea
     return read
 
 
-def read_all(benchmarks: Sequence[Benchmark], data: str) -> list[Pairs | Missing]:
-    """Read every benchmark as `read_pairs` does."""
-    return [read_pairs(benchmark, data) for benchmark in benchmarks]
-
-
 def read_pairs(benchmark: Benchmark, data: str) -> Pairs | Missing:
     """Read a benchmark from a folder or `hf:ORGANISATION`, or say what is missing; raises InputError for a bad copy."""
     if data.startswith(HUB):
@@ -206,19 +203,27 @@ def _read_files(benchmark: Benchmark, layout: Layout, paths: Mapping[str, Path])
 
 
 def _read_hub(benchmark: Benchmark, organisation: str) -> Pairs | Missing:
-    """Read `organisation/<its name>`, e.g. `mteb/sts12-sts`; these copies do not name the subsets of a year."""
+    """Read `organisation/NAME`, e.g. `mteb/sts12-sts`, or a folder; such copies do not name the subsets of a year."""
     copy = benchmark.hub
     if copy is None:
         return Missing(benchmark.name, benchmark.title, "not on the Hub in a form that is read", benchmark.where)
     source = f"{organisation}/{copy.name}"
     try:
-        rows, revision = hub_rows(source, copy.config, copy.split)
-    except (OSError, ValueError) as error:
+        data = load_dataset(source, copy.config, split=copy.split)
+        names = ("sentence1", "sentence2", "score" if "score" in data.column_names else "similarity_score")
+        if not set(names) <= set(data.column_names):
+            raise ValueError(f"its columns are {', '.join(data.column_names)}")
+        rows = list(zip(*(data[name][:] for name in names), strict=True))
+    except (DatasetsError, OSError, ValueError) as error:
         reason = f"cannot load {source} ({(str(error).splitlines() or [''])[0][:200]})"
         return Missing(benchmark.name, benchmark.title, reason, f"https://huggingface.co/datasets/{source}")
     pairs = tuple(checked_pair(f"{source} row {number}", row[:2], row[2]) for number, row in enumerate(rows))
     check_count(f"{source} ({copy.split})", len(pairs), benchmark.pairs, "graded pairs")
     notes = ["no subset column in this copy: only `all`"] if len(benchmark.sizes) > 1 else []
+    # A Hub address contains the commit: hf://datasets/<name>@<commit>/<file>.
+    addresses = [address for address in data.info.download_checksums or {} if address.startswith("hf://")]
+    commits = {address.split("@", 1)[1].split("/", 1)[0] for address in addresses if "@" in address}
+    revision = {"revision": ",".join(sorted(commits))} if commits else {}
     return _pairs(benchmark, {copy.split: pairs}, f"{HUB}{source}", revision, notes, benchmark.counted)
 
 

@@ -66,25 +66,3 @@ def columns(path: Path, rows: Rows, names: Sequence[str]) -> Iterator[tuple[int,
         if len(fields) != len(header):
             raise bad_line(path, number, f"{len(header)} columns as in the header", fields)
         yield number, [fields[header.index(name)] for name in names]
-
-
-def hub_rows(source: str, config: str | None, split: str) -> tuple[list[tuple[object, ...]], dict[str, str]]:
-    """Return sentence1, sentence2 and score of a data set on the Hub, or in a folder, and its `{"revision": commit}`.
-
-    Raises ValueError: there is no such data set, configuration, split or column. Raises OSError: it cannot be reached.
-    """
-    from datasets import load_dataset
-    from datasets.exceptions import DatasetsError
-
-    try:
-        data = load_dataset(source, config, split=split)
-    except DatasetsError as error:
-        raise ValueError(str(error)) from error
-    names = ("sentence1", "sentence2", "score" if "score" in data.column_names else "similarity_score")
-    if not set(names) <= set(data.column_names):
-        raise ValueError(f"its columns are {', '.join(data.column_names)}")
-    # A Hub address contains the commit: hf://datasets/<name>@<commit>/<file>.
-    addresses = [address for address in data.info.download_checksums or {} if address.startswith("hf://")]
-    commits = {address.split("@", 1)[1].split("/", 1)[0] for address in addresses if "@" in address}
-    rows = list(zip(*(data[name][:] for name in names), strict=True))
-    return rows, {"revision": ",".join(sorted(commits))} if commits else {}

@@ -15,7 +15,7 @@ import regex
 from pipelines.console import InputError, MissingExtraError, progress
 from trainers.data.examples import Examples
 from trainers.embedding.vectors import TextEncoder, Vectors
-from trainers.evaluation.pairs import average, read_all
+from trainers.evaluation.pairs import METRICS, average, read_pairs
 from trainers.evaluation.suites import SMOKE_TEST, expanded, load_suite
 from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task
 
@@ -42,11 +42,13 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
     suites = []
     for name in chosen:
         module = load_suite(name)
-        read = module.find(data or "") if hasattr(module, "find") else read_all(module.BENCHMARKS, data or "")
+        graded = getattr(module, "BENCHMARKS", ())
+        read = module.find(data or "") if hasattr(module, "find") else [read_pairs(each, data or "") for each in graded]
         tasks = tuple(item for item in read if isinstance(item, Task))
         missing = tuple(item for item in read if isinstance(item, Missing))
-        title = module.__doc__.splitlines()[0]
-        suites.append(Suite(name, title, tuple(module.METRICS), module.COUNTED, tasks, missing))
+        title, metrics = module.__doc__.splitlines()[0], tuple(getattr(module, "METRICS", METRICS))
+        counted = getattr(module, "COUNTED", sum(benchmark.counted for benchmark in graded))
+        suites.append(Suite(name, title, metrics, counted, tasks, missing))
     if not any(suite.tasks for suite in suites):
         first = next((f"; the first is {item}" for suite in suites for item in suite.missing), "")
         raise InputError(f"no set of {', '.join(chosen)} is in {data}{first}; data_cards/ says where to get them")

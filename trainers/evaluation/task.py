@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from trainers.embedding.vectors import Vectors
 
+DATA_VARIABLE = "TWINVIEWS_DATA"  # names the folder of the benchmarks, if no option does
 HUB = "hf:"  # precedes the organisation if sets are read from the Hub
 MARK = "* "  # begins the note of a set whose task is easier or harder than the papers'; its figures are printed with it
 SEED = 1111  # the default seed of an evaluation: SentEval's own, which gives `transfer` its folds

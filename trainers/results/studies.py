@@ -19,10 +19,9 @@ from trainers.data.kinds import DataOptions, read_examples
 from trainers.embedding.model import Precision, load_model
 from trainers.encoders.location import STARTER, locate
 from trainers.encoders.modules import Pooling
-from trainers.evaluation.cli import DATA_VARIABLE
 from trainers.evaluation.record import markdown, show, write
 from trainers.evaluation.suite import evaluate_suites, find_suites
-from trainers.evaluation.task import Suite
+from trainers.evaluation.task import DATA_VARIABLE, Suite
 from trainers.files import whole_file
 from trainers.processes import is_first, join_processes, of_first, processes
 from trainers.results.axes import Axes, Setting, folder_part, settings

@@ -14,14 +14,13 @@ from trainers.data.examples import Examples
 from trainers.data.kinds import read_graded
 from trainers.evaluation.pairs import read_pairs, spearman
 from trainers.evaluation.suites.sts import BENCHMARKS
-from trainers.evaluation.task import Missing
+from trainers.evaluation.task import DATA_VARIABLE, Missing
 from trainers.objective import Objective, autocast
 from trainers.processes import is_first
 from trainers.settings import Training
 from trainers.training.directory import checkpoints, history_of
 
 DEV = "dev"  # the development score's key in the log
-DATA = "TWINVIEWS_DATA"
 ANY_SCALE = (-1e6, 1e6)  # only the ranks of the grades matter
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # sentence-transformers' names; it negates the distances
 BEST = "best-{step}.safetensors"
@@ -44,10 +43,10 @@ def read_dev(name: str, data: str | None) -> Examples:
         if len(set(examples.labels or [])) < 2:
             raise InputError(f"--dev {name}: all of its {len(examples)} pairs have one grade: nothing to rank")
         return examples
-    folder = data or os.environ.get(DATA)
+    folder = data or os.environ.get(DATA_VARIABLE)
     found = read_pairs(known[name], folder) if folder else "no data"
     if isinstance(found, Missing | str):
-        raise InputError(f"--dev {name}: {found}; give --dev-data DIR (or hf:mteb), or set {DATA}")
+        raise InputError(f"--dev {name}: {found}; give --dev-data DIR (or hf:mteb), or set {DATA_VARIABLE}")
     first, second, gold = zip(*(pair for subset in found.subsets.values() for pair in subset), strict=True)
     return Examples(first, first, second, labels=gold)
 

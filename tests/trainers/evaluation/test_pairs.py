@@ -251,7 +251,6 @@ def test_the_average_is_over_the_columns_of_the_papers_tables(suite: ModuleType)
     counted = {item.name for item in suite.BENCHMARKS if item.counted}
     # BSL's Table 3 averages none of the tracks of STS17.
     assert counted in columns or (name == "sts-multilingual" and all({each} in columns for each in counted))
-    assert len(counted) == suite.COUNTED
     assert len({item.name for item in suite.BENCHMARKS}) == len(suite.BENCHMARKS)
     if name == "sts":
         assert {benchmark.name: benchmark.pairs for benchmark in suite.BENCHMARKS} == PUBLISHED
@@ -260,7 +259,7 @@ def test_the_average_is_over_the_columns_of_the_papers_tables(suite: ModuleType)
 @pytest.mark.parametrize("suite", [*SUITES, qnli], ids=lambda suite: suite.__name__.rpartition(".")[2])
 def test_the_real_files_hold_the_published_counts(suite: ModuleType, research_data: Path) -> None:
     known = {item.name: item for item in suite.BENCHMARKS}
-    read, missing = parted(graded.read_all(suite.BENCHMARKS, str(research_data)))
+    read, missing = parted(read_pairs(item, str(research_data)) for item in suite.BENCHMARKS)
     sizes = {item.name: item.size for item in read if item.counted or known[item.name].exact}
     assert sizes == {item.name: known[item.name].pairs for item in read}
     assert len(read) + len(missing) == len(known)

@@ -19,8 +19,9 @@ def suite_names() -> list[str]:
 def load_suite(name: str) -> Any:  # noqa: ANN401 - a module
     """Import the module of a suite, `trainers/evaluation/suites/<name>.py`.
 
-    It has `METRICS`, the names of its metrics in column order; `COUNTED`, the number of sets in its average (0: none);
-    and `BENCHMARKS` of graded pairs, or `find(data)`, which returns tasks or `Missing` of a folder or `hf:NAME`.
+    It has `BENCHMARKS` of graded pairs, or `find(data)`, which returns tasks or `Missing` of a folder or `hf:NAME`.
+    Where they are not those of the pairs, it also has `METRICS`, the names of its metrics in column order, and
+    `COUNTED`, the number of sets in its average.
     """
     return importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
 

@@ -7,7 +7,6 @@ from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair
 from trainers.evaluation.reading import columns, csv_rows, tsv_rows
 
 METRICS = ("all", "pearson", "mean", "pearson-mean")
-COUNTED = 3
 SIMILAR = {"DTORCD": 0, "NS": 0, "SS": 1, "HS": 1}  # UKP ASPECT's labels as Reimers et al. 2019 join them
 
 

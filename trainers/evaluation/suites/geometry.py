@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation.pairs import Pairs, read_all
+from trainers.evaluation.pairs import Pairs, read_pairs
 from trainers.evaluation.suites.sts import STSB, STSB_TRAIN
 from trainers.evaluation.task import Missing, Result, Task
 
@@ -20,7 +20,6 @@ METRICS = (
     "isotropy", "mean-norm", "spread", "uniformity", "alignment",
     "random-cosine", "random-sd", "positive-cosine", "positive-sd",
 )  # fmt: skip
-COUNTED = 0
 UNITS = (
     "isotropy and spread go from 0 to 1, uniformity (a log) from -8 to 0, alignment (a squared distance) from 0 to 4"
 )
@@ -77,7 +76,7 @@ def find(data: str) -> list[Task | Missing]:
     The pairs graded at least `POSITIVE` are the positive ones.
     """
     read: list[Task | Missing] = []
-    for item in read_all((STSB, STSB_TRAIN), data):
+    for item in (read_pairs(benchmark, data) for benchmark in (STSB, STSB_TRAIN)):
         if isinstance(item, Pairs):
             positive = [pair[:2] for subset in item.subsets.values() for pair in subset if pair.gold >= POSITIVE]
             item = replace(item, note=UNITS, counted=False, score=partial(score_texts, item.texts, positive))

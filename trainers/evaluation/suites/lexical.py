@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.console import InputError
-from trainers.evaluation.pairs import METRICS as METRICS
 from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair, column_reader
 from trainers.evaluation.reading import columns, csv_rows
 
@@ -41,4 +40,3 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "simlex999", "SimLex-999", {"english": 999}, "https://fh295.github.io/SimLex-999.zip", (SIMLEX,), counted=False
     ),
 )  # fmt: skip
-COUNTED = len(MIRROR_LANGUAGES)

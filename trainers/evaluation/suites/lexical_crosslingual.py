@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from trainers.evaluation.pairs import METRICS as METRICS
 from trainers.evaluation.pairs import Benchmark, Pair
 from trainers.evaluation.suites.lexical import MULTI_SIMLEX, read_multi_simlex
 
@@ -36,4 +35,3 @@ BENCHMARKS = tuple(
     )
     for languages, pairs in SIZES.items()
 )  # fmt: skip
-COUNTED = len(BENCHMARKS)

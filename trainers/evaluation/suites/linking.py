@@ -19,8 +19,6 @@ from trainers.files import file_sha256
 
 RANKS = {"acc@1": 1, "acc@5": 5}
 METRICS = tuple(RANKS)
-# Mirror-BERT's Table 2 has no average.
-COUNTED = 0
 
 BIOSYN = "https://github.com/dmis-lab/BioSyn#datasets"
 SAPBERT = "https://github.com/cambridgeltl/sapbert/tree/main/evaluation"
@@ -206,7 +204,10 @@ def _set(
     name: str, title: str, mentions: Sequence[Mention], entries: Iterable[Entry], files: Sequence[Path],
     note: str | None = None,
 ) -> Task:  # fmt: skip
-    """Return a set, its note with the number of mentions that can only be wrong: no name has any of their concepts."""
+    """Return a set, its note with the number of mentions that can only be wrong: no name has any of their concepts.
+
+    None is counted, as Mirror-BERT's Table 2 has no average.
+    """
     names = concepts.joined(entries)
     if not mentions or not names:
         counts = f"{len(mentions)} mentions and {len(names)} names with ids"

@@ -3,7 +3,6 @@
 from trainers.evaluation.pairs import Benchmark, Layout, column_reader
 
 METRICS = ("auc",)
-COUNTED = 0
 LABELS = {"entailment": 1, "not_entailment": 0}  # the sentence contains the answer, or does not
 _READ = column_reader("question", "sentence", "label", labels=LABELS)
 

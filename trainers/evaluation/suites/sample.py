@@ -3,10 +3,7 @@
 from dataclasses import replace
 from importlib import resources
 
-from trainers.evaluation.pairs import METRICS as METRICS
-from trainers.evaluation.pairs import Benchmark, Layout, Pairs, column_reader, read_all
-
-COUNTED = 0
+from trainers.evaluation.pairs import Benchmark, Layout, Pairs, column_reader, read_pairs
 
 SAMPLE = Benchmark(
     "sample", "smoke test", {"sample": 300}, "part of this package",
@@ -17,5 +14,5 @@ SAMPLE = Benchmark(
 
 def find(data: str) -> list[Pairs]:
     """Read the bundled pairs, whatever `data` is."""
-    read = read_all([SAMPLE], str(resources.files("trainers.evaluation")))
-    return [replace(item, source="bundled") for item in read if isinstance(item, Pairs)]
+    read = read_pairs(SAMPLE, str(resources.files("trainers.evaluation")))
+    return [replace(read, source="bundled")] if isinstance(read, Pairs) else []

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from trainers.evaluation.pairs import METRICS as METRICS
 from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair, column_reader
 from trainers.evaluation.reading import check_count, tsv_rows
 from trainers.files import file_lines
@@ -75,4 +74,3 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ),
     _stsb("stsb-dev", "STS-B dev", "dev", "validation", 1500, counted=False),
 )  # fmt: skip
-COUNTED = sum(benchmark.counted for benchmark in BENCHMARKS)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from trainers.evaluation.pairs import METRICS as METRICS
 from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair
 from trainers.evaluation.reading import bad_line, check_count, csv_rows, tsv_rows
 from trainers.evaluation.suites.sts import SEMEVAL, read_gold
@@ -104,4 +103,3 @@ STSB = (
     *(_stsb(language, "dev") for language in _LANGUAGES),
 )
 BENCHMARKS = (*STS17, *MONOLINGUAL, *STSB)
-COUNTED = len(STS17)
