@@ -72,30 +72,23 @@ class Seen:
         return fresh
 
     def _merge(self, runs: list[Hashes]) -> Hashes:
-        if sum(map(len, runs)) <= self._memory_hashes:
+        size = sum(map(len, runs))
+        if size <= self._memory_hashes:
             return np.sort(np.concatenate(runs), kind="stable")
         try:
             with tempfile.TemporaryFile(dir=self._folder) as stream:
-                for part in _merged(runs, self._memory_hashes // 4):
-                    stream.write(part.data)
+                # The hashes are spread evenly, so equal ranges of them make parts of about equal size.
+                width = 2**64 * (self._memory_hashes // 4) // size
+                edges = np.array(range(width, 2**64, width), dtype=np.uint64)
+                for parts in zip(*(np.split(run, np.searchsorted(run, edges)) for run in runs), strict=True):
+                    stream.write(np.sort(np.concatenate(parts), kind="stable").data)
+                    for run in runs:
+                        _release(run)
                 stream.flush()
                 return np.frombuffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint64)
         except OSError as error:
             error.filename = str(self._folder)  # the file itself has no name
             raise
-
-
-def _merged(runs: list[Hashes], step: int) -> Iterator[Hashes]:
-    """The hashes of runs in order, in parts of at most `step` hashes of each run."""
-    left = [*runs]
-    while left := [run for run in left if len(run)]:
-        # The smallest end of the next parts: these parts hold all hashes up to it.
-        end = min(run[min(step, len(run)) - 1] for run in left)
-        stops = [int(np.searchsorted(run, end, side="right")) for run in left]
-        yield np.sort(np.concatenate([run[:stop] for run, stop in zip(left, stops, strict=True)]), kind="stable")
-        left = [run[stop:] for run, stop in zip(left, stops, strict=True)]
-        for run in runs:
-            _release(run)
 
 
 def _release(run: Hashes) -> None:
