@@ -164,15 +164,10 @@ def is_round_trip(view: str | None) -> bool:
     return view in view_names() and {"models", "pivot"} <= view_class(view or "").model_fields.keys()
 
 
-def filter_names() -> list[str]:
-    """Names of all filters, ours (one file each in `pipelines/filters/`) and those of installed packages, sorted."""
-    return plugin_names(FILTERS_PACKAGE, ENTRY_POINT_GROUP)
-
-
 def filter_summaries() -> list[tuple[str, str]]:
     """Every filter's name and parameters, as a user writes them, and the first line of its module's docstring."""
     summaries = []
-    for name in filter_names():
+    for name in plugin_names(FILTERS_PACKAGE, ENTRY_POINT_GROUP):
         module = plugin_module(FILTERS_PACKAGE, ENTRY_POINT_GROUP, name)
         keys = ",".join(f"{key}=" for key in cast(type[BaseModel], plugin_model(module)).model_fields)
         summaries.append((f"{name}:{keys}" if keys else name, (inspect.getdoc(module) or "").split("\n")[0]))

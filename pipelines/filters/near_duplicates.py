@@ -1,11 +1,11 @@
 """Drop pairs that are nearly the same as an earlier one: MinHash over character n-grams, banded (LSH)."""
 
-import unicodedata
 from array import array
 from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import chain
 from typing import Self
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,10 @@ def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
     """
     from rensa import RMinHash
 
-    folded = [[_folded(text).ljust(n) for text in dict.fromkeys(texts)] for texts in pairs]
+    folded = [
+        [" ".join(normalize("NFKC", text).casefold().split()).ljust(n) for text in dict.fromkeys(pair)]
+        for pair in pairs
+    ]
     flat = [*chain.from_iterable(folded)]
     codes = np.frombuffer("".join(flat).encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
     factors = np.array([xxh64_intdigest(b"letter %d" % place) | 1 for place in range(n)], dtype=np.uint64)
@@ -90,11 +93,6 @@ def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
     for row in RMinHash.digest_matrix_from_flat_token_hashes(grams[whole], starts, HASHES, SEED).to_rows():
         signatures.fromlist(row)
     return np.frombuffer(signatures, dtype=np.uint32).reshape(-1, HASHES)
-
-
-def _folded(text: str) -> str:
-    folded = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(folded.split())
 
 
 class Index:
