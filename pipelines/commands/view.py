@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 
 from augment.errors import InputError, TwinviewsError
-from augment.view import ViewSpec, check_params, view_attribute, view_module, view_options
+from augment.view import ViewSpec, check_params, make_view, view_attribute, view_module, view_options
 from pipelines.console import flat, offline, show_json, table
 from pipelines.files import locate
 from pipelines.folder import Dataset, check_folder
@@ -86,7 +86,6 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     """Make a dataset of each view and print what became of its rows; several go to folders of their own in `out`."""
     from pipelines.ingest import sentences_for
     from pipelines.views.run import make_run, note_starter, plan_run, preview_run, view_label
-    from pipelines.views.work import build_view
 
     if options.address is not None and options.engine != "ray":
         raise InputError(f"--address {options.address} belongs to --engine ray: add it, or leave out --address")
@@ -95,7 +94,7 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
         check_folder(out)
     with offline() if options.dry_run else nullcontext():
         # First, so that a wrong pivot or a missing model is reported before anything is ingested.
-        built = [build_view(spec, options.runtime) for spec in specs]
+        built = [make_view(spec, device=options.device, batch_tokens=options.batch_tokens) for spec in specs]
         source = sentences_for(options.sources or (), dry_run=options.dry_run)
     note_starter(built[0].spec)
     shown = []

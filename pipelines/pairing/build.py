@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from augment.errors import InputError
 from augment.translate.stages import HOP
-from augment.view import ViewSpec, view_attribute, view_names
+from augment.view import ViewSpec, make_view, view_attribute, view_names
 from pipelines.console import note
 from pipelines.files import locate
 from pipelines.filter import SIDES, About, Filter, is_round_trip, make_filter
@@ -28,7 +28,7 @@ from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
 from pipelines.plan import Input, Plan, read_plan
 from pipelines.shards import SHARD_ROWS
 from pipelines.views import run as runs
-from pipelines.views.work import ViewRun, build_view
+from pipelines.views.work import ViewRun
 
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
 VIEWS_TAKEN = {"bsl": (2, 2), "self": (0, 0), "entailment": (0, 0)}
@@ -49,7 +49,7 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
             source = entailment(sources, options.limit, negatives=options.negatives)
         else:
             source = pair_views(choices, sentences_for(options.sources or ()), options)
-        recipe = {
+        settings = {
             "sources": options.sources,
             "pairs": options.pairs,
             "view": options.view or source.plan.params.get("view") or None,
@@ -58,8 +58,7 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
             "filter": [each.text() for each in filters] or None,
             "default_filters": None if options.default_filters else False,
         }
-        out, rejects, running = options.target, options.rejects, options.view_options
-        return write_pairs(PairsJob(source, filters, out, rejects, options.shards, recipe, options.overwrite, running))
+        return write_pairs(PairsJob(source, filters, options, settings))
 
 
 def preview_pairs(options: PairsOptions) -> dict[str, Any]:
@@ -135,7 +134,7 @@ def _choose_view(name: str) -> tuple[Path, ViewSpec]:
         key = view_attribute(view, "named_by")
         if name == view or (key is not None and name.startswith(f"{view}-")):
             spec = ViewSpec(view, {} if name == view else {key: name.removeprefix(f"{view}-")})
-            build_view(spec)
+            make_view(spec)
             return folder, spec
     raise InputError(f"no view dataset {name!r} in {runs.VIEWS}/ and no view of that name: see `augment views`")
 
@@ -169,7 +168,8 @@ def plan_views(
                 params = {key: value for key, value in like.params.items() if key != "revision"}
                 spec = ViewSpec(spec.name, {**params, **spec.params})
         wanted = replace(options.view_options, seed=seed or 0, limit=limit, shard_size=size)
-        planned[folder.name] = runs.plan_run(build_view(spec, wanted.runtime), source, wanted, folder)
+        view = make_view(spec, device=wanted.device, batch_tokens=wanted.batch_tokens)
+        planned[folder.name] = runs.plan_run(view, source, wanted, folder)
     return planned
 
 

@@ -14,7 +14,7 @@ from augment.weights import find_encoder
 from pipelines.console import note, progress
 from pipelines.files import sha256_of
 from pipelines.filters.semantic import sentence_encoder
-from pipelines.options import MiningOptions
+from pipelines.options import MiningOptions, PairsOptions
 from pipelines.pairing.candidates import DROPPED, TASK_ROWS, PairSource
 from pipelines.pairing.write import PairsJob, write_pairs
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, pair_files
@@ -33,9 +33,9 @@ def mine_negatives(options: MiningOptions) -> tuple[Mapping[str, Any], bool]:
     source = _source(options)
     if options.encoder == "starter":
         note("the bundled starter encoder (small, for trying out); --encoder takes a real one")
-    recipe = {"pairs": str(options.pairs), **source.plan.params, "revision": None, "seed": options.seed}
-    job = PairsJob(source, (), options.target, options=recipe, overwrite=options.overwrite, command="mine-negatives")
-    return write_pairs(job)
+    settings = {"pairs": str(options.pairs), **source.plan.params, "revision": None, "seed": options.seed}
+    output = PairsOptions(out=options.target, overwrite=options.overwrite)
+    return write_pairs(PairsJob(source, (), output, settings, "mine-negatives"))
 
 
 def preview_mining(options: MiningOptions) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,7 +19,7 @@ from pipelines.lock import locked_file, locked_folder
 from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.look.opened import open_path
 from pipelines.look.report import check_free, report_html
-from pipelines.options import ViewOptions
+from pipelines.options import PairsOptions
 from pipelines.pairing.candidates import DROPPED, PairCounts, PairSource, judged_batches
 from pipelines.pairs import PAIR_COLUMNS, made_plan
 from pipelines.plan import PLAN_FILE, Plan
@@ -36,26 +36,22 @@ RECIPE_MARKS = (b'"command": "build-pairs"', b'"command": "mine-negatives"', b'"
 
 @dataclass(frozen=True)
 class PairsJob:
-    """What to write and where: one file, or with `shards` a folder of at most that many.
+    """What to write, and by the options where: one file, or with `shards` a folder of at most that many.
 
-    Dropped rows go to `rejects`, with their reasons, as an IPC stream file. `command` and `options` go into the recipe.
+    Dropped rows go to `rejects`, with their reasons, as an IPC stream file; `command` and `settings` into the recipe.
     """
 
     source: PairSource
     filters: Sequence[Filter]
-    out: Path
-    rejects: Path | None = None
-    shards: int | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    overwrite: bool = False
-    running: ViewOptions = field(default_factory=ViewOptions)
+    options: PairsOptions
+    settings: Mapping[str, Any]
     command: str = "build-pairs"
 
     @property
     def plan(self) -> Plan:
         """Everything that decides the pairs."""
         plan, filters = self.source.plan, [each.signature() for each in self.filters]
-        return plan.model_copy(update={"params": {**plan.params, "filter": filters, "shards": self.shards}})
+        return plan.model_copy(update={"params": {**plan.params, "filter": filters, "shards": self.options.shards}})
 
     @property
     def schema(self) -> pa.Schema:
@@ -66,8 +62,8 @@ class PairsJob:
 
     def recipe(self, made: Mapping[str, Any]) -> str:
         """The resolved recipe, with what was `made`, for the reader and for the next run."""
-        options = {**self.options, "limit": self.source.plan.limit, "shards": self.shards}
-        return recipe_text(self.command, options, made=made or None)
+        more = {"limit": self.source.plan.limit, "shards": self.options.shards, "made": made or None}
+        return recipe_text(self.command, self.settings, **more)
 
     def card(self, counts: Mapping[str, Any]) -> str:
         """The card."""
@@ -81,19 +77,19 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     Raises InputError if the output belongs to another recipe, is another program's or an input, or the rejects would
     replace another file; TwinviewsError if no pair is left.
     """
-    out, rejects = job.out, job.rejects
-    report = out / REPORT_FILE if job.shards else beside(out, REPORT_FILE)
+    out, rejects, shards = job.options.target, job.options.rejects, job.options.shards
+    report = out / REPORT_FILE if shards else beside(out, REPORT_FILE)
     written = (out, report, *(beside(out, name) for name in (CARD_FILE, RECIPE_FILE)))
     if rejects is not None and rejects.absolute() in [each.absolute() for each in written]:
         raise InputError(f"--rejects {rejects} is where the pairs are written: choose another file")
     if out.resolve() in [Path(item.name).resolve() for item in job.source.plan.inputs]:
         raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
     with ExitStack() as held:
-        held.enter_context(locked_folder(out) if job.shards else locked_file(out))
+        held.enter_context(locked_folder(out) if shards else locked_file(out))
         for each in (report, *([] if rejects is None else [rejects])):
             held.enter_context(locked_file(each))
             remove_temporaries(each)
-        counts, digest, made = _write_folder(job) if job.shards else _write_file(job)
+        counts, digest, made = _write_folder(job) if shards else _write_file(job)
         content = report.read_bytes() if report.is_file() else b""
         if not (is_sealed(content) and digest.encode() in content):
             try:
@@ -106,11 +102,12 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
 
 def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     """What was counted, the hash of the file, and whether it was made now."""
-    out, (card, recipe) = job.out, (beside(job.out, name) for name in (CARD_FILE, RECIPE_FILE))
+    out = job.options.target
+    card, recipe = beside(out, CARD_FILE), beside(out, RECIPE_FILE)
     remove_temporaries(out, card, recipe)
     made = read_made(recipe)
     known = is_written_by(recipe, *RECIPE_MARKS) or is_written_by(card, *CARD_MARKS)
-    if out.exists() and not (job.overwrite and known):
+    if out.exists() and not (job.options.overwrite and known):
         plan = made_plan(made)
         if plan is None:
             raise InputError(f"{out} has no recipe of its own ({recipe.name}): choose another --out")
@@ -132,9 +129,9 @@ def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
 
 def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     """What was counted, the hash of the shards, and whether they were made now."""
-    plan, out = job.plan, job.out
+    plan, out = job.plan, job.options.target
     made = read_made(out / RECIPE_FILE)
-    dataset = claim_folder(out, plan, overwrite=job.overwrite)
+    dataset = claim_folder(out, plan, overwrite=job.options.overwrite)
     if dataset is not None and _has_rejects(job, made):
         return dataset.counts, dataset.digest, False
     # All pairs go to the first shard until we know how many a shard gets.
@@ -144,7 +141,7 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
         write_whole(out / PLAN_FILE, plan.to_json())
         write_whole(out / RECIPE_FILE, job.recipe(facts))  # first: it identifies the rejects
     table = read_table(first)
-    size = -(-len(table) // (job.shards or 1))
+    size = -(-len(table) // (job.options.shards or 1))
     starts = range(0, len(table), size)
     receipts = [commit_shards(out, {index: table.slice(at, size)})[0] for index, at in enumerate(starts)]
     made_now = finalise(out, plan, receipts, job.schema, counts, recipe=job.recipe(facts), card=job.card(counts))
@@ -158,19 +155,19 @@ def _judged(job: PairsJob, out: Path, made: Mapping[str, Any]) -> Iterator[tuple
     Yields what was counted, the hash of the rejects for the recipe, and where the pairs are written. Raises InputError
     if the rejects would replace another file, or rejects without `overwrite`.
     """
-    path, counts = job.rejects, PairCounts(job.source)
+    options, path, counts = job.options, job.options.rejects, PairCounts(job.source)
     if path is not None and path.exists() and not _has_rejects(job, made):
         names = set[str]()
         with suppress(InputError):
             names.update(read_table(path).schema.names)
-        if not job.overwrite or not {*PAIR_COLUMNS, REASON} <= names:
+        if not options.overwrite or not {*PAIR_COLUMNS, REASON} <= names:
             raise InputError(f"--rejects {path} exists: choose another file, or --overwrite it if it holds rejects")
     with ExitStack() as files:
         streams = [PairStream(files.enter_context(whole_file(out)), job.schema)]
         if path is not None:
             schema = job.schema.append(pa.field(REASON, pa.string()))
             streams.append(PairStream(files.enter_context(whole_file(path)), schema))
-        for batch in judged_batches(job.source, job.filters, job.running.runtime, job.running.workers):
+        for batch in judged_batches(job.source, job.filters, options.view_options.runtime, options.workers):
             counts.add(batch)
             is_kept = batch[DROPPED].is_null()
             streams[0].write(batch.filter(is_kept))
@@ -212,5 +209,5 @@ class PairStream:
 
 def _has_rejects(job: PairsJob, made: Mapping[str, Any]) -> bool:
     """Whether no rejects are wanted, or they are there as recorded."""
-    path = job.rejects
+    path = job.options.rejects
     return path is None or (path.is_file() and sha256_of(path) == made.get(REJECTS_SHA256))

@@ -146,10 +146,8 @@ def _make(run: ViewRun, advance: Callable[[int], None]) -> int:
 
 def _intact(run: ViewRun) -> dict[int, Receipt]:
     """The receipts of the shards that are as they were written, by number."""
-    found = (
-        (index, valid_receipt(run.out, index, stop - start)) for index, (start, stop) in enumerate(run.plan.shards)
-    )
-    return {index: receipt for index, receipt in found if receipt is not None}
+    found = (valid_receipt(run.out, index, stop - start) for index, (start, stop) in enumerate(run.plan.shards))
+    return {index: receipt for index, receipt in enumerate(found) if receipt is not None}
 
 
 def _finish(run: ViewRun) -> Dataset:

@@ -21,7 +21,7 @@ from augment.device import SECONDS, Stage, device_kind, timed
 from augment.edits import LabelledSpan, carry_spans
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.plugins import blamed
-from augment.view import ENTRY_POINT_GROUP, WEIGHTS_PARAMS, Runtime, View, Viewed, ViewSpec, make_view, row_seed
+from augment.view import ENTRY_POINT_GROUP, WEIGHTS_PARAMS, View, Viewed, ViewSpec, make_view, row_seed
 from pipelines.folder import SPANS, Dataset, view_schema
 from pipelines.options import ViewOptions
 from pipelines.plan import Plan
@@ -66,12 +66,6 @@ class ViewRun:
         return made
 
 
-def build_view(spec: ViewSpec, runtime: Runtime | None = None) -> View:
-    """The view on a device, as `augment.view.make_view` builds it."""
-    runtime = runtime or Runtime()
-    return make_view(spec, device=runtime.device, batch_tokens=runtime.batch_tokens)
-
-
 def worker(run: ViewRun, number: int) -> Callable[[Iterable[Window]], Generator[Made]]:
     """What worker `number` does with windows: `make_windows`, on one of the GPUs if there are several."""
     device = run.options.device
@@ -89,7 +83,9 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
     At most one window waits on either side, which bounds memory. The view runs in this thread, which receives Ctrl-C.
     An error of any stage is raised here after the other stages have ended.
     """
-    run.view = run.view or build_view(ViewSpec(run.plan.name, run.plan.params), run.options.runtime)
+    if run.view is None:
+        spec = ViewSpec(run.plan.name, run.plan.params)
+        run.view = make_view(spec, device=run.options.device, batch_tokens=run.options.batch_tokens)
     source, spent = iter(windows), Counter(SECONDS)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     behind: Future[Made] | None = None
