@@ -38,7 +38,7 @@ Sentence: TypeAlias = tuple[str, str, Any, str | None]
 
 def normalise(text: str) -> str:
     """NFC, without outer white space."""
-    return (text if text.isascii() else unicodedata.normalize("NFC", text)).strip()
+    return unicodedata.normalize("NFC", text).strip()
 
 
 def row_id(text: str) -> str:

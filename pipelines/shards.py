@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -112,12 +112,10 @@ def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN40
 
 def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
     """Rows, rows by status and by reason, and spans carried and lost if there are any, over all shards."""
-    counts: dict[str, Counter[str]] = {"statuses": Counter(), "reasons": Counter()}
+    counts = defaultdict[str, Counter[str]](Counter, statuses=Counter(), reasons=Counter())
     for receipt in receipts:
-        counts["statuses"].update(receipt.statuses)
-        counts["reasons"].update(receipt.reasons)
-        if receipt.spans is not None:
-            counts.setdefault("spans", Counter()).update(receipt.spans)
+        for name, numbers in receipt.model_dump(include={*counts, "spans"}, exclude_none=True).items():
+            counts[name].update(numbers)
     rows = sum(receipt.rows for receipt in receipts)
     return {"rows": rows, **{name: dict(sorted(each.items())) for name, each in counts.items()}}
 
