@@ -2,12 +2,10 @@
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, model_validator
 
 from augment.errors import InputError, TwinviewsError
@@ -44,29 +42,6 @@ class PairColumns:
     def strings(self, name: str) -> list[str]:
         """A column as Python strings."""
         return cast(list[str], self.rows.column(name).to_pylist())
-
-    def words(self, name: str, table: bytes, spell: Callable[[str], str]) -> tuple[NDArray[Any], ...]:
-        """The letters of all texts of a column (bytes), where each word starts, and how many words each text has.
-
-        The table (`bytes.translate`) maps what lies between words to zero; `spell` first rewrites texts beyond ASCII so
-        that it fits them.
-        """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        column = self.rows.column(name)
-        is_odd = pc.invert(pc.string_is_ascii(column))
-        if is_odd.true_count:
-            spelled = pa.array([*map(spell, column.filter(is_odd).to_pylist())], column.type)
-            column = pc.replace_with_mask(column, is_odd, spelled)
-        column = column.cast("large_binary")
-        _, ends, texts = column.buffers()
-        ends = np.frombuffer(ends, np.int64)[column.offset :][: len(self) + 1]
-        letters = np.frombuffer(texts[ends[0] : ends[-1]].to_pybytes().translate(table), np.uint8)
-        is_start = np.append(True, letters == 0)
-        is_start[ends - ends[0]] = True
-        starts = np.flatnonzero(is_start[:-1] & (letters != 0))
-        return letters, starts, np.diff(np.searchsorted(starts, ends - ends[0]))
 
     def about(self, side: str) -> list[About]:
         """What is known about one side, `view_a` or `view_b`, of each pair."""

@@ -3,12 +3,9 @@
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from pipelines.filter import SIDES, Filter, PairColumns, Verdicts
-
-TABLE = bytes(not (code < 128 and chr(code).isspace()) for code in range(256))
 
 
 class LengthRatio(Filter):
@@ -19,11 +16,8 @@ class LengthRatio(Filter):
 
     def __call__(self, pairs: PairColumns) -> Verdicts:
         """Judge every pair."""
-        one, two = np.sort([self._lengths(pairs, side) for side in SIDES], axis=0)
+        sides = (pairs.strings(side) for side in SIDES)
+        units = sides if self.unit == "character" else (map(str.split, texts) for texts in sides)
+        one, two = np.sort([[*map(len, each)] for each in units], axis=0)
         is_high = (one == 0) | (two / np.maximum(one, 1) > self.max)
         return Verdicts(["length ratio too high" if each else None for each in is_high.tolist()])
-
-    def _lengths(self, pairs: PairColumns, side: str) -> NDArray[np.intp]:
-        if self.unit == "character":
-            return np.array([*map(len, pairs.strings(side))], dtype=np.intp)
-        return pairs.words(side, TABLE, lambda text: " ".join(text.split()))[-1]

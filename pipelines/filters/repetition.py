@@ -38,12 +38,16 @@ class Repetition(SideFilter):
         """The rows that may repeat an n-gram of words: those in which an n-gram of hashes of parts of words repeats."""
         if self.unit == "character":
             return range(len(pairs))
-        letters, starts, counts = pairs.words(side, TABLE, lambda text: " ".join(WORDS.findall(text.casefold())))
-        rows = np.repeat(np.arange(len(pairs)), counts)
-        if len(rows) < self.n:
+        texts = (text if text.isascii() else " ".join(WORDS.findall(text.casefold())) for text in pairs.strings(side))
+        letters = np.frombuffer(b"\xff".join(map(str.encode, texts)).translate(TABLE), np.uint8)
+        rows = np.cumsum(letters == 0xFF, dtype=np.uint32)  # no byte of UTF-8 is 0xFF
+        letters = np.where(letters == 0xFF, 0, letters)
+        starts = np.flatnonzero((letters != 0) & np.append(True, letters[:-1] == 0))
+        if len(starts) < self.n:
             return ()
+        rows = rows[starts]
         hashes = np.add.reduceat(letters.astype(np.uint16) ** 2, starts, dtype=np.uint32)
-        hashes += rows.astype(np.uint32) << 16  # what two texts share does not count
+        hashes += rows << 16  # what two texts share does not count
         factors = np.cumprod(np.full(self.n, 0x9E3779B1, dtype=np.uint32), dtype=np.uint32)
         grams = np.correlate(hashes, factors, "valid")
         buckets = grams >> 16

@@ -114,16 +114,6 @@ def test_many_texts_at_once_are_judged_as_one_by_one(rows: list[tuple[str, str, 
         assert reasons(f"repetition:n={n},times={times},unit={unit}", pairs) == expected
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_words_of_a_slice(kind: pa.DataType) -> None:
-    rows = pa.RecordBatch.from_pydict({"text": pa.array(["a b", "", " cd", "e", "", "f ég", "h"], kind)})
-    columns = PairColumns(rows.slice(1, 5), {})
-    letters, starts, counts = columns.words("text", bytes(code if code != 32 else 0 for code in range(256)), str.upper)
-    assert letters.tobytes() == "\0cdeF\0ÉG".encode()
-    assert starts.tolist() == [1, 3, 4, 6]
-    assert counts.tolist() == [0, 1, 1, 0, 2]
-
-
 def test_chrf_is_sacrebleus() -> None:
     from sacrebleu.metrics import CHRF
 
