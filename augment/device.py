@@ -73,20 +73,18 @@ def pack(widths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silence the warnings and progress bars of transformers and sentence-transformers."""
+    """Silence transformers' warnings and progress bars."""
     from transformers.utils import logging as transformers_logging
 
+    verbosity = transformers_logging.get_verbosity()
     bars = transformers_logging.is_progress_bar_enabled()
-    levels = {logger: logger.level for logger in map(logging.getLogger, ("transformers", "sentence_transformers"))}
-    for logger in levels:
-        logger.setLevel(logging.ERROR)
+    transformers_logging.set_verbosity(logging.ERROR)
     transformers_logging.disable_progress_bar()
     try:
         with warnings.catch_warnings(action="ignore"):
             yield
     finally:
-        for logger, level in levels.items():
-            logger.setLevel(level)
+        transformers_logging.set_verbosity(verbosity)
         if bars:
             transformers_logging.enable_progress_bar()
 

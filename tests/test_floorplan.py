@@ -9,8 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = ("augment", "pipelines", "trainers", "data_cards")
-PIPELINES_FOR_TRAINERS = ("__main__", "pairs", "console", "files", "interrupt", "lock")
-FOR_TRAINERS = {"augment.device", *(f"pipelines.{name}" for name in PIPELINES_FOR_TRAINERS)}
+FOR_TRAINERS = {f"pipelines.{name}" for name in ("__main__", "pairs", "console", "files", "interrupt", "lock")}
 
 
 def modules() -> dict[str, Path]:

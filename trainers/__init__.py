@@ -1,1 +1,1 @@
-"""The top floor: pairs -> encoder -> scores. From below it takes only `augment.device` and some of `pipelines`."""
+"""The top floor: pairs -> encoder -> scores. Of ours it imports `pipelines.pairs` and `pipelines.console` alone."""

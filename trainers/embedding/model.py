@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -16,12 +17,11 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import batch_to_device, get_device_name
 
-from augment.device import quiet_transformers
 from pipelines.console import InputError, note, progress
 from trainers.embedding.vectors import BATCH_SIZE, Advance, cached, check, still
 from trainers.encoders.batches import MASK
 from trainers.encoders.loading import PADDED, load_encoder
-from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled
+from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
 from trainers.encoders.modules import POOLINGS, Pooling, is_padded, pooling_of, set_max_tokens
 from trainers.files import file_sha256, whole_file
 from trainers.processes import is_first, of_first, process_rank, processes
@@ -133,7 +133,7 @@ class EmbeddingModel:
         if not callable(tokenizer):  # static word vectors, which need no padding
             return [1 + len(text.split()) for text in texts]
         limit = self.model.max_seq_length
-        with quiet_transformers():
+        with quiet(), warnings.catch_warnings(action="ignore"):
             ids = tokenizer(list(texts), add_special_tokens=True, return_attention_mask=False)["input_ids"]
         return [min(len(row), limit) if limit else len(row) for row in ids]
 

@@ -16,9 +16,8 @@ from torch import nn
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 from transformers.modeling_utils import load_state_dict
 
-from augment.device import quiet_transformers
 from pipelines.console import InputError, note
-from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, transformer_weights
+from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet, transformer_weights
 from trainers.encoders.modules import WHITENING, Pooling, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
 from trainers.processes import is_first
 
@@ -82,7 +81,7 @@ def _for_training(encoder: SentenceTransformer, max_tokens: int) -> SentenceTran
 def _loading(what: str, source: Source, advice: str = "name a model that has safetensors") -> Iterator[None]:
     """Load quietly; raises InputError for whatever the libraries raise if they cannot read a model's files."""
     try:
-        with quiet_transformers():
+        with quiet():
             yield
     except MemoryError:
         raise
@@ -202,7 +201,7 @@ def save_encoder(encoder: SentenceTransformer, path: Path, card: str, masked_lm:
     path.mkdir(parents=True, exist_ok=True)
     for killed in path.glob(f"{SAVING}*"):
         shutil.rmtree(killed, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=path, prefix=SAVING) as folder, quiet_transformers():
+    with tempfile.TemporaryDirectory(dir=path, prefix=SAVING) as folder, quiet():
         whole = Path(folder, "whole")
         encoder.save_pretrained(str(whole), create_model_card=False)
         if masked_lm is not None:

@@ -1,7 +1,10 @@
 """Where an encoder is: a directory, the bundled starter, or a name on the Hub."""
 
 import json
-from contextlib import suppress
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -9,7 +12,6 @@ from typing import Any, Literal
 
 import xxhash
 
-from augment.device import quiet_transformers
 from pipelines.console import InputError
 
 STARTER = "starter"
@@ -28,7 +30,7 @@ class Source:
         """Return a file of the model, from the cache for a Hub name; None if it is missing or out of reach."""
         from transformers.utils import cached_file
 
-        with quiet_transformers(), suppress(OSError, ValueError):
+        with quiet(), suppress(OSError, ValueError):
             found = cached_file(self.path, name)
             return None if found is None else Path(found)
         return None
@@ -115,6 +117,21 @@ def locate(name: str | None) -> Source:
         if any((path / folder).glob("*.bin")) and not any((path / folder).glob("*.safetensors")):
             raise InputError(f"{path / folder} has no safetensors file: no other weights are read there")
     return source
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence the libraries' reports of new and unused heads, default poolings and long texts, which are expected."""
+    from transformers.utils import logging as transformers_logging
+
+    before = logging.root.manager.disable
+    transformers_logging.disable_progress_bar()
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        logging.disable(before)
 
 
 def first_line(error: Exception) -> str:
