@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 
 from trainers.embedding.baselines import open_encoder
 from trainers.embedding.vectors import Vectors
-from trainers.encoders.modules import Pooling
 from trainers.evaluation.pairs import Pairs, read_pairs
 from trainers.evaluation.suites import sts
+from trainers.settings import Pooling
 
 REFERENCE = "all"
 AGGREGATIONS = (REFERENCE, "mean", "weighted")

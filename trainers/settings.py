@@ -14,11 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typer.core import TyperCommand
 
 from pipelines.console import ConfigOption, InputError
-from trainers.encoders.modules import Pooling
 
 Model = TypeVar("Model", bound=BaseModel)
 Presets = Mapping[str, Mapping[str, Any]]  # values of `Training` and of an objective's own options, by preset
 OWN = "own"  # the pooling of a preset that keeps the one that an encoder was made for
+Pooling = Literal["mean", "cls", "first-last", "padded-mean"]
+"""How token vectors become one: their mean, the first one, the mean over the first and the last layer, or the mean over
+all positions that a text is padded to, padding included (as in Mirror-BERT's code)."""
+
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
 
 class Options(BaseModel):

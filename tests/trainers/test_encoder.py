@@ -14,7 +14,8 @@ from trainers.catalogue import objective_names
 from trainers.embedding.model import load_model
 from trainers.encoders.batches import by_length
 from trainers.encoders.location import locate
-from trainers.encoders.modules import POOLINGS, with_cnn
+from trainers.encoders.modules import with_cnn
+from trainers.settings import POOLINGS
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)

@@ -3,6 +3,8 @@
 import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from small_trainings import Capsys, error_line, read_log, train, train_killed, w
 from pipelines.console import InputError
 from trainers.auto import CHOICES
 from trainers.catalogue import load_objective
+from trainers.cli import MODULES
 from trainers.data.kinds import DataOptions
 from trainers.encoders.location import Source, locate
 from trainers.training.run import Request, model_card, run_training
@@ -230,3 +233,23 @@ def test_auto_on_pairs(negative: dict[str, list[str]], kind: str, tmp_path: Path
     assert train("auto", "--views", pairs, "--dry-run") == 0
     command, reason = CHOICES[kind]
     assert f"9 pairs: {reason}: train {command} --views" in capsys.readouterr().err
+
+
+WITHOUT_TORCH = """
+import sys
+from pipelines.console import call
+from trainers.cli import app
+code = call(app, sys.argv[1:])
+sys.exit(f"imported: {loaded}" if (loaded := {"torch", "transformers", "datasets"} & set(sys.modules)) else code)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [*((f"{name} --help", 0) for name in MODULES), ("--help", 0), ("sweep --help", 0), ("marian --lrr 1", 2)],
+)
+def test_help_and_misspelt_options_need_no_torch(arguments: str, code: int) -> None:
+    command = [sys.executable, "-c", WITHOUT_TORCH, *arguments.split()]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    assert "--help" in done.stdout or "No such option" in done.stderr

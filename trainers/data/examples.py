@@ -7,16 +7,18 @@ from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import xxhash
-from datasets import Dataset, concatenate_datasets, load_from_disk
 from numpy.typing import NDArray
 
 from pipelines import pairs
 from pipelines.console import InputError
 from trainers.files import file_lines
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 BLOCK = 10_000  # rows of a dataset that are in memory as strings at once
 
@@ -24,7 +26,7 @@ BLOCK = 10_000  # rows of a dataset that are in memory as strings at once
 class Texts(Sequence[str]):
     """Strings of a dataset's columns, mapped from its file: each row's first non-empty one, stripped if asked."""
 
-    def __init__(self, rows: Dataset, columns: Sequence[str], *, strip: bool = False) -> None:
+    def __init__(self, rows: "Dataset", columns: Sequence[str], *, strip: bool = False) -> None:
         self.rows = rows.select_columns(list(columns))
         self.columns, self.strip = columns, strip
 
@@ -113,6 +115,8 @@ def from_text(path: Path, limit: int | None = None) -> Examples:
 
 
 def _dataset_texts(path: Path) -> Texts:
+    from datasets import Dataset, load_from_disk
+
     pairs.check_dataset(path)
     try:
         rows = load_from_disk(str(path))
@@ -133,6 +137,8 @@ def from_pairs(views: Sequence[str], limit: int | None = None, seed: int = 1) ->
     that is smallest for its weight is used up, and no row comes twice. `seed` decides which rows of the others are left
     out. Raises InputError: not a pairs dataset, nothing usable in it, a file given twice, or a weight not above 0.
     """
+    from datasets import concatenate_datasets
+
     parts = dict(map(read_part, views))
     if len(parts) < len(views):
         raise InputError(f"--views {' and '.join(views)}: a file is given twice: give it once")
@@ -172,7 +178,7 @@ def read_part(written: str) -> tuple[Path, Fraction | None]:
     return Path(name), weight
 
 
-def _read(path: Path, limit: int | None) -> tuple[Dataset, int]:
+def _read(path: Path, limit: int | None) -> tuple["Dataset", int]:
     """Return the rows of a file that have both views, and the number of the others."""
     rows = pairs.read_pairs(path)
     rows = rows.select_columns(["text", "view_a", "view_b", *{pairs.NEGATIVE}.intersection(rows.column_names)])

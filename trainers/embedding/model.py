@@ -22,9 +22,10 @@ from trainers.embedding.vectors import BATCH_SIZE, Advance, cached, check, still
 from trainers.encoders.batches import MASK
 from trainers.encoders.loading import PADDED, load_encoder
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
-from trainers.encoders.modules import POOLINGS, Pooling, is_padded, pooling_of, set_max_tokens
+from trainers.encoders.modules import is_padded, pooling_of, set_max_tokens
 from trainers.files import file_sha256, whole_file
 from trainers.processes import is_first, of_first, process_rank, processes
+from trainers.settings import POOLINGS, Pooling
 
 Precision = Literal["fp32", "bf16"]
 BATCH_TOKENS = 16_384

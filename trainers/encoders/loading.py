@@ -18,8 +18,9 @@ from transformers.modeling_utils import load_state_dict
 
 from pipelines.console import InputError, note
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet, transformer_weights
-from trainers.encoders.modules import WHITENING, Pooling, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
+from trainers.encoders.modules import WHITENING, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
 from trainers.processes import is_first
+from trainers.settings import Pooling
 
 PADDED = 64  # tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation
 SAVING = ".saving-"  # how the folder of an unfinished save begins

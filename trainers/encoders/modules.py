@@ -6,7 +6,7 @@ Steps that it has no module for are built from others, with frozen weights. Drop
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,11 +18,6 @@ from torch.nn.modules.dropout import _DropoutNd
 
 from pipelines.console import InputError, TwinviewsError
 
-Pooling = Literal["mean", "cls", "first-last", "padded-mean"]
-"""How token vectors become one: their mean, the first one, the mean over the first and the last layer, or the mean over
-all positions that a text is padded to, padding included (as in Mirror-BERT's code)."""
-
-POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 HEADS = ("Dense", "LayerNorm", "Dropout", "Normalize")  # modules after the pooling that can be trained
 WHITENING = "whitening"  # name of the whitening layer in an encoder that is being trained
 SHRINKAGE = 0.2  # share of the identity in the inverted covariance; without it, rare directions blow up

@@ -9,6 +9,7 @@ import typer
 from pipelines.console import ConfigOption, InputError, note, show, show_json, table
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
 from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite
+from trainers.settings import Pooling
 
 MODEL = """A sentence-transformers or transformers directory, a Hub name, `starter`, `glove:FILE`, `fasttext:FILE`, \
 or your function as `package.module:function`."""
@@ -22,7 +23,7 @@ def evaluate(
     model: Annotated[str, typer.Argument(help=MODEL, show_default=False)],
     suite: Annotated[list[str] | None, typer.Option(help=SUITES, metavar=f"NAME|{ALL}", show_default=False)] = None,
     data: Annotated[str | None, typer.Option(envvar=DATA_VARIABLE, help=DATA, metavar="DIR")] = None,
-    pooling: Annotated[Literal["mean", "cls", "first-last", "padded-mean"] | None, typer.Option(help=POOLING)] = None,
+    pooling: Annotated[Pooling | None, typer.Option(help=POOLING)] = None,
     max_tokens: Annotated[int | None, typer.Option(min=3, help="Most tokens of a text. [the model; padded 64]")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For folds and draws; SentEval's is 1111.")] = SEED,
     batch_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens in a batch. [16384; CPU 2048]")] = None,

@@ -19,11 +19,11 @@ from torch.nn import functional
 from pipelines.console import note
 from trainers.data.examples import Examples, number_texts
 from trainers.embedding.model import load_teacher
-from trainers.encoders.modules import Pooling, has_dense
+from trainers.encoders.modules import has_dense
 from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs, is_first, of_first
-from trainers.settings import DropoutOptions, Presets
+from trainers.settings import DropoutOptions, Pooling, Presets
 
 READS = ("views", "text")
 

@@ -10,12 +10,11 @@ from torch.nn import functional
 
 from trainers.data.examples import Examples, number_texts
 from trainers.embedding.model import load_teacher
-from trainers.encoders.modules import Pooling
 from trainers.losses import contrast, equal_strings, jensen_shannon, list_mle
 from trainers.objective import Objective, float32
 from trainers.objectives.contrastive import train_only_head
 from trainers.processes import gather, gather_pairs
-from trainers.settings import DropoutOptions, Presets
+from trainers.settings import DropoutOptions, Pooling, Presets
 
 READS = ("text", "views")
 

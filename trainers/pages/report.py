@@ -14,15 +14,11 @@ from numpy.typing import NDArray
 from pipelines.console import ConfigOption, InputError, note, render_page, show
 from pipelines.files import is_written_by, write_whole
 from trainers.data.kinds import KINDS, DataOptions, read_examples
-from trainers.embedding.model import load_model, starting_model
 from trainers.embedding.vectors import Vectors
-from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.records import FOLDER, read_runs
-from trainers.training.dev import read_dev
-from trainers.training.directory import RECIPE
-from trainers.training.fit import LOG
+from trainers.training.directory import LOG, RECIPE
 
 PAGE, MOST = "report.html", 6
 MARK = b'<meta name="generator" content="Twinviews report">'
@@ -98,6 +94,9 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
     Returns what the page shows: sizes of the groups, their histograms and mean cosines, and the sentences whose
     neighbours changed most. Raises InputError if the data or an encoder is missing.
     """
+    from trainers.embedding.model import load_model, starting_model
+    from trainers.encoders.loading import load_for_training
+
     groups = sample_pairs(recipe, count)
     columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}
     texts = [text for left, right in columns.values() for text in (*left, *right)]
@@ -122,6 +121,8 @@ def sample_pairs(recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[
     They come from the run's development set, graded above and below the middle of the scale; without one, from its
     training data: the two views of a sentence, if they differ, and views of two sentences.
     """
+    from trainers.training.dev import read_dev
+
     draw = Random(0)
     if recipe.get("dev"):
         dev = read_dev(recipe["dev"], recipe.get("dev_data"))

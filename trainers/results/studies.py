@@ -18,7 +18,6 @@ from trainers.catalogue import ObjectiveModule
 from trainers.data.kinds import DataOptions, read_examples
 from trainers.embedding.model import Precision, load_model
 from trainers.encoders.location import STARTER, locate
-from trainers.encoders.modules import Pooling
 from trainers.evaluation.record import markdown, show, write
 from trainers.evaluation.suite import evaluate_suites, find_suites
 from trainers.evaluation.task import DATA_VARIABLE, Suite
@@ -27,7 +26,7 @@ from trainers.processes import is_first, join_processes, of_first, processes
 from trainers.results.axes import Axes, Setting, folder_part, settings
 from trainers.results.comparison import compare_suite
 from trainers.results.records import Evaluation, StoredSet, StoredStudy, StoredSuite, load, read_results, read_study
-from trainers.settings import Training, resolve
+from trainers.settings import Pooling, Training, resolve
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
 from trainers.training.run import request_of, run_training, settings_of
 

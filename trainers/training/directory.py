@@ -14,13 +14,12 @@ from safetensors import SafetensorError, safe_open
 from pipelines.console import InputError, TwinviewsError, note
 from pipelines.files import read_json, write_whole
 from pipelines.lock import LOCK
-from trainers.processes import is_first, of_first
 
 RECIPE, DONE, CHECKPOINTS = "recipe.json", "modules.json", "checkpoints"
-WEIGHTS, STATE = "model.safetensors", "trainer_state.json"
+LOG, WEIGHTS, STATE = "log.jsonl", "model.safetensors", "trainer_state.json"
 LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")  # what killed runs leave and finished ones do not need
 MADE = (
-    *LEFTOVERS, "log.jsonl", "tensorboard", "evaluation", "report.html", "README.md", "config.json",
+    *LEFTOVERS, LOG, "tensorboard", "evaluation", "report.html", "README.md", "config.json",
     "config_sentence_transformers.json", "generation_config.json", "modules.json", "sentence_bert_config.json",
     "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "tokenizer.json",
     "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json", "vocab.txt",
@@ -107,6 +106,8 @@ def resumable(out: Path) -> Iterator[None]:
 
 def newest_checkpoint(out: Path) -> Path | None:
     """Return the newest intact checkpoint of a run, in all processes; damaged ones are renamed, with a warning."""
+    from trainers.processes import is_first, of_first
+
     intact = []
     for path in checkpoints(out / CHECKPOINTS) if is_first() else ():
         if not (path / STATE).exists():  # unfinished: Trainer writes it last

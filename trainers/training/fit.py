@@ -24,9 +24,8 @@ from trainers.objective import Objective, Row, enable_checkpointing, resolve_pre
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
 from trainers.training.dev import DEV, History, dev_score, dev_scores, keep_best, out_of_patience, restore_best
-from trainers.training.directory import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint
+from trainers.training.directory import CHECKPOINTS, LOG, WEIGHTS, history_of, newest_checkpoint
 
-LOG = "log.jsonl"
 COLLAPSED = 0.05  # below this spread the mean cosine between sentences is above 0.997
 FALLEN = 5.0  # a development score this many points below the one before the training is more than noise
 

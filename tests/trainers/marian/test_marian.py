@@ -13,8 +13,9 @@ from transformers import MarianMTModel, MarianTokenizer
 
 from pipelines.console import InputError
 from trainers.data.rows import Ragged
+from trainers.marian.model import BLOCK, OutputCrossEntropy
 from trainers.marian.text import ParallelIds, read_parallel, token_batches
-from trainers.marian.train import BLOCK, MarianOptions, OutputCrossEntropy, train_marian
+from trainers.marian.train import MarianOptions, train_marian
 from trainers.training.directory import checkpoints
 
 WORDS = {"dog": "Hund", "cat": "Katze", "bird": "Vogel", "sees": "sieht", "hears": "hoert"}
