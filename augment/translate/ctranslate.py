@@ -11,6 +11,9 @@ from augment.translate.decoding import COMPUTE_TYPES, Decoding
 from augment.translate.vocabulary import Vocabulary
 from augment.weights import cache_folder, cached, local_weights
 
+LARGE = 100_000_000
+"""Bytes of the float32 weights of models for which larger batches pay; Opus-MT's have three times as many."""
+
 
 class CTranslate2Engine:
     """A model on as many threads as this process may use; raises InputError if CTranslate2 cannot load it.
@@ -21,8 +24,6 @@ class CTranslate2Engine:
         ahead: Batches to start before waiting for the first one.
     """
 
-    # On a CPU, batches that stay in the caches are faster than large ones.
-    batch_tokens = 1_024
     length_step = 4
 
     def __init__(self, path: Path, vocabulary: Vocabulary, precision: str, revision: str | None) -> None:
@@ -32,6 +33,8 @@ class CTranslate2Engine:
         self._ids = {token: number for number, token in enumerate(vocabulary.target)}
         self._suppressed = [[vocabulary.target[number]] for number in vocabulary.suppress_tokens]
         folder = converted(path, vocabulary, revision or local_weights(path, "--models").revision)
+        # Batches that stay in the caches are faster than large ones, unless it is the weights that do not fit there.
+        self.batch_tokens = 1_024 if (folder / "model.bin").stat().st_size < LARGE else 2_048
         try:
             self._translator = ctranslate2.Translator(
                 str(folder), compute_type=COMPUTE_TYPES[precision], inter_threads=cores, intra_threads=1
