@@ -24,6 +24,8 @@ CUDA_BATCH_TOKENS = 16_384
 DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 KEPT_SHARE = 0.75
 """Finished rows leave the batch once fewer than this share are unfinished, as this copies the others."""
+CACHED_SCORES = 2**18
+"""Scores that are drawn from at once on a CPU; the noise for more of them would leave the caches."""
 IMPOSSIBLE = -1e9
 """A score below that of any text; finite, as in transformers' beam search."""
 # SplitMix64 (Steele, Lea and Flood 2014): the increment and the two multipliers, as signed 64-bit numbers.
@@ -172,6 +174,10 @@ def draw(logits: Tensor, decoding: Decoding, seeds: Tensor, position: int) -> Te
     By the Gumbel-max trick (Gumbel 1954): the largest logit plus Gumbel noise is a draw from the softmax, which
     rounding changes only for nearly equal tokens. Logits are rows by vocabulary; seeds are one a row (int64).
     """
+    rows = max(1, CACHED_SCORES // logits.shape[-1])
+    if logits.device.type == "cpu" and len(logits) > rows:
+        parts = (slice(start, start + rows) for start in range(0, len(logits), rows))
+        return torch.cat([draw(logits[part], decoding, seeds[part], position) for part in parts])
     scores = logits.double() / decoding.temperature
     tokens = torch.arange(scores.shape[-1], device=scores.device)[None]
     if decoding.top_k is not None:

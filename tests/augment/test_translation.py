@@ -18,7 +18,7 @@ from augment.errors import InputError
 from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.marian import MarianTranslator, Translation, copies, repeats, split
 from augment.translate.models import resolve_models
-from augment.translate.pytorch import Decoder, _mix, cut, draw, search, uniform
+from augment.translate.pytorch import CACHED_SCORES, Decoder, _mix, cut, draw, search, uniform
 from augment.view import View, ViewSpec, make_view, row_seed
 
 END, PAD, NEVER = 0, 59, [7, 59]
@@ -106,6 +106,14 @@ def test_only_tokens_that_the_options_leave_are_drawn(decode: str, allowed: set[
     places = [2, 0, 3, 1]
     drawn = draw(logits.expand(3_000, 4), parse_decoding(decode), torch.arange(3_000), 0)
     assert {places[token] for token in drawn.tolist()} == allowed
+
+
+@pytest.mark.parametrize("decode", ["sample", "top-k:3", "top-p:0.9"])
+def test_many_rows_are_drawn_as_each_row_alone(decode: str) -> None:
+    logits, seeds = torch.randn(19, CACHED_SCORES // 5, generator=torch.manual_seed(0)), torch.arange(19)
+    decoding = parse_decoding(decode)
+    alone = [draw(logits[row : row + 1], decoding, seeds[row : row + 1], 3) for row in range(19)]
+    assert draw(logits, decoding, seeds, 3).tolist() == torch.cat(alone).tolist()
 
 
 def words(text: str) -> int:
