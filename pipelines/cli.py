@@ -78,7 +78,7 @@ def _ingest(options: IngestOptions) -> None:
         return
     state = "would be written" if options.dry_run else "written" if made else "already there, nothing done"
     table((f"{options.out}/", "rows"), [*dataset.counts.items()])
-    show(f"{dataset.rows:,} sentences in {shards} shards: {state}")
+    show(f"{dataset.rows:,} sentences in {shards} shard{'' if shards == 1 else 's'}: {state}")
 
 
 def _inspect(

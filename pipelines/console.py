@@ -81,7 +81,7 @@ def _explain(error: BaseException) -> tuple[int, str]:
     if interrupt.came() or isinstance(error, KeyboardInterrupt | typer.Abort):
         return interrupt.EXIT_CODE, ""
     if isinstance(error, UsageError):
-        message, context = str(error.format_message()), error.ctx
+        message, context = str(error.format_message()).replace("Value error, ", ""), error.ctx
         return 2, message if context is None else f"{message.rstrip('.')}; see `{context.command_path} --help`"
     if isinstance(error, TwinviewsError | RecursionError):
         return 2 if isinstance(error, InputError) else 1, str(error)

@@ -160,8 +160,8 @@ def open_dataset(folder: Path, kind: Kind | None = None, *, strict: bool = False
     """
     plan = read_plan(folder)
     if plan is None:
-        what = "is not a dataset folder of twinviews" if folder.exists() else "does not exist"
-        raise InputError(f"{folder} {what} (no {PLAN_FILE} there): check the path")
+        what = f"is not a dataset folder of twinviews (no {PLAN_FILE} there)" if folder.exists() else "does not exist"
+        raise InputError(f"{folder} {what}: check the path")
     if kind is not None and plan.kind != kind:
         raise InputError(f"{folder} holds {plan.kind} ({plan.name}), not {kind}: check the path")
     advice = "run the command that makes it again"

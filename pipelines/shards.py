@@ -147,5 +147,6 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
         elif sha256 != (sha256_of(path) if data is None else hashlib.sha256(data).hexdigest()):
             raise InputError(f"{path} is not as it was written (altered, damaged or overwritten): make it again")
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} cannot be read, or is damaged ({error}): make it again") from None
+        advice = "give a dataset folder or an Arrow stream file, or make it again"
+        raise InputError(f"{path} cannot be read, or is damaged ({error}): {advice}") from None
     return table

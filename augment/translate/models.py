@@ -58,8 +58,8 @@ def _folder(models: str, source: str, target: str) -> Path:
         for direction in joint.get(name, [name]):
             folders.setdefault(direction, path)
     if f"{source}-{target}" not in folders:
-        has = ", ".join(folders) or "nothing"
-        raise InputError(f"{FLAG} {models}: no model from {source} to {target} (there are {has}); try {FLAG} opus-mt")
+        has = f"there are {', '.join(folders)}" if folders else "there is none"
+        raise InputError(f"{FLAG} {models}: no model from {source} to {target} ({has}); try {FLAG} opus-mt")
     return folders[f"{source}-{target}"]
 
 

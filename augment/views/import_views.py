@@ -60,7 +60,9 @@ class ImportViews(View):
                 view._views.setdefault(key, {})[" ".join(row.view.split())] = None
             elif line.strip():
                 shape = '{"text": "...", "view": "..."} (or id for text)'
-                raise InputError(f"import-views: {self.file} line {number} is not {shape}: {line[:60]!r}")
+                raise InputError(
+                    f"import-views: {self.file} line {number} is not {shape}: {line[:60].decode(errors='replace')!r}"
+                )
         if not view._views:
             raise InputError(f'import-views: {self.file} is empty: write {{"text": "...", "view": "..."}} on each line')
         return view

@@ -20,7 +20,11 @@ from pipelines.recipe import parse_yaml
 
 def show_preview(preview: Mapping[str, Any], *, as_json: bool) -> None:
     """Print what a dry run would do."""
-    show_json(preview) if as_json else table(("", "would be"), preview.items())
+    if as_json:
+        show_json(preview)
+        return
+    lists = {name: ", ".join(each) or "none" for name, each in preview.items() if isinstance(each, list | dict)}
+    table(("", "would be"), [(name.replace("_", " "), value) for name, value in {**preview, **lists}.items()])
 
 
 def describe_view(name: str) -> tuple[str, str]:
@@ -104,7 +108,7 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
         if options.dry_run:
             shown.append(preview_run(run))
             if not options.json:
-                table(("", "would be"), shown[-1].items())
+                show_preview(shown[-1], as_json=False)
         else:
             started = time.monotonic()
             dataset, made = make_run(run)

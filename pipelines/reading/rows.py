@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -19,9 +19,9 @@ TEXT_COLUMNS = ("text", "sentence")
 BATCH_ROWS = 10_000
 DIALECTS: Mapping[str, Mapping[str, Any]] = {
     "csv": {"strict": True},
-    "tsv": {"delimiter": "\t", "quoting": csv.QUOTE_NONE},
+    "tsv": {"quoting": csv.QUOTE_NONE},
 }
-"""RFC 4180 with commas; with tabs a quotation mark is an ordinary character, as in most corpora."""
+"""RFC 4180; with tabs a quotation mark is an ordinary character, as in most corpora."""
 HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
 SPAN_KEYS = ("start", "end", "label")
@@ -83,8 +83,14 @@ def listed(cells: Sequence[str]) -> str:
 
 
 def read_cells(form: str, lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
-    """The rows of a CSV or TSV; for the header see `_name_cells`."""
-    reader = csv.reader((f"{line}\n" for line in lines), **DIALECTS[form])
+    """The rows of a CSV or TSV; for the header see `_name_cells`.
+
+    A CSV whose first line has semicolons and no comma is separated by semicolons, as spreadsheets write it where the
+    comma is the decimal mark.
+    """
+    first = next(lines, "")
+    delimiter = "\t" if form == "tsv" else ";" if ";" in first and "," not in first else ","
+    reader = csv.reader((f"{line}\n" for line in chain([first], lines)), delimiter=delimiter, **DIALECTS[form])
     places: list[int] = []
     try:
         for cells in reader:
@@ -92,8 +98,10 @@ def read_cells(form: str, lines: Iterator[str], name: str, columns: ColumnChoice
                 yield "", None, None
                 continue
             if not places:
-                names, is_header = _name_cells(columns, [cell.strip() for cell in cells])
-                where = name if is_header else f"{name} (first row {listed(cells)})"
+                stripped = [cell.strip() for cell in cells]
+                names, is_header = _name_cells(columns, stripped)
+                note = f"first row {listed(stripped)}, a header if --column names one of them"
+                where = name if is_header else f"{name} ({note})"
                 found = find_columns(where, columns, names)
                 places = [names.index(each) if each in names else -1 for each in (found.text, found.label, found.pair)]
                 if is_header:
@@ -101,6 +109,9 @@ def read_cells(form: str, lines: Iterator[str], name: str, columns: ColumnChoice
             if max(places) >= len(cells):
                 said = f"has {len(cells)} cells, but column {max(places) + 1} is needed: fix the line"
                 raise InputError(f"{name}: line {reader.line_num} {said}")
+            if form == "csv" and any(cells[len(names) :]):
+                said = f"has {len(cells)} cells, but the first row has {len(names)}: put texts with commas in quotes"
+                raise InputError(f"{name}: line {reader.line_num} {said}, or give --format text")
             text, label, pair = (cells[place] if place >= 0 else None for place in places)
             yield text or "", label, pair
     except csv.Error as error:

@@ -26,6 +26,7 @@ ENDINGS: Mapping[str, Format] = {
     **{f".{form}": form for form in get_args(Format)},
     ".md": "markdown",
     ".htm": "html",
+    ".json": "jsonl",
     ".ndjson": "jsonl",
     ".feather": "arrow",
 }
@@ -165,6 +166,7 @@ def read_lines(path: Path, name: str) -> Iterator[list[str]]:
     except UnicodeDecodeError as error:
         line = number + len((error.object[: error.start] + b"x").splitlines())
         said = f"invalid UTF-8 in line {line} (byte 0x{error.object[error.start]:02x})"
-        raise InputError(f"{name}: {said}: convert it, e.g. iconv -f latin1 -t utf-8") from None
+        encoding = "utf-16" if error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "latin1"
+        raise InputError(f"{name}: {said}: convert it, e.g. iconv -f {encoding} -t utf-8") from None
     except OSError as error:
         raise InputError(f"{name} is truncated or damaged after line {number} ({error}): get it again") from None

@@ -167,6 +167,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
             ({"pivot": "de+fr"}, "no model from de to fr"),
             ({"pivot": "es"}, "no model from en to es (there are en-de, en-fr, de-en, fr-en); try --models opus-mt"),
             ({"pivot": "de+de"}, "language 'de': source and target are the same"),
+            ({"pivot": "de", "models": str(Path(__file__).parent / "data")}, "no model from en to de (there is none)"),
             ({"models": "/nowhere"}, "--models /nowhere: no such folder"),
             ({"revision": "abc"}, "revision 'abc': en -> de -> en takes 2 models; join their revisions by +"),
             ({"translator": "transformers", "precision": "int8"}, "'int8': transformers has none on this device"),

@@ -154,6 +154,9 @@ def test_a_dry_run_shows_policy_and_filters_and_writes_nothing(augment: Augment,
     preview = json.loads(augment(*run, "--rejects", "r.arrow", "--dry-run", "--json").out)
     assert (preview["pairs"], preview["filters"], preview["rejects"]) == ("original", ["chrf:min=3.0"], "r.arrow")
     assert preview["views_to_make"]["span-mask"]["rows"] == 60
+    table = augment(*run[:-2], "--dry-run").out
+    assert "views to make   span-mask\n" in table
+    assert "filters         none\n" in table
     assert not Path("data").exists()
 
 

@@ -150,6 +150,8 @@ def test_label_and_pair_are_kept_when_present(augment: Augment, folder: Path) ->
         ("text,stars\nfine,1\n", "2", ["1"]),
         ("fine\ngood\n", None, ["fine", "good"]),
         ("sentence\nfine\n", None, ["fine"]),
+        ("text;stars\nfine, good;1,5\n", None, ["fine, good"]),
+        ("text,stars\nfine,1,,\n", None, ["fine"]),
         ("1,fine\n2,good\n", "2", ["fine", "good"]),
         ('text\n\n"One\n\n\ntwo"\n\nThree.\n', None, ["One\n\n\ntwo", "Three."]),
     ],

@@ -195,7 +195,7 @@ def write_file(path: Path) -> None:
     [
         (Path.unlink, "no pairs at"),
         (lambda path: path.write_bytes(b""), "cannot be read, or is damaged"),
-        (lambda path: path.write_text("One.\n"), "cannot be read, or is damaged"),
+        (lambda path: path.write_text("One.\n"), "give a dataset folder or an Arrow stream file"),
         (lambda path: path.write_bytes(path.read_bytes().replace(b"sentence 7", b"sentenc\xff 7")), "Invalid UTF8"),
         (lambda path: path.write_bytes(path.read_bytes()[:-2_000]), ""),
         (cut_between_batches, "is cut short"),

@@ -98,6 +98,7 @@ def inputs(text_file: Path) -> None:
         ("mlm --text missing.txt", "no sentences at"),
         ("mlm --text empty.txt", "holds no sentence"),
         ("mlm --text latin.txt", "byte 3 is 0xe9"),
+        ("mlm --text flat.tsv", "flat.tsv is a table, not one sentence a line: run `augment ingest flat.tsv`"),
         ("regression --graded missing.tsv", "no graded pairs at 'missing.tsv'"),
         ("regression", "no data: give --graded"),
         ("mlm --text text.txt --whiten", "--whiten: mlm trains no layer behind the pooling"),

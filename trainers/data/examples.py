@@ -20,6 +20,7 @@ from trainers.files import file_lines
 if TYPE_CHECKING:
     from datasets import Dataset
 
+TABLES = (".csv", ".tsv", ".json", ".jsonl")
 BLOCK = 10_000  # rows of a dataset that are in memory as strings at once
 
 
@@ -105,6 +106,8 @@ def from_text(path: Path, limit: int | None = None) -> Examples:
     """Read sentences, one a line (.gz too), or a dataset folder's `text`; raises InputError if there are none."""
     if not path.exists():
         raise InputError(f"no sentences at {str(path)!r}: give a text file with --text, or run `augment ingest` first")
+    if path.name.lower().removesuffix(".gz").endswith(TABLES) and path.is_file():
+        raise InputError(f"{path} is a table, not one sentence a line: run `augment ingest {path}` and give its folder")
     lines: Sequence[str] = _dataset_texts(path) if path.is_dir() else [line.strip() for line in file_lines(path)]
     kept = list(islice((row for row, line in enumerate(lines) if line), limit))
     if not kept:
