@@ -59,10 +59,9 @@ class ImportViews(View):
             if isinstance(key, str):
                 view._views.setdefault(key, {})[" ".join(row.view.split())] = None
             elif line.strip():
-                shape = '{"text": "...", "view": "..."} (or id for text)'
-                raise InputError(
-                    f"import-views: {self.file} line {number} is not {shape}: {line[:60].decode(errors='replace')!r}"
-                )
+                said = """is not {"text": "...", "view": "..."} (or id for text)"""
+                shown = line[:60].decode(errors="replace")
+                raise InputError(f"import-views: {self.file} line {number} {said}: {shown!r}")
         if not view._views:
             raise InputError(f'import-views: {self.file} is empty: write {{"text": "...", "view": "..."}} on each line')
         return view

@@ -7,7 +7,7 @@ from typer.core import TyperCommand
 
 from augment.errors import InputError
 from pipelines.commands.view import show_preview
-from pipelines.console import flat, offline, show, show_json, table
+from pipelines.console import flat, note, offline, show, show_json, table
 from pipelines.options import MiningOptions, PairsOptions, with_options
 
 Options = TypeVar("Options", PairsOptions, MiningOptions)
@@ -67,5 +67,7 @@ def _make_pairs(
         return
     rows = [(f"  {name}" if ": " in name else name, number) for name, number in flat(counts)]
     table((str(options.target), "rows"), rows)
+    if counts["pairs"] < sum(counts.get("dropped", {}).values()):
+        note("most rows were dropped; if round trips are not paraphrases, `--models opus-mt` translates better")
     if not made:
         show("already complete, nothing done")

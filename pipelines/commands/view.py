@@ -20,11 +20,9 @@ from pipelines.recipe import parse_yaml
 
 def show_preview(preview: Mapping[str, Any], *, as_json: bool) -> None:
     """Print what a dry run would do."""
-    if as_json:
-        show_json(preview)
-        return
     lists = {name: ", ".join(each) or "none" for name, each in preview.items() if isinstance(each, list | dict)}
-    table(("", "would be"), [(name.replace("_", " "), value) for name, value in {**preview, **lists}.items()])
+    rows = [(name.replace("_", " "), value) for name, value in {**preview, **lists}.items()]
+    show_json(preview) if as_json else table(("", "would be"), rows)
 
 
 def describe_view(name: str) -> tuple[str, str]:
