@@ -163,6 +163,12 @@ def test_no_card_or_recipe_of_somebody_else_is_replaced(made: Augment, command: 
     assert not out.exists()
 
 
+def test_two_files_of_pairs_never_share_a_recipe(made: Augment) -> None:
+    whole = content(Path("data"))
+    is_refused(made("build-pairs", "--pairs", "self", "--out", "data/pairs"), "pairs.recipe.json with data/pairs.arrow")
+    assert content(Path("data")) == whole
+
+
 def test_an_unfinished_folder_of_pairs_is_refused(made: Augment) -> None:
     made("build-pairs", "--pairs", "self", "--shards", 3)
     Path("data/pairs/state.json").unlink()
