@@ -208,7 +208,9 @@ def test_without_a_source_the_bundled_sample_is_taken_and_said(augment: Augment,
 
 
 def test_list_parameters_of_a_view_are_given_as_yaml(start: Start, lines: Path, folder: Path) -> None:
-    done(start("slow", lines, "--nap", 0, "--sizes", "[3, 4]"))
+    run = ["slow", lines, "--nap", 0, "--sizes", "[3, 4]"]
+    done(start(*run))
+    assert "nothing done" in done(start(*run))
     plan = json.loads((folder / "data/views/slow/plan.json").read_text())
     assert plan["params"] == {"nap": 0.0, "sizes": [3, 4], "pivot": None}
     err = done(start("slow", lines, "--sizes", "[3, 4"), code=2)
