@@ -6,6 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Self
+from unicodedata import normalize
 
 import regex
 from pydantic import Field, PrivateAttr
@@ -40,7 +41,7 @@ class WordView(View):
                 lines = Path(self.keep).read_text(encoding="utf-8-sig").splitlines()
             except (OSError, UnicodeDecodeError) as error:
                 raise InputError(f"keep={self.keep} cannot be read ({error}); write one term a line in UTF-8") from None
-            terms = sorted({tuple(_PIECE.findall(line.casefold())) for line in lines} - {()})
+            terms = sorted({tuple(_PIECE.findall(normalize("NFC", line).casefold())) for line in lines} - {()})
             if not terms:
                 raise InputError(f"keep={self.keep} has no terms; write one a line")
             revision = hashlib.sha256("\n".join(map(" ".join, terms)).encode()).hexdigest()[:12]

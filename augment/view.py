@@ -108,7 +108,7 @@ class View(BaseModel):
         constants: See `ViewSpec`.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     name: ClassVar[str]
     named_by: ClassVar[str | None] = None

@@ -87,6 +87,8 @@ def _explain(error: BaseException) -> tuple[int, str]:
         return 2 if isinstance(error, InputError) else 1, str(error)
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and NO_MEMORY.search(str(error))):
         return 1, "out of memory: use smaller batches or a machine with more memory"
+    if type(error).__module__.startswith("botocore."):  # a store that answers no more
+        return 1, f"{error}: run the same command again"
     if not isinstance(error, OSError):
         raise error
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 import xxhash
 
 from augment.errors import InputError
-from pipelines.files import is_remote, make_folder
+from pipelines.files import ADDRESS, is_remote, make_folder
 
 logger = logging.getLogger(__name__)
 LOCK = ".augment.lock"
@@ -36,6 +36,8 @@ def locked_folder(out: Path) -> Iterator[None]:
 @contextmanager
 def locked_file(out: Path, lock: Path | None = None) -> Iterator[None]:
     """Hold an output that is one file, as `locked_folder` does."""
+    if not is_remote(out) and ADDRESS.fullmatch(str(out)):
+        raise InputError(f"{out}: only sentences and views can be written to an address: give a local path")
     lock = lock or out.with_name(f".{out.name}{LOCK}")
     if is_remote(out):
         logger.warning(NO_LOCKS, out)

@@ -61,6 +61,7 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
 
         Names of inputs do not count, nor where weights lie if their revision is the same.
         """
+        other = Plan.model_validate_json(other.to_json())  # a tuple is read as a list
         revision = self.params.get("revision")
         same_weights = WEIGHTS_PARAMS if revision is not None and revision == other.params.get("revision") else ()
         params = sorted({*self.params, *other.params}.difference(same_weights))

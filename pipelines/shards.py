@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
-from augment.errors import InputError
-from pipelines.files import is_remote, make_folder, sha256_of, sync_folder, write_whole
+from augment.errors import InputError, TwinviewsError
+from pipelines.files import is_remote, sha256_of, sync_folder, write_whole
 
 RECEIPTS = "receipts"
 SHARD_ROWS = 1_024
@@ -86,7 +86,11 @@ def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
         shards[folder / shard_name(index)] = data = bytes(sink.getvalue())
         made.append(make_receipt(index, table, hashlib.sha256(data).hexdigest()))
         receipts[receipt_path(folder, index)] = made[-1].to_json()
-    make_folder(folder / RECEIPTS)
+    if not is_remote(folder):
+        try:
+            (folder / RECEIPTS).mkdir(exist_ok=True)  # and nothing above it, where the plan would be missing
+        except FileNotFoundError:
+            raise TwinviewsError(f"{folder} vanished while it was written: run the same command again") from None
     with ThreadPoolExecutor(WRITERS) as pool:
         for files, place in ((shards, folder), (receipts, folder / RECEIPTS)):
             list(pool.map(partial(write_whole, lasting=False), files, files.values()))

@@ -1,5 +1,7 @@
 """Whether every file of an output is as it was written: by receipts, `state.json` and the hashes in recipes."""
 
+import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -14,6 +16,7 @@ from pipelines.recipe import command_of, read_made
 from pipelines.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_name, shard_number
 
 PAIR_COMMANDS = ("build-pairs", "mine-negatives")
+RECORD = re.compile(r".+\.(recipe\.json|card\.md)", re.DOTALL)
 Problem: TypeAlias = Literal["damaged", "missing", "unfinished"]
 Verified: TypeAlias = tuple[Path, Problem | None]
 """A file and what is wrong with it (None: nothing)."""
@@ -37,12 +40,24 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
 
 def _outputs(folder: Path) -> list[Path]:
     """The datasets, pairs and exports in a folder, and the Arrow files next to them, which may be rejects."""
-    parents = {record.parent for name in (PLAN_FILE, STATE_FILE) for record in folder.rglob(name)}
-    datasets = {parent for parent in parents if _is_dataset(parent)}
-    recorded = {_output_of(record) for end in ("recipe.json", "card.md") for record in folder.rglob(f"?*.{end}")}
+    files = [*_files_below(folder)]
+    datasets = {parent for parent in {file.parent for file in files} if _is_dataset(parent)}
+    recorded = {_output_of(file) for file in files if RECORD.fullmatch(file.name)}
     outputs = datasets | {output for output in recorded if output is not None}
     places = {output.parent for output in outputs} - datasets
     return sorted(outputs | {file for place in places for file in place.glob("*.arrow") if file.is_file()})
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """The files in a folder and in those below it, linked ones too, each folder once."""
+    seen = set[str]()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen:
+            folders.clear()
+        else:
+            seen.add(real)
+            yield from (Path(place, name) for name in names)
 
 
 def _is_dataset(folder: Path) -> bool:

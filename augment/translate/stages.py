@@ -25,7 +25,7 @@ class TranslationView(View):
     source: str = Field(default="en", description="language of the sentences")
     models: str = Field(default="starter", description="starter, opus-mt, or a folder of MarianMT models")
     decode: str = Field(default="greedy", description="greedy, beam:N, or by the seed: sample, top-k:K, top-p:P")
-    temperature: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="of sampling (default: 1)")
+    temperature: float | None = Field(default=None, gt=0, description="of sampling (default: 1)")
     retry: bool = Field(default=True, description="try loops, copies and cut translations once more in another way")
     translator: Literal["auto", "ctranslate2", "transformers"] = Field(
         default="auto", description="auto: ctranslate2 for greedy and beam search on a CPU, else transformers"

@@ -1,6 +1,7 @@
 """Views by name with their options, right and wrong, devices and batches, and views made elsewhere."""
 
 import json
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("span-mask", {"compat": True, "keep": "terms.txt"}, "keep=terms.txt: the published code"),
     ("span-mask", {"keep_pattern": "["}, "keep_pattern='[' is not a regular expression"),
     ("synonym", {"fraction": "much"}, "synonym: fraction='much'"),
+    ("mlm-fill", {"temperature": inf}, "temperature=inf: input should be a finite number"),
     ("synonym", {"encoder": "somewhere"}, "is for choose=mlm"),
     ("synonym", {"compat": True, "choose": "mlm"}, "compat with choose=mlm"),
     ("synonym", {"language": "fr", "choose": "mlm"}, "knows English only"),

@@ -120,6 +120,11 @@ def test_terms_are_whole_words_in_any_case_and_may_overlap(terms: str) -> None:
     assert kept_parts("nothing", keep_pattern="x*") == []
 
 
+def test_a_term_whose_accents_are_characters_of_their_own_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "terms.txt").write_text("cafe\u0301\n", encoding="utf-8")
+    assert kept_parts("the Café", keep=str(tmp_path / "terms.txt")) == ["Café"]
+
+
 def test_the_signature_names_the_terms_and_not_their_file(tmp_path: Path) -> None:
     def signature(file: str, lines: str) -> str:
         (tmp_path / file).write_text(lines, encoding="utf-8")

@@ -30,7 +30,7 @@ class Slow(View):
     name = "slow"
     named_by = "pivot"
     nap: float = 0.01
-    sizes: list[int] = [1, 2]
+    sizes: tuple[int, ...] = (1, 2)
     pivot: str | None = None
 
     def __call__(self, texts, seeds):

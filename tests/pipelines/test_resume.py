@@ -111,6 +111,18 @@ def test_orphaned_workers_end(start: Start, lines: Path, folder: Path) -> None:
     process.communicate(timeout=60)  # returns when the workers, which have its stderr too, have ended
 
 
+def test_a_folder_that_vanishes_ends_the_run_and_is_made_again(start: Start, lines: Path, folder: Path) -> None:
+    run = ["slow", lines, "--nap", 0.1, "--limit", 20, "--shard-size", 2]
+    process = start(*run, "--out", "out")
+    wait_for(lambda: any((folder / "out/receipts").glob("*.json")))
+    (folder / "out").rename(folder / "moved")
+    assert done(process, code=1).endswith("error: out vanished while it was written: run the same command again\n")
+    assert not (folder / "out").exists()
+    done(start(*run, "--out", "out"))
+    done(start(*run, "--out", "moved"))
+    assert content(folder / "out") == content(folder / "moved")
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_view_that_fails_ends_all_stages_with_one_line(start: Start, lines: Path, folder: Path, workers: int) -> None:
     run = ["slow", lines, "--nap", -1, "--shard-size", 5, "--workers", workers, "--out", "out"]
@@ -196,7 +208,9 @@ def test_without_a_source_the_bundled_sample_is_taken_and_said(augment: Augment,
 
 
 def test_list_parameters_of_a_view_are_given_as_yaml(start: Start, lines: Path, folder: Path) -> None:
-    done(start("slow", lines, "--nap", 0, "--sizes", "[3, 4]"))
+    run = ["slow", lines, "--nap", 0, "--sizes", "[3, 4]"]
+    done(start(*run))
+    assert "nothing done" in done(start(*run))
     plan = json.loads((folder / "data/views/slow/plan.json").read_text())
     assert plan["params"] == {"nap": 0.0, "sizes": [3, 4], "pivot": None}
     err = done(start("slow", lines, "--sizes", "[3, 4"), code=2)

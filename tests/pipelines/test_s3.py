@@ -98,6 +98,21 @@ def test_a_killed_run_resumes_in_a_store(start: Start, lines: Path, folder: Path
     assert objects(bucket, "slow/") == content(folder / "slow")
 
 
+def test_a_store_that_answers_no_more_ends_the_run_with_one_line(start: Start, lines: Path, bucket: Bucket) -> None:
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)  # of the same bucket
+    server.start()
+    host, port = server.get_host_and_port()
+    run = ["slow", lines, "--shard-size", 5, "--nap", 0.1, "--out", "s3://views/lost", "--json"]
+    process = start(*run, AWS_ENDPOINT_URL=f"http://{host}:{port}")
+    wait_for(lambda: objects(bucket, "lost/receipts/"))
+    server.stop()
+    assert "Traceback" not in (err := done(process, code=1))
+    assert err.splitlines()[-1].startswith("error: Could not connect to the endpoint")
+    assert json.loads(done(start(*run)))["made_now"] < 60
+
+
 def test_a_second_writer_on_this_machine_is_refused(augment: Augment, lines: Path, bucket: Bucket) -> None:
     with locked_folder(files.locate("s3://views/mask")):
         refused = augment("span-mask", lines, "--out", "s3://views/mask")

@@ -127,6 +127,12 @@ def test_an_output_that_cannot_be_made_is_one_line_and_comes_first(
     is_refused(augment(*command.split(), "--out", out), f"{out} cannot be created: choose")
 
 
+@pytest.mark.parametrize("command", ["build-pairs --pairs self", "export data/sentences", "report data/sentences"])
+def test_only_datasets_are_written_to_an_address(made: Augment, command: str) -> None:
+    is_refused(made(*command.split(), "--out", "s3://views/x"), "only sentences and views can be written to an address")
+    assert not Path("s3:").exists()
+
+
 def test_the_folder_that_one_is_in_can_be_the_output(
     augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +161,12 @@ def test_no_card_or_recipe_of_somebody_else_is_replaced(made: Augment, command: 
     is_refused(made(*command.split()), name, "was not written by this command")
     assert (out.parent / name).read_text() == '{"command": "mine"}'
     assert not out.exists()
+
+
+def test_two_files_of_pairs_never_share_a_recipe(made: Augment) -> None:
+    whole = content(Path("data"))
+    is_refused(made("build-pairs", "--pairs", "self", "--out", "data/pairs"), "pairs.recipe.json with data/pairs.arrow")
+    assert content(Path("data")) == whole
 
 
 def test_an_unfinished_folder_of_pairs_is_refused(made: Augment) -> None:

@@ -103,6 +103,15 @@ def test_a_folder_of_outputs_is_looked_through(made: Augment, folder: Path) -> N
     assert problems(Path("data")).items() >= {REJECTS: "damaged", PAIRS: "missing"}.items()
 
 
+def test_a_linked_folder_is_looked_through(made: Augment, folder: Path) -> None:
+    VIEW.rename(folder / "disk")
+    VIEW.symlink_to(folder / "disk")
+    (folder / "disk/back").symlink_to(folder / "data")  # a loop
+    assert not problems(Path("data"))
+    (VIEW / "card.md").unlink()
+    assert problems(Path("data")) == {VIEW / "card.md": "missing"}
+
+
 def test_verify_says_it_in_lines_and_by_its_exit_code(made: Augment, folder: Path) -> None:
     done = made("verify", *OUTPUTS)
     assert (done.code, done.out.count("\n")) == (0, 1)
