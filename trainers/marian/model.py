@@ -5,12 +5,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 from transformers.models.marian.modeling_marian import shift_tokens_right
 
 from trainers.objective import drop_aliases, restore_aliases
-
-BLOCK = 256  # tokens a block: 256 x 8,000 logits are 8 MB in float32
 
 
 def new_model(shape: Mapping[str, Any], tokenizer: MarianTokenizer) -> MarianMTModel:
@@ -66,51 +65,5 @@ class Translation(nn.Module):
             input_ids=input_ids, attention_mask=attention_mask, decoder_input_ids=shifted, use_cache=False
         ).last_hidden_state
         real = labels != -100
-        head, bias = self.model.lm_head.weight, self.model.final_logits_bias
-        loss = OutputCrossEntropy.apply(states[real], head, bias, labels[real], self.label_smoothing)  # type: ignore[no-untyped-call]
-        return {"loss": loss}
-
-
-class OutputCrossEntropy(torch.autograd.Function):
-    """`cross_entropy(states @ weight.T + bias, labels, label_smoothing=smoothing)`: a mean in nats.
-
-    `states`: (tokens, d); `weight`: (vocabulary, d); `bias`: (1, vocabulary), which gets no gradient; `labels`:
-    (tokens,). Matrix products run in the autocast type if autocast is on, everything else in float32.
-
-    Forward computes the gradients as well, so backward only scales them: each block's logits become gradients and are
-    dropped while they are in the cache. A plain `cross_entropy` writes and reads (tokens x vocabulary) float32 values
-    about ten times: 40% of a step of the starter model on a CPU.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, smoothing: float) -> Tensor:  # noqa: ANN401 - autograd's own context type is private
-        """Return the loss, and keep the gradients."""
-        count, vocabulary, device = len(labels), len(weight), states.device.type
-        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
-        matrix, bias = weight.to(dtype), bias.float()
-        total = states.new_zeros((), dtype=torch.float32)
-        states_grad = torch.empty_like(states)
-        weight_grad = torch.zeros_like(weight, dtype=torch.float32)
-        for start in range(0, count, BLOCK):
-            block = states[start : start + BLOCK].to(dtype)
-            wanted = labels[start : start + BLOCK, None]
-            logits = torch.mm(block, matrix.T).float().add_(bias)
-            uniform = logits.mean(1) if smoothing else 0.0
-            chosen = logits.gather(1, wanted).squeeze(1)
-            normaliser = logits.logsumexp(1)
-            total += (normaliser - (1 - smoothing) * chosen - smoothing * uniform).sum()
-            grad = logits.sub_(normaliser[:, None]).exp_()
-            if smoothing:
-                grad.sub_(smoothing / vocabulary)
-            grad.scatter_add_(1, wanted, grad.new_full(wanted.shape, smoothing - 1))
-            grad = grad.mul_(1 / count).to(dtype)
-            states_grad[start : start + BLOCK] = torch.mm(grad, matrix)
-            weight_grad += torch.mm(grad.T, block)
-        ctx.save_for_backward(states_grad, weight_grad.to(weight.dtype))
-        return total / count
-
-    @staticmethod
-    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor, Tensor, None, None, None]:  # noqa: ANN401
-        """Return the gradients, scaled."""
-        states_grad, weight_grad = ctx.saved_tensors
-        return states_grad * scale, weight_grad * scale, None, None, None
+        logits = self.model.lm_head(states[real]) + self.model.final_logits_bias
+        return {"loss": functional.cross_entropy(logits, labels[real], label_smoothing=self.label_smoothing)}

@@ -9,11 +9,11 @@ import torch
 from safetensors.torch import load_file
 from small_trainings import Capsys, error_line, train
 from torch.nn import functional
-from transformers import MarianMTModel, MarianTokenizer
+from transformers import DataCollatorForSeq2Seq, MarianMTModel, MarianTokenizer
 
 from pipelines.console import InputError
 from trainers.data.rows import Ragged
-from trainers.marian.model import BLOCK, OutputCrossEntropy
+from trainers.marian.model import Translation
 from trainers.marian.text import ParallelIds, read_parallel, token_batches
 from trainers.marian.train import MarianOptions, train_marian
 from trainers.training.directory import checkpoints
@@ -187,36 +187,12 @@ def test_every_row_comes_once_an_epoch_within_the_budget_in_an_order_of_the_seed
     assert batches != token_batches(parallel_ids, budget=64, epochs=2, seed=4)
 
 
-Problem = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
-
-
-@pytest.fixture
-def problem() -> Problem:
-    generator = torch.Generator().manual_seed(0)
-    rows = 2 * BLOCK + 7
-    return (
-        torch.randn(rows, 12, generator=generator, requires_grad=True),
-        torch.randn(40, 12, generator=generator, requires_grad=True),
-        torch.randn(1, 40, generator=generator),
-        torch.randint(0, 40, (rows,), generator=generator),
-    )
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
-def test_loss_and_gradients_equal_the_plain_cross_entropy(problem: Problem, smoothing: float) -> None:
-    states, weight, bias, labels = problem
-    ours = OutputCrossEntropy.apply(states, weight, bias, labels, smoothing)
-    plain = functional.cross_entropy(states @ weight.T + bias, labels, label_smoothing=smoothing)
-    torch.testing.assert_close(ours, plain)
-    found, expected = (torch.autograd.grad(3 * loss, [states, weight]) for loss in (ours, plain))
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-7)
-
-
-def test_under_autocast_it_stays_close_to_float32(problem: Problem) -> None:
-    states, weight, bias, labels = problem
-    exact = OutputCrossEntropy.apply(states, weight, bias, labels, 0.1)
-    with torch.autocast("cpu", torch.bfloat16):
-        rounded = OutputCrossEntropy.apply(states, weight, bias, labels, 0.1)
-    assert rounded.dtype == torch.float32
-    assert rounded.item() == pytest.approx(exact.item(), rel=5e-3)
-    assert rounded.item() != exact.item()
+def test_the_loss_is_transformers_own_smoothed(trained: Path, parallel_ids: ParallelIds) -> None:
+    model = MarianMTModel.from_pretrained(trained / "model", dtype=torch.float32).eval()
+    tokenizer = MarianTokenizer.from_pretrained(trained / "model")
+    batch = DataCollatorForSeq2Seq(tokenizer)([parallel_ids[row] for row in range(9)])
+    batch.pop("decoder_input_ids", None)
+    expected = model(**batch)
+    torch.testing.assert_close(Translation(model, 0.0)(**batch)["loss"], expected.loss)
+    smoothed = functional.cross_entropy(expected.logits.flatten(0, 1), batch["labels"].flatten(), label_smoothing=0.2)
+    torch.testing.assert_close(Translation(model, 0.2)(**batch)["loss"], smoothed)
