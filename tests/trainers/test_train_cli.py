@@ -14,7 +14,7 @@ from small_trainings import Capsys, error_line, read_log, train, train_killed, w
 
 from pipelines.console import InputError
 from trainers.auto import CHOICES
-from trainers.catalogue import load_objective
+from trainers.catalogue import load_objective, objective_names
 from trainers.cli import MODULES
 from trainers.data.kinds import DataOptions
 from trainers.encoders.location import Source, locate
@@ -254,3 +254,22 @@ def test_help_and_misspelt_options_need_no_torch(arguments: str, code: int) -> N
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == code, done.stderr
     assert "--help" in done.stdout or "No such option" in done.stderr
+
+
+HELP_OF_ALL_OBJECTIVES = """
+import sys
+from pipelines.console import call
+from trainers.catalogue import objective_names
+from trainers.cli import app
+codes = [call(app, [*group, name, "--help"]) for name in objective_names() for group in ([], ["sweep"])]
+codes.append(call(app, ["bsl", "--momentun", "1"]) - 2)
+slow = {"sentence_transformers", "transformers", "datasets", "sklearn"} & set(sys.modules)
+sys.exit(f"imported: {slow}" if slow else max(codes))
+"""
+
+
+def test_help_and_misspelt_options_of_objectives_need_torch_alone() -> None:
+    command = [sys.executable, "-c", HELP_OF_ALL_OBJECTIVES]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Usage: ") == 2 * len(objective_names())

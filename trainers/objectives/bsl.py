@@ -6,13 +6,13 @@ from typing import Literal
 
 import torch
 from pydantic import Field
-from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from pipelines.console import progress
 from trainers.encoders import batches
+from trainers.encoders.modules import Encoder
 from trainers.objective import Objective, Row, autocast, float32
 from trainers.processes import gather_pairs
 from trainers.settings import OWN, DropoutOptions, Presets, Training
@@ -61,7 +61,7 @@ class Bsl(Objective):
     network has dropout too, as in the authors' code.
     """
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
         self.predictor = chain_mlps(self.dimension, params.width * self.dimension, *PREDICTORS[params.predictor])
         self.target = copy.deepcopy(encoder).float().requires_grad_(False)

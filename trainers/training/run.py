@@ -7,10 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from huggingface_hub import metadata_load
 from jinja2 import Template
 from pydantic import BaseModel, Field
-from transformers import set_seed
 from yaml import YAMLError
 
 from pipelines.console import InputError, note, show, table
@@ -25,8 +23,6 @@ from trainers.objective import resolve_precision
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
 from trainers.settings import Options, Training, checked, flags_of, resolve
 from trainers.training import directory
-from trainers.training.dev import read_dev
-from trainers.training.fit import fit
 
 CARD = Path(__file__).with_name("card.md")  # the template of the model card
 
@@ -137,6 +133,8 @@ def for_machine(training: Training) -> Training:
 
 def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | None:
     if training.dev is not None:
+        from trainers.training.dev import read_dev
+
         return read_dev(training.dev, training.dev_data)
     for key in ("patience", "dev_data", "dev_similarity", "evaluations", "keep"):
         value = getattr(training, key)
@@ -146,6 +144,10 @@ def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | None:
 
 
 def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> None:
+    from transformers import set_seed
+
+    from trainers.training.fit import fit
+
     training = plan.training
     set_seed(request.seed)
     objective = module.build(plan.params, training, plan.source)
@@ -182,6 +184,8 @@ def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], 
     `dev`: scores on the development set by step, if any. `source`: the encoder that the training started from; its
     licence holds for the trained one too.
     """
+    from huggingface_hub import metadata_load
+
     licence = None
     with suppress(OSError, ValueError, YAMLError):  # another author's card can hold anything
         licence = (metadata_load(Path(source.path, "README.md")) or {}).get("license")
