@@ -29,7 +29,7 @@ class PARAMS(DropoutOptions):
     predictor: Literal["paper", "code"] = Field("paper", description="One MLP with two BatchNorms; three with one.")
     width: int = Field(8, ge=1, description="Hidden width of the predictor in multiples of the dimension (k).")
     predictor_warmup: int = Field(0, ge=0, description="Steps that fit the predictor alone, before the first one.")
-    predictor_lr: float = Field(1.0, gt=0, description="Learning rate of the predictor in multiples of --lr.")
+    predictor_lr: float = Field(1.0, gt=0, le=1e6, description="Learning rate of the predictor in multiples of --lr.")
     distance: Literal["cosine", "squared"] = Field("cosine", description="Eq. 2, or the squared one, 4 x Eq. 2 + 4.")
 
 

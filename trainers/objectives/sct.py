@@ -25,7 +25,7 @@ class PARAMS(DropoutOptions):
     online_temperature: float = Field(0.05, gt=0, description="Temperature of the online vectors' relations (t_on).")
     norm: Literal["batch", "none"] = Field("batch", description="Layer before each ReLU of the projector.")
     width: int = Field(10, ge=1, description="Hidden width of the projector in multiples of the dimension.")
-    projector_lr: float = Field(1.0, gt=0, description="Learning rate of the projector in multiples of --lr.")
+    projector_lr: float = Field(1.0, gt=0, le=1e6, description="Learning rate of the projector in multiples of --lr.")
     directions: Literal["mean", "sum"] = Field("mean", description="How the losses of both directions become one.")
 
 

@@ -25,6 +25,7 @@ from trainers.settings import Options, Training, checked, flags_of, resolve
 from trainers.training import directory
 
 CARD = Path(__file__).with_name("card.md")  # the template of the model card
+FEW = 10  # optimiser steps; fewer hardly change an encoder
 
 
 class Request(Options):
@@ -89,6 +90,8 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
             show(f"{out} is already finished with this recipe; --overwrite trains it again")
         else:
             _train(plan, request, module, out)
+        with suppress(OSError):  # the encoder is saved; what cannot be removed only takes up space
+            directory.remove(out, directory.LEFTOVERS if is_first() else ())
         of_first(None)  # no process starts another training while the first one still writes this one
 
 
@@ -98,7 +101,9 @@ def _make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, An
     training = for_machine(training)
     examples, where = read_examples(request.data, module.READS, request.seed)
     if len(examples) < 2:
-        raise InputError(f"{next(iter(where.values()))} has 1 usable row: training needs at least 2")
+        ((kind, named), *_) = where.items()
+        said = f"--{kind} {named if isinstance(named, str) else ' and '.join(named)}"
+        raise InputError(f"{said} has 1 usable row: training needs at least 2")
     if examples.dropped:
         note(f"{examples.dropped} rows without text left out")
     dev = _read_dev(training, presets[preset])
@@ -162,20 +167,27 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> 
         directory.begin(out, plan.recipe)
     if request.encoder is None:
         note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
+    total = training.steps(len(rows))
+    if is_first() and total < FEW:
+        said = f"warning: {len(rows)} rows make {counted(total)}, too few to learn from"
+        note(f"{said}: give more data, or raise --epochs")
     fitted = fit(objective, rows, training, out, request.seed, plan.dev)
     if not is_first():
         return
     objective.cpu().save(out, model_card(plan.recipe, fitted.kept, fitted.dev, plan.source))
-    with suppress(OSError):  # the encoder is saved; what cannot be removed only takes up space
-        directory.remove(out, directory.LEFTOVERS)
-    total, dev = training.steps(len(rows)), fitted.dev
+    dev = fitted.dev
     stopped = f" of {total}, stopped early" if fitted.steps < total else ""
     scored = f", dev {dev[fitted.kept]:.2f} at step {fitted.kept} (before the training {dev[0]:.2f})" if dev else ""
     show(
-        f"{out}: encoder of {objective.dimension} dimensions after {fitted.steps} steps{stopped} "
+        f"{out}: encoder of {objective.dimension} dimensions after {counted(fitted.steps)}{stopped} "
         f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, "
         f"spread {fitted.last.get('spread', float('nan')):.2f}{scored}); next: train evaluate {out}"
     )
+
+
+def counted(steps: int) -> str:
+    """Return a number of steps in words: "1 step", "20 steps"."""
+    return f"{steps} step" if steps == 1 else f"{steps} steps"
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:
@@ -190,4 +202,4 @@ def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], 
     with suppress(OSError, ValueError, YAMLError):  # another author's card can hold anything
         licence = (metadata_load(Path(source.path, "README.md")) or {}).get("license")
     template = Template(CARD.read_text(encoding="utf-8"), keep_trailing_newline=True)
-    return str(template.render(recipe=recipe, steps=steps, dev=dev, licence=licence))
+    return str(template.render(recipe=recipe, steps=steps, trained=counted(steps), dev=dev, licence=licence))
