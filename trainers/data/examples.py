@@ -80,10 +80,8 @@ class Examples:
 
     def take(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in this order."""
-        taken: dict[str, Any] = {}
-        for name in ("texts", "left", "right", "labels", "negatives"):
-            column = getattr(self, name)
-            taken[name] = column and take(column, rows)
+        names = ("texts", "left", "right", "labels", "negatives")
+        taken: dict[str, Any] = {name: (column := getattr(self, name)) and take(column, rows) for name in names}
         return replace(self, **taken)
 
 

@@ -165,6 +165,7 @@ def _train(pairs: "Pairs", options: MarianOptions, tokenizer: "MarianTokenizer",
         logging_steps=100,
         remove_unused_columns=False,
         disable_tqdm=not os.isatty(2),
+        log_level="error",
     )
     objective, collator = Translation(model.float(), options.label_smoothing), DataCollatorForSeq2Seq(tokenizer)
     trainer = Trainer(model=objective, args=arguments, train_dataset=rows, data_collator=collator)
