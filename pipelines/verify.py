@@ -1,7 +1,6 @@
 """Whether every file of an output is as it was written: by receipts, `state.json` and the hashes in recipes."""
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -16,7 +15,6 @@ from pipelines.recipe import command_of, read_made
 from pipelines.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_name, shard_number
 
 PAIR_COMMANDS = ("build-pairs", "mine-negatives")
-RECORD = re.compile(r".+\.(recipe\.json|card\.md)", re.DOTALL)
 Problem: TypeAlias = Literal["damaged", "missing", "unfinished"]
 Verified: TypeAlias = tuple[Path, Problem | None]
 """A file and what is wrong with it (None: nothing)."""
@@ -42,7 +40,7 @@ def _outputs(folder: Path) -> list[Path]:
     """The datasets, pairs and exports in a folder, and the Arrow files next to them, which may be rejects."""
     files = [*_files_below(folder)]
     datasets = {parent for parent in {file.parent for file in files} if _is_dataset(parent)}
-    recorded = {_output_of(file) for file in files if RECORD.fullmatch(file.name)}
+    recorded = {_output_of(file) for file in files if file.name[1:].endswith((".recipe.json", ".card.md"))}
     outputs = datasets | {output for output in recorded if output is not None}
     places = {output.parent for output in outputs} - datasets
     return sorted(outputs | {file for place in places for file in place.glob("*.arrow") if file.is_file()})

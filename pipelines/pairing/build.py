@@ -150,15 +150,14 @@ def plan_views(
     twin = next(filter(None, plans.values()), None)
     planned: dict[str, Dataset | ViewRun] = {}
     for folder, spec in choices.items():
-        plan = plans[folder]
-        if plan is not None:
-            if source.receipts and plan.inputs[0].sha256 != source.digest:  # a dry run has counts alone
-                said = f"was made from other sentences ({plan.inputs[0].name}) than {source.path}"
-                raise InputError(f"{folder} {said}: give those as SOURCE, or make the view again with --overwrite")
-            finished = finished_dataset(folder)
-            if finished is not None:
-                planned[folder.name] = finished
-                continue
+        plan, finished = plans[folder], finished_dataset(folder)
+        # Of sentences that a dry run only counted there is no hash.
+        if plan is not None and source.receipts and plan.inputs[0].sha256 != source.digest:
+            said = f"was made from other sentences ({plan.inputs[0].name}) than {source.path}"
+            raise InputError(f"{folder} {said}: give those as SOURCE, or make the view again with --overwrite")
+        if finished is not None:
+            planned[folder.name] = finished
+            continue
         like = plan or (twin if twin is not None and twin.name == spec.name else None)
         seed, limit, size = (0, None, SHARD_ROWS) if like is None else (like.seed, like.limit, like.shard_size)
         if plan is None:
