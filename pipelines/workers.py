@@ -3,8 +3,10 @@
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
@@ -90,6 +92,10 @@ def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: in
             for result in build(number)(iter(tasks.get, None)):
                 connection.send(result)
         except Exception as error:  # the process that asked raises it
+            try:
+                pickle.loads(pickle.dumps(error))
+            except Exception:  # of any kind: its class decides
+                error = RuntimeError("".join(traceback.format_exception(error)))
             connection.send(error)
     receiver.join()
 
