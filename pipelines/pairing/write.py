@@ -23,7 +23,7 @@ from pipelines.options import PairsOptions
 from pipelines.pairing.candidates import DROPPED, PairCounts, PairSource, judged_batches
 from pipelines.pairs import PAIR_COLUMNS, made_plan
 from pipelines.plan import PLAN_FILE, Plan
-from pipelines.recipe import read_made, recipe_text
+from pipelines.recipe import check_twin, read_made, recipe_text
 from pipelines.shards import BATCH_ROWS, commit_shards, read_table, shard_name
 
 REASON = "reason"
@@ -104,9 +104,7 @@ def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     """What was counted, the hash of the file, and whether it was made now."""
     out = job.options.target
     card, recipe = beside(out, CARD_FILE), beside(out, RECIPE_FILE)
-    twin = out.with_suffix("") if out.suffix == ".arrow" else out.with_name(f"{out.name}.arrow")
-    if twin.is_file():
-        raise InputError(f"{out} would share {recipe.name} with {twin}: choose another --out")
+    check_twin(out)
     remove_temporaries(out, card, recipe)
     made = read_made(recipe)
     known = is_written_by(recipe, *RECIPE_MARKS) or is_written_by(card, *CARD_MARKS)
