@@ -128,6 +128,20 @@ def test_verify_says_it_in_lines_and_by_its_exit_code(made: Augment, folder: Pat
     assert found == {f"{VIEW}/card.md": "missing", str(shard): "damaged"}
 
 
+def test_rejects_in_another_folder_are_verified_with_their_pairs(made: Augment, folder: Path) -> None:
+    elsewhere = folder / "dropped/rejects.arrow"
+    filters = ["--filter", "length-ratio:max=1.5", "--rejects", elsewhere]
+    for out in (["--out", "data/more.arrow"], ["--out", "data/shards", "--shards", 2]):
+        done = made("build-pairs", "--pairs", "original", "--view", "span-mask", "--overwrite", *filters, *out)
+        assert done.code == 0, done.err
+        assert not problems(Path("data"))
+        content = elsewhere.read_bytes()
+        elsewhere.write_bytes(content[:-1])
+        found = problems(Path(str(out[1])))
+        assert [(path.resolve(), problem) for path, problem in found.items()] == [(elsewhere, "damaged")]
+        elsewhere.write_bytes(content)
+
+
 @pytest.mark.parametrize("path", ["nowhere", "lines.txt", ".", "copy.arrow"])
 def test_what_is_none_of_ours_is_bad_input(augment: Augment, lines: Path, path: str) -> None:
     if path == "copy.arrow":
