@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from augment.errors import InputError, TwinviewsError
+from pipelines.console import counted
 from pipelines.files import beside, remove_temporaries, sha256_of, whole_file, write_whole
 from pipelines.folder import CARD_FILE
 from pipelines.lock import locked_file
@@ -109,7 +110,7 @@ def push(opened: AnyDataset, rows: int, to: str, *, public: bool, license: str, 
                 raise InputError(f"{repository} exists and is {found}: {instead}, or choose another name")
             if not overwrite and any(file.rfilename != ".gitattributes" for file in there.siblings or ()):
                 raise InputError(f"{repository} holds files: choose another name, or --overwrite it")
-            message = f"Add {rows:,} rows"
+            message = f"Add {counted(rows, 'row')}"
             api.upload_folder(repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=message)
         except (HFValidationError, OfflineModeIsEnabled, HTTPError, OSError, RuntimeError, ValueError) as error:
             said = " ".join(str(error).split())[:200] or type(error).__name__

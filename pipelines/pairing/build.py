@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from augment.errors import InputError
 from augment.translate.stages import HOP
 from augment.view import ViewSpec, make_view, view_attribute, view_names
-from pipelines.console import note
+from pipelines.console import counted, note
 from pipelines.files import locate
 from pipelines.filter import SIDES, About, Filter, is_round_trip, make_filter
 from pipelines.folder import Dataset, check_folder, finished_dataset
@@ -180,7 +180,7 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
     views: dict[str, Dataset] = {}
     for name, view in plan_views(choices, sentences, options).items():
         if isinstance(view, ViewRun):
-            note(f"making the missing view {name} ({view.plan.rows:,} sentences) in {view.out}/")
+            note(f"making the missing view {name} ({counted(view.plan.rows, 'sentence')}) in {view.out}/")
             runs.note_starter(ViewSpec(view.plan.name, view.plan.params))
             view, _ = runs.make_run(view)
         views[name] = view

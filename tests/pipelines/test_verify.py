@@ -128,6 +128,18 @@ def test_verify_says_it_in_lines_and_by_its_exit_code(made: Augment, folder: Pat
     assert found == {f"{VIEW}/card.md": "missing", str(shard): "damaged"}
 
 
+def test_one_of_a_thing_is_said_in_the_singular(augment: Augment, folder: Path) -> None:
+    (folder / "one.txt").write_text("One dog runs.\n")
+    assert "\n1 sentence in 1 shard: written\n" in augment("ingest", "one.txt").out
+    done = augment("build-pairs", "--pairs", "original", "--view", "repeat", "--rejects", REJECTS)
+    assert "the missing view repeat (1 sentence) in" in done.err
+    assert "1 row written to" in augment("export", "data/sentences").out
+    assert "statistics over 1 row\n" in augment("inspect", "data/sentences").out
+    assert augment("verify", REJECTS).out == "1 file verified: it is as it was written\n"
+    PAIRS.write_bytes(b"")
+    assert augment("verify", PAIRS).out.endswith("files verified: 1 is not as it was written\n")
+
+
 def test_rejects_in_another_folder_are_verified_with_their_pairs(made: Augment, folder: Path) -> None:
     elsewhere = folder / "dropped/rejects.arrow"
     filters = ["--filter", "length-ratio:max=1.5", "--rejects", elsewhere]
