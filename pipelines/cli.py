@@ -179,10 +179,7 @@ def _verify(
 
     found = verify(paths)
     wrong = {str(file): problem for file, problem in found.items() if problem is not None}
-    who = f"{len(wrong):,}" if wrong else "all" if len(found) > 1 else "it"
-    is_one = (len(wrong) or len(found)) == 1
-    be, they = ("is", "it was") if is_one else ("are", "they were")
-    summary = f"{counted(len(found), 'file')} verified: {who} {be}{' not' if wrong else ''} as {they} written"
+    summary = f"{counted(len(found), 'file')} verified: {counted(len(wrong), 'problem') if wrong else 'no problems'}"
     lines = [*(f"{problem}: {file}" for file, problem in wrong.items()), summary]
     show_json({"files": len(found), "problems": wrong}) if json else show("\n".join(lines))
     if wrong:

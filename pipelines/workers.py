@@ -3,7 +3,6 @@
 import gc
 import multiprocessing
 import os
-import pickle
 import signal
 import threading
 import traceback
@@ -12,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
 from queue import SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
@@ -93,7 +93,7 @@ def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: in
                 connection.send(result)
         except Exception as error:  # the process that asked raises it
             try:
-                pickle.loads(pickle.dumps(error))
+                ForkingPickler.loads(ForkingPickler.dumps(error))
             except Exception:  # of any kind: its class decides
                 error = RuntimeError("".join(traceback.format_exception(error)))
             connection.send(error)

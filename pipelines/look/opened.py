@@ -63,11 +63,12 @@ class AnyDataset:
         total = self.rows if reason is None else self.counts["reasons"][reason]
         number, first, taken = min(most, total), 0, []
         spread = [place * total // number for place in range(number)]
-        is_taken = np.zeros(total, dtype=np.bool_)
-        is_taken[spread if seed is None else Random(seed).sample(range(total), number)] = True
+        places = np.array(spread if seed is None else Random(seed).sample(range(total), number), dtype=np.int64)
         for table in self.tables():
             rows = table if reason is None else table.filter(pc.equal(table["reason"], reason))
-            taken.append(rows.filter(is_taken[first : first + len(rows)]))
+            mask = np.zeros(len(rows), dtype=np.bool_)
+            mask[places[(places >= first) & (places < first + len(rows))] - first] = True
+            taken.append(rows.filter(mask))
             first += len(rows)
         try:
             return pa.concat_tables(taken, promote_options="permissive")
