@@ -21,8 +21,8 @@ INFLECTED = frozenset(["NNS", "VBZ", "VBG", "VBD", "VBN", "JJR", "JJS", "RBR", "
 
 _LIKE = {entry.replace("-", ""): entry.partition("-") for entry in word_list("compounds")}
 """Compounds missing from LemmInflect; they inflect like the verb after the list's hyphen."""
-_OWN = {(lemma, tag): form for lemma, tag, form in map(str.split, word_list("forms"))}
-"""Forms that LemmInflect gets wrong; "-" if there is none."""
+_OWN = {(lemma, tag): None if form == "-" else form for lemma, tag, form in map(str.split, word_list("forms"))}
+"""Forms that LemmInflect gets wrong; None, "-" in the list, if there is none."""
 _START = ("-START-", "-START2-")
 """The tags and words before a sentence."""
 _AN = ("usher.*", "ouija.*", "oui")
@@ -120,8 +120,7 @@ def inflect(lemma: str, tag: str) -> str | None:
     if tag not in INFLECTED:
         return lemma
     if (lemma, tag) in _OWN:
-        form = _OWN[lemma, tag]
-        return None if form == "-" else form
+        return _OWN[lemma, tag]
     if tag[0] == "V" and lemma in _LIKE:
         prefix, _, base = _LIKE[lemma]
         form_of_base = inflect(base, tag)

@@ -96,8 +96,7 @@ class MlmFill(WordView):
         for index, proposed in zip(row.picked, proposals, strict=True):
             words = _fitting(proposed, now, index)[: self.top_k]
             if words:
-                best = max(logit for _, logit in words)
-                weights = [math.exp((logit - best) / self.temperature) for _, logit in words]
+                weights = [math.exp((logit - words[0][1]) / self.temperature) for _, logit in words]
                 word = row.found[index]
                 now[index] = matching_case(word.text, draw.choices(words, weights)[0][0])
                 edits.append(Edit(word.start, word.end, word.text, now[index]))
