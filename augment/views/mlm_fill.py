@@ -57,7 +57,7 @@ class MlmFill(WordView):
         """The view with its model and terms; raises InputError if one is missing."""
         weights = find_encoder(self.encoder, self.revision)
         view = super().build(runtime).model_copy(update={"revision": weights.revision})
-        view._model = FillModel(weights.path, runtime.device, runtime.batch_tokens)
+        view._model = FillModel(weights.path, runtime)
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:

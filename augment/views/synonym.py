@@ -74,7 +74,7 @@ class Synonym(WordView):
             given = (self.revision or "").split("+")
             weights = find_encoder(self.encoder, given[-1] if len(given) == len(revisions) + 1 else None)
             revisions.append(weights.revision)
-            view._ranking = Ranking(FillModel(weights.path, runtime.device, runtime.batch_tokens))
+            view._ranking = Ranking(FillModel(weights.path, runtime))
         view.revision = "+".join(revisions)
         if self.revision not in (None, view.revision):
             what = "WordNet with its companions here has revision"
