@@ -25,8 +25,8 @@ _OWN = {(lemma, tag): None if form == "-" else form for lemma, tag, form in map(
 """Forms that LemmInflect gets wrong; None, "-" in the list, if there is none."""
 _START = ("-START-", "-START2-")
 """The tags and words before a sentence."""
-_AN = ("usher.*", "ouija.*", "oui")
-_A = ("unanim.*", "uk", "ubermensch.*")
+_AN = "(usher.*|ouija.*|oui)"
+_A = "(unanim.*|uk|ubermensch.*)"
 """Regular expressions of words that inflect gives the wrong article."""
 
 
@@ -194,8 +194,6 @@ def _engine() -> "engine":
     finally:
         typeguard.typechecked = checked
     made = inflect.engine()
-    for pattern in _AN:
-        made.defan(pattern)
-    for pattern in _A:
-        made.defa(pattern)
+    made.defan(_AN)
+    made.defa(_A)
     return made
