@@ -107,8 +107,7 @@ tagger = cache(Tagger)
 
 def load_data(name: str) -> Any:  # noqa: ANN401 - JSON
     """One of the files of NLTK's tagger: "weights", "tagdict" or "classes"."""
-    with gzip.open(STARTER / "tagger" / f"{name}.json.gz", "rt", encoding="utf-8") as file:
-        return json.load(file)
+    return json.loads(gzip.decompress((STARTER / "tagger" / f"{name}.json.gz").read_bytes()))
 
 
 @lru_cache(maxsize=200_000)
