@@ -183,7 +183,7 @@ def _corpus(name: str, title: str, data: Path) -> Task | Missing:
     # BioSyn's test dictionaries contain the mentions of train and dev.
     known = ((" ".join(mention.parts), mention.ids) for mention in chain.from_iterable(seen))
     unlinked = corpus.mentions - len(test)
-    note = OWN_RULES + (f"; {unlinked} mentions have no concept: left out" if unlinked else "")
+    note = OWN_RULES + (f"; mentions without a concept, left out: {unlinked}" if unlinked else "")
     files = [*paths, medic, *([spelling] if spelling else [])]
     return _set(name, title, test, chain(read_names(medic, concepts.bare), known), files, note)
 
@@ -214,7 +214,7 @@ def _set(
         raise InputError(f"{files[0].parent}: {counts} of {title}: both are needed")
     known = frozenset().union(*names.values())
     lost = sum(not mention.ids & known for mention in mentions)
-    remark = f"{lost} mentions have no concept in the dictionary: counted as wrong" if lost else None
+    remark = f"mentions without a concept in the dictionary, counted as wrong: {lost}" if lost else None
     lines = [f"\t{'|'.join(each.parts)}\t{'|'.join(sorted(each.ids))}\n" for each in mentions]
     lines += [f"{each}\t{'|'.join(sorted(ids))}\n" for each, ids in names.items()]
     return Task(
