@@ -179,7 +179,7 @@ def _corpus(known: MentionSet, corpus: Corpus, data: Path) -> Task | Missing:
     # BioSyn's test dictionaries contain the mentions of train and dev.
     names = ((" ".join(mention.parts), mention.ids) for mention in chain.from_iterable(seen))
     unlinked = (known.mentions or len(test)) - len(test)
-    note = OWN_RULES + (f"; {unlinked} mentions have no concept: left out" if unlinked else "")
+    note = OWN_RULES + (f"; mentions without a concept, left out: {unlinked}" if unlinked else "")
     files = [*paths, medic, *([spelling] if spelling else [])]
     return _set(known.name, known.title, test, chain(read_names(medic, concepts.bare), names), files, note)
 
@@ -210,7 +210,7 @@ def _set(
         raise InputError(f"{files[0].parent}: {counts} of {title}: both are needed")
     known = frozenset().union(*names.values())
     lost = sum(not mention.ids & known for mention in mentions)
-    remark = f"{lost} mentions have no concept in the dictionary: counted as wrong" if lost else None
+    remark = f"mentions without a concept in the dictionary, counted as wrong: {lost}" if lost else None
     lines = [f"\t{'|'.join(each.parts)}\t{'|'.join(sorted(each.ids))}\n" for each in mentions]
     lines += [f"{each}\t{'|'.join(sorted(ids))}\n" for each, ids in names.items()]
     return Task(
