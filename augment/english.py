@@ -21,12 +21,12 @@ INFLECTED = frozenset(["NNS", "VBZ", "VBG", "VBD", "VBN", "JJR", "JJS", "RBR", "
 
 _LIKE = {entry.replace("-", ""): entry.partition("-") for entry in word_list("compounds")}
 """Compounds missing from LemmInflect; they inflect like the verb after the list's hyphen."""
-_OWN = {(lemma, tag): form for lemma, tag, form in map(str.split, word_list("forms"))}
-"""Forms that LemmInflect gets wrong; "-" if there is none."""
+_OWN = {(lemma, tag): None if form == "-" else form for lemma, tag, form in map(str.split, word_list("forms"))}
+"""Forms that LemmInflect gets wrong; None, "-" in the list, if there is none."""
 _START = ("-START-", "-START2-")
 """The tags and words before a sentence."""
-_AN = ("usher.*", "ouija.*", "oui")
-_A = ("unanim.*", "uk", "ubermensch.*")
+_AN = "(usher.*|ouija.*|oui)"
+_A = "(unanim.*|uk|ubermensch.*)"
 """Regular expressions of words that inflect gives the wrong article."""
 
 
@@ -107,8 +107,7 @@ tagger = cache(Tagger)
 
 def load_data(name: str) -> Any:  # noqa: ANN401 - JSON
     """One of the files of NLTK's tagger: "weights", "tagdict" or "classes"."""
-    with gzip.open(STARTER / "tagger" / f"{name}.json.gz", "rt", encoding="utf-8") as file:
-        return json.load(file)
+    return json.loads(gzip.decompress((STARTER / "tagger" / f"{name}.json.gz").read_bytes()))
 
 
 @lru_cache(maxsize=200_000)
@@ -120,8 +119,7 @@ def inflect(lemma: str, tag: str) -> str | None:
     if tag not in INFLECTED:
         return lemma
     if (lemma, tag) in _OWN:
-        form = _OWN[lemma, tag]
-        return None if form == "-" else form
+        return _OWN[lemma, tag]
     if tag[0] == "V" and lemma in _LIKE:
         prefix, _, base = _LIKE[lemma]
         form_of_base = inflect(base, tag)
@@ -195,8 +193,6 @@ def _engine() -> "engine":
     finally:
         typeguard.typechecked = checked
     made = inflect.engine()
-    for pattern in _AN:
-        made.defan(pattern)
-    for pattern in _A:
-        made.defa(pattern)
+    made.defan(_AN)
+    made.defa(_A)
     return made

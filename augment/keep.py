@@ -14,8 +14,6 @@ from pydantic import Field, PrivateAttr
 from augment.errors import InputError
 from augment.view import Runtime, View
 
-Span = tuple[int, int]
-
 _PIECE = regex.compile(r"\w+|[^\w\s]")
 
 
@@ -55,7 +53,7 @@ class WordView(View):
             raise InputError(f"keep_pattern={self.keep_pattern!r} is not a regular expression: {error}") from None
         return view
 
-    def kept(self, text: str) -> list[Span]:
+    def kept(self, text: str) -> list[tuple[int, int]]:
         """Start and end of the spans of `text` that must not change; they may overlap."""
         # Looking up a private attribute of a pydantic model takes longer than most views of a row.
         if not (self.keep or self.keep_pattern):
@@ -70,6 +68,6 @@ class WordView(View):
         return [(start, end) for start, end in found if end > start]
 
 
-def touches(spans: Sequence[Span], start: int, end: int) -> bool:
+def touches(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     """Whether a change of `text[start:end]`, or an insertion where these are equal, affects one of the spans."""
     return any(start < stop and end > first for first, stop in spans)

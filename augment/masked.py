@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from augment.device import pack, padded, quiet_transformers, resolve_device
 from augment.errors import InputError
+from augment.view import Runtime
 
 if TYPE_CHECKING:
     import torch
@@ -46,14 +47,10 @@ class Masked(NamedTuple):
 
 @dataclass(eq=False)
 class FillModel:
-    """A masked language model and its fast tokenizer in one folder, each loaded when it is first needed.
-
-    `device` and `batch_tokens` are those of `augment.view.Runtime`.
-    """
+    """A masked language model and its fast tokenizer in one folder, each loaded when it is first needed."""
 
     path: Path
-    device: str = "auto"
-    batch_tokens: int | None = None
+    runtime: Runtime
 
     @cached_property
     def tokenizer(self) -> "PreTrainedTokenizerFast":
@@ -77,7 +74,7 @@ class FillModel:
         model, info = self._read("masked language model", AutoModelForMaskedLM, **settings)
         if info["missing_keys"]:
             raise InputError(f"--encoder {self.path}: without a masked-language head (no {min(info['missing_keys'])})")
-        return model.to(resolve_device(self.device)).eval()
+        return model.to(resolve_device(self.runtime.device)).eval()
 
     def _read(self, what: str, kind: Any, **settings: Any) -> Any:  # noqa: ANN401 - one of transformers' classes
         try:
@@ -135,7 +132,7 @@ class FillModel:
         with_places = [number for number, row in enumerate(rows) if row.places]
         default = CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS
         widths = [padded(len(rows[number].ids), self.limit) for number in with_places]
-        for batch in pack(widths, self.batch_tokens or default):
+        for batch in pack(widths, self.runtime.batch_tokens or default):
             numbers = [with_places[place] for place in batch]
             yield numbers, self.logits([rows[number] for number in numbers])
 

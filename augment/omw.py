@@ -41,8 +41,7 @@ class Multilingual:
             known = ", ".join(sorted(short for short, code, *_ in LANGUAGES if code in files)) or "none"
             raise InputError(f"language {language!r}: this Open Multilingual WordNet does not have it; it has: {known}")
         self._stop_words = _stop_words(self._code)
-        with corpus.open(files[self._code]) as table:
-            content = table.read()
+        content = corpus.raw(files[self._code])
         self.revision = hashlib.sha256("\n".join([content, *sorted(self._stop_words)]).encode()).hexdigest()[:12]
         """Twelve hex digits that identify the language's table and stop words."""
         self._wordnet = WordNet(find())

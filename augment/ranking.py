@@ -5,7 +5,7 @@ Lexical substitution as in Melamud et al. 2015 and Zhou et al. 2019, with one fo
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,9 +21,6 @@ SIMILARITY = 20.0
 """Weights of the log-probability of a candidate's pieces and of the cosine of its vector; the log of its sense weight
 has weight 1. Chosen on captions and STS-B training sentences, by two encoders' similarity of sentence and view."""
 
-Scores = dict[str, float]
-"""The score of each candidate of a word; empty if the model does not see the word whole."""
-
 
 class Target(NamedTuple):
     """A word to replace: its characters in the text, and its candidates, each with its sense weight."""
@@ -38,7 +35,7 @@ class _Question(NamedTuple):
 
     masked: Masked
     candidates: dict[str, tuple[Sequence[int], float]]
-    scores: Scores
+    scores: dict[str, float]
 
 
 class Ranking:
@@ -56,14 +53,14 @@ class Ranking:
             for row in self.scores(texts, targets)
         ]
 
-    def scores(self, texts: Sequence[str], targets: Sequence[Sequence[Target]]) -> list[list[Scores]]:
-        """The score of each candidate for every word of every text.
+    def scores(self, texts: Sequence[str], targets: Sequence[Sequence[Target]]) -> list[list[dict[str, float]]]:
+        """The score of each candidate for every word of every text; none if the model does not see the word whole.
 
         It is log w + f / 2 + 20 c, where w is the sense weight, f the log-probability of the candidate's pieces in as
         many masks, in the otherwise unchanged text, and c the cosine of the input embeddings of candidate and word.
         """
         questions: list[_Question] = []
-        found: list[list[Scores]] = [[{} for _ in row] for row in targets]
+        found: list[list[dict[str, float]]] = [[{} for _ in row] for row in targets]
         for text, row, row_scores in zip(texts, targets, found, strict=True):
             encoded = self._fill.encoded(text) if row else ([], [])
             for target, scores in zip(row, row_scores, strict=True):
@@ -78,14 +75,14 @@ class Ranking:
         return found
 
     def _questions(
-        self, text: str, ids: list[int], offsets: Sequence[tuple[int, int]], target: Target, scores: Scores
-    ) -> list[_Question]:
+        self, text: str, ids: list[int], offsets: Sequence[tuple[int, int]], target: Target, scores: dict[str, float]
+    ) -> Iterator[_Question]:
         """A question for each number of pieces that candidates have; none if the word is not seen whole."""
         import torch
 
         span = token_span(offsets, target.start, target.end)
         if span is None:
-            return []
+            return
         word, head, tail = text[target.start : target.end], ids[: span[0]], ids[span[1] + 1 :]
         before = text[: target.start][-1:]  # tokenizers distinguish words after a space
         lead = before and ("a " if before.isspace() else "(")
@@ -96,13 +93,11 @@ class Ranking:
         by_size: dict[int, dict[str, tuple[Sequence[int], float]]] = defaultdict(dict)
         for (form, weight), each, cosine in zip(target.candidates, pieces, cosines, strict=True):
             by_size[len(each)][form] = each, math.log(weight) + SIMILARITY * cosine
-        questions = []
         for size, candidates in by_size.items():
             masked = [*head, *[self._fill.tokenizer.mask_token_id] * size, *tail]
             if size and len(masked) <= self._fill.limit:
                 places = list(range(len(head), len(head) + size))
-                questions.append(_Question(Masked(masked, places), candidates, scores))
-        return questions
+                yield _Question(Masked(masked, places), candidates, scores)
 
     @cached_property
     def _embeddings(self) -> "torch.Tensor":

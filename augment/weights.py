@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatch
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -146,9 +146,8 @@ def _readable(folder: Path, key: str, flag: str) -> Path:
     """The folder, or a copy of it with safetensors; raises InputError if weights are missing or damaged."""
     from safetensors import SafetensorError, safe_open
 
-    source = folder
-    if not any(source.glob(SAFETENSORS)):
-        folder = cached(cache_folder() / "weights" / key, SAFETENSORS, lambda draft: _convert(source, draft, flag))
+    if not any(folder.glob(SAFETENSORS)):
+        folder = cached(cache_folder() / "weights" / key, SAFETENSORS, partial(_convert, folder, flag=flag))
     for path in folder.glob(SAFETENSORS):
         try:
             with safe_open(path, framework="np"):  # compares the file's length with its header

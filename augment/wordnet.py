@@ -8,7 +8,7 @@ import sys
 import warnings
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -60,7 +60,7 @@ def find() -> Path:
     if named:
         places = [Path(named), Path(named) / BELOW]
     else:
-        folders = [*(Path(folder) / BELOW for folder in nltk_folders()), cached_wordnet()]
+        folders = [folder / BELOW for folder in (*map(Path, nltk_folders()), cache_folder())]
         places = [place for folder in folders for place in (folder, folder.with_suffix(".zip"))] + [DEBIAN_FOLDER]
     for place in places:
         if _is_whole(place):
@@ -79,11 +79,6 @@ def nltk_folders() -> list[str]:
     prefixes = (sys.prefix, f"{sys.prefix}/share", f"{sys.prefix}/lib")
     system = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
     return [*named, *(f"{above}/nltk_data" for above in (os.path.expanduser("~"), *prefixes, *system))]
-
-
-def cached_wordnet() -> Path:
-    """WordNet's place in the user's cache."""
-    return cache_folder() / BELOW
 
 
 @lru_cache(maxsize=2)
@@ -136,13 +131,15 @@ class Entry(NamedTuple):
     unwanted: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Synset:
-    """Words that share a sense, and whether that sense is one of slurs, obscenities, or words out of use."""
+    """Words that share a sense, and whether that sense is one of slurs, obscenities, or words out of use.
 
-    place: tuple[str, int]
-    entries: list[Entry] = field(compare=False)
-    unwanted: bool = field(compare=False)
+    A `WordNet` makes each once, so that equal ones are identical.
+    """
+
+    entries: list[Entry]
+    unwanted: bool
 
 
 class WordNet:
@@ -209,7 +206,7 @@ class WordNet:
             name, bracket, marker = word.partition("(")
             key = f"{name.lower()}%{' nvars'.index(kind)}:{file}:{int(number, 16):02d}{key_end}"
             entries.append(Entry(name, bracket + marker or None, self._uses.get(key, 0), rank in labelled))
-        return Synset((part, place), entries, 0 in labelled or UNWANTED_GLOSS.search(QUOTED.sub("", gloss)) is not None)
+        return Synset(entries, 0 in labelled or UNWANTED_GLOSS.search(QUOTED.sub("", gloss)) is not None)
 
     def _first(self, part: str, place: str) -> tuple[str, int]:
         """The first word of a synset in lower case, and its number among the words spelt so."""

@@ -12,7 +12,7 @@ from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed
 from augment.view import ENTRY_POINT_GROUP, view_names
 from pipelines.commands import pairs, view
-from pipelines.console import ConfigOption, VersionOption, call, note, offline, show, show_json, table
+from pipelines.console import ConfigOption, VersionOption, call, counted, note, offline, show, show_json, table
 from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.options import DryRunOption, IngestOptions, JsonOption, Number, OverwriteOption, with_options
 
@@ -78,7 +78,7 @@ def _ingest(options: IngestOptions) -> None:
         return
     state = "would be written" if options.dry_run else "written" if made else "already there, nothing done"
     table((f"{options.out}/", "rows"), [*dataset.counts.items()])
-    show(f"{dataset.rows:,} sentences in {shards} shard{'' if shards == 1 else 's'}: {state}")
+    show(f"{counted(dataset.rows, 'sentence')} in {counted(shards, 'shard')}: {state}")
 
 
 def _inspect(
@@ -156,7 +156,7 @@ def _export(
     if dry_run:
         view.show_preview({**facts, "files to read": len(opened.files)}, as_json=json)
         return
-    line = f"{rows:,} rows written to {target}"
+    line = f"{counted(rows, 'row')} written to {target}"
     if target is None:
         address = push(opened, rows, to, public=public, license=license, overwrite=overwrite)
         line, facts = f"{address}: {'public' if public else 'private'}", {"out": address, "public": public}
@@ -179,7 +179,7 @@ def _verify(
 
     found = verify(paths)
     wrong = {str(file): problem for file, problem in found.items() if problem is not None}
-    summary = f"{len(found):,} files verified: {f'{len(wrong):,} are not' if wrong else 'all are'} as they were written"
+    summary = f"{counted(len(found), 'file')} verified: {counted(len(wrong), 'problem') if wrong else 'no problems'}"
     lines = [*(f"{problem}: {file}" for file, problem in wrong.items()), summary]
     show_json({"files": len(found), "problems": wrong}) if json else show("\n".join(lines))
     if wrong:

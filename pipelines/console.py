@@ -148,6 +148,11 @@ def show(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: `1 file`, `2,000 files`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def show_json(value: Any) -> None:  # noqa: ANN401 - whatever json can write
     """Write a result to stdout as indented JSON, keys in their given order."""
     text = json.dumps(value, ensure_ascii=False, indent=2)

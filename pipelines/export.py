@@ -14,12 +14,13 @@ import pyarrow.parquet as pq
 import yaml
 
 from augment.errors import InputError, TwinviewsError
+from pipelines.console import counted
 from pipelines.files import beside, remove_temporaries, sha256_of, whole_file, write_whole
 from pipelines.folder import CARD_FILE
 from pipelines.lock import locked_file
 from pipelines.look.opened import AnyDataset
 from pipelines.reading.rows import as_text
-from pipelines.recipe import command_of, recipe_text
+from pipelines.recipe import check_twin, command_of, recipe_text
 from pipelines.shards import BATCH_ROWS
 
 GROUP_BYTES = 100_000_000
@@ -30,7 +31,7 @@ def export(opened: AnyDataset, rows: int, to: str, out: Path, *, overwrite: bool
     """Write the first rows of sentences, a view dataset or pairs as parquet, jsonl or csv.
 
     Nested columns become JSON in CSV. Raises InputError if there is anything at `out`, unless that is an earlier export
-    and `overwrite` is given.
+    and `overwrite` is given, or if another file has its recipe.
     """
     recipe = beside(out, "recipe.json")
     is_ours = command_of(recipe) == "export"
@@ -38,6 +39,7 @@ def export(opened: AnyDataset, rows: int, to: str, out: Path, *, overwrite: bool
         raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else ""))
     if recipe.exists() and not is_ours:
         raise InputError(f"{recipe} was not written by this command: move it, or choose another --out")
+    check_twin(out)
     with locked_file(out):
         remove_temporaries(out, recipe)
         with whole_file(out) as stream:
@@ -108,7 +110,7 @@ def push(opened: AnyDataset, rows: int, to: str, *, public: bool, license: str, 
                 raise InputError(f"{repository} exists and is {found}: {instead}, or choose another name")
             if not overwrite and any(file.rfilename != ".gitattributes" for file in there.siblings or ()):
                 raise InputError(f"{repository} holds files: choose another name, or --overwrite it")
-            message = f"Add {rows:,} rows"
+            message = f"Add {counted(rows, 'row')}"
             api.upload_folder(repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=message)
         except (HFValidationError, OfflineModeIsEnabled, HTTPError, OSError, RuntimeError, ValueError) as error:
             said = " ".join(str(error).split())[:200] or type(error).__name__

@@ -8,12 +8,9 @@ folder with a plan is ours, a shard without a matching receipt is made again, an
 
 import hashlib
 import json
-from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -50,27 +47,20 @@ class Dataset:
     @property
     def rows(self) -> int:
         """Rows in all shards."""
-        return self._starts[-1] if self.receipts else int(self.counts["kept"])
+        return sum(receipt.rows for receipt in self.receipts) if self.receipts else int(self.counts["kept"])
 
     @property
     def digest(self) -> str:
         """sha256 over the shards' hashes, in order: the hash of the content; empty if there are none yet."""
         return _sha256("".join(receipt.sha256 for receipt in self.receipts)) if self.receipts else ""
 
-    @cached_property
-    def _starts(self) -> list[int]:
-        """The first row of every shard, and the number of rows."""
-        return list(accumulate((receipt.rows for receipt in self.receipts), initial=0))
-
     def read(self, start: int, stop: int) -> Any:  # noqa: ANN401 - a pyarrow table
-        """Rows start to stop as one table; opens only the shards that hold them."""
+        """Rows start to stop of sentences or a view as one table; opens only the shards that hold them."""
         import pyarrow as pa
 
-        parts = []
-        for index in range(bisect_right(self._starts, start) - 1, bisect_left(self._starts, stop)):
-            receipt, first = self.receipts[index], self._starts[index]
-            parts.append(read_table(self.path / receipt.file, receipt.sha256)[max(start - first, 0) : stop - first])
-        return pa.concat_tables(parts)
+        first, last = start // self.plan.shard_size, -(-stop // self.plan.shard_size)
+        shards = [read_table(self.path / each.file, each.sha256) for each in self.receipts[first:last]]
+        return pa.concat_tables(shards).slice(start - first * self.plan.shard_size, stop - start)
 
 
 def dataset_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow schema

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from augment.errors import InputError
 from pipelines.card import sentences_card
-from pipelines.console import note
+from pipelines.console import counted, note
 from pipelines.files import is_remote, locate, write_whole
 from pipelines.folder import STATE_FILE, Dataset, claim_folder, clear_dataset, dataset_schema, finalise, open_dataset
 from pipelines.lock import locked_folder
@@ -141,7 +141,7 @@ def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
         note(f"no SOURCE and no {SENTENCES}/: taking the bundled sample corpus")
     dataset, made = ingest(IngestOptions([*names] or [SAMPLE], dry_run=dry_run))
     if made:
-        note(f"{dataset.rows:,} sentences ingested to {dataset.path}/")
+        note(f"{counted(dataset.rows, 'sentence')} ingested to {dataset.path}/")
     return dataset
 
 

@@ -22,6 +22,10 @@ PAIR_COLUMNS = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
 NEGATIVE = "negative"
 """A column that pairs may have: a text that is not a paraphrase of `view_a`, null if a pair has none."""
 
+REJECTS, REJECTS_SHA256 = "rejects", "rejects_sha256"
+"""Keys in the recipe of pairs: where their rejects are, if in another folder, and the rejects' hash, by which the next
+run recognises them."""
+
 
 @dataclass(frozen=True, slots=True)
 class PairFile:

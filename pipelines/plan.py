@@ -16,7 +16,6 @@ ADVICE = "choose another --out, or --overwrite it"
 PLAN_MARKS = (b'"twinviews": "', b'"signature": ')
 """Either of these identifies a damaged plan as one of ours."""
 Kind = Literal["sentences", "view", "pairs"]
-COMPARED = ("kind", "name", "seed", "limit", "shard_size", "twinviews")
 
 
 class Input(BaseModel, frozen=True, extra="forbid"):
@@ -64,26 +63,31 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         other = Plan.model_validate_json(other.to_json())  # a tuple is read as a list
         revision = self.params.get("revision")
         same_weights = WEIGHTS_PARAMS if revision is not None and revision == other.params.get("revision") else ()
-        params = sorted({*self.params, *other.params}.difference(same_weights))
+        fields = ("seed", "limit", "shard_size")
         compared: dict[str, tuple[object, object]] = {
-            **{f"the {each}".replace("_", " "): (getattr(self, each), getattr(other, each)) for each in COMPARED},
-            **{each.replace("_", "-"): (self.params.get(each), other.params.get(each)) for each in params},
-            "the number of inputs": (len(self.inputs), len(other.inputs)),
+            "the kind": (self.kind, other.kind),
+            "--pairs" if self.kind == "pairs" else "the view": (self.name, other.name),
+            **{f"--{each}": (getattr(self, each), getattr(other, each)) for each in fields},
+            "the version of twinviews": (self.twinviews, other.twinviews),
         }
+        for each in sorted({*self.params, *other.params}.difference(same_weights, fields)):
+            compared[f"--{each}"] = self.params.get(each), other.params.get(each)
+        compared["the number of inputs"] = len(self.inputs), len(other.inputs)
         for mine, its in zip(self.inputs, other.inputs, strict=False):
-            compared[f"the content of the input ({mine.name} there, {its.name} here)"] = mine.sha256, its.sha256
+            compared[f"the input {mine.name}, here {its.name}, of sha256"] = mine.sha256, its.sha256
         compared |= {"the signature": (self.signature, other.signature), "the shards": (self.shards, other.shards)}
         for what, (ours, theirs) in compared.items():
             if ours != theirs:
-                said = f"{what} is {_short(ours)} there and {_short(theirs)} here"
+                option = what.replace("_", "-") if what.startswith("--") else what
+                said = f"{option} {_short(ours)}, not {_short(theirs)}"
                 # The command of a view ingests too, but its --out and --overwrite are for the view.
                 ingest = "run `augment ingest` with another --out or --overwrite"
                 advice = ingest if other.kind == "sentences" else ADVICE
-                raise InputError(f"{out} belongs to another recipe, {said}: {advice}")
+                raise InputError(f"{out} was made with other options ({said}): {advice}")
 
 
 def _short(value: object) -> str:
-    text = "none" if value is None else str(value) if isinstance(value, int | float) else repr(value)
+    text = "none" if value is None or value == [] else str(value) if isinstance(value, int | float) else repr(value)
     return text if len(text) <= 40 else text[:18] + "…" + text[-12:]
 
 

@@ -9,7 +9,7 @@ import typer
 
 from augment import __version__
 from augment.errors import InputError
-from pipelines.files import UNSEALED, is_sealed, read_json, seal
+from pipelines.files import UNSEALED, beside, is_sealed, read_json, seal
 
 RECIPE_METADATA = frozenset({"checksum", "command", "made", "twinviews"})
 """Keys of a saved recipe that are not options."""
@@ -20,6 +20,13 @@ def recipe_text(command: str, options: Mapping[str, Any], **more: Any) -> str:  
     resolved = {key: value for key, value in {**options, **more}.items() if value is not None}
     recipe = {"command": command, "twinviews": __version__, **resolved, "checksum": UNSEALED}
     return seal(json.dumps(recipe, ensure_ascii=False, indent=2) + "\n")
+
+
+def check_twin(out: Path) -> None:
+    """Raise InputError if another file shares the recipe of `out`: `pairs` and `pairs.arrow` would."""
+    twin = out.with_suffix("") if out.suffix == ".arrow" else out.with_name(f"{out.name}.arrow")
+    if twin.is_file():
+        raise InputError(f"{out} would share {beside(out, 'recipe.json').name} with {twin}: choose another --out")
 
 
 def read_made(recipe: Path) -> Mapping[str, Any]:

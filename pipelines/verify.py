@@ -1,7 +1,6 @@
 """Whether every file of an output is as it was written: by receipts, `state.json` and the hashes in recipes."""
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -10,13 +9,12 @@ from augment.errors import InputError
 from pipelines.files import beside, is_sealed, is_written_by, sha256_of
 from pipelines.folder import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state
 from pipelines.look.report import REPORT_MARKS
-from pipelines.pairs import PAIR_COLUMNS
+from pipelines.pairs import PAIR_COLUMNS, REJECTS, REJECTS_SHA256
 from pipelines.plan import PLAN_FILE, PLAN_MARKS
 from pipelines.recipe import command_of, read_made
 from pipelines.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_name, shard_number
 
 PAIR_COMMANDS = ("build-pairs", "mine-negatives")
-RECORD = re.compile(r".+\.(recipe\.json|card\.md)", re.DOTALL)
 Problem: TypeAlias = Literal["damaged", "missing", "unfinished"]
 Verified: TypeAlias = tuple[Path, Problem | None]
 """A file and what is wrong with it (None: nothing)."""
@@ -42,7 +40,7 @@ def _outputs(folder: Path) -> list[Path]:
     """The datasets, pairs and exports in a folder, and the Arrow files next to them, which may be rejects."""
     files = [*_files_below(folder)]
     datasets = {parent for parent in {file.parent for file in files} if _is_dataset(parent)}
-    recorded = {_output_of(file) for file in files if RECORD.fullmatch(file.name)}
+    recorded = {_output_of(file) for file in files if file.name[1:].endswith((".recipe.json", ".card.md"))}
     outputs = datasets | {output for output in recorded if output is not None}
     places = {output.parent for output in outputs} - datasets
     return sorted(outputs | {file for place in places for file in place.glob("*.arrow") if file.is_file()})
@@ -85,6 +83,7 @@ def _file(path: Path) -> Iterator[Verified]:
     if card.is_file() or command_of(recipe) in PAIR_COMMANDS:
         yield _checked(card)
     yield from _reports(beside(path, REPORT_FILE))
+    yield from _rejects_elsewhere(path, recipe)
     recorded = read_made(recipe).get("sha256")
     yield _checked(path, lambda path: recorded in (None, sha256_of(path)))  # a damaged recipe proves nothing
 
@@ -101,12 +100,20 @@ def _rejects(path: Path) -> Iterator[Verified]:
     """A file of rejects, known by its hash in a recipe; if no file there has that hash, by its columns."""
     folder = path.parent
     recipes = (*folder.glob("*.recipe.json"), *folder.glob(f"*/{RECIPE_FILE}"))
-    lost = {read_made(recipe).get("rejects_sha256") for recipe in recipes} - {None}
+    lost = {read_made(recipe).get(REJECTS_SHA256) for recipe in recipes} - {None}
     is_whole = sha256_of(path) in lost
     if lost and not is_whole:
         lost -= {sha256_of(file) for file in folder.glob("*.arrow") if file.is_file()}
     if is_whole or (lost and _may_be_rejects(path)):
         yield path, None if is_whole else "damaged"
+
+
+def _rejects_elsewhere(out: Path, recipe: Path) -> Iterator[Verified]:
+    """Rejects in another folder than their pairs `out`, if they are still there."""
+    made = read_made(recipe)
+    path = out.parent / made.get(REJECTS, "")
+    if path.is_file():
+        yield _checked(path, lambda path: sha256_of(path) == made[REJECTS_SHA256])
 
 
 def _may_be_rejects(file: Path) -> bool:
@@ -120,6 +127,7 @@ def _may_be_rejects(file: Path) -> bool:
 def _dataset(folder: Path) -> Iterator[Verified]:
     """The files of a dataset folder, finished or not."""
     yield from _reports(beside(folder, REPORT_FILE), folder / REPORT_FILE)
+    yield from _rejects_elsewhere(folder, folder / RECIPE_FILE)
     state = folder / STATE_FILE
     shards, hashes = read_state(folder)
     is_finished = state.is_file()

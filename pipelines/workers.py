@@ -5,11 +5,13 @@ import multiprocessing
 import os
 import signal
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
 from queue import SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
@@ -90,6 +92,10 @@ def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: in
             for result in build(number)(iter(tasks.get, None)):
                 connection.send(result)
         except Exception as error:  # the process that asked raises it
+            try:
+                ForkingPickler.loads(ForkingPickler.dumps(error))
+            except Exception:  # of any kind: its class decides
+                error = RuntimeError("".join(traceback.format_exception(error)))
             connection.send(error)
     receiver.join()
 

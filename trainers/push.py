@@ -40,12 +40,14 @@ def push(
             raise InputError(f"{directory} is not a finished run, it has no {needed}: give a run's directory")
     try:
         metadata = metadata_load(card) or {}
-    except (OSError, ValueError, YAMLError) as error:
+    except (ValueError, YAMLError) as error:
         raise InputError(f"{card}: its header is not valid YAML ({first_line(error)}): correct it") from None
     if public and not (license or metadata.get("license")):
         raise InputError(f"{card} names no licence: --public needs one, as --license apache-2.0")
     paths = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
     files = list(filter_repo_objects(paths, ignore_patterns=LEFT_OUT))
+    if not any(path.endswith(".safetensors") for path in files):
+        raise InputError(f"{directory} is not a finished run, it has no *.safetensors: give a run's directory")
     if dry_run:
         show("\n".join(files))
         return

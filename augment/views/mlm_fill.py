@@ -57,7 +57,7 @@ class MlmFill(WordView):
         """The view with its model and terms; raises InputError if one is missing."""
         weights = find_encoder(self.encoder, self.revision)
         view = super().build(runtime).model_copy(update={"revision": weights.revision})
-        view._model = FillModel(weights.path, runtime.device, runtime.batch_tokens)
+        view._model = FillModel(weights.path, runtime)
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
@@ -96,8 +96,7 @@ class MlmFill(WordView):
         for index, proposed in zip(row.picked, proposals, strict=True):
             words = _fitting(proposed, now, index)[: self.top_k]
             if words:
-                best = max(logit for _, logit in words)
-                weights = [math.exp((logit - best) / self.temperature) for _, logit in words]
+                weights = [math.exp((logit - words[0][1]) / self.temperature) for _, logit in words]
                 word = row.found[index]
                 now[index] = matching_case(word.text, draw.choices(words, weights)[0][0])
                 edits.append(Edit(word.start, word.end, word.text, now[index]))

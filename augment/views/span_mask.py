@@ -57,7 +57,7 @@ class SpanMask(WordView):
             view.length = self.length or LENGTH
         if self.unit == "token":
             weights = find_encoder(self.encoder, self.revision)
-            view.revision, view._encoder = weights.revision, FillModel(weights.path)
+            view.revision, view._encoder = weights.revision, FillModel(weights.path, runtime)
         return view
 
     @property

@@ -52,7 +52,13 @@ class Synonym(WordView):
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its word lists and models; raises InputError if one is missing or options contradict."""
-        self._check()
+        for name in ("at_least", "choose", "language", "keep", "keep_pattern") if self.compat else ():
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise InputError(f"synonym: compat with {name}={getattr(self, name)}: nlpaug has no such option")
+        if self.choose != "mlm" and self.encoder != "starter":
+            raise InputError(f"synonym: encoder={self.encoder} is for choose=mlm; give that too, or leave it out")
+        if self.language != "en" and self.choose == "mlm" and self.encoder == "starter":
+            raise InputError(f"synonym: the starter encoder knows English only; name one for {self.language}")
         view = super().build(runtime)
         place = wordnet.find()
         revisions = [wordnet.revision(place)]
@@ -68,7 +74,7 @@ class Synonym(WordView):
             given = (self.revision or "").split("+")
             weights = find_encoder(self.encoder, given[-1] if len(given) == len(revisions) + 1 else None)
             revisions.append(weights.revision)
-            view._ranking = Ranking(FillModel(weights.path, runtime.device, runtime.batch_tokens))
+            view._ranking = Ranking(FillModel(weights.path, runtime))
         view.revision = "+".join(revisions)
         if self.revision not in (None, view.revision):
             what = "WordNet with its companions here has revision"
@@ -124,16 +130,6 @@ class Synonym(WordView):
                 edits.append(article)
             edits.append(Edit(word.start, word.end, word.text, new))
         return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
-
-    def _check(self) -> None:
-        """Refuse options that would have no effect."""
-        for name in ("at_least", "choose", "language", "keep", "keep_pattern") if self.compat else ():
-            if getattr(self, name) != type(self).model_fields[name].default:
-                raise InputError(f"synonym: compat with {name}={getattr(self, name)}: nlpaug has no such option")
-        if self.choose != "mlm" and self.encoder != "starter":
-            raise InputError(f"synonym: encoder={self.encoder} is for choose=mlm; give that too, or leave it out")
-        if self.language != "en" and self.choose == "mlm" and self.encoder == "starter":
-            raise InputError(f"synonym: the starter encoder knows English only; name one for {self.language}")
 
 
 def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> dict[int, Weighted]:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from augment.edits import find_edits
 from augment.view import Edit
-from pipelines.console import flat, harmless, print_on, show, show_json, stdout_console, table
+from pipelines.console import counted, flat, harmless, print_on, show, show_json, stdout_console, table
 from pipelines.look.opened import QUANTILES, Statistics, open_path, statistics
 from pipelines.pairs import NEGATIVE
 from pipelines.similarity import UNSPACED
@@ -46,7 +46,7 @@ def pieces(old: str, new: str, edits: Sequence[Mapping[str, Any]] = ()) -> list[
     if hidden > 0 or "".join(piece.text for piece in found if piece.change != "removed") != new:
         old, new = old[:LONGEST], new[:LONGEST]
         found = _marked(old, find_edits(old, new, WORD.findall))
-    found.append(Piece("same", f" … {hidden:,} more characters" if hidden > 0 else ""))
+    found.append(Piece("same", f" … {counted(hidden, 'more character')}" if hidden > 0 else ""))
     return [piece for piece in found if piece.text]
 
 
@@ -81,8 +81,9 @@ def percent(value: float) -> str:
 
 def sampling(found: Statistics) -> str:
     """Which rows the statistics cover, and the signatures of chrF and BLEU."""
+    every = f"{'' if found.rows == 1 else 'all '}{counted(found.rows, 'row')}"
     drawn = f"{found.sampled:,} of {found.rows:,} rows, drawn with seed {found.seed}"
-    said = f"statistics over {f'all {found.rows:,} rows' if found.sampled == found.rows else drawn}"
+    said = f"statistics over {every if found.sampled == found.rows else drawn}"
     said += f"; chrF {found.chrf_signature}" if found.chrf_signature else ""
     return said + (f"; self-BLEU {found.self_bleu[1]}" if found.self_bleu else "")
 

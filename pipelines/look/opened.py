@@ -79,7 +79,7 @@ class AnyDataset:
 def open_path(path: Path) -> AnyDataset:
     """Open sentences, a view dataset, pairs (a file, or a folder of them) or rejects.
 
-    Raises InputError if there is no dataset, or it is unfinished or damaged.
+    Raises InputError if there is no dataset, it is unfinished or damaged, or a folder's files have their own recipes.
     """
     plan: Plan | None
     if not path.is_file() and (read_plan(path) is not None or not any(path.glob("*.arrow"))):
@@ -89,6 +89,9 @@ def open_path(path: Path) -> AnyDataset:
         hashes: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
     else:
         files, made = pair_files(path), read_made(beside(path, "recipe.json"))
+        own = [file.path.name for file in files if file.path != path and beside(file.path, "recipe.json").is_file()]
+        if own and len(files) > 1:
+            raise InputError(f"{path} holds {len(files)} files that were not made together: give one, such as {own[0]}")
         plan, counts, hashes = made_plan(made), made.get("counts", {}), {"sha256": made.get("sha256")}
     rows = sum(file.rows for file in files)
     if plan is None:

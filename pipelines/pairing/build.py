@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from augment.errors import InputError
 from augment.translate.stages import HOP
 from augment.view import ViewSpec, make_view, view_attribute, view_names
-from pipelines.console import note
+from pipelines.console import counted, note
 from pipelines.files import locate
 from pipelines.filter import SIDES, About, Filter, is_round_trip, make_filter
 from pipelines.folder import Dataset, check_folder, finished_dataset
@@ -150,15 +150,14 @@ def plan_views(
     twin = next(filter(None, plans.values()), None)
     planned: dict[str, Dataset | ViewRun] = {}
     for folder, spec in choices.items():
-        plan = plans[folder]
-        if plan is not None:
-            if source.receipts and plan.inputs[0].sha256 != source.digest:  # a dry run has counts alone
-                said = f"was made from other sentences ({plan.inputs[0].name}) than {source.path}"
-                raise InputError(f"{folder} {said}: give those as SOURCE, or make the view again with --overwrite")
-            finished = finished_dataset(folder)
-            if finished is not None:
-                planned[folder.name] = finished
-                continue
+        plan, finished = plans[folder], finished_dataset(folder)
+        # Of sentences that a dry run only counted there is no hash.
+        if plan is not None and source.receipts and plan.inputs[0].sha256 != source.digest:
+            said = f"was made from other sentences ({plan.inputs[0].name}) than {source.path}"
+            raise InputError(f"{folder} {said}: give those as SOURCE, or make the view again with --overwrite")
+        if finished is not None:
+            planned[folder.name] = finished
+            continue
         like = plan or (twin if twin is not None and twin.name == spec.name else None)
         seed, limit, size = (0, None, SHARD_ROWS) if like is None else (like.seed, like.limit, like.shard_size)
         if plan is None:
@@ -181,7 +180,7 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
     views: dict[str, Dataset] = {}
     for name, view in plan_views(choices, sentences, options).items():
         if isinstance(view, ViewRun):
-            note(f"making the missing view {name} ({view.plan.rows:,} sentences) in {view.out}/")
+            note(f"making the missing view {name} ({counted(view.plan.rows, 'sentence')}) in {view.out}/")
             runs.note_starter(ViewSpec(view.plan.name, view.plan.params))
             view, _ = runs.make_run(view)
         views[name] = view

@@ -1,5 +1,6 @@
 """Pairs and rejects on disk: one file or a folder of shards, with recipe, card and report."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -21,14 +22,12 @@ from pipelines.look.opened import open_path
 from pipelines.look.report import check_free, report_html
 from pipelines.options import PairsOptions
 from pipelines.pairing.candidates import DROPPED, PairCounts, PairSource, judged_batches
-from pipelines.pairs import PAIR_COLUMNS, made_plan
+from pipelines.pairs import PAIR_COLUMNS, REJECTS, REJECTS_SHA256, made_plan
 from pipelines.plan import PLAN_FILE, Plan
-from pipelines.recipe import read_made, recipe_text
+from pipelines.recipe import check_twin, read_made, recipe_text
 from pipelines.shards import BATCH_ROWS, commit_shards, read_table, shard_name
 
 REASON = "reason"
-REJECTS_SHA256 = "rejects_sha256"
-"""The key, in the recipe of the pairs, of the rejects' hash, by which the next run recognises them."""
 CARD_MARKS = (PAIRS_TITLE.encode(), b"<!-- checksum ")
 RECIPE_MARKS = (b'"command": "build-pairs"', b'"command": "mine-negatives"', b'"pairs": "')
 """Any of these identifies a damaged card or recipe as one that we wrote."""
@@ -104,9 +103,7 @@ def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     """What was counted, the hash of the file, and whether it was made now."""
     out = job.options.target
     card, recipe = beside(out, CARD_FILE), beside(out, RECIPE_FILE)
-    twin = out.with_suffix("") if out.suffix == ".arrow" else out.with_name(f"{out.name}.arrow")
-    if twin.is_file():
-        raise InputError(f"{out} would share {recipe.name} with {twin}: choose another --out")
+    check_twin(out)
     remove_temporaries(out, card, recipe)
     made = read_made(recipe)
     known = is_written_by(recipe, *RECIPE_MARKS) or is_written_by(card, *CARD_MARKS)
@@ -179,6 +176,9 @@ def _judged(job: PairsJob, out: Path, made: Mapping[str, Any]) -> Iterator[tuple
         for each in streams:
             each.write(None)
         facts = {} if path is None else {REJECTS_SHA256: sha256_of(streams[1].path)}
+        here = options.target.parent.resolve()
+        if path is not None and path.parent.resolve() != here:
+            facts[REJECTS] = os.path.relpath(path.resolve(), here)
         yield counts.as_dict(), facts, streams[0].path
 
 

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Literal
 
 from augment.errors import InputError
-from pipelines.reading.rows import Rows
+from pipelines.reading.rows import Row, Rows
 
 PARAGRAPHS = """
 address article aside blockquote body br caption dd details dialog div dl dt fieldset figcaption figure footer form
@@ -50,7 +50,7 @@ def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Itera
             yield words
 
 
-def split_sentences(batches: Iterable[Rows], language: str) -> Iterator[Rows]:
+def split_sentences(batches: Iterable[Rows], language: str) -> Iterator[Row]:
     """Split every text into its sentences by sentencex, each with the label of its text.
 
     A language (two letters) without rules of its own is split like a related one. Raises InputError for a row with a
@@ -59,12 +59,9 @@ def split_sentences(batches: Iterable[Rows], language: str) -> Iterator[Rows]:
     for rows in batches:
         if any(pair is not None for pair in rows.pairs):
             raise InputError("rows with a second text cannot be split: leave --split or the pair column out")
-        found = [
-            (sentence.strip(), label)
-            for text, label in zip(rows.texts, rows.labels, strict=True)
-            for sentence in _sentences(text, language) or [""]
-        ]
-        yield Rows([text for text, _ in found], [label for _, label in found], [None] * len(found))
+        for text, label in zip(rows.texts, rows.labels, strict=True):
+            for sentence in _sentences(text, language) or [""]:
+                yield sentence.strip(), label, None
 
 
 def _sentences(text: str, language: str) -> list[str]:

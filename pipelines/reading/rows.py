@@ -4,7 +4,7 @@ import csv
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
@@ -17,11 +17,6 @@ from pipelines.shards import check_stream_end
 
 TEXT_COLUMNS = ("text", "sentence")
 BATCH_ROWS = 10_000
-DIALECTS: Mapping[str, Mapping[str, Any]] = {
-    "csv": {"strict": True},
-    "tsv": {"quoting": csv.QUOTE_NONE},
-}
-"""RFC 4180; with tabs a quotation mark is an ordinary character, as in most corpora."""
 HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
 SPAN_KEYS = ("start", "end", "label")
@@ -89,8 +84,11 @@ def read_cells(form: str, lines: Iterator[str], name: str, columns: ColumnChoice
     comma is the decimal mark.
     """
     first = next(lines, "")
-    delimiter = "\t" if form == "tsv" else ";" if ";" in first and "," not in first else ","
-    reader = csv.reader((f"{line}\n" for line in chain([first], lines)), delimiter=delimiter, **DIALECTS[form])
+    ended = (f"{line}\n" for line in chain([first], lines))
+    if form == "tsv":  # a quotation mark is an ordinary character, as in most corpora
+        reader = csv.reader(ended, delimiter="\t", quoting=csv.QUOTE_NONE)
+    else:
+        reader = csv.reader(ended, delimiter=";" if ";" in first and "," not in first else ",", strict=True)
     places: list[int] = []
     try:
         for cells in reader:

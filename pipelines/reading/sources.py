@@ -92,7 +92,7 @@ def read_rows(source: Source, columns: ColumnChoice, language: str | None = None
     read = 0
     try:
         found = _read(source, columns, running=language is not None)
-        for rows in found if language is None else split_sentences(found, language):
+        for rows in found if language is None else collect(split_sentences(found, language)):
             yield rows
             read += len(rows.texts)
     except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:

@@ -19,7 +19,7 @@ from augment.edits import apply_edits, words
 from augment.english import wants_an
 from augment.masked import MOST_TOKENS, FillModel, WholeWords, folded, script_of
 from augment.ranking import FIT, SIMILARITY, Ranking, Target
-from augment.view import ViewSpec, make_view
+from augment.view import Runtime, ViewSpec, make_view
 from augment.views.mlm_fill import MlmFill
 from augment.weights import STARTER_ENCODER, find_encoder
 from augment.words import NEGATIONS
@@ -141,7 +141,7 @@ def slot(text: str, word: str, *candidates: str, weights: Sequence[float] = ()) 
 
 @pytest.fixture(scope="module")
 def starter() -> Ranking:
-    return Ranking(FillModel(STARTER_ENCODER, device="cpu"))
+    return Ranking(FillModel(STARTER_ENCODER, Runtime("cpu")))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_scores_equal_those_of_the_model_without_batching(folder: Path) -> None:
         fit = sum(float(row[piece]) for row, piece in zip(logits, pieces, strict=True))
         scores[form] = math.log(weight) + FIT * fit + SIMILARITY * float(cosine)
     slots = Target(4, 7, tuple(sorted(candidates.items())))
-    ranking = Ranking(FillModel(folder, device="cpu"))
+    ranking = Ranking(FillModel(folder, Runtime("cpu")))
     found = ranking.scores([text], [[slots]])[0][0]
     assert found == pytest.approx(scores, abs=1e-3)
     assert ranking.best([text], [[slots]]) == [[max(scores, key=lambda form: scores[form])]]

@@ -88,7 +88,7 @@ def test_pairs_are_written_once_and_belong_to_their_recipe(augment: Augment, lin
     assert "nothing done" in again.out
     assert out.stat().st_mtime_ns == stamp
     refused = augment("build-pairs", "--pairs", "original", "--view", "span-mask")
-    is_refused(refused, "the name is 'self' there and 'original' here")
+    is_refused(refused, "data/pairs.arrow was made with other options (--pairs 'self', not 'original'): choose")
     assert out.read_bytes() == first
     out.write_bytes(first[:-50])
     assert augment("build-pairs", "--pairs", "self").code == 0

@@ -54,6 +54,12 @@ def test_pairs_without_rows_can_be_exported(augment: Augment) -> None:
     assert (table.num_rows, table.column_names) == (0, list(PAIR_COLUMNS))
 
 
+def test_two_exports_never_share_a_recipe(made: Augment) -> None:
+    assert made("export", "data/sentences", "--out", "rows").code == 0
+    is_refused(made("export", "data/sentences", "--out", "rows.arrow"), "would share rows.recipe.json with rows")
+    assert made("verify", "rows").code == 0
+
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -89,7 +89,7 @@ def test_filters_belong_to_the_plan_and_the_recipe(augment: Augment, lines: Path
     pairs = ["build-pairs", "--pairs", "original", "--view", "span-mask"]
     filters = ["--filter", "chrf:min=50,max=99", "--filter", "length_ratio"]
     assert augment(*pairs, *filters).code == 0
-    is_refused(augment(*pairs, "--filter", "chrf:min=51,max=99"), "filter is ")
+    is_refused(augment(*pairs, "--filter", "chrf:min=51,max=99"), "(--filter [")
     recipe = json.loads(Path("data/pairs.recipe.json").read_text())
     assert recipe["filter"] == ["chrf:max=99.0,min=50.0", "length-ratio:max=3.0,unit=word"]
     again = augment("build-pairs", "--config", "data/pairs.recipe.json", "--out", "again.arrow")

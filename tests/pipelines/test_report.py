@@ -244,3 +244,13 @@ def test_pairs_get_their_report_which_replaces_no_file_of_somebody_else(made: Au
     again = made(*build, "--limit", 10, "--overwrite")
     assert (again.code, "no report was written" in again.err) == (0, True)
     assert report_path(pairs).read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", ["inspect", "report"])
+def test_files_that_were_not_made_together_are_not_mixed(made: Augment, command: str) -> None:
+    Path("both").mkdir()
+    for number in range(2):  # as somebody else might split pairs
+        Path(f"both/{number}.arrow").write_bytes(Path("data/pairs.arrow").read_bytes())
+    assert made(command, "both").code == 0
+    made("build-pairs", "--pairs", "self", "--out", "data/self.arrow")
+    is_refused(made(command, "data"), "data holds 2 files that were not made together: give one, such as pairs.arrow")

@@ -78,10 +78,10 @@ def test_a_second_run_does_nothing(augment: Augment, lines: Path, folder: Path) 
 @pytest.mark.parametrize(
     ("change", "difference"),
     [
-        (["--length", "2"], "length is 5 there and 2 here"),
-        (["--seed", "1"], "the seed is 0 there and 1 here"),
-        (["--limit", "5"], "the limit is none there and 5 here"),
-        (["--shard-size", "3"], "the shard size is 1024 there and 3 here"),
+        (["--length", "2"], "(--length 5, not 2)"),
+        (["--seed", "1"], "(--seed 0, not 1)"),
+        (["--limit", "5"], "(--limit none, not 5)"),
+        (["--shard-size", "3"], "(--shard-size 1024, not 3)"),
     ],
 )
 def test_another_plan_is_refused_and_the_difference_named(

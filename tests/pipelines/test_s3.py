@@ -67,7 +67,7 @@ def test_a_view_in_a_store_has_the_same_bytes(
     bucket.Object("views/mask/data-00001.arrow").put(Body=b"damaged")
     assert json.loads(augment(*run, "--out", "s3://views/views/mask", "--json").out)["made_now"] == 16
     assert objects(bucket, "views/mask/") == content(Path("here"))
-    is_refused(augment(*run, "--out", "s3://views/views/mask", "--length", 2), "length is 5 there and 2 here")
+    is_refused(augment(*run, "--out", "s3://views/views/mask", "--length", 2), "--length 5, not 2")
     assert augment(*run, "--out", "s3://views/views/mask", "--length", 2, "--overwrite").code == 0
 
 

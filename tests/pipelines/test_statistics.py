@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF
 
 from augment.errors import InputError
+from pipelines.console import counted
 from pipelines.folder import view_schema
 from pipelines.look.inspect import LONGEST, Piece, pieces, wdiff
 from pipelines.look.opened import QUANTILES, AnyDataset, Distribution, distribution, open_path, statistics
@@ -265,4 +266,4 @@ def test_recorded_edits_are_shown_if_they_lead_to_the_view(edits: list[dict[str,
 def test_of_very_long_texts_only_the_beginnings_are_compared(old: str, new: str) -> None:
     *parts, more = pieces(old, new)
     assert (joined(parts, "removed"), joined(parts, "added")) == (old[:LONGEST], new[:LONGEST])
-    assert more == Piece("same", f" … {max(len(old), len(new)) - LONGEST:,} more characters")
+    assert more == Piece("same", f" … {counted(max(len(old), len(new)) - LONGEST, 'more character')}")

@@ -142,7 +142,7 @@ def test_the_folder_that_one_is_in_can_be_the_output(
     assert augment("ingest", "../lines.txt", "--out", ".").code == 0
     assert augment("ingest", "../lines.txt", "--out", ".", "--limit", 1, "--overwrite").code == 0
     assert augment("inspect", ".").code == 0
-    assert augment("export", ".", "--to", "jsonl").out.startswith("1 rows written to")
+    assert augment("export", ".", "--to", "jsonl").out.startswith("1 row written to")
     assert Path("plan.json").exists()
 
 

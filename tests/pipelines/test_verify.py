@@ -115,7 +115,7 @@ def test_a_linked_folder_is_looked_through(made: Augment, folder: Path) -> None:
 def test_verify_says_it_in_lines_and_by_its_exit_code(made: Augment, folder: Path) -> None:
     done = made("verify", *OUTPUTS)
     assert (done.code, done.out.count("\n")) == (0, 1)
-    assert done.out.endswith("files verified: all are as they were written\n")
+    assert done.out.endswith("files verified: no problems\n")
     shard = VIEW / "data-00000.arrow"
     shard.write_bytes(shard.read_bytes()[:-1])
     (VIEW / "card.md").unlink()
@@ -123,9 +123,35 @@ def test_verify_says_it_in_lines_and_by_its_exit_code(made: Augment, folder: Pat
     assert done.code == 1
     *named, summary = done.out.splitlines()
     assert named == [f"missing: {VIEW}/card.md", f"damaged: {shard}"]
-    assert summary.endswith("files verified: 2 are not as they were written")
+    assert summary.endswith("files verified: 2 problems")
     found = json.loads(made("verify", VIEW, "--json").out)["problems"]
     assert found == {f"{VIEW}/card.md": "missing", str(shard): "damaged"}
+
+
+def test_one_of_a_thing_is_said_in_the_singular(augment: Augment, folder: Path) -> None:
+    (folder / "one.txt").write_text("One dog runs.\n")
+    assert "\n1 sentence in 1 shard: written\n" in augment("ingest", "one.txt").out
+    done = augment("build-pairs", "--pairs", "original", "--view", "repeat", "--rejects", REJECTS)
+    assert "the missing view repeat (1 sentence) in" in done.err
+    assert "1 row written to" in augment("export", "data/sentences").out
+    assert "statistics over 1 row\n" in augment("inspect", "data/sentences").out
+    assert augment("verify", REJECTS).out == "1 file verified: no problems\n"
+    PAIRS.write_bytes(b"")
+    assert augment("verify", PAIRS).out.endswith("files verified: 1 problem\n")
+
+
+def test_rejects_in_another_folder_are_verified_with_their_pairs(made: Augment, folder: Path) -> None:
+    elsewhere = folder / "dropped/rejects.arrow"
+    filters = ["--filter", "length-ratio:max=1.5", "--rejects", elsewhere]
+    for out in (["--out", "data/more.arrow"], ["--out", "data/shards", "--shards", 2]):
+        done = made("build-pairs", "--pairs", "original", "--view", "span-mask", "--overwrite", *filters, *out)
+        assert done.code == 0, done.err
+        assert not problems(Path("data"))
+        content = elsewhere.read_bytes()
+        elsewhere.write_bytes(content[:-1])
+        found = problems(Path(str(out[1])))
+        assert [(path.resolve(), problem) for path, problem in found.items()] == [(elsewhere, "damaged")]
+        elsewhere.write_bytes(content)
 
 
 @pytest.mark.parametrize("path", ["nowhere", "lines.txt", ".", "copy.arrow"])

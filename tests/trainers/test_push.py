@@ -70,6 +70,7 @@ def test_public_encoder_needs_a_licence_which_goes_into_its_card(hub: StandinHub
         ("hf:a/b/c", "", 0, "cannot push to hf:a/b/c ("),
         ("me/mine", "", 0, "cannot push to 'me/mine': give hf:USER/MODEL"),
         ("hf:me/mine", "modules.json", 0, "is not a finished run, it has no modules.json"),
+        ("hf:me/mine", "model.safetensors", 0, "is not a finished run, it has no *.safetensors"),
         ("hf:me/mine", "README.md", 0, "README.md: its header is not valid YAML"),
     ],
 )
@@ -77,7 +78,7 @@ def test_refused_push(name: str, broken: str, refusing: int, said: str, hub: Sta
     hub.refusing = refusing
     if broken == "README.md":
         (encoder / broken).write_text("---\na: [\n---\n\n# Encoder\n")
-    elif broken == "modules.json":
+    elif (encoder / broken).is_file():
         (encoder / broken).unlink()
     card = (encoder / "README.md").read_bytes()
     code, _, errors = push(hub, encoder, name, "--license", "mit", token=broken != "token")

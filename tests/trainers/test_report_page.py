@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
-from small_trainings import Capsys, read_log, train
+from small_trainings import Capsys, error_line, read_log, train
 
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
@@ -80,6 +80,15 @@ def test_only_pages_are_replaced(trained: Path, page: str, capsys: Capsys) -> No
     for impossible in (trained / "mine.html" / "page.html", Path("/proc/page.html")):
         assert report(trained / "run-1", "--sample", 0, "--out", impossible) == 2
     assert capsys.readouterr().err.count("error:") == 4
+
+
+@pytest.mark.parametrize("name", ["recipe.json", "log.jsonl"])
+@pytest.mark.parametrize("content", ["[]", "{"])
+def test_a_damaged_recipe_or_log_is_one_line(tmp_path: Path, name: str, content: str, capsys: Capsys) -> None:
+    for each in ("recipe.json", "log.jsonl"):
+        (tmp_path / each).write_text(content if each == name else '{"loss": 1, "step": 1}\n')
+    assert report(tmp_path) == 2
+    assert "the recipe or the log of" in error_line(capsys)
 
 
 @pytest.mark.parametrize(("data", "groups"), [("dev", {"graded alike", "graded unlike"}), ("text", {"two sentences"})])

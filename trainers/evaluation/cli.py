@@ -53,7 +53,11 @@ def evaluate(
     from trainers.evaluation.record import results_folder
     from trainers.evaluation.suite import evaluate_suites, find_suites
 
-    suites = find_suites(suite or _default_suites(data), data)
+    if not suite and data == "":
+        raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
+    if not suite and data is None:
+        note(f"no benchmark data (--data DIR, --data hf:mteb or {DATA_VARIABLE}): running the bundled smoke test")
+    suites = find_suites(suite or (["sts"] if data else [SMOKE_TEST]), data)
     if dry_run:
         _show_found(suites, model)
         return
@@ -69,14 +73,6 @@ def evaluate(
     directory = results_folder(model, trained, out, list(filter(None, parts)), [each.name for each in suites])
     kept = encoder if no_cache else cached(encoder, cache and cache.expanduser())
     _report(evaluate_suites(kept, suites, seed=seed, trained=trained, settings=chosen | used), directory, json=json)
-
-
-def _default_suites(data: str | None) -> list[str]:
-    if data == "":
-        raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
-    if data is None:
-        note(f"no benchmark data (--data DIR, --data hf:mteb or {DATA_VARIABLE}): running the bundled smoke test")
-    return ["sts"] if data else [SMOKE_TEST]
 
 
 def _show_found(suites: Sequence[Suite], model: str) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -121,7 +121,7 @@ def results_table(scores: Scores) -> Table:
 def _cell(value: float | None, suite: str) -> str:
     if value is None or isinstance(value, int):  # a whole number is a count
         return "" if value is None else str(value)
-    return f"{value:.{DECIMALS.get(suite, 2)}f}"
+    return str(Figure(value, DECIMALS.get(suite, 2)))
 
 
 def notes(scores: Scores) -> list[str]:
@@ -131,7 +131,8 @@ def notes(scores: Scores) -> list[str]:
     for item in sets:
         remarks += [(item["title"], item["note"])] if item["note"] else []
         metric, value = next(iter(item["figures"].items()))
-        remarks += [(item["title"], f"`{metric}` is undefined for this model's vectors")] if value is None else []
+        if value is None:
+            remarks.append((item["title"], f"`{metric}` is undefined: all cosines or all grades are equal"))
     leaked = [item["title"] for item in sets if item["seen_in_training"] and item["seen_in_training"]["texts"]]
     seen = [f"the model was trained on texts of {', '.join(leaked)}: see the column `{SEEN}`"] if leaked else []
     return [*noted(remarks, len(sets)), *seen, *(f"missing: {item}" for item in scores.suite.missing)]
@@ -172,7 +173,7 @@ def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str], met
             "precision": stored["settings"].get("precision"),
             "seed": stored.get("seed"),
             "items": joined(items),
-            "weights": joined(list((model.get("weights") or {}).values())),
+            "weights": joined(list((model.get("weights") or {"": model.get("sha256", "")}).values())),
             "version": stored.get("versions", {}).get("twinviews"),
         }
         parts.append({name: str(value or "") for name, value in values.items()})
@@ -221,7 +222,8 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
     """Write the results of every suite that has sets; return the paths.
 
     `<suite>.json`, `<suite>.md`, and `<suite>.items.npz` with the arrays `<set>/gold`, `<set>/predicted` and
-    `<set>/statistic` (see `task.Predictions`). Each is whole or absent. Raises TwinviewsError: one cannot be written.
+    `<set>/statistic` (see `task.Predictions`). Raises TwinviewsError: one of a suite's files cannot be written, and
+    those of an earlier evaluation stay as they are.
     """
     written = []
     for scores in (scores for scores in evaluation if scores.suite.tasks):
@@ -234,10 +236,12 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
         np.savez(items, allow_pickle=False, **arrays)
         text = json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n"
         contents = {"json": text.encode(), "md": page(scores).encode(), "items.npz": items.getvalue()}
-        # The items of an earlier evaluation do not belong to this one.
-        (directory / f"{scores.suite.name}.items.npz").unlink(missing_ok=True)
-        for ending in contents if arrays else ("json", "md"):
-            written.append(directory / f"{scores.suite.name}.{ending}")
-            with whole_file(written[-1]) as stream:
+        with ExitStack() as drafts:
+            for ending in contents if arrays else ("json", "md"):
+                written.append(directory / f"{scores.suite.name}.{ending}")
+                stream = drafts.enter_context(whole_file(written[-1]))
                 stream.write(contents[ending])
+                stream.flush()
+            # All drafts are on the disk. The items of an earlier evaluation do not belong to this one.
+            (directory / f"{scores.suite.name}.items.npz").unlink(missing_ok=True)
     return written

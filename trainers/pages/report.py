@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pipelines.console import ConfigOption, InputError, note, render_page, show
 from pipelines.files import is_written_by, write_whole
 from trainers.data.kinds import KINDS, DataOptions, read_examples
-from trainers.embedding.vectors import Vectors
+from trainers.embedding.vectors import Vectors, unit
 from trainers.encoders.location import locate
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.records import FOLDER, read_runs
@@ -75,7 +75,9 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
     """Return a run's name, its recipe and log (empty if missing), its last values, and its change, if any."""
     try:
         recipe, log = ((run / name).read_text("utf-8") if (run / name).is_file() else "" for name in (RECIPE, LOG))
-        made, lines = json.loads(recipe or "{}"), [json.loads(line) for line in log.splitlines()]
+        made, *lines = map(json.loads, [recipe or "{}", *log.splitlines()])
+        if not all(isinstance(each, dict) for each in (made, *lines)):
+            raise ValueError("not a JSON object")
     except ValueError as error:
         raise InputError(f"the recipe or the log of {run} is damaged ({error}): train it again") from None
     change = None
@@ -149,8 +151,7 @@ def moved(texts: Sequence[str], sides: Sequence[NDArray[np.float32]]) -> list[di
     `sides`: the texts' vectors (texts, d) before and after the training.
     """
     near = min(NEAREST, len(texts) - 1)
-    cosines = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in sides]
-    cosines = [side @ side.T - 9 * np.eye(len(texts), dtype=np.float32) for side in cosines]  # itself comes last
+    cosines = [side @ side.T - 9 * np.eye(len(texts), dtype=np.float32) for side in map(unit, sides)]  # itself last
     orders = [np.argsort(-side, axis=1, kind="stable") for side in cosines]
     now = 1 + np.take_along_axis(np.argsort(orders[1], axis=1), orders[0][:, :near], axis=1).mean(axis=1)
     found = []

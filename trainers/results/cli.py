@@ -45,15 +45,20 @@ def compare(
 
     Example: train compare runs/bsl runs/mirror --suite sts --test
     """
-    papers = _papers(beside)
+    papers = [] if beside == "none" else list(dict.fromkeys(name.strip() for name in beside.split(",")))
+    for name in papers:
+        if name not in PAPERS:
+            raise InputError(f"--with {beside}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none")
     page = out and Path(os.path.realpath(out))  # a link stays a link
     if page and (not page.parent.is_dir() or (os.path.lexists(page) and not page.is_file())):
         raise InputError(f"cannot write {str(out)!r}: give --out a file in a folder that exists")
     found = [run for path in runs or () for run in read_runs(path)]
     tables: list[Table] = []
     assessed = False
-    for name in _suites(suite, found, papers):
-        tables += compare_suite(name, found, published_tables(papers, name, everything=all_tables), signed=signature)
+    suites = _suites(suite, found, papers)
+    printed = [table for name in suites for table in published_tables(papers, name, everything=all_tables)]
+    for name in suites:
+        tables += compare_suite(name, found, [table for table in printed if table.suite == name], signed=signature)
         made = assess(name, found, resamples, seed, intervals=intervals, test=test) if intervals or test else []
         tables, assessed = tables + made, assessed or bool(made)
     if (intervals or test) and not assessed:
@@ -67,19 +72,13 @@ def compare(
         show(tables)
     for run in found:
         if not run.evaluations:
-            note(f"{run.title}: none of its {run.seeds} seeds has results")
+            note(f"{run.title}: {f'none of its {run.seeds} seeds has' if run.seeds > 1 else 'no'} results")
+    if lacking := [name for name in papers if not any(table in printed for table in load_paper(name))]:
+        note(f"papers without a row on {', '.join(suites)}: {', '.join(lacking)}")
     if page:
         with whole_file(page) as stream:
             stream.write(markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables).encode("utf-8"))
         note(f"written: {out}")
-
-
-def _papers(beside: str) -> list[str]:
-    papers = [] if beside == "none" else list(dict.fromkeys(name.strip() for name in beside.split(",")))
-    for name in papers:
-        if name not in PAPERS:
-            raise InputError(f"--with {beside}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none")
-    return papers
 
 
 def _suites(wanted: Sequence[str] | None, runs: Sequence[Run], papers: Sequence[str]) -> list[str]:

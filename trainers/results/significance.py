@@ -21,6 +21,7 @@ from trainers.results.records import Run, StoredSet
 Floats: TypeAlias = "NDArray[np.float64]"
 PORTION = 100_000  # items in memory at once: about what fits a processor's cache
 ROUNDING = 0.01  # the most that the score of the items may differ from the figure beside them
+DECIMAL = "{:z.2f}".format
 AVERAGED = "an average treats its sets as independent"
 Sets: TypeAlias = Mapping[str, tuple[StoredSet, Predictions, Floats]]
 """A run's sets of one suite by name: results, items, and the estimate of the score; those without a score left out."""
@@ -54,8 +55,8 @@ def p_value(drawn: Floats) -> float:
     return float((1 + np.sum(far)) / (len(far) + 1))
 
 
-def average_difference(sets: Sequence[Floats], seed: int = 0) -> Floats:
-    """Return the mean of the estimates, treated as independent though STS-B and STS12-16 share some items.
+def average_estimate(sets: Sequence[Floats], seed: int = 0) -> Floats:
+    """Return the mean of the sets' estimates, treated as independent though STS-B and STS12-16 share some items.
 
     Their draws are put in random order first, because sets of one size draw the same items.
     """
@@ -98,7 +99,7 @@ def assess(
     tables = []
     if intervals:
         columns: tuple[str, ...] = ("run", "set", "items", "score", "low", "high")
-        rows = [(title, *row) for title, sets in found for row in _intervals(sets, resamples, seed)]
+        rows = [(title, *row) for title, sets in found for row in _intervals(sets, seed)]
         said = f"intervals: 95%, percentiles of {resamples:,} bootstrap samples of the items; {AVERAGED}"
         tables.append(Table(f"{suite}: intervals, {named}", columns, tuple(rows), columns[2:], (said,)))
     if test:
@@ -109,12 +110,10 @@ def assess(
     return [table for table in tables if table.rows]
 
 
-def _intervals(sets: Sets, resamples: int, seed: int) -> Iterator[tuple[str, ...]]:
+def _intervals(sets: Sets, seed: int) -> Iterator[tuple[str, ...]]:
     for title, count, names in _lines(sets):
-        *_, drawn = sets[names[0]]
-        if len(names) > 1:
-            drawn = np.mean([estimate(sets[name][1], resamples, seed + row) for row, name in enumerate(names)], axis=0)
-        yield title, count, *_decimals(drawn[0], *interval(drawn))
+        drawn = average_estimate([sets[name][2] for name in names], seed)
+        yield title, count, *map(DECIMAL, (drawn[0], *interval(drawn)))
 
 
 def _against(first: Sets, second: Sets, seed: int) -> Iterator[tuple[str, ...]]:
@@ -123,10 +122,9 @@ def _against(first: Sets, second: Sets, seed: int) -> Iterator[tuple[str, ...]]:
         if stored.sha256 != second[name][0].sha256:
             raise InputError(f"{stored.title} has different items in the two runs: evaluate both on one copy")
     for title, count, names in _lines(shared):
-        found = [second[name][2] - first[name][2] for name in names]
-        drawn = average_difference(found, seed) if len(names) > 1 else found[0]
-        scores = _decimals(*(float(np.mean([sets[name][2][0] for name in names])) for sets in (first, second)))
-        yield title, count, *scores, f"{drawn[0]:+.2f}", *_decimals(*interval(drawn)), f"{p_value(drawn):.4f}"
+        drawn = average_estimate([second[name][2] - first[name][2] for name in names], seed)
+        scores = (DECIMAL(np.mean([sets[name][2][0] for name in names])) for sets in (first, second))
+        yield title, count, *scores, f"{drawn[0]:+z.2f}", *map(DECIMAL, interval(drawn)), f"{p_value(drawn):.4f}"
 
 
 def _lines(sets: Sets) -> list[tuple[str, str, list[str]]]:
@@ -155,7 +153,3 @@ def _scored(suite: str, run: Run, resamples: int, seed: int) -> Sets:
     except (OSError, ValueError, LookupError) as error:
         raise InputError(f"{file} does not match the results beside it ({error}): evaluate again") from None
     return found
-
-
-def _decimals(*values: float) -> tuple[str, ...]:
-    return tuple(f"{value:.2f}" for value in values)

@@ -240,4 +240,5 @@ def _report(study: Study, errors: Mapping[Path, str | None]) -> None:
         note("no scores: give --data DIR (as for `train evaluate`) or set TWINVIEWS_DATA; the same command adds them")
     note(f"written: {study.file}, {page}")
     if failed:
-        raise TwinviewsError(f"{len(failed)} of {len(errors)} runs failed, see above; the others are done")
+        others = ", see above; the others are done" if len(errors) > 1 else ", see above"
+        raise TwinviewsError(f"{len(failed)} of {len(errors)} run{'s' * (len(errors) > 1)} failed{others}")

@@ -1,6 +1,7 @@
 """`train evaluate`: what it prints, what it writes, and its messages for mistakes."""
 
 import json
+import resource
 import shutil
 from pathlib import Path
 
@@ -69,7 +70,22 @@ def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(model: Path, ca
     assert evaluate(model, "--pooling", "mean", "--json") == 0
     out, err = capsys.readouterr()
     assert {json.loads(out)["sets"]["sample"]["figures"][name] for name in ("all", "pearson")} == {None}
-    assert "smoke test: `all` is undefined for this model's vectors" in err
+    assert "smoke test: `all` is undefined: all cosines or all grades are equal" in err
+
+
+@pytest.mark.parametrize("most", [500, 3000])
+def test_results_stay_together_if_the_disk_is_full(model: Path, most: int, capsys: Capsys) -> None:
+    folder = model / "evaluation" / "mean"
+    assert evaluate(model, "--pooling", "mean") == 0
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    least, highest = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, highest))  # the results are larger, or the items alone
+    try:
+        assert evaluate(model, "--pooling", "mean", "--no-cache") == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (least, highest))
+    assert "cannot be written (File too large)" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_other_settings_have_folders_of_their_own(model: Path) -> None:

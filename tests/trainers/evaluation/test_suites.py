@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from trainers.data.examples import from_text
 from trainers.embedding.baselines import function_encoder
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation import suites
-from trainers.evaluation.record import write
+from trainers.evaluation.record import results_table, write
 from trainers.evaluation.suite import evaluate_suites, find_suites
 from trainers.evaluation.suites import expanded, suite_names
 from trainers.evaluation.task import SEED, Predictions, Result, Suite, Task
@@ -113,6 +114,12 @@ def test_an_average_is_over_the_counted_sets_and_undefined_with_one_of_them() ->
     assert scores.values["complete"]
     (scores,) = evaluate_suites(LENGTHS, [suite("x", *sets)])
     assert scores.values["average"]["figures"] == {}
+
+
+def test_a_figure_that_rounds_to_zero_has_no_sign() -> None:
+    task = replace(lengths("one", "a"), score=lambda vectors, seed: Result({"even": -0.001}))
+    (scores,) = evaluate_suites(LENGTHS, [suite("x", task)])
+    assert results_table(scores).rows == (("ONE", "1", "0.00", ""),)
 
 
 def test_two_suites_and_their_json(model: Path, another: str, suite_data: Path, tmp_path: Path, capsys: Capsys) -> None:

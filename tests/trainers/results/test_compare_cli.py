@@ -68,7 +68,7 @@ def test_seeds_of_a_study_are_mean_and_deviation(tmp_path: Path, capsys: Capsys)
     assert row[-2:] == ["64.00 +- 1.00", "ours, 2026-11-21, 3 of 4 seeds"]
     (start,) = lines(shown.out, "runs/study/untrained=starter-mean")
     assert start[1] == "30.00"
-    assert shown.err.splitlines()[-1] == "runs/study lr=9: none of its 1 seeds has results"
+    assert shown.err.splitlines()[-1] == "runs/study lr=9: no results"
 
 
 def test_a_figure_that_not_every_seed_has_is_empty(tmp_path: Path, capsys: Capsys) -> None:
@@ -290,6 +290,21 @@ def test_the_signature_has_whatever_decides_a_score(changed: dict[str, Any], cap
     (before,) = signatures(write_run("mine", figures()), capsys)
     (after,) = signatures(write_run("mine", figures(), **changed), capsys)
     assert before != after
+
+
+def test_word_vectors_have_their_checksum_in_the_signature(capsys: Capsys) -> None:
+    for digit in "12":
+        known = {"weights": None, "sha256": digit * 64}
+        (line,) = signatures(write_run("mine", figures(), model=known), capsys)
+        assert line.endswith("|weights:" + digit * 12)
+
+
+def test_papers_without_a_row_are_named(capsys: Capsys) -> None:
+    run = write_run("mine", {"sample": {"all": 70.0}}, suite="sample")
+    assert compare(run, "--with", "simcse,sct") == 0
+    assert capsys.readouterr().err == "papers without a row on sample: simcse, sct\n"
+    assert compare(write_run("mine", figures()), "--with", "simcse,sct") == 0
+    assert "without a row" not in capsys.readouterr().err
 
 
 def test_seeds_share_one_signature_with_their_differences_joined(tmp_path: Path, capsys: Capsys) -> None:

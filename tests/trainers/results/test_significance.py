@@ -9,7 +9,7 @@ from scipy import stats
 from small_trainings import Capsys, error_line
 
 from trainers.evaluation.task import Predictions
-from trainers.results.significance import average_difference, estimate, interval, p_value
+from trainers.results.significance import average_estimate, estimate, interval, p_value
 
 OUTCOMES = Predictions("mean", np.ones(300), (np.random.default_rng(1).random(300) < 0.7).astype(float))
 
@@ -69,12 +69,12 @@ def test_the_test_rejects_a_true_null_at_its_level_and_a_false_one_with_the_powe
 
 def test_the_averages_error_is_that_of_independent_sets() -> None:
     sets = [difference(similar(2 * k, 2.0), similar(2 * k + 1, 2.3), seed=3) for k in range(4)]
-    together = average_difference(sets, seed=3)
+    together = average_estimate(sets, seed=3)
     assert together[0] == pytest.approx(np.mean([each[0] for each in sets]))
     variance = np.mean([each[1:].var() for each in sets]) / 4
     assert together[1:].var() == pytest.approx(variance, rel=0.1)
     # Sets that were drawn alike are no less independent: as drawn, the error would not fall at all.
-    alike = average_difference([sets[0]] * 4, seed=3)
+    alike = average_estimate([sets[0]] * 4, seed=3)
     assert alike[1:].var() == pytest.approx(sets[0][1:].var() / 4, rel=0.1)
     assert p_value(together) == pytest.approx(2 * stats.norm.sf(abs(together[0]) / together[1:].std()), abs=0.04)
 
@@ -92,6 +92,8 @@ def test_intervals_are_printed_for_every_set_and_the_average(capsys: Capsys) -> 
     assert float(first["low"]) < float(first["score"]) < float(first["high"])
     assert average["set"] == "average of 2"
     assert average["score"] == f"{(figure(items['stsb']) + figure(items['sickr'])) / 2:.2f}"
+    ends = interval(average_estimate([estimate(each, 200) for each in items.values()]))
+    assert [average["low"], average["high"]] == [f"{end:.2f}" for end in ends]
 
 
 def test_two_runs_are_tested_set_by_set(capsys: Capsys) -> None:

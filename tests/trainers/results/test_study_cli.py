@@ -108,6 +108,8 @@ def test_failing_cell_says_why_and_the_others_finish(small: list[str], capsys: C
     assert captured.err.splitlines()[-1].startswith("error: 1 of 2 runs failed")
     assert (Path("runs/sweep-mlm/lr=0.0001/seed-1/modules.json")).is_file()
     assert "the loss became nan" in Path("runs/sweep-mlm/sweep.md").read_text()
+    assert train(*arguments[:-1], "lr=1e30", "--out", "single") == 1
+    assert capsys.readouterr().err.endswith("error: 1 of 1 run failed, see above\n")
     failed, done = saved(Path("runs/sweep-mlm/sweep.json"))["cells"]
     assert "the loss became nan" in failed["runs"][0]["error"]
     assert done["runs"][0]["error"] is None

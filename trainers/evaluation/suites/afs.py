@@ -25,16 +25,14 @@ def read_aspect(subset: str, path: Path) -> Iterator[Pair]:
             yield checked_pair(f"{path} line {number}", texts, label, SIMILAR)
 
 
-def _topic(name: str, code: str) -> Benchmark:
-    layout = Layout(("afs", "AFS", "downstream/AFS"), (f"ArgPairs_{code}.csv",), read_afs)
-    return Benchmark(
-        f"afs-{name.replace(' ', '-')}", f"AFS {name}", {name: 2000}, "https://nlds.soe.ucsc.edu/node/44", (layout,),
-        exact=False,
-    )  # fmt: skip
-
-
 # One set a topic: the papers report the mean of the topics' correlations, which is the suite's average.
-AFS = (_topic("gun control", "GC"), _topic("gay marriage", "GM"), _topic("death penalty", "DP"))
+AFS = tuple(
+    Benchmark(
+        f"afs-{name.replace(' ', '-')}", f"AFS {name}", {name: 2000}, "https://nlds.soe.ucsc.edu/node/44",
+        (Layout(("afs", "AFS", "downstream/AFS"), (f"ArgPairs_{code}.csv",), read_afs),), exact=False,
+    )
+    for name, code in (("gun control", "GC"), ("gay marriage", "GM"), ("death penalty", "DP"))
+)  # fmt: skip
 ASPECT = Benchmark(
     "ukp-aspect", "UKP ASPECT",
     {

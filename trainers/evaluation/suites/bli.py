@@ -72,13 +72,11 @@ def centred(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return unit(directions - directions.mean(axis=0, dtype=np.float64).astype(np.float32))
 
 
-def neighbourhood(
-    vectors: NDArray[np.float32], others: NDArray[np.float32], k: int = NEIGHBOURS
-) -> NDArray[np.float32]:
-    """Return each vector's mean cosine with its k nearest of `others`, shape (n,): r of CSLS (Lample et al. 2018)."""
+def neighbourhood(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return each vector's mean cosine with its 10 nearest of `others`, shape (n,): r of CSLS (Lample et al. 2018)."""
     import torch
 
-    k = min(k, len(others))
+    k = min(NEIGHBOURS, len(others))
     blocks = score_blocks(unit(vectors), unit(others))
     return torch.cat([torch.topk(block, k, dim=1).values.mean(dim=1).cpu() for _, block in blocks]).float().numpy()
 

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.embedding.vectors import Vectors
+from trainers.embedding.vectors import Vectors, unit
 from trainers.evaluation.pairs import Pairs, read_pairs
 from trainers.evaluation.suites.sts import STSB, STSB_TRAIN
 from trainers.evaluation.task import Missing, Result, Task
@@ -56,16 +56,15 @@ def score_texts(texts: Sequence[str], positive: Sequence[tuple[str, str]], vecto
 
 def all_pairs(vectors: NDArray[np.float32]) -> dict[str, float]:
     """Return uniformity and the cosines of all n (n - 1) / 2 pairs of different rows of (n, d); n > 1."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    rows = unit(vectors)
     sums = np.zeros(3)
-    for start in range(0, len(unit), BLOCK):
-        rows = unit[start : start + BLOCK]
+    for start in range(0, len(rows), BLOCK):
+        block = rows[start : start + BLOCK]
         # The columns left of the block belong to earlier blocks.
-        later = np.triu(np.ones((len(rows), len(unit) - start), dtype=np.bool_), 1)
-        cosines = (rows @ unit[start:].T)[later]
+        later = np.triu(np.ones((len(block), len(rows) - start), dtype=np.bool_), 1)
+        cosines = (block @ rows[start:].T)[later]
         sums += [each.sum(dtype=np.float64) for each in (cosines, np.square(cosines), np.exp(4 * cosines - 4))]
-    mean, square, near = (sums / (len(unit) * (len(unit) - 1) // 2)).tolist()
+    mean, square, near = (sums / (len(rows) * (len(rows) - 1) // 2)).tolist()
     deviation = float(np.sqrt(max(square - mean**2, 0.0)))
     return {"uniformity": float(np.log(near)), "random-cosine": mean, "random-sd": deviation}
 

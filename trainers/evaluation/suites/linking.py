@@ -28,12 +28,11 @@ SPELLING = "ncbi-spell-check.txt"
 
 
 class Corpus(NamedTuple):
-    """A corpus in PubTator's format: train, dev and test file with their annotations; `mentions` of the test."""
+    """A corpus in PubTator's format: train, dev and test file with their annotations."""
 
     folders: tuple[str, ...]
     files: Mapping[str, int]
     kinds: frozenset[str]
-    mentions: int
     where: str
 
 
@@ -41,13 +40,13 @@ CORPORA = {
     "ncbi-disease": Corpus(
         ("ncbi-disease", "NCBI-disease", "NCBI_disease"),
         {"NCBItrainset_corpus.txt": 5145, "NCBIdevelopset_corpus.txt": 787, "NCBItestset_corpus.txt": 960},
-        frozenset({"SpecificDisease", "Modifier", "DiseaseClass", "CompositeMention"}), 960,
+        frozenset({"SpecificDisease", "Modifier", "DiseaseClass", "CompositeMention"}),
         "https://www.ncbi.nlm.nih.gov/CBBresearch/Dogan/DISEASE/",
     ),
     "bc5cdr-disease": Corpus(
         ("bc5cdr", "BC5CDR", "CDR_Data/CDR.Corpus.v010516", "CDR.Corpus.v010516"),
         {f"CDR_{part}Set.PubTator.txt": n for part, n in (("Training", 9385), ("Development", 9591), ("Test", 9809))},
-        frozenset({"Disease"}), 4424, "https://biocreative.bioinformatics.udel.edu/tasks/biocreative-v/track-3-cdr/",
+        frozenset({"Disease"}), "https://biocreative.bioinformatics.udel.edu/tasks/biocreative-v/track-3-cdr/",
     ),
 }  # fmt: skip
 
@@ -139,11 +138,7 @@ def find(data: str) -> list[Task | Missing]:
         reason = "not on the Hub in a form that is read"
         return [Missing(known.name, known.title, reason, known.where) for known in MENTION_SETS]
     folder = Path(data).expanduser()
-    found = [_prepared(known, folder) for known in MENTION_SETS]
-    for number, task in enumerate(found):
-        if isinstance(task, Missing) and task.name in CORPORA:
-            found[number] = _corpus(task.name, task.title, folder)
-    return [*found, *_own(folder)]
+    return [*(_prepared(known, folder) for known in MENTION_SETS), *_own(folder)]
 
 
 def _prepared(known: MentionSet, data: Path) -> Task | Missing:
@@ -151,6 +146,8 @@ def _prepared(known: MentionSet, data: Path) -> Task | Missing:
     patterns = (known.pattern, f"{known.pattern}.gz")
     paths = sorted(path for each in patterns for path in dictionary.parent.glob(each)) if dictionary else []
     if dictionary is None or not paths:
+        if known.name in CORPORA:
+            return _corpus(known, CORPORA[known.name], data)
         reason = f"no {known.folders[0]}/ with {known.dictionary} and {known.pattern} below {data}"
         return Missing(known.name, known.title, reason, known.where)
     check_count(dictionary.parent, len(paths), known.files, f"files {known.pattern}")
@@ -162,16 +159,15 @@ def _prepared(known: MentionSet, data: Path) -> Task | Missing:
     return _set(known.name, known.title, mentions, read_names(dictionary), [dictionary, *paths], note)
 
 
-def _corpus(name: str, title: str, data: Path) -> Task | Missing:
-    corpus = CORPORA[name]
+def _corpus(known: MentionSet, corpus: Corpus, data: Path) -> Task | Missing:
     paths = find_files(list(corpus.files), corpus.folders, data)
     places = usual_places(("", "dictionary", *corpus.folders), data)
     medic = find_file(MEDIC, places)
     if isinstance(paths, str) or medic is None:
         reason = paths if isinstance(paths, str) else f"no {MEDIC} below {data}"
-        return Missing(name, title, reason, f"{BIOSYN} or {corpus.where}")
+        return Missing(known.name, known.title, reason, f"{BIOSYN} or {corpus.where}")
     # The list corrects the words of NCBI-disease.
-    spelling = find_file(SPELLING, places) if name == "ncbi-disease" else None
+    spelling = find_file(SPELLING, places) if known.name == "ncbi-disease" else None
     pairs = [line.partition("||") for _, line in filled_lines(spelling)] if spelling else []
     words = {wrong.strip(): right.strip() for wrong, _, right in pairs}
     parts: list[list[Mention]] = []
@@ -181,11 +177,11 @@ def _corpus(name: str, title: str, data: Path) -> Task | Missing:
         parts.append([mention for each in documents for mention in concepts.resolved(*each, corpus.kinds, words)])
     *seen, test = parts
     # BioSyn's test dictionaries contain the mentions of train and dev.
-    known = ((" ".join(mention.parts), mention.ids) for mention in chain.from_iterable(seen))
-    unlinked = corpus.mentions - len(test)
-    note = OWN_RULES + (f"; {unlinked} mentions have no concept: left out" if unlinked else "")
+    names = ((" ".join(mention.parts), mention.ids) for mention in chain.from_iterable(seen))
+    unlinked = (known.mentions or len(test)) - len(test)
+    note = OWN_RULES + (f"; mentions without a concept, left out: {unlinked}" if unlinked else "")
     files = [*paths, medic, *([spelling] if spelling else [])]
-    return _set(name, title, test, chain(read_names(medic, concepts.bare), known), files, note)
+    return _set(known.name, known.title, test, chain(read_names(medic, concepts.bare), names), files, note)
 
 
 def _own(data: Path) -> Iterator[Task]:
@@ -214,7 +210,7 @@ def _set(
         raise InputError(f"{files[0].parent}: {counts} of {title}: both are needed")
     known = frozenset().union(*names.values())
     lost = sum(not mention.ids & known for mention in mentions)
-    remark = f"{lost} mentions have no concept in the dictionary: counted as wrong" if lost else None
+    remark = f"mentions without a concept in the dictionary, counted as wrong: {lost}" if lost else None
     lines = [f"\t{'|'.join(each.parts)}\t{'|'.join(sorted(each.ids))}\n" for each in mentions]
     lines += [f"{each}\t{'|'.join(sorted(ids))}\n" for each, ids in names.items()]
     return Task(
