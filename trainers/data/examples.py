@@ -80,8 +80,10 @@ class Examples:
 
     def take(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in this order."""
-        names = ("texts", "left", "right", "labels", "negatives")
-        taken: dict[str, Any] = {name: (column := getattr(self, name)) and take(column, rows) for name in names}
+        taken: dict[str, Any] = {}
+        for name in ("texts", "left", "right", "labels", "negatives"):
+            column = getattr(self, name)
+            taken[name] = column and take(column, rows)
         return replace(self, **taken)
 
 

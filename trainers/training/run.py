@@ -11,7 +11,7 @@ from jinja2 import Template
 from pydantic import BaseModel, Field
 from yaml import YAMLError
 
-from pipelines.console import InputError, note, show, table
+from pipelines.console import InputError, counted, note, show, table
 from pipelines.lock import locked_folder
 from trainers.catalogue import ObjectiveModule
 from trainers.data.examples import Examples
@@ -169,7 +169,7 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> 
         note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
     total = training.steps(len(rows))
     if is_first() and total < FEW:
-        said = f"warning: {len(rows)} rows make {counted(total)}, too few to learn from"
+        said = f"warning: {len(rows)} rows make {counted(total, 'step')}, too few to learn from"
         note(f"{said}: give more data, or raise --epochs")
     fitted = fit(objective, rows, training, out, request.seed, plan.dev)
     if not is_first():
@@ -179,15 +179,10 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> 
     stopped = f" of {total}, stopped early" if fitted.steps < total else ""
     scored = f", dev {dev[fitted.kept]:.2f} at step {fitted.kept} (before the training {dev[0]:.2f})" if dev else ""
     show(
-        f"{out}: encoder of {objective.dimension} dimensions after {counted(fitted.steps)}{stopped} "
+        f"{out}: encoder of {objective.dimension} dimensions after {counted(fitted.steps, 'step')}{stopped} "
         f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, "
         f"spread {fitted.last.get('spread', float('nan')):.2f}{scored}); next: train evaluate {out}"
     )
-
-
-def counted(steps: int) -> str:
-    """Return a number of steps in words: "1 step", "20 steps"."""
-    return f"{steps} step" if steps == 1 else f"{steps} steps"
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:
@@ -202,4 +197,4 @@ def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], 
     with suppress(OSError, ValueError, YAMLError):  # another author's card can hold anything
         licence = (metadata_load(Path(source.path, "README.md")) or {}).get("license")
     template = Template(CARD.read_text(encoding="utf-8"), keep_trailing_newline=True)
-    return str(template.render(recipe=recipe, steps=steps, trained=counted(steps), dev=dev, licence=licence))
+    return str(template.render(recipe=recipe, steps=steps, trained=counted(steps, "step"), dev=dev, licence=licence))
