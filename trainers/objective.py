@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
@@ -18,7 +17,7 @@ from trainers.data.examples import Examples, number_texts
 from trainers.encoders import batches
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import Source
-from trainers.encoders.modules import WHITENING, is_padded, whiten
+from trainers.encoders.modules import WHITENING, Encoder, is_padded, whiten
 from trainers.settings import Training
 
 Row = Mapping[str, Any]
@@ -52,7 +51,7 @@ class Objective(nn.Module):
     batch_size = 1
     """Rows in a batch of the training, over all processes."""
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
+    def __init__(self, encoder: Encoder, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
         super().__init__()
         self.encoder, self.max_tokens, self.params = encoder, max_tokens, params
         self.cached: int | None = None

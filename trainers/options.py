@@ -8,7 +8,6 @@ from pipelines.console import InputError
 from trainers.catalogue import ObjectiveModule, load_objective
 from trainers.data.kinds import data_flags
 from trainers.results.axes import read_axes
-from trainers.results.studies import train_study
 from trainers.settings import Flag, Training, flags_of, make_command, setting_flags
 from trainers.training.run import Request, request_of, run_training, settings_of
 
@@ -65,6 +64,8 @@ def objective_command(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click
                 raise InputError(f"{option} goes with --seeds N: give that too, or run `train evaluate` afterwards")
             run_training(request_of(name, module, values), module, settings_of(module, values))
             return
+        from trainers.results.studies import train_study
+
         train_study(name, module, values, axes, **study)
 
     running = {key: flag for key, flag in flags_of(Request).items() if key not in ("encoder", "preset")}

@@ -44,7 +44,7 @@ class Training(Options):
     batch_size: int = Field(64, ge=2, description="Rows per batch, over all processes; a smaller last one is dropped.")
     accumulate: int = Field(1, ge=1, description="Batches per step; in-batch negatives come from one batch.")
     group_by_length: bool = Field(False, description="Batch texts of similar length, for less padding.")
-    lr: float = Field(gt=0, description="Peak learning rate of AdamW.")
+    lr: float = Field(gt=0, le=1e30, description="Peak learning rate of AdamW.")
     schedule: Literal["linear", "constant"] = Field("linear", description="Learning rate after the warm-up.")
     warmup: float = Field(0.0, ge=0, lt=1, description="Share of the steps in which the rate rises from 0.")
     weight_decay: float = Field(0.0, ge=0, description="Decoupled weight decay.")

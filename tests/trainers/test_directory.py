@@ -20,7 +20,7 @@ from trainers.training.directory import MADE, RECIPE
 from trainers.training.fit import ObjectiveTrainer
 
 Train = Callable[..., int]
-SAVING = ("--batch-size", 8, "--save-every", 2, "--out")
+SAVING = ("--batch-size", 8, "--epochs", 2, "--save-every", 2, "--out")
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +73,17 @@ def test_overwriting_removes_what_the_run_made_and_nothing_else(train: Train, tm
     assert not (run / "evaluation").exists()
 
 
+def test_what_a_training_begins_with_is_not_overwritten(train: Train, tmp_path: Path, capsys: Capsys) -> None:
+    run = tmp_path / "run"
+    assert train("--out", run) == 0
+    before = files(run)
+    capsys.readouterr()
+    assert train("--encoder", run, "--out", tmp_path / "run" / ".." / "run", "--overwrite") == 2
+    said = error_line(capsys)
+    assert f"error: {run} is needed for this training and would be removed: give another --out" in said
+    assert files(run) == before
+
+
 def test_run_cut_off_before_its_recipe_can_start(train: Train, tmp_path: Path) -> None:
     (tmp_path / f".{RECIPE}.1.augment.tmp").write_text('{"comm')
     (tmp_path / LOCK).write_text('{"pid": 1')
@@ -97,6 +108,9 @@ def test_leftovers_of_a_killed_run_are_cleared_by_the_same_command(train: Train,
     assert train("--out", tmp_path) == 0
     assert files(tmp_path).keys() == whole.keys()
     assert (tmp_path / "model.safetensors").read_bytes() == whole["model.safetensors"]
+    (tmp_path / "checkpoints/checkpoint-3").mkdir(parents=True)  # killed after its last file was written
+    assert train("--out", tmp_path) == 0
+    assert not (tmp_path / "checkpoints").exists()
 
 
 @pytest.fixture(scope="module")

@@ -1,3 +1,4 @@
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,10 @@ def test_optimiser_s_groups(tiny_bert: Path, sentences: list[str], decay_all: bo
 FILES = ("trainer_state.json", "model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth")
 
 
-@pytest.mark.parametrize("size", ["empty", "half", "missing"])
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [*product(FILES, ["empty", "half", "missing"]), *((name, "flipped") for name in FILES[2:])],
+)
 def test_damaged_checkpoint_is_put_aside_and_the_older_one_taken(
     name: str, size: str, tmp_path: Path, capsys: Capsys
 ) -> None:
@@ -94,7 +97,10 @@ def test_damaged_checkpoint_is_put_aside_and_the_older_one_taken(
     file = folder / "checkpoint-15" / name
     whole = file.read_bytes()
     file.unlink()
-    if size != "missing":
+    if size == "flipped":
+        at = whole.index(bytes(36))  # the nine zeros
+        file.write_bytes(whole[:at] + b"\1" + whole[at + 1 :])
+    elif size != "missing":
         file.write_bytes(whole[: len(whole) // 2] if size == "half" else b"")
     for _ in range(2):
         assert newest_checkpoint(tmp_path).name == "checkpoint-10"
@@ -109,6 +115,12 @@ def test_loss_that_is_not_a_number_stops_with_one_line(tiny_bert: Path, sentence
     with torch.no_grad():
         objective.encoder[0].model.embeddings.LayerNorm.bias.fill_(float("nan"))
     with pytest.raises(TwinviewsError, match=r"the loss became nan by step 1: lower --lr"):
+        fit(objective, rows, training, tmp_path, seed=1)
+
+
+def test_weights_that_the_last_step_spoils_are_not_kept(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+    objective, rows, training = prepared("mirror", tiny_bert, sentences, epochs=0.1, lr=1000, weight_decay=1e38)
+    with pytest.raises(TwinviewsError, match=r"weights became NaN or infinite by step 1: lower --lr \(1000\)"):
         fit(objective, rows, training, tmp_path, seed=1)
 
 

@@ -14,7 +14,7 @@ from small_trainings import Capsys, error_line, read_log, train, train_killed, w
 
 from pipelines.console import InputError
 from trainers.auto import CHOICES
-from trainers.catalogue import load_objective
+from trainers.catalogue import load_objective, objective_names
 from trainers.cli import MODULES
 from trainers.data.kinds import DataOptions
 from trainers.encoders.location import Source, locate
@@ -46,6 +46,15 @@ def test_bsl_from_pairs(pairs_file: Path, tiny_bert: Path, tmp_path: Path, capsy
     recipe = json.loads((out / "recipe.json").read_text())
     assert (recipe["command"], recipe["preset"], recipe["lr"], recipe["momentum"]) == ("bsl", "tuned", 2e-5, 0.99)
     assert "model.encode" in (out / "README.md").read_text()
+
+
+def test_few_rows_are_too_few(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:
+    given = ["--text", text_file, "--encoder", tiny_bert, "--out", tmp_path / "run", "--limit", 8]
+    assert train("contrastive", *given, *SMALL) == 0
+    captured = capsys.readouterr()
+    assert captured.err == "warning: 8 rows make 1 step, too few to learn from: give more data, or raise --epochs\n"
+    assert "dimensions after 1 step (" in captured.out
+    assert "trained for 1 step on 8 rows" in (tmp_path / "run" / "README.md").read_text()
 
 
 def test_same_recipe(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:
@@ -94,7 +103,7 @@ def inputs(text_file: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("bsl --views single.arrow", "at least 2"),
+        ("bsl --views single.arrow", "--views single.arrow has 1 usable row: training needs at least 2"),
         ("mlm --text missing.txt", "no sentences at"),
         ("mlm --text empty.txt", "holds no sentence"),
         ("mlm --text latin.txt", "byte 3 is 0xe9"),
@@ -114,6 +123,8 @@ def inputs(text_file: Path) -> None:
         ("auto --text nowhere.txt", "no sentences at 'nowhere.txt'"),
         ("auto --text text.txt --config recipe.json", "is a recipe of `contrastive`, not of `auto`"),
         ("mlm --text one.txt --lr -1", "--lr -1.0: input should be greater than 0"),
+        ("mlm --text one.txt --lr 1e38", "--lr 1e+38: input should be less than or equal to 1"),
+        ("bsl --views single.arrow --predictor-lr 1e300", "--predictor-lr 1e+300: input should be less than"),
         ("mlm --text one.txt --seed many", "--seed"),
         ("mirror --text text.txt --encoder 'no such encoder'", "cannot load the encoder 'no such encoder'"),
         ("mirror --text text.txt --encoder runs/nothing", "no model directory"),
@@ -213,7 +224,7 @@ def test_the_figures_are_those_of_the_documentation(data: str) -> None:
 
 
 def test_auto_on_text(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:
-    given = ["--limit", 40, "--encoder", tiny_bert, *SMALL, "--out", tmp_path / "auto"]
+    given = ["--limit", 40, "--epochs", 2, "--encoder", tiny_bert, *SMALL, "--out", tmp_path / "auto"]
     assert train("auto", "--text", text_file, *given) == 0
     said = capsys.readouterr().err
     assert said.count("\n") == 1
@@ -254,3 +265,22 @@ def test_help_and_misspelt_options_need_no_torch(arguments: str, code: int) -> N
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == code, done.stderr
     assert "--help" in done.stdout or "No such option" in done.stderr
+
+
+HELP_OF_ALL_OBJECTIVES = """
+import sys
+from pipelines.console import call
+from trainers.catalogue import objective_names
+from trainers.cli import app
+codes = [call(app, [*group, name, "--help"]) for name in objective_names() for group in ([], ["sweep"])]
+codes.append(call(app, ["bsl", "--momentun", "1"]) - 2)
+slow = {"sentence_transformers", "transformers", "datasets", "sklearn"} & set(sys.modules)
+sys.exit(f"imported: {slow}" if slow else max(codes))
+"""
+
+
+def test_help_and_misspelt_options_of_objectives_need_torch_alone() -> None:
+    command = [sys.executable, "-c", HELP_OF_ALL_OBJECTIVES]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Usage: ") == 2 * len(objective_names())

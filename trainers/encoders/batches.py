@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
 
 from pipelines.console import InputError
 from trainers.data.examples import BLOCK
 from trainers.data.rows import Ragged
-from trainers.encoders.modules import is_padded, pooling_at
+from trainers.encoders.modules import Encoder, is_padded, pooling_at
 
 MASK = "[MASK]"  # how a mask is written in stored text, whatever the tokenizer's own token
 GROUP, MOST_GROUPS = 8, 8  # fewest sentences worth a forward pass of their own, and most such passes in a batch
@@ -24,7 +23,7 @@ Group = tuple[Tensor, dict[str, Any]]
 (n, tokens, d), float32, and `attention_mask` (n, tokens)."""
 
 
-def tokenize(encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int, literal_mask: bool = False) -> Ragged:
+def tokenize(encoder: Encoder, texts: Sequence[str], max_tokens: int, literal_mask: bool = False) -> Ragged:
     """Return the ids of each text, special tokens included, cut at `max_tokens`.
 
     A `[MASK]` in a text becomes the tokenizer's own mask token, unless `literal_mask` leaves it as written. Raises
@@ -47,7 +46,7 @@ def tokenize(encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int
     return Ragged(ids())
 
 
-def embed(encoder: SentenceTransformer, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> Tensor:
+def embed(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> Tensor:
     """Return the sentence vectors (sentences, d), float32; in training mode with dropout.
 
     A sentence's vector does not depend on the others. Ids and mask are (sentences, tokens), padded on the right.
@@ -59,7 +58,7 @@ def embed(encoder: SentenceTransformer, input_ids: Tensor, attention_mask: Tenso
     return features["sentence_embedding"].float()
 
 
-def groups(encoder: SentenceTransformer, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> list[Group]:
+def groups(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> list[Group]:
     """Return the token vectors that are pooled, in groups of similar length; the arguments are those of `embed`."""
     parts = by_length(attention_mask)
     if is_padded(encoder):
@@ -79,7 +78,7 @@ def groups(encoder: SentenceTransformer, input_ids: Tensor, attention_mask: Tens
     return found
 
 
-def pool(encoder: SentenceTransformer, found: Sequence[Group]) -> Tensor:
+def pool(encoder: Encoder, found: Sequence[Group]) -> Tensor:
     """Return the sentences' pooled vectors (sentences, d), in the order of the batch."""
     pooling = encoder[pooling_at(encoder)]
     order = torch.cat([rows for rows, _ in found])

@@ -10,15 +10,11 @@ from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Dense, Transformer
 from torch import nn
-from transformers import AutoModelForMaskedLM, AutoTokenizer
-from transformers.modeling_utils import load_state_dict
 
 from pipelines.console import InputError, note
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet, transformer_weights
-from trainers.encoders.modules import WHITENING, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
+from trainers.encoders.modules import WHITENING, Encoder, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
 from trainers.processes import is_first
 from trainers.settings import Pooling
 
@@ -28,7 +24,7 @@ SAVING = ".saving-"  # how the folder of an unfinished save begins
 
 def load_encoder(
     name: str | Source | None, pooling: Pooling | None = None, max_tokens: int | None = None, device: str | None = None
-) -> SentenceTransformer:
+) -> Encoder:
     """Load a sentence-transformers directory or Hub name, or a plain transformers one (mean pooling by default).
 
     Weights come from safetensors, or from the pytorch_model.bin of a directory that has nothing else, and are held in
@@ -48,7 +44,7 @@ def load_encoder(
 
 def load_for_training(
     source: Source, pooling: Pooling, max_tokens: int, *, dropout: float | None = None, whiten: bool = False
-) -> SentenceTransformer:
+) -> Encoder:
     """Load an encoder to be trained, on the CPU, with its convolutions and the layers after its pooling.
 
     A note says so if `pooling` is not the directory's own. Without `dropout`, rates stay the encoder's. `whiten` adds a
@@ -63,12 +59,14 @@ def load_for_training(
     if dropout is not None:
         set_dropout(encoder[0].model, dropout)
     if whiten:
+        from sentence_transformers.sentence_transformer.modules import Dense
+
         width = encoder.get_embedding_dimension()
         encoder.add_module(WHITENING, Dense(width, width, True, nn.Identity(), torch.eye(width), torch.zeros(width)))
     return encoder
 
 
-def _for_training(encoder: SentenceTransformer, max_tokens: int) -> SentenceTransformer:
+def _for_training(encoder: Encoder, max_tokens: int) -> Encoder:
     """Set the length at which a saved encoder cuts texts: its own, at least `max_tokens`, unless padding counts."""
     limit = position_limit(encoder, max_tokens)
     own = min(encoder.max_seq_length or limit, limit)
@@ -93,7 +91,11 @@ def _loading(what: str, source: Source, advice: str = "name a model that has saf
         raise InputError(f"cannot load {what} {source.name!r} ({why}): {advice}") from None
 
 
-def _load(source: Source, device: str | None) -> SentenceTransformer:
+def _load(source: Source, device: str | None) -> Encoder:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Transformer
+    from transformers.modeling_utils import load_state_dict
+
     with _loading("the encoder", source):
         encoder = SentenceTransformer(
             source.path,
@@ -123,7 +125,7 @@ def _load(source: Source, device: str | None) -> SentenceTransformer:
     return encoder.float()
 
 
-def position_limit(encoder: SentenceTransformer, max_tokens: int | None = None) -> int:
+def position_limit(encoder: Encoder, max_tokens: int | None = None) -> int:
     """Return how many tokens an encoder has positions for; raises InputError if it has none, or under `max_tokens`."""
     model: Any = getattr(encoder[0], "model", None)
     if not hasattr(model, "config"):
@@ -139,7 +141,7 @@ def position_limit(encoder: SentenceTransformer, max_tokens: int | None = None) 
     return limit
 
 
-def _repooled(encoder: SentenceTransformer, pooling: Pooling) -> SentenceTransformer:
+def _repooled(encoder: Encoder, pooling: Pooling) -> Encoder:
     """Return a model of another's transformer and a pooling; raises InputError if it has no token vectors."""
     first = encoder[0]
     if getattr(first, "module_output_name", None) != "token_embeddings":
@@ -154,7 +156,7 @@ def _repooled(encoder: SentenceTransformer, pooling: Pooling) -> SentenceTransfo
     return found
 
 
-def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[SentenceTransformer, Any]:
+def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[Encoder, Any]:
     """Load a model with its masked-LM head; returns the encoder below the head, and the whole model.
 
     An encoder without a head gets a new one over its tied word embeddings; layers after its transformer are left out.
@@ -166,8 +168,10 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[S
     return _for_training(_repooled(encoder, pooling), max_tokens), model
 
 
-def load_generator(source: Source, encoder: SentenceTransformer) -> Any:  # noqa: ANN401 - transformers' model
+def load_generator(source: Source, encoder: Encoder) -> Any:  # noqa: ANN401 - transformers' model
     """Load a masked LM to fill masks in an encoder's texts; raises InputError if it lacks a head or the vocabulary."""
+    from transformers import AutoTokenizer
+
     model, missing = _masked_lm(source)
     with _loading("the tokenizer of", source):
         tokenizer = AutoTokenizer.from_pretrained(str(source.transformer or source.path), trust_remote_code=False)
@@ -180,6 +184,8 @@ def load_generator(source: Source, encoder: SentenceTransformer) -> Any:  # noqa
 
 def _masked_lm(source: Source) -> tuple[Any, bool]:
     """Load a masked language model; returns it and whether its files lack any weights."""
+    from transformers import AutoModelForMaskedLM
+
     with _loading("the masked LM", source, "name a model with a masked-LM head"):
         model, loaded = AutoModelForMaskedLM.from_pretrained(
             str(source.transformer or source.path),
@@ -193,7 +199,7 @@ def _masked_lm(source: Source) -> tuple[Any, bool]:
     return model, bool(loaded["missing_keys"])
 
 
-def save_encoder(encoder: SentenceTransformer, path: Path, card: str, masked_lm: Any = None) -> None:  # noqa: ANN401
+def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: Any = None) -> None:  # noqa: ANN401
     """Write a sentence-transformers directory with `card` as its README, for `SentenceTransformer(path)` to load.
 
     Files of the same names are replaced, `modules.json` last, to mark completion. `masked_lm` is the model around the

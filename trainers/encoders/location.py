@@ -47,6 +47,8 @@ class Source:
         for kind, folder in self.modules():
             if kind.endswith("Pooling"):
                 config = self._json(f"{folder}/config.json")
+                if folder and config is None:
+                    raise InputError(f"{self.name} has no {folder}/config.json: download it again")
                 modes = config if isinstance(config, dict) else {}
                 return "cls" if modes.get("pooling_mode_cls_token") or modes.get("pooling_mode") == "cls" else "mean"
         return "cls"

@@ -6,18 +6,20 @@ Steps that it has no module for are built from others, with frozen weights. Drop
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer import modules
-from sklearn.covariance import ShrunkCovariance
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from pipelines.console import InputError, TwinviewsError
 
+if TYPE_CHECKING:  # it takes seconds to import, and `--help` does without
+    from sentence_transformers import SentenceTransformer
+
+Encoder: TypeAlias = "SentenceTransformer"
+"""A list of modules: the transformer first, then its pooling, then maybe layers that take sentence vectors."""
 HEADS = ("Dense", "LayerNorm", "Dropout", "Normalize")  # modules after the pooling that can be trained
 WHITENING = "whitening"  # name of the whitening layer in an encoder that is being trained
 SHRINKAGE = 0.2  # share of the identity in the inverted covariance; without it, rare directions blow up
@@ -28,45 +30,45 @@ OUTPUT_PROJECTION = re.compile(
 MPNet, DistilBERT, ALBERT, and models named like Llama."""
 
 
-def pooling_at(encoder: SentenceTransformer) -> int:
+def pooling_at(encoder: Encoder) -> int:
     """Return the place of the first pooling module, the number of modules if there is none."""
-    places = (place for place, module in enumerate(encoder) if isinstance(module, modules.Pooling))
+    places = (place for place, module in enumerate(encoder) if type(module).__name__ == "Pooling")
     return next(places, len(encoder))
 
 
-def pooling_of(encoder: SentenceTransformer) -> str:
+def pooling_of(encoder: Encoder) -> str:
     """Return the name of an encoder's pooling, "none" if it has none; several are joined by a plus."""
-    modes = [module.pooling_mode for module in encoder if isinstance(module, modules.Pooling)]
+    modes = [module.pooling_mode for module in encoder if type(module).__name__ == "Pooling"]
     name = "+".join(mode if isinstance(mode, str) else "+".join(mode) for mode in modes)
     kinds = [_kind(module) for module in list(encoder)[1 : pooling_at(encoder)]]
     return next((kind for kind in ("first-last", "padded-mean") if kind in kinds), name or "none")
 
 
-def has_dense(encoder: SentenceTransformer) -> bool:
+def has_dense(encoder: Encoder) -> bool:
     """Whether a Dense layer follows the pooling, other than the whitening layer."""
     head = list(encoder.named_children())[pooling_at(encoder) :]
-    return any(isinstance(module, modules.Dense) and name != WHITENING for name, module in head)
+    return any(type(module).__name__ == "Dense" and name != WHITENING for name, module in head)
 
 
-def is_padded(encoder: SentenceTransformer) -> bool:
+def is_padded(encoder: Encoder) -> bool:
     """Whether padding affects the vectors: every text is padded to the encoder's `max_seq_length`."""
     return any(getattr(module, "module_output_name", None) == "attention_mask" for module in encoder)
 
 
-def set_max_tokens(encoder: SentenceTransformer, max_tokens: int) -> None:
+def set_max_tokens(encoder: Encoder, max_tokens: int) -> None:
     """Cut texts at `max_tokens` when the encoder is used, and pad them to that length if padding counts."""
     encoder.max_seq_length = max_tokens
     if is_padded(encoder):
         encoder[0].processing_kwargs = {"text": {"padding": "max_length", "max_length": max_tokens}}
 
 
-def parts_of(encoder: SentenceTransformer, name: str) -> dict[str, Any]:
+def parts_of(encoder: Encoder, name: str) -> dict[str, Any]:
     """Return an encoder's `cnn` (or None), `relu` and `head` for `assemble`; raises InputError for unknown modules."""
     place = pooling_at(encoder)
     before, head = list(encoder)[1:place], list(encoder)[place + 1 :]
     kinds = [_kind(module) for module in before]
     refused = [module for module, kind in zip(before, kinds, strict=True) if kind is None]
-    if not isinstance(encoder[0], modules.Transformer):
+    if type(encoder[0]).__name__ != "Transformer":
         refused = [encoder[0]]
     width = int(encoder[place].embedding_dimension) if place < len(encoder) else 0
     for module in head:
@@ -85,8 +87,11 @@ def parts_of(encoder: SentenceTransformer, name: str) -> dict[str, Any]:
 def assemble(
     transformer: Any,  # noqa: ANN401 - modules.Transformer, untyped
     pooling: str, *, cnn: Any = None, relu: bool = False, head: Sequence[nn.Module] = (),  # noqa: ANN401
-) -> SentenceTransformer:  # fmt: skip
+) -> Encoder:  # fmt: skip
     """Return the encoder of these parts, not copied; raises InputError if pooling and CNN do not fit."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
     if cnn is not None and pooling not in ("mean", "cls"):
         raise InputError(f"--pooling {pooling} is for a bare transformer, the encoder has a CNN: use --pooling mean")
     transformer.model.config.output_hidden_states = pooling == "first-last"
@@ -98,12 +103,14 @@ def assemble(
     # Their first weights, which are replaced, must not change what is drawn next.
     with torch.random.fork_rng(devices=[]):
         adapters = _before_pooling(transformer.model.config, pooling, cnn, relu, width)
-    pool = modules.Pooling(width, "cls" if pooling == "cls" else "mean")
+    pool = Pooling(width, "cls" if pooling == "cls" else "mean")
     device = str(next(transformer.parameters()).device)
     return SentenceTransformer(modules=[transformer, *adapters, pool, *head], device=device)
 
 
 def _before_pooling(config: Any, pooling: str, cnn: Any, relu: bool, width: int) -> list[nn.Module]:  # noqa: ANN401
+    from sentence_transformers.sentence_transformer import modules
+
     if cnn is not None:
         # With all weights 1 this module only multiplies by the mask, so that padding is zero before the convolutions.
         # Only the number of words matters; a list of them would flood print(encoder).
@@ -126,20 +133,22 @@ def _before_pooling(config: Any, pooling: str, cnn: Any, relu: bool, width: int)
     return []
 
 
-def with_cnn(encoder: SentenceTransformer, widths: Sequence[int], filters: int, *, relu: bool) -> SentenceTransformer:
+def with_cnn(encoder: Encoder, widths: Sequence[int], filters: int, *, relu: bool) -> Encoder:
     """Put a fresh CNN between an encoder's transformer and its pooling; one of the same kind stays as it is.
 
     `c_i = f(w . h_(i-k/2 .. i+k/2) + b)` for every width k, concatenated; f is ReLU or nothing (Eq. 1 of Zhang et al.
     2020). Positions outside a sentence count as zeros: a token's vector depends only on its own sentence. Raises
     InputError: the encoder has another CNN, or layers after its pooling that the CNN's vectors do not fit.
     """
+    from sentence_transformers.sentence_transformer.modules import CNN
+
     parts = parts_of(encoder, "the encoder")
-    fresh = modules.CNN(encoder[0].get_embedding_dimension(), filters, list(widths))
+    fresh = CNN(encoder[0].get_embedding_dimension(), filters, list(widths))
     cnn, head = parts["cnn"], parts["head"]
     if cnn is not None and (cnn.kernel_sizes, cnn.out_channels, parts["relu"]) == (list(widths), filters, relu):
         return encoder
     for module in (cnn, *head):
-        if isinstance(module, modules.CNN | modules.Dense | modules.LayerNorm):
+        if type(module).__name__ in ("CNN", "Dense", "LayerNorm"):
             wanted = f"widths {widths}, {filters} filters each, {'with' if relu else 'no'} ReLU"
             said = f"the encoder has a {type(module).__name__}, not a CNN of {wanted}"
             raise InputError(f"{said}: start from another one")
@@ -153,6 +162,8 @@ def _first_and_last(layers: int) -> list[float]:
 
 def _kind(module: Any) -> str | None:  # noqa: ANN401 - a module of sentence-transformers
     """Return what a module before the pooling does in our encoders, None if it is not one of ours."""
+    from sentence_transformers.sentence_transformer import modules
+
     match module:
         case modules.CNN() if set(module.stride_sizes) == {1}:
             return "cnn"
@@ -170,12 +181,14 @@ def _kind(module: Any) -> str | None:  # noqa: ANN401 - a module of sentence-tra
 
 
 @torch.no_grad()
-def whiten(layer: modules.Dense, vectors: Tensor) -> None:
+def whiten(layer: Any, vectors: Tensor) -> None:  # noqa: ANN401 - their Dense, untyped
     """Make a layer whiten `vectors` (texts, d): x -> W (x - mean), W = (0.8 S + 0.2 s I)^(-1/2) (Su et al. 2021).
 
     S is their covariance and s its mean variance. If the vectors do not vary, the layer stays as it is. Raises
     TwinviewsError for vectors that are not finite.
     """
+    from sklearn.covariance import ShrunkCovariance
+
     if not torch.isfinite(vectors).all():
         raise TwinviewsError("the encoder gives NaN or infinity on the training text: start from another one")
     found = ShrunkCovariance(shrinkage=SHRINKAGE).fit(vectors.double().numpy())

@@ -9,9 +9,9 @@ import xxhash
 from pydantic import Field
 from safetensors import SafetensorError
 
-from pipelines.console import InputError, show
+from pipelines.console import InputError, TwinviewsError, show
 from pipelines.lock import locked_folder
-from trainers.encoders.location import first_line
+from trainers.encoders.location import first_line, quiet
 from trainers.settings import Options, checked, flags_of, with_flags
 from trainers.training import directory
 
@@ -88,7 +88,7 @@ def train_marian(pairs: "Pairs", options: MarianOptions) -> Path:
     An interrupted run resumes from its last checkpoint. The rate is constant until the last steps, so a run that is
     given more epochs continues as if it had had them from the start. Raises InputError: the folder holds something else
     or is in use, the start model or the tokenizer cannot be loaded, or the text is too little for the vocabulary.
-    Raises TwinviewsError: the disk is full.
+    Raises TwinviewsError: the disk is full, or weights are not finite.
     """
     from transformers import MarianMTModel, MarianTokenizer, set_seed
 
@@ -129,7 +129,8 @@ def train_marian(pairs: "Pairs", options: MarianOptions) -> Path:
 
 def _load(kind: Any, start: str | Path, **options: Any) -> Any:  # noqa: ANN401 - transformers is untyped here
     try:
-        return kind.from_pretrained(str(start), **options)
+        with quiet():
+            return kind.from_pretrained(str(start), **options)
     except (OSError, ValueError, TypeError, SafetensorError) as error:
         said = f"{first_line(error)}: give a directory or a Hub name with a tokenizer and safetensors"
         raise InputError(f"cannot load MarianMT from {str(start)!r}: {said}") from error
@@ -164,6 +165,7 @@ def _train(pairs: "Pairs", options: MarianOptions, tokenizer: "MarianTokenizer",
         logging_steps=100,
         remove_unused_columns=False,
         disable_tqdm=not os.isatty(2),
+        log_level="error",
     )
     objective, collator = Translation(model.float(), options.label_smoothing), DataCollatorForSeq2Seq(tokenizer)
     trainer = Trainer(model=objective, args=arguments, train_dataset=rows, data_collator=collator)
@@ -172,5 +174,8 @@ def _train(pairs: "Pairs", options: MarianOptions, tokenizer: "MarianTokenizer",
     trainer.remove_callback(PrinterCallback)  # it prints raw dictionaries to stdout
     checkpoint = directory.newest_checkpoint(options.out)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    for part in (model.half(), tokenizer):
-        part.save_pretrained(options.out / "model")
+    if not all(parameter.isfinite().all() for parameter in model.half().parameters()):
+        raise TwinviewsError(f"the weights became NaN or too large for float16: lower --lr ({options.lr:g})")
+    with quiet():
+        for part in (model, tokenizer):
+            part.save_pretrained(options.out / "model")

@@ -6,13 +6,13 @@ from typing import Literal
 
 import torch
 from pydantic import Field
-from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from pipelines.console import progress
 from trainers.encoders import batches
+from trainers.encoders.modules import Encoder
 from trainers.objective import Objective, Row, autocast, float32
 from trainers.processes import gather_pairs
 from trainers.settings import OWN, DropoutOptions, Presets, Training
@@ -29,7 +29,7 @@ class PARAMS(DropoutOptions):
     predictor: Literal["paper", "code"] = Field("paper", description="One MLP with two BatchNorms; three with one.")
     width: int = Field(8, ge=1, description="Hidden width of the predictor in multiples of the dimension (k).")
     predictor_warmup: int = Field(0, ge=0, description="Steps that fit the predictor alone, before the first one.")
-    predictor_lr: float = Field(1.0, gt=0, description="Learning rate of the predictor in multiples of --lr.")
+    predictor_lr: float = Field(1.0, gt=0, le=1e6, description="Learning rate of the predictor in multiples of --lr.")
     distance: Literal["cosine", "squared"] = Field("cosine", description="Eq. 2, or the squared one, 4 x Eq. 2 + 4.")
 
 
@@ -61,7 +61,7 @@ class Bsl(Objective):
     network has dropout too, as in the authors' code.
     """
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
         self.predictor = chain_mlps(self.dimension, params.width * self.dimension, *PREDICTORS[params.predictor])
         self.target = copy.deepcopy(encoder).float().requires_grad_(False)

@@ -9,16 +9,13 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Dense
 from torch import Tensor, nn
 from torch.nn import functional
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples, number_texts
-from trainers.embedding.model import Teacher, load_teacher, starting_model
 from trainers.encoders.location import Source
-from trainers.encoders.modules import has_dense
+from trainers.encoders.modules import Encoder, has_dense
 from trainers.losses import closer_than_positive, contrast, equal_strings
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs
@@ -63,13 +60,17 @@ class Contrastive(Objective):
 
     keyed = True
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
         if params.keep_head and not has_dense(encoder):
+            from sentence_transformers.sentence_transformer.modules import Dense
+
             linear: Any = train_only_head(encoder)[0]
             width = linear.out_features
             encoder.append(Dense(width, width, True, nn.Tanh(), linear.weight.detach(), linear.bias.detach()))
         if params.guide is not None:
+            from trainers.embedding.model import load_teacher
+
             self.teachers = [load_teacher(params.guide, role="guide").vectors]
         self.head = train_only_head(encoder) if params.head else nn.Identity()
 
@@ -81,6 +82,8 @@ class Contrastive(Objective):
             raise InputError(f"{said}: leave out --guide, --keep-head and --whiten")
         objective = super().build(options, training, source)
         if options.retain:
+            from trainers.embedding.model import Teacher, starting_model
+
             guide = starting_model(copy.deepcopy(objective.encoder), source, training.max_tokens)
             objective.teachers = [Teacher(guide, "guide").vectors]
         return objective
@@ -139,7 +142,7 @@ class Contrastive(Objective):
 build = Contrastive.build
 
 
-def train_only_head(encoder: SentenceTransformer) -> nn.Sequential:
+def train_only_head(encoder: Encoder) -> nn.Sequential:
     """Return SimCSE's head, d -> d and tanh, initialised like the encoder's own layers."""
     dimension = encoder.get_embedding_dimension()
     linear = nn.Linear(dimension, dimension)

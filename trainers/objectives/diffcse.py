@@ -12,7 +12,6 @@ from typing import Any, Self
 import numpy as np
 import torch
 from pydantic import Field
-from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -20,6 +19,7 @@ from pipelines.console import InputError
 from trainers.encoders.batches import by_length
 from trainers.encoders.loading import load_generator
 from trainers.encoders.location import Source, locate
+from trainers.encoders.modules import Encoder
 from trainers.losses import contrast, equal_strings
 from trainers.objective import Objective, Row, enable_checkpointing, float32
 from trainers.objectives.mlm import masked_lm_logits, masked_places
@@ -50,7 +50,7 @@ class DiffCse(Objective):
     keyed = True
     cacheable = False
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
         self.discriminator = copy.deepcopy(encoder[0].model)
         if not hasattr(self.discriminator, "embeddings"):

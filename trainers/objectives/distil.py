@@ -11,15 +11,12 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from pydantic import Field
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Dense
 from torch import Tensor, nn
 from torch.nn import functional
 
 from pipelines.console import note
 from trainers.data.examples import Examples, number_texts
-from trainers.embedding.model import load_teacher
-from trainers.encoders.modules import has_dense
+from trainers.encoders.modules import Encoder, has_dense
 from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs, is_first, of_first
@@ -73,7 +70,11 @@ PRESETS: Presets = {
 class Distil(Objective):
     """The student, the teacher's vectors of the texts, and the queues: one for each view that teaches."""
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
+        from sentence_transformers.sentence_transformer.modules import Dense
+
+        from trainers.embedding.model import load_teacher
+
         super().__init__(encoder, max_tokens, params)
         self.congen = params.method == "congen"
         teacher = load_teacher(params.teacher, params.teacher_pooling)

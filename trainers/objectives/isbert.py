@@ -8,14 +8,13 @@ from typing import Annotated, Any, Literal
 
 import torch
 from pydantic import AfterValidator, Field
-from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders import batches
-from trainers.encoders.modules import pooling_at, pooling_of, with_cnn
+from trainers.encoders.modules import Encoder, pooling_at, pooling_of, with_cnn
 from trainers.objective import Objective, float32
 from trainers.processes import gather, process_rank, processes, summed
 from trainers.settings import Options, Presets
@@ -69,7 +68,7 @@ class IsBert(Objective):
     cacheable = False
     whitenable = False
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         if (pooling := pooling_of(encoder)) != "mean":
             raise InputError(f"--pooling {pooling}: IS-BERT's sentence vector is the mean of its tokens' vectors")
         encoder = with_cnn(encoder, params.widths, params.filters, relu=params.relu)

@@ -11,14 +11,13 @@ from typing import Any, Literal
 import regex
 import torch
 from pydantic import Field
-from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.batches import MASK
 from trainers.encoders.loading import PADDED, position_limit
-from trainers.encoders.modules import is_padded, set_drophead, set_max_tokens
+from trainers.encoders.modules import Encoder, is_padded, set_drophead, set_max_tokens
 from trainers.losses import contrast, equal_strings, multi_similarity
 from trainers.objective import Objective, Row
 from trainers.processes import gather, gather_pairs
@@ -63,7 +62,7 @@ class Mirror(Objective):
 
     keyed = True
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         if params.controlled and params.span:
             raise InputError("--controlled: a copy with a masked span cannot have the same dropout masks: add --span 0")
         super().__init__(encoder, max_tokens, params)

@@ -8,17 +8,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
-from sentence_transformers import SentenceTransformer
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
-from transformers import PreTrainedModel
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.batches import by_length
 from trainers.encoders.loading import load_masked_lm, save_encoder
 from trainers.encoders.location import Source
+from trainers.encoders.modules import Encoder
 from trainers.objective import Objective, Row
 from trainers.processes import processes, summed
 from trainers.settings import Options, Presets, Training
@@ -54,9 +53,7 @@ class MaskedLm(Objective):
     paired = False
     cacheable = False
 
-    def __init__(
-        self, masked_lm: PreTrainedModel, encoder: SentenceTransformer, max_tokens: int, params: PARAMS
-    ) -> None:
+    def __init__(self, masked_lm: nn.Module, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
         self.masked_lm = masked_lm
         if encoder.tokenizer.mask_token_id is None:
@@ -123,7 +120,7 @@ def masked_places(
     return random.choice(ordinary, size=count, replace=False) if count else ordinary
 
 
-def masked_lm_logits(model: PreTrainedModel, vectors: Tensor) -> Tensor:
+def masked_lm_logits(model: nn.Module, vectors: Tensor) -> Tensor:
     """Return the logits (n, vocabulary) of token vectors (n, d); raises InputError if the head is not known."""
     head = next((parts for parts in HEADS if all(hasattr(model, part) for part in parts)), None)
     if head is None:

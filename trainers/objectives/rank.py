@@ -4,12 +4,11 @@ from typing import Any, Literal
 
 import torch
 from pydantic import Field
-from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
 
 from trainers.data.examples import Examples, number_texts
-from trainers.embedding.model import load_teacher
+from trainers.encoders.modules import Encoder
 from trainers.losses import contrast, equal_strings, jensen_shannon, list_mle
 from trainers.objective import Objective, float32
 from trainers.objectives.contrastive import train_only_head
@@ -46,7 +45,9 @@ class Rank(Objective):
 
     keyed = True
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
+        from trainers.embedding.model import load_teacher
+
         super().__init__(encoder, max_tokens, params)
         self.teachers = [load_teacher(name, params.teacher_pooling).vectors for name in params.teacher]
         self.head = train_only_head(encoder)

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 from pydantic import Field
-from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
 
 from trainers.data.examples import Examples
-from trainers.encoders.modules import with_cnn
+from trainers.encoders.modules import Encoder, with_cnn
 from trainers.objective import Objective, float32
 from trainers.objectives.isbert import FILTERS, WIDTHS
 from trainers.processes import gather, gather_pairs
@@ -38,7 +37,7 @@ class Regression(Objective):
 
     paired = False
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         if params.cnn:
             encoder = with_cnn(encoder, WIDTHS, FILTERS, relu=True)
         super().__init__(encoder, max_tokens, params)

@@ -4,10 +4,10 @@ from typing import Literal
 
 import torch
 from pydantic import Field
-from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
 
+from trainers.encoders.modules import Encoder
 from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
 from trainers.objectives.bsl import chain_mlps
@@ -25,7 +25,7 @@ class PARAMS(DropoutOptions):
     online_temperature: float = Field(0.05, gt=0, description="Temperature of the online vectors' relations (t_on).")
     norm: Literal["batch", "none"] = Field("batch", description="Layer before each ReLU of the projector.")
     width: int = Field(10, ge=1, description="Hidden width of the projector in multiples of the dimension.")
-    projector_lr: float = Field(1.0, gt=0, description="Learning rate of the projector in multiples of --lr.")
+    projector_lr: float = Field(1.0, gt=0, le=1e6, description="Learning rate of the projector in multiples of --lr.")
     directions: Literal["mean", "sum"] = Field("mean", description="How the losses of both directions become one.")
 
 
@@ -54,7 +54,7 @@ class Sct(Objective):
     h is the projector; D1 and D2 are the queues of the references of the first and second views.
     """
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
         self.projector = chain_mlps(self.dimension, params.width * self.dimension, [params.norm == "batch"], 3)
         self.d1 = Queue(params.queue, self.dimension)

@@ -32,6 +32,8 @@ FREE = frozenset({
     "views", "text", "words", "graded", "dev", "dev_data", "save_every", "report_to", "gradient_checkpointing",
 })  # fmt: skip
 """Settings that may change when a run is resumed: paths (the data are compared by hash) and what changes no result."""
+STARTS = ("encoder", "teacher", "guide", "generator", "start", "vocabulary_from")
+"""Settings of a recipe that name what a training begins with."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITTEN = ("inline_container", "PytorchStreamWriter", "Error while serializing")
 """Parts of the messages with which torch and safetensors report a failed write, in errors other than OSError."""
@@ -74,7 +76,14 @@ def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, wha
 
 
 def begin(out: Path, recipe: Mapping[str, Any], made: Sequence[str] = MADE) -> None:
-    """Remove what an earlier run made in the directory, and write the recipe of the new one."""
+    """Remove what an earlier run made in the directory, and write the recipe of the new one.
+
+    Raises InputError if the new one begins with something in it, which a run that is killed would need again.
+    """
+    for name in map(recipe.get, STARTS):
+        for start in filter(None, [name] if isinstance(name, str) else name or []):
+            if Path(start).exists() and Path(start).resolve().is_relative_to(out.resolve()):
+                raise InputError(f"{start} is needed for this training and would be removed: give another --out")
     remove(out, made)
     write_whole(out / RECIPE, json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
 
@@ -122,14 +131,16 @@ def newest_checkpoint(out: Path) -> Path | None:
 
 
 def _is_intact(checkpoint: Path) -> bool:
-    """Whether no file is missing, empty or truncated."""
+    """Whether no file is missing, empty or truncated, and no bit of the optimiser's state has flipped."""
     generators = list(checkpoint.glob("rng_state*.pth"))
     try:
         history_of(checkpoint)
         with safe_open(checkpoint / WEIGHTS, "pt"):
             pass
         for archive in (checkpoint / "optimizer.pt", checkpoint / "scheduler.pt", *generators):
-            ZipFile(archive).close()
+            with ZipFile(archive) as opened:
+                if opened.testzip() is not None:
+                    return False
     except (OSError, ValueError, LookupError, TypeError, SafetensorError, BadZipFile):
         return False
     return bool(generators)

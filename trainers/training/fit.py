@@ -52,8 +52,8 @@ def fit(
     them gives the same training up to rounding. `rows` (at least a batch) are what `objective.columns` gave;
     `seed` decides their order, dropout and random draws. With `dev`, which is scored along the way, `objective` ends
     with the best weights, unless `training` keeps the last. `out` gets `log.jsonl` and `checkpoints/`. Raises
-    TwinviewsError: the loss is no longer finite, or no gradient reaches the encoder. Raises InputError: a precision
-    that this machine does not support, or an encoder without gradient checkpointing.
+    TwinviewsError: loss or weights are no longer finite, or no gradient reaches the encoder. Raises InputError: a
+    precision that this machine does not support, or an encoder without gradient checkpointing.
     """
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(out)
@@ -75,8 +75,17 @@ def fit(
         seconds = history[-1]["train_runtime"]
     steps = int(history[-1]["step"])
     kept = steps if training.keep == "last" else restore_best(out / CHECKPOINTS, objective, history) or steps
+    # The loss of a step is from before its update.
+    if of_first(not all(parameter.isfinite().all() for parameter in objective.encoder.parameters())):
+        raise diverged("the encoder's weights became NaN or infinite", steps, training)
     last = [line for line in log_lines(history) if "loss" in line][-1]
     return Fitted(steps, seconds, last, dev_scores(history), kept)
+
+
+def diverged(what: str, step: int, training: Training) -> TwinviewsError:
+    """Return the error of a training whose numbers are no longer finite."""
+    advice = f"lower --lr ({training.lr:g}), set --clip 1, or use --precision fp32"
+    return TwinviewsError(f"{what} by step {step}: {advice}")
 
 
 def training_arguments(training: Training, out: Path, seed: int, total: int) -> TrainingArguments:
@@ -197,8 +206,7 @@ class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transf
         step = self.state.global_step
         if "loss" in logs:
             if not math.isfinite(logs["loss"]):
-                advice = f"lower --lr ({self.args.learning_rate:g}), set --clip 1, or use --precision fp32"
-                raise TwinviewsError(f"the loss became {logs['loss']} by step {step}: {advice}")
+                raise diverged(f"the loss became {logs['loss']}", step, self.training)
             metrics = {name: total / self.batches for name, total in self.parts.items()}
             if self.vectors is not None and len(self.vectors) > 2:
                 metrics.update(geometry(self.vectors, paired=self.model.paired))

@@ -7,13 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from huggingface_hub import metadata_load
 from jinja2 import Template
 from pydantic import BaseModel, Field
-from transformers import set_seed
 from yaml import YAMLError
 
-from pipelines.console import InputError, note, show, table
+from pipelines.console import InputError, counted, note, show, table
 from pipelines.lock import locked_folder
 from trainers.catalogue import ObjectiveModule
 from trainers.data.examples import Examples
@@ -25,10 +23,9 @@ from trainers.objective import resolve_precision
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
 from trainers.settings import Options, Training, checked, flags_of, resolve
 from trainers.training import directory
-from trainers.training.dev import read_dev
-from trainers.training.fit import fit
 
 CARD = Path(__file__).with_name("card.md")  # the template of the model card
+FEW = 10  # optimiser steps; fewer hardly change an encoder
 
 
 class Request(Options):
@@ -93,6 +90,8 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
             show(f"{out} is already finished with this recipe; --overwrite trains it again")
         else:
             _train(plan, request, module, out)
+        with suppress(OSError):  # the encoder is saved; what cannot be removed only takes up space
+            directory.remove(out, directory.LEFTOVERS if is_first() else ())
         of_first(None)  # no process starts another training while the first one still writes this one
 
 
@@ -102,7 +101,9 @@ def _make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, An
     training = for_machine(training)
     examples, where = read_examples(request.data, module.READS, request.seed)
     if len(examples) < 2:
-        raise InputError(f"{next(iter(where.values()))} has 1 usable row: training needs at least 2")
+        ((kind, named), *_) = where.items()
+        said = f"--{kind} {named if isinstance(named, str) else ' and '.join(named)}"
+        raise InputError(f"{said} has 1 usable row: training needs at least 2")
     if examples.dropped:
         note(f"{examples.dropped} rows without text left out")
     dev = _read_dev(training, presets[preset])
@@ -137,6 +138,8 @@ def for_machine(training: Training) -> Training:
 
 def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | None:
     if training.dev is not None:
+        from trainers.training.dev import read_dev
+
         return read_dev(training.dev, training.dev_data)
     for key in ("patience", "dev_data", "dev_similarity", "evaluations", "keep"):
         value = getattr(training, key)
@@ -146,6 +149,10 @@ def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | None:
 
 
 def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> None:
+    from transformers import set_seed
+
+    from trainers.training.fit import fit
+
     training = plan.training
     set_seed(request.seed)
     objective = module.build(plan.params, training, plan.source)
@@ -160,17 +167,19 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> 
         directory.begin(out, plan.recipe)
     if request.encoder is None:
         note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
+    total = training.steps(len(rows))
+    if is_first() and total < FEW:
+        said = f"warning: {len(rows)} rows make {counted(total, 'step')}, too few to learn from"
+        note(f"{said}: give more data, or raise --epochs")
     fitted = fit(objective, rows, training, out, request.seed, plan.dev)
     if not is_first():
         return
     objective.cpu().save(out, model_card(plan.recipe, fitted.kept, fitted.dev, plan.source))
-    with suppress(OSError):  # the encoder is saved; what cannot be removed only takes up space
-        directory.remove(out, directory.LEFTOVERS)
-    total, dev = training.steps(len(rows)), fitted.dev
+    dev = fitted.dev
     stopped = f" of {total}, stopped early" if fitted.steps < total else ""
     scored = f", dev {dev[fitted.kept]:.2f} at step {fitted.kept} (before the training {dev[0]:.2f})" if dev else ""
     show(
-        f"{out}: encoder of {objective.dimension} dimensions after {fitted.steps} steps{stopped} "
+        f"{out}: encoder of {objective.dimension} dimensions after {counted(fitted.steps, 'step')}{stopped} "
         f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, "
         f"spread {fitted.last.get('spread', float('nan')):.2f}{scored}); next: train evaluate {out}"
     )
@@ -182,8 +191,10 @@ def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], 
     `dev`: scores on the development set by step, if any. `source`: the encoder that the training started from; its
     licence holds for the trained one too.
     """
+    from huggingface_hub import metadata_load
+
     licence = None
     with suppress(OSError, ValueError, YAMLError):  # another author's card can hold anything
         licence = (metadata_load(Path(source.path, "README.md")) or {}).get("license")
     template = Template(CARD.read_text(encoding="utf-8"), keep_trailing_newline=True)
-    return str(template.render(recipe=recipe, steps=steps, dev=dev, licence=licence))
+    return str(template.render(recipe=recipe, steps=steps, trained=counted(steps, "step"), dev=dev, licence=licence))

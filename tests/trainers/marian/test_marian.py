@@ -11,7 +11,7 @@ from small_trainings import Capsys, error_line, train
 from torch.nn import functional
 from transformers import DataCollatorForSeq2Seq, MarianMTModel, MarianTokenizer
 
-from pipelines.console import InputError
+from pipelines.console import InputError, TwinviewsError
 from trainers.data.rows import Ragged
 from trainers.marian.model import Translation
 from trainers.marian.text import ParallelIds, read_parallel, token_batches
@@ -145,6 +145,21 @@ def test_another_recipe_is_refused_and_overwriting_removes_what_the_run_made_and
     assert json.loads((out / "recipe.json").read_text())["seed"] == 2
     assert not (out / "model" / "stale.txt").exists()
     assert {path.name for path in out.iterdir()} == {"recipe.json", "notes.txt", "checkpoints", "tokenizer", "model"}
+
+
+def test_weights_that_are_not_finite_are_not_saved(pairs: list[tuple[str, str]], tmp_path: Path) -> None:
+    with pytest.raises(TwinviewsError, match=r"weights became NaN or too large for float16: lower --lr \(1e\+30\)"):
+        trained_in(tmp_path / "run", pairs, epochs=1, lr=1e30)
+    assert not (tmp_path / "run" / "model").exists()
+
+
+def test_fine_tuning_does_not_overwrite_the_model_that_it_begins_with(
+    trained: Path, pairs: list[tuple[str, str]]
+) -> None:
+    before = weights(trained / "model")
+    with pytest.raises(InputError, match="model is needed for this training and would be removed"):
+        trained_in(trained, pairs, model=str(trained / "model"), overwrite=True)
+    assert before.keys() == weights(trained / "model").keys()
 
 
 def test_pairs_are_read_with_their_further_fields_ignored(tmp_path: Path) -> None:
