@@ -1,5 +1,6 @@
 """Objectives that follow a teacher or themselves: SCT, distillation, RankCSE; against their equations in NumPy."""
 
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import nn
 
 import trainers.embedding.model
 import trainers.embedding.vectors
-from pipelines.console import InputError
+from pipelines.console import InputError, TwinviewsError
 from trainers.embedding.model import load_teacher
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
@@ -55,6 +56,18 @@ def test_losses_of_batches(preset: str, tiny_bert: Path, wide: Path, sentences: 
         assert objective(**batch)["loss"].item() == pytest.approx(expected, rel=5e-6)
     for queue, expected_rows in zip(objective.queues, queues, strict=True):
         np.testing.assert_allclose(queue.vectors, np.array(expected_rows), atol=1e-5)
+
+
+def test_a_full_disk_leaves_no_vectors_that_are_cut(wide: Path, sentences: list[str], tmp_path: Path) -> None:
+    teacher = load_teacher(str(wide))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # twenty vectors of 24 dimensions take more
+    try:
+        with pytest.raises(TwinviewsError, match="cannot be written"):
+            teacher.vectors(sentences[:20], tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert teacher.vectors(sentences[:20], tmp_path).shape == (20, 24)
 
 
 def test_rows_in_the_queue_are_not_trained_on(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -236,8 +237,8 @@ class Teacher:
             whole = np.asarray(mine if processes() == 1 else kept.encode(texts))
             lengths = np.linalg.norm(whole, axis=1, keepdims=True)
             path.parent.mkdir(parents=True, exist_ok=True)
-            with whole_file(path) as stream:
-                np.save(stream, whole / np.maximum(lengths, np.finfo(np.float32).tiny))
+            with whole_file(path) as stream:  # NumPy writes to a real file through C, and misses a full disk
+                np.save(SimpleNamespace(write=stream.write), whole / np.maximum(lengths, np.finfo(np.float32).tiny))
             shutil.rmtree(parts, ignore_errors=True)
         of_first(None)
 

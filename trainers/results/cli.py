@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from pipelines.console import ConfigOption, InputError, note, show_json
+from pipelines.files import write_whole
 from trainers.evaluation.record import Table, markdown, show
-from trainers.files import whole_file
 from trainers.results.comparison import PAPERS, compare_suite, load_paper, published_tables
 from trainers.results.records import Run, read_runs
 from trainers.results.significance import assess
@@ -76,8 +76,7 @@ def compare(
     if lacking := [name for name in papers if not any(table in printed for table in load_paper(name))]:
         note(f"papers without a row on {', '.join(suites)}: {', '.join(lacking)}")
     if page:
-        with whole_file(page) as stream:
-            stream.write(markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables).encode("utf-8"))
+        write_whole(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
         note(f"written: {out}")
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipelines.console import InputError, TwinviewsError, note, table
+from pipelines.console import InputError, TwinviewsError, counted, note, table
+from pipelines.files import write_whole
 from trainers.catalogue import ObjectiveModule
 from trainers.data.kinds import DataOptions, read_examples
 from trainers.embedding.model import Precision, load_model
@@ -21,7 +22,6 @@ from trainers.encoders.location import STARTER, locate
 from trainers.evaluation.record import markdown, show, write
 from trainers.evaluation.suite import evaluate_suites, find_suites
 from trainers.evaluation.task import DATA_VARIABLE, Suite
-from trainers.files import whole_file
 from trainers.processes import is_first, join_processes, of_first, processes
 from trainers.results.axes import Axes, Setting, folder_part, settings
 from trainers.results.comparison import compare_suite
@@ -222,8 +222,7 @@ def _save(study: Study, errors: Mapping[Path, str | None]) -> None:
             cell["runs"].append({"seed": seed, "directory": out.as_posix(), "error": errors[out]})
     values = {"objective": study.objective, "options": study.shared(), "cells": list(cells.values())}
     study.file.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(study.file) as stream:
-        stream.write((json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
+    write_whole(study.file, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
 
 
 def _report(study: Study, errors: Mapping[Path, str | None]) -> None:
@@ -233,12 +232,11 @@ def _report(study: Study, errors: Mapping[Path, str | None]) -> None:
     tables = compare_suite(SUITE if scored else TRAINING, runs)
     failed = [f"{run.as_posix()} failed: {error}" for run, error in errors.items() if error]
     page = study.file.with_suffix(".md")
-    with whole_file(page) as stream:
-        stream.write(markdown(f"train {study.objective}", [f"- {line}" for line in failed], tables).encode())
+    write_whole(page, markdown(f"train {study.objective}", [f"- {line}" for line in failed], tables))
     show(tables)
     if not scored:
         note("no scores: give --data DIR (as for `train evaluate`) or set TWINVIEWS_DATA; the same command adds them")
     note(f"written: {study.file}, {page}")
     if failed:
         others = ", see above; the others are done" if len(errors) > 1 else ", see above"
-        raise TwinviewsError(f"{len(failed)} of {len(errors)} run{'s' * (len(errors) > 1)} failed{others}")
+        raise TwinviewsError(f"{len(failed)} of {counted(len(errors), 'run')} failed{others}")
