@@ -60,7 +60,7 @@ def find() -> Path:
     if named:
         places = [Path(named), Path(named) / BELOW]
     else:
-        folders = [folder / BELOW for folder in (*map(Path, nltk_folders()), cache_folder())]
+        folders = [*(Path(folder) / BELOW for folder in nltk_folders()), cached_wordnet()]
         places = [place for folder in folders for place in (folder, folder.with_suffix(".zip"))] + [DEBIAN_FOLDER]
     for place in places:
         if _is_whole(place):
@@ -79,6 +79,11 @@ def nltk_folders() -> list[str]:
     prefixes = (sys.prefix, f"{sys.prefix}/share", f"{sys.prefix}/lib")
     system = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
     return [*named, *(f"{above}/nltk_data" for above in (os.path.expanduser("~"), *prefixes, *system))]
+
+
+def cached_wordnet() -> Path:
+    """WordNet's place in the user's cache, where `./dev` puts it."""
+    return cache_folder() / BELOW
 
 
 @lru_cache(maxsize=2)
