@@ -17,10 +17,8 @@ ORDER = (
 ABOUT = """# Recipes
 
 Each is a file in `recipes/`. `python recipes/run.py recipes/NAME.yaml` runs its steps in the current folder; with
-`--dry-run` nothing is written: the programs read every command line, and do a dry run of those whose inputs are there.
-`$DATA` is the folder with the benchmarks; `data_cards/` says where to get them.
-
-What was measured stands below each one, and so does what was not run.
+`--dry-run` it only checks every command line, and does a dry run of the steps whose inputs are there. `$DATA` is the
+folder with the benchmarks; `data_cards/` says where to get them.
 """
 
 
