@@ -70,6 +70,7 @@ def _load_command(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click's o
 def make_app() -> typer.Typer:
     """Return the command line; its commands are known by name only until they are used."""
     settings: dict[str, Any] = {"rich_markup_mode": None, "no_args_is_help": True, "pretty_exceptions_enable": False}
+    settings["context_settings"] = {"help_option_names": ["-h", "--help"]}
     app = typer.Typer(name="train", cls=LazyGroup, help=OVERVIEW, **settings)
     sweep = typer.Typer(name="sweep", cls=LazyGroup, help=SWEEP, **settings)
     app.callback()(_main)

@@ -258,7 +258,13 @@ sys.exit(f"imported: {loaded}" if (loaded := {"torch", "transformers", "datasets
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [*((f"{name} --help", 0) for name in MODULES), ("--help", 0), ("sweep --help", 0), ("marian --lrr 1", 2)],
+    [
+        *((f"{name} --help", 0) for name in MODULES),
+        ("--help", 0),
+        ("sweep -h", 0),
+        ("push -h", 0),
+        ("marian --lrr 1", 2),
+    ],
 )
 def test_help_and_misspelt_options_need_no_torch(arguments: str, code: int) -> None:
     command = [sys.executable, "-c", WITHOUT_TORCH, *arguments.split()]
