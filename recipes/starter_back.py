@@ -1,10 +1,10 @@
-"""Translate English sentences with the finished forward model, as sources for the model that translates back.
+"""Translate English sentences with the forward model, as sources for the model that translates back.
 
-    python recipes/starter_back.py --text build/starter --model build/starter/run-en-xx/model
+    python recipes/starter_back.py --text build/starter --model build/starter/start/en-xx
 
 A round trip is as good as the way back undoes what the way out did, so the way back is trained on what the way out
-writes. Reads `english.txt`, takes the languages in turn, and writes `back.tsv`: the translation, then the
-sentence. What comes out empty, cut or as a loop is left out.
+writes. Reads the English side of `xx-en.tsv`, takes the languages in turn, and writes `back.tsv`: the translation, then
+the sentence. What comes out empty, cut or as a loop is left out.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--limit", type=int, default=140_000, help="translate so many, drawn at random")
     options = parser.parse_args()
-    text = (options.text / "english.txt").read_text(encoding="utf-8")
-    sentences = [sentence for sentence in text.splitlines() if len(sentence) <= LONGEST]
+    lines = (options.text / "xx-en.tsv").read_text(encoding="utf-8").splitlines()
+    sentences = sorted({line.split("\t")[1] for line in lines if len(line.split("\t")[1]) <= LONGEST})
     random.Random(1).shuffle(sentences)
     del sentences[options.limit :]
     pairs = []
