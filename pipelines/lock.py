@@ -1,17 +1,17 @@
 """One writer at a time for an output: a lock file that names its holder, and is free when the holder is dead."""
 
 import errno
-import fcntl
 import logging
 import os
 import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import xxhash
+from filelock import FileLock, Timeout
 
 from augment.errors import InputError
 from pipelines.files import ADDRESS, is_remote, make_folder
@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 LOCK = ".augment.lock"
 """The name of a folder's lock, which is inside the folder. A file's lock is next to it and begins with its name."""
 TRIES = 100
+WAIT_SECONDS = 0.1
+"""A lock whose holder removes it right now is free within that time."""
 NO_LOCKS = "warning: the file system of %s has no locks: make sure that no other machine or process writes there"
 
 
@@ -44,46 +46,41 @@ def locked_file(out: Path, lock: Path | None = None) -> Iterator[None]:
         lock = Path(tempfile.gettempdir()) / f".{xxhash.xxh64_hexdigest(str(out).encode())}{LOCK}"
     missing = [folder for folder in (lock.parent, *lock.parent.parents) if not folder.exists()]
     try:
-        descriptor = _acquire(lock, out)
+        held = _acquire(lock, out)
         try:
             yield
         finally:
             lock.unlink(missing_ok=True)
-            os.close(descriptor)
+            held.release()
     finally:
         for folder in missing:
             with suppress(OSError):
                 folder.rmdir()
 
 
-def _acquire(lock: Path, out: Path) -> int:
-    """The descriptor of the lock file, locked and with our name in it."""
-    name = f"pid {os.getpid()}: {shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])}"
+def _acquire(lock: Path, out: Path) -> FileLock:
+    """The lock, acquired, with our name in its file."""
+    held = FileLock(lock, timeout=WAIT_SECONDS, poll_interval=WAIT_SECONDS / 10, fallback_to_soft=False)
     for _ in range(TRIES):
         try:
             make_folder(lock.parent)
-            # O_NOFOLLOW: through a link we would write into somebody else's file.
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+            held.acquire()
         except FileNotFoundError:  # a previous holder has removed the folder since
             continue
         except (FileExistsError, NotADirectoryError):
             break
-        with ExitStack() as stack:
-            stack.callback(os.close, descriptor)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                owner = os.pread(descriptor, 220, 0).decode(errors="replace")
-                holder = f"another process ({owner})" if owner else "another process"  # which is just starting
-                raise InputError(f"{out} is being written by {holder}: wait for it, or choose another --out") from None
-            except OSError as error:
-                if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
-                    raise
-                logger.warning(NO_LOCKS, out)
-            if os.fstat(descriptor).st_nlink:  # else its holder removed the file after we opened it
-                os.ftruncate(descriptor, 0)
-                with suppress(OSError):  # on a full disk the lock still holds, but names no owner
-                    os.pwrite(descriptor, name.encode(errors="replace"), 0)
-                stack.pop_all()
-                return descriptor
+        except Timeout:
+            owner = ""
+            with suppress(OSError):
+                owner = lock.read_text(errors="replace")[:220]
+            holder = f"another process ({owner})" if owner else "another process"  # which is just starting
+            raise InputError(f"{out} is being written by {holder}: wait for it, or choose another --out") from None
+        except OSError as error:
+            if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
+                raise
+            logger.warning(NO_LOCKS, out)
+        with suppress(OSError):  # on a full disk the lock still holds, but names no owner
+            name = f"pid {os.getpid()}: {shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])}"
+            lock.write_text(name, errors="replace")
+        return held
     raise InputError(f"{out} cannot be created: choose another --out")

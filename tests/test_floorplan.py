@@ -1,11 +1,17 @@
 """Who may import whom: nothing upward, and no cycles."""
 
 import ast
+import sys
+import tomllib
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
+from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 FLOORS = ("augment", "pipelines", "trainers", "data_cards")
@@ -39,6 +45,17 @@ def imports(name: str) -> Iterator[str]:
 
 def ours(name: str) -> set[str]:
     return {found for found in imports(name) if found.split(".")[0] in FLOORS}
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    written = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    declared = {canonicalize_name(Requirement(each).name) for each in written}
+    packages = packages_distributions()
+    for name in MODULES:
+        for package in {module.partition(".")[0] for module in imports(name)} - {*FLOORS, *sys.stdlib_module_names}:
+            providers = set(map(canonicalize_name, packages.get(package, [package])))
+            assert providers & declared, f"{name} imports {package}, which pyproject.toml does not declare"
 
 
 @pytest.mark.parametrize("name", MODULES)
