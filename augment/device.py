@@ -34,6 +34,8 @@ def resolve_device(name: str) -> "torch.device":
     device = torch.device(name)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise InputError(f"device {name!r}: this machine has {torch.cuda.device_count()} CUDA devices; use cpu")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise InputError(f"device {name!r}: this machine has none; use cpu")
     return device
 
 

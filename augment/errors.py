@@ -5,6 +5,15 @@ TwinviewsError            something failed; exit code 1
     └── MissingExtraError an optional dependency is not installed; the line ends with how to install it
 """
 
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+# What torch and CTranslate2 say in a RuntimeError, on a GPU and on a CPU; Python and NumPy raise MemoryError.
+_NO_MEMORY = re.compile("out of memory|(can't|cannot) allocate memory|bad_alloc", re.IGNORECASE)
+
 
 class TwinviewsError(Exception):
     """Root of every error that Twinviews raises on purpose."""
@@ -23,3 +32,16 @@ class MissingExtraError(InputError):
 
     def __str__(self) -> str:
         return "{} needs an extra that is not installed: pip install 'twinviews[{}]'".format(*self.args)
+
+
+def first_problem(error: "ValidationError") -> tuple[str, Any, str]:
+    """The first problem that pydantic found: the field (empty: all together), the value and what is wrong with it."""
+    first = error.errors()[0]
+    text = first["msg"].removeprefix("Value error, ")
+    return ".".join(map(str, first["loc"])), first["input"], text[:1].lower() + text[1:]
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that there was too little memory, on the machine or on its GPU."""
+    says_so = isinstance(error, RuntimeError) and _NO_MEMORY.search(str(error)) is not None
+    return says_so or isinstance(error, MemoryError)

@@ -1,6 +1,5 @@
 """Terms and patterns that no word view may change: names, product codes, specialist vocabulary."""
 
-import hashlib
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -12,6 +11,7 @@ import regex
 from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError
+from augment.revision import check_revision, revision_of
 from augment.view import Runtime, View
 
 _PIECE = regex.compile(r"\w+|[^\w\s]")
@@ -42,9 +42,8 @@ class WordView(View):
             terms = sorted({tuple(_PIECE.findall(normalize("NFC", line).casefold())) for line in lines} - {()})
             if not terms:
                 raise InputError(f"keep={self.keep} has no terms; write one a line")
-            revision = hashlib.sha256("\n".join(map(" ".join, terms)).encode()).hexdigest()[:12]
-        if self.keep_revision not in (None, revision):
-            raise InputError(f"keep={self.keep}: the terms have revision {revision}, not {self.keep_revision}")
+            revision = revision_of("\n".join(map(" ".join, terms)).encode())
+        check_revision(f"keep={self.keep}: the terms have revision", revision, self.keep_revision)
         view = self.model_copy(update={"keep_revision": revision})
         view._terms = {first: list(group) for first, group in groupby(terms, key=itemgetter(0))}
         try:

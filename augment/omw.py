@@ -1,6 +1,5 @@
 """Synonyms in languages other than English, by NLTK's Open Multilingual WordNet (Bond and Foster 2013)."""
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from augment.edits import Token
 from augment.errors import InputError
+from augment.revision import revision_of
 from augment.synonyms import TIERS, Tiers
 from augment.wordnet import WordNet, find
 from augment.words import replaceable
@@ -42,7 +42,7 @@ class Multilingual:
             raise InputError(f"language {language!r}: this Open Multilingual WordNet does not have it; it has: {known}")
         self._stop_words = _stop_words(self._code)
         content = corpus.raw(files[self._code])
-        self.revision = hashlib.sha256("\n".join([content, *sorted(self._stop_words)]).encode()).hexdigest()[:12]
+        self.revision = revision_of("\n".join([content, *sorted(self._stop_words)]).encode())
         """Twelve hex digits that identify the language's table and stop words."""
         self._wordnet = WordNet(find())
         # Synsets by word, and words by synset; a synset is known by its part and offset.

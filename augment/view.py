@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
 from augment import __version__
-from augment.errors import InputError, TwinviewsError
+from augment.errors import InputError, TwinviewsError, first_problem
 from augment.plugins import blamed, plugin_model, plugin_module, plugin_names
 
 JSON: TypeAlias = str | int | float | bool | Sequence["JSON"] | Mapping[str, "JSON"] | None
@@ -103,7 +103,7 @@ class View(BaseModel):
         name: Its name on the command line and in signatures.
         named_by: The option that names its default folder, so that `--pivot de` and `--pivot fr` have one each.
         ends_in: The option with the language of its texts; of several hops, the last.
-        keeps_masks: Whether `[MASK]` belongs in its texts.
+        runs_model: Whether it runs a model, for which it takes a GPU if there is one.
         draws: Whether seeds change its texts.
         constants: See `ViewSpec`.
     """
@@ -113,7 +113,7 @@ class View(BaseModel):
     name: ClassVar[str]
     named_by: ClassVar[str | None] = None
     ends_in: ClassVar[str] = "source"
-    keeps_masks: ClassVar[bool] = False
+    runs_model: ClassVar[bool] = False
     draws: ClassVar[bool] = True
     constants: ClassVar[Mapping[str, JSON]] = {}
 
@@ -163,16 +163,32 @@ def view_options(name: str) -> dict[str, FieldInfo]:
     return dict(sorted(model.model_fields.items(), key=lambda option: option[0] not in own))
 
 
+def view_label(spec: ViewSpec) -> str:
+    """The name of a view's default folder, and of a side in pairs: `backtranslate-de`."""
+    value = spec.params.get(view_attribute(spec.name, "named_by", ""))
+    return (spec.name if value is None else f"{spec.name}-{value}").replace("/", "-")
+
+
+def labelled_view(label: str) -> ViewSpec:
+    """The view of a label, with the option that names it; raises InputError if there is none."""
+    for name in sorted(view_names(), key=len, reverse=True):
+        key = view_attribute(name, "named_by")
+        if label == name or (key is not None and label.startswith(f"{name}-")):
+            options = check_params(name, {} if label == name else {key: label.removeprefix(f"{name}-")})
+            return ViewSpec(name, {} if key is None else {key: getattr(options, key)})
+    raise InputError(f"there is no view dataset {label!r} and no view of that name: see `augment views`")
+
+
 def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
     """`params` as the view's own pydantic model, defaults filled in; raises InputError that names what is wrong."""
     with blamed(ENTRY_POINT_GROUP, name):
         try:
             return view_class(name)(**params)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "parameters"
-            hint = f" (it takes: {', '.join(view_options(name))})" if first["type"] == "extra_forbidden" else ""
-            raise InputError(f"{name}: {where}={first['input']!r}: {first['msg'].lower()}{hint}") from None
+            field, value, problem = first_problem(error)
+            is_unknown = error.errors()[0]["type"] == "extra_forbidden"
+            hint = f" (it takes: {', '.join(view_options(name))})" if is_unknown else ""
+            raise InputError(f"{name}: {field or 'parameters'}={value!r}: {problem}{hint}") from None
 
 
 def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None = None) -> View:

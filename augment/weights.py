@@ -11,7 +11,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from augment.errors import InputError
+from augment.errors import InputError, is_out_of_memory
+from augment.revision import check_revision, revision_of
 
 STARTER = Path(__file__).parent / "starter"
 STARTER_ENCODER = STARTER / "encoder"
@@ -45,14 +46,13 @@ def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weigh
     weights = sorted(folder.glob(SAFETENSORS)) or [folder / PICKLE]
     if not (folder / "config.json").is_file() or not weights[0].is_file():
         raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors or {PICKLE})")
-    digest = hashlib.sha256()
+    hashes = []
     for path in sorted([*_texts(folder), *weights]):
         name, about = str(path.relative_to(folder)).encode(), path.stat()
-        digest.update(name + b"\0" + _hash(path.resolve(), about.st_size, about.st_mtime_ns))
-    found = digest.hexdigest()[:12]
-    if revision not in (None, found):
-        raise InputError(f"{flag} {folder}: its revision is {found}, not {revision}; give the model that was used")
-    return Weights(_readable(folder, found, flag), found)
+        hashes.append(name + b"\0" + _hash(path.resolve(), about.st_size, about.st_mtime_ns))
+    own = revision_of(b"".join(hashes))
+    check_revision(f"{flag} {folder}: its revision is", own, revision, "give the model that was used")
+    return Weights(_readable(folder, own, flag), own)
 
 
 @cache
@@ -168,9 +168,9 @@ def _convert(folder: Path, draft: Path, flag: str) -> None:
         raise InputError(f"{flag} {folder}: no model.safetensors and no {PICKLE} there")
     try:
         state = torch.load(path, weights_only=True, map_location="cpu")
-    except MemoryError:
-        raise
     except Exception as error:  # damaged files and refused pickles make torch raise anything
+        if is_out_of_memory(error):
+            raise
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
         raise InputError(f"{flag} {path}: damaged or more than weights; nothing in it was run ({said})") from None
     if not isinstance(state, Mapping) or not all(isinstance(value, torch.Tensor) for value in state.values()):

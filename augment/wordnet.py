@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from augment.errors import InputError
+from augment.revision import revision_of
 from augment.weights import cache_folder
 from augment.words import word_list
 
@@ -118,10 +119,8 @@ def reader(multilingual: "CorpusReader | None" = None) -> "WordNetCorpusReader":
 @lru_cache(maxsize=4)
 def revision(place: Path) -> str:
     """Twelve hex digits that identify a WordNet: sha256 over its data, index, count and exception files."""
-    digest = hashlib.sha256()
-    for name in sorted(NEEDED):
-        digest.update(name.encode() + b"\0" + hashlib.sha256(_read(place, name).encode()).digest())
-    return digest.hexdigest()[:12]
+    hashes = ((name.encode(), hashlib.sha256(_read(place, name).encode()).digest()) for name in sorted(NEEDED))
+    return revision_of(b"".join(name + b"\0" + digest for name, digest in hashes))
 
 
 class Entry(NamedTuple):

@@ -17,12 +17,11 @@ from augment import __version__
 from augment.errors import InputError as InputError
 from augment.errors import MissingExtraError as MissingExtraError
 from augment.errors import TwinviewsError as TwinviewsError
+from augment.errors import is_out_of_memory
 from pipelines import interrupt
 from pipelines.files import WRONG_PATH
 from pipelines.recipe import ConfigOption as ConfigOption
 
-# What torch and CTranslate2 say in a RuntimeError, on a GPU and on a CPU; Python and NumPy raise MemoryError.
-NO_MEMORY = re.compile("out of memory|(can't|cannot) allocate memory|bad_alloc", re.IGNORECASE)
 # Control characters, line separators, overrides of the writing direction and invisible characters, except those that
 # scripts and emoji need (joiners, direction marks, tags).
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
@@ -83,9 +82,9 @@ def _explain(error: BaseException) -> tuple[int, str]:
     if isinstance(error, UsageError):
         message, context = str(error.format_message()).replace("Value error, ", ""), error.ctx
         return 2, message if context is None else f"{message.rstrip('.')}; see `{context.command_path} --help`"
-    if isinstance(error, TwinviewsError | RecursionError):
+    if isinstance(error, TwinviewsError):
         return 2 if isinstance(error, InputError) else 1, str(error)
-    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and NO_MEMORY.search(str(error))):
+    if is_out_of_memory(error):
         return 1, "out of memory: use smaller batches or a machine with more memory"
     if type(error).__module__.startswith("botocore."):  # a store that answers no more
         return 1, f"{error}: run the same command again"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, model_validator
 
-from augment.errors import InputError, TwinviewsError
+from augment.errors import InputError, TwinviewsError, first_problem
 from augment.plugins import blamed, plugin_model, plugin_module, plugin_names
 from augment.view import WEIGHTS_PARAMS, Runtime, view_class, view_names
 
@@ -161,7 +161,10 @@ def make_filter(written: str, runtime: Runtime) -> Filter:
         key, equals, value = part.partition("=")
         if not key or not equals:
             raise InputError(f"--filter {written}: {part!r} is not key=value: write NAME:key=value,key=value")
-        params[key.strip().replace("-", "_")] = value.strip()
+        key = key.strip().replace("-", "_")
+        if key in params:
+            raise InputError(f"--filter {written}: {part!r} gives {key} again: give each once")
+        params[key] = value.strip()
     model = plugin_model(plugin_module(FILTERS_PACKAGE, ENTRY_POINT_GROUP, name))
     if model is None or not issubclass(model, Filter):
         raise TwinviewsError(f"filter {name!r} is not a subclass of pipelines.filter.Filter: fix the plugin")
@@ -169,10 +172,9 @@ def make_filter(written: str, runtime: Runtime) -> Filter:
         try:
             filter = model(**params)
         except ValidationError as error:
-            first = error.errors()[0]
-            value = "".join(f"{key}={first['input']!r}: " for key in first["loc"])
-            said = first["msg"].removeprefix("Value error, ")
+            field, value, problem = first_problem(error)
+            problem = f"{field}={value!r}: {problem}" if field else problem
             takes = ", ".join(model.model_fields) or "no parameters"
-            raise InputError(f"--filter {written}: {value}{said[:1].lower()}{said[1:]} (it takes {takes})") from None
+            raise InputError(f"--filter {written}: {problem} (it takes {takes})") from None
         filter._name = name
         return filter.build(runtime)

@@ -13,6 +13,7 @@ from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typer.core import TyperCommand
 
+from augment.errors import first_problem
 from pipelines.console import ConfigOption, InputError
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -96,10 +97,9 @@ def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
     try:
         return model(**values)
     except ValidationError as error:
-        first = error.errors()[0]
-        value = "" if first["type"] == "missing" else f" {first['input']!r}"
-        said = first["msg"].removeprefix("Value error, ").lower()
-        raise InputError(f"--{str(first['loc'][0]).replace('_', '-')}{value}: {said}") from None
+        field, value, problem = first_problem(error)
+        shown = "" if error.errors()[0]["type"] == "missing" else f" {value!r}"
+        raise InputError(f"--{field.partition('.')[0].replace('_', '-')}{shown}: {problem}") from None
 
 
 class Flag(NamedTuple):

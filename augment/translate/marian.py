@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import regex
 
 from augment.device import SECONDS, pack, padded, timed
 from augment.translate.decoding import Decoding, resolve_engine
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]{0,3}(?=\s+[^\sa-z])|[。！？]")
 CLAUSE_END = re.compile(r"[,;:.!?–—](?=\s)|[，；：、]")
 WORD_END = re.compile(r"\S(?=\s)")
+UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\u3001-\u303f\u30fb-\u30fc\uff01-\uff65]")
+"""Characters of Chinese and Japanese, with no space before or after them."""
 USUAL_LENGTH = 1.0
 """`Decoding.length` within which most outputs end, or turn out to be loops."""
 
@@ -193,11 +197,14 @@ def copies(text: str, source: str) -> bool:
 
 
 def _joined(pieces: Sequence[Translation]) -> Translation:
-    """The translations of a text's pieces joined by spaces; bad if one of them is."""
+    """The translations of a text's pieces, joined by spaces where their scripts have them; bad if one of them is."""
     bad = [piece for piece in pieces if piece.reason is not None]
     if bad or not pieces:
         return bad[0] if bad else Translation("", "empty")
-    return Translation(" ".join(piece.text for piece in pieces), retried=any(piece.retried for piece in pieces))
+    texts = [piece.text for piece in pieces]
+    spaces = [" " * (UNSPACED.search(left[-1:] + right[:1]) is None) for left, right in pairwise(texts)]
+    text = "".join(chain.from_iterable(zip(texts, [*spaces, ""], strict=True)))
+    return Translation(text, retried=any(piece.retried for piece in pieces))
 
 
 def split(text: str, count: Callable[[str], int], limit: int) -> list[str]:

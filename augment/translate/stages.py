@@ -20,6 +20,7 @@ HOP = "+"
 class TranslationView(View):
     """A view made by a chain of translators."""
 
+    runs_model = True
     constants: ClassVar = {"hypotheses": 1, "long": "split"}
 
     source: str = Field(default="en", description="language of the sentences")

@@ -1,6 +1,5 @@
 """Take views made elsewhere, such as a large language model's paraphrases, from a JSON Lines file."""
 
-import hashlib
 import unicodedata
 from codecs import BOM_UTF8
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ import xxhash
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 
 from augment.errors import InputError
+from augment.revision import check_revision, revision_of
 from augment.view import Runtime, View, Viewed
 from augment.words import special_tokens
 
@@ -45,9 +45,8 @@ class ImportViews(View):
             content = Path(self.file).read_bytes()
         except OSError as error:
             raise InputError(f"import-views: cannot read {self.file} ({error.strerror}): check --file") from None
-        revision = hashlib.sha256(content).hexdigest()[:12]
-        if self.revision not in (None, revision):
-            raise InputError(f"import-views: {self.file} has revision {revision}, not {self.revision}; get that one")
+        revision = revision_of(content)
+        check_revision(f"import-views: {self.file} has revision", revision, self.revision, "get that one")
         view = self.model_copy(update={"revision": revision})
         view._views = {}
         for number, line in enumerate(content.removeprefix(BOM_UTF8).splitlines(), start=1):
@@ -57,7 +56,7 @@ class ImportViews(View):
                 row = _Line(view="")
             key = row.id if row.text is None else _id_of(row.text)
             if isinstance(key, str):
-                view._views.setdefault(key, {})[" ".join(row.view.split())] = None
+                view._views.setdefault(key, {})[unicodedata.normalize("NFC", " ".join(row.view.split()))] = None
             elif line.strip():
                 said = """is not {"text": "...", "view": "..."} (or id for text)"""
                 shown = line[:60].decode(errors="replace")
@@ -78,7 +77,7 @@ class ImportViews(View):
         usable = [view for view in written if not special_tokens(view) - special_tokens(text)]
         if not usable:
             return Viewed(None, "rejected", "special-token") if written else Viewed(None, "failed", "empty")
-        changed = [view for view in usable if view != text]
+        changed = [view for view in usable if view != unicodedata.normalize("NFC", text)]
         return Viewed(changed[0], alternatives=tuple(changed[1:])) if changed else Viewed(text, "unchanged")
 
 

@@ -42,6 +42,7 @@ class MlmFill(WordView):
     """
 
     name = "mlm-fill"
+    runs_model = True
     constants: ClassVar = {"of": "words"}
 
     fraction: float = Field(default=0.2, gt=0, le=1, description="share of the words to mask")

@@ -15,9 +15,10 @@ from augment import wordnet
 from augment.device import quiet_transformers, resolve_device
 from augment.edits import apply_edits, find_edits
 from augment.english import tagger
-from augment.errors import InputError
+from augment.errors import InputError, is_out_of_memory
 from augment.keep import WordView, touches
 from augment.omw import tables
+from augment.revision import check_revision
 from augment.view import Runtime, Viewed
 from augment.words import special_tokens
 
@@ -47,20 +48,24 @@ class Nlpaug(WordView):
 
     _augmenter: Any = PrivateAttr()
 
+    @property
+    def runs_model(self) -> bool:  # type: ignore[override]
+        """Whether the augmenter takes a device."""
+        return "device" in inspect.signature(_augmenter_class(self.augmenter)).parameters
+
     def build(self, runtime: Runtime) -> Self:
         """The view, its augmenter built and tried on one sentence; raises InputError if that fails."""
         installed = version("nlpaug")
-        if self.revision not in (None, installed):
-            raise InputError(f"nlpaug: version {installed} is installed, not {self.revision}; install that one")
+        check_revision("nlpaug: the installed version is", installed, self.revision, "install that one")
         view = super().build(runtime).model_copy(update={"revision": installed})
         try:
             with quiet_transformers():
                 view._augmenter = _built(self.augmenter, self.arguments, runtime.device)
                 _seed(0)
                 view._augmenter.augment(TRIAL)
-        except InputError:
-            raise
         except Exception as error:  # wrong arguments make nlpaug and its libraries raise anything
+            if isinstance(error, InputError) or is_out_of_memory(error):
+                raise
             why = f"cannot be used: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
             if isinstance(error, LookupError) and (missing := NLTK_WANTS.search(str(error))):
                 why = f"needs NLTK's {missing[1]}: run `python -m nltk.downloader {missing[1]}`"
@@ -78,9 +83,9 @@ class Nlpaug(WordView):
         _seed(seed)
         try:
             made = self._augmenter.augment(text)
-        except MemoryError:
-            raise
-        except Exception as error:  # any exception of an augmenter fails the row, not the run
+        except Exception as error:  # any other exception of an augmenter fails the row, not the run
+            if is_out_of_memory(error):
+                raise
             return Viewed(None, "failed", type(error).__name__)
         view = made[0] if isinstance(made, list) and made else made
         if not isinstance(view, str) or not view.strip():
@@ -92,7 +97,7 @@ class Nlpaug(WordView):
         return Viewed(apply_edits(text, edits), edits=edits) if edits else Viewed(text, "unchanged")
 
 
-def _built(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa: ANN401 - an nlpaug augmenter
+def _augmenter_class(name: str) -> type[Any]:
     classes: dict[str, type[Any]] = {
         name: kind
         for unit in ("char", "word", "sentence")
@@ -101,7 +106,11 @@ def _built(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa
     }
     if name not in classes:
         raise InputError(f"nlpaug: unknown augmenter for text {name!r}: choose one of {', '.join(sorted(classes))}")
-    kind, given = classes[name], dict(arguments)
+    return classes[name]
+
+
+def _built(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa: ANN401 - an nlpaug augmenter
+    kind, given = _augmenter_class(name), dict(arguments)
     if "device" in given:
         raise InputError(f"nlpaug: device={given['device']!r} among the arguments of {name}: use --device")
     if "device" in inspect.signature(kind).parameters:

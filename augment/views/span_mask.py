@@ -32,7 +32,6 @@ class SpanMask(WordView):
     """
 
     name = "span-mask"
-    keeps_masks = True
 
     length: int | None = Field(default=None, ge=1, description=f"units to mask; {LENGTH} without --rate")
     rate: float | None = Field(default=None, gt=0, le=1, description="share of the units to mask; one always stays")

@@ -15,6 +15,7 @@ from augment.keep import WordView, touches
 from augment.masked import FillModel
 from augment.omw import Multilingual
 from augment.ranking import Ranking, Target
+from augment.revision import check_revision
 from augment.synonyms import TIERS, English, Tiers, Weighted, agreement, english
 from augment.view import Edit, Runtime, Viewed, ViewSpec
 from augment.views.nlpaug import published_synonyms
@@ -50,6 +51,11 @@ class Synonym(WordView):
     _language: English | Multilingual = PrivateAttr()
     _ranking: Ranking | None = PrivateAttr(default=None)
 
+    @property
+    def runs_model(self) -> bool:  # type: ignore[override]
+        """Whether a masked language model chooses the synonyms."""
+        return self.choose == "mlm"
+
     def build(self, runtime: Runtime) -> Self:
         """The view with its word lists and models; raises InputError if one is missing or options contradict."""
         for name in ("at_least", "choose", "language", "keep", "keep_pattern") if self.compat else ():
@@ -76,9 +82,8 @@ class Synonym(WordView):
             revisions.append(weights.revision)
             view._ranking = Ranking(FillModel(weights.path, runtime))
         view.revision = "+".join(revisions)
-        if self.revision not in (None, view.revision):
-            what = "WordNet with its companions here has revision"
-            raise InputError(f"synonym: {what} {view.revision}, not {self.revision}; install that one")
+        what = "synonym: WordNet with its companions here has revision"
+        check_revision(what, view.revision, self.revision, "install that one")
         return view
 
     @property

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 
 from augment.errors import InputError, TwinviewsError
-from augment.view import ViewSpec, check_params, make_view, view_attribute, view_module, view_options
+from augment.view import ViewSpec, check_params, make_view, view_attribute, view_label, view_module, view_options
 from pipelines.console import flat, offline, show_json, table
 from pipelines.files import locate
 from pipelines.folder import Dataset, check_folder
@@ -87,7 +87,7 @@ def _parse_option(given: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe h
 def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     """Make a dataset of each view and print what became of its rows; several go to folders of their own in `out`."""
     from pipelines.ingest import sentences_for
-    from pipelines.views.run import make_run, note_starter, plan_run, preview_run, view_label
+    from pipelines.views.run import make_run, note_starter, plan_run, preview_run
 
     if options.address is not None and options.engine != "ray":
         raise InputError(f"--address {options.address} belongs to --engine ray: add it, or leave out --address")

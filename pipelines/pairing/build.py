@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from augment.errors import InputError
 from augment.translate.stages import HOP
-from augment.view import ViewSpec, make_view, view_attribute, view_names
+from augment.view import ViewSpec, labelled_view, make_view, view_attribute, view_label
 from pipelines.console import counted, note
 from pipelines.files import locate
 from pipelines.filter import SIDES, About, Filter, is_round_trip, make_filter
@@ -123,20 +123,19 @@ def choose_views(policy: str, names: Sequence[str]) -> dict[Path, ViewSpec]:
 
 
 def _choose_view(name: str) -> tuple[Path, ViewSpec]:
-    """A view by its path or the name of its folder in `data/views/`: `backtranslate-fr` has the pivot fr."""
+    """A view by its path, the name of its folder in `data/views/` (`backtranslate-fr`), or its own name."""
     folder = locate(name) if read_plan(locate(name)) is not None else runs.VIEWS / name
     plan = read_plan(folder)
-    if plan is not None:
-        if plan.kind != "view":
-            raise InputError(f"--view {name}: {folder} holds {plan.kind}, not a view: see `augment inspect {folder}`")
-        return folder, ViewSpec(plan.name, plan.params)
-    for view in sorted(view_names(), key=len, reverse=True):
-        key = view_attribute(view, "named_by")
-        if name == view or (key is not None and name.startswith(f"{view}-")):
-            spec = ViewSpec(view, {} if name == view else {key: name.removeprefix(f"{view}-")})
+    if plan is None:
+        spec = labelled_view(name)
+        folder = runs.VIEWS / view_label(spec)
+        plan = read_plan(folder)
+        if plan is None:
             make_view(spec)
             return folder, spec
-    raise InputError(f"no view dataset {name!r} in {runs.VIEWS}/ and no view of that name: see `augment views`")
+    if plan.kind != "view":
+        raise InputError(f"--view {name}: {folder} holds {plan.kind}, not a view: see `augment inspect {folder}`")
+    return folder, ViewSpec(plan.name, plan.params)
 
 
 def plan_views(

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from augment.device import Stage
 from augment.errors import TwinviewsError
-from augment.view import View, ViewSpec, view_attribute
+from augment.view import View, ViewSpec, view_label
 from pipelines.card import view_card
 from pipelines.console import note, progress
 from pipelines.files import write_whole
@@ -37,12 +37,6 @@ def note_starter(spec: ViewSpec) -> None:
     for key, flag in REAL_WEIGHTS.items():
         if spec.params.get(key) == STARTER and spec.params.get("revision") is not None:
             note(f"{spec.name}: the bundled starter models (small, for trying out); `{flag}` takes real ones")
-
-
-def view_label(spec: ViewSpec) -> str:
-    """The name of a view's default folder: `backtranslate-de`."""
-    value = spec.params.get(view_attribute(spec.name, "named_by", ""))
-    return (spec.name if value is None else f"{spec.name}-{value}").replace("/", "-")
 
 
 def plan_run(view: View, source: Dataset, options: ViewOptions, out: Path | None = None) -> ViewRun:

@@ -21,7 +21,7 @@ from augment.device import SECONDS, Stage, device_kind, timed
 from augment.edits import LabelledSpan, carry_spans
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.plugins import blamed
-from augment.view import ENTRY_POINT_GROUP, WEIGHTS_PARAMS, View, Viewed, ViewSpec, make_view, row_seed
+from augment.view import ENTRY_POINT_GROUP, View, Viewed, ViewSpec, check_params, make_view, row_seed
 from pipelines.folder import SPANS, Dataset, view_schema
 from pipelines.options import ViewOptions
 from pipelines.plan import Plan
@@ -29,6 +29,8 @@ from pipelines.shards import Receipt, commit_shards
 from pipelines.workers import AHEAD
 
 CONNECT_SECONDS = 10.0
+RETRIES = 3
+"""How often a window is made again on a cluster after it lost its worker; one that always ends it must not go on."""
 Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
 Read: TypeAlias = tuple[Window, list[list[Any]], list[int]]
@@ -51,9 +53,9 @@ class ViewRun:
     view: View | None = None
 
     @property
-    def has_weights(self) -> bool:
+    def runs_model(self) -> bool:
         """Whether the view can use a GPU; looking for one means importing torch."""
-        return any(self.plan.params.get(key) is not None for key in WEIGHTS_PARAMS)
+        return getattr(check_params(self.plan.name, self.plan.params), "runs_model", False)
 
     def for_worker(self) -> "ViewRun":
         """The same for another process: absolute paths, and no view."""
@@ -69,7 +71,7 @@ class ViewRun:
 def worker(run: ViewRun, number: int) -> Callable[[Iterable[Window]], Generator[Made]]:
     """What worker `number` does with windows: `make_windows`, on one of the GPUs if there are several."""
     device = run.options.device
-    if run.has_weights and device in {"auto", "cuda"} and device_kind(device) != "cpu":
+    if run.runs_model and device in {"auto", "cuda"} and device_kind(device) != "cpu":
         import torch
 
         count = torch.cuda.device_count()
@@ -175,25 +177,28 @@ def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: 
     """Make windows on a cluster, and yield each when it is committed; a lost worker's window is made again.
 
     All machines must see the folders by the same absolute paths or addresses. Raises InputError if there is no cluster
-    at `address`, TwinviewsError if a view fails.
+    at `address`, TwinviewsError if a view fails, or a window has lost its worker once more than `RETRIES` times.
     """
-    ray = _connect(address)
+    ray, window = _connect(address), Window()
     try:
         # Every worker gets a GPU to itself if there are any and the view has weights.
-        gpus = int(ray.cluster_resources().get("GPU", 0)) if run.has_weights and run.options.device != "cpu" else 0
-        remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=-1)(ViewRun)
+        gpus = int(ray.cluster_resources().get("GPU", 0)) if run.runs_model and run.options.device != "cpu" else 0
+        remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=RETRIES)(ViewRun)
         actors = [remote.remote(**vars(run.for_worker())) for _ in range(min(workers, gpus or workers))]
         source = iter(windows)
-        asked = {actor.make.remote(window): actor for actor, window in zip(actors * AHEAD, source, strict=False)}
+        tasks = zip(actors * AHEAD, source, strict=False)
+        asked = {actor.make.remote(window): (actor, window) for actor, window in tasks}
         while asked:
             (done,), _ = ray.wait(list(asked), num_returns=1)
-            actor = asked.pop(done)
+            actor, window = asked.pop(done)
             yield ray.get(done)
-            asked |= {actor.make.remote(window): actor for window in islice(source, 1)}
+            asked |= {actor.make.remote(window): (actor, window) for window in islice(source, 1)}
     except ray.exceptions.RayTaskError as error:
         raise error.cause if isinstance(error.cause, TwinviewsError) else TwinviewsError(str(error.cause)) from None
     except ray.exceptions.RayError as error:
-        raise TwinviewsError(f"the Ray cluster failed ({str(error).splitlines()[0]}): see `ray status`") from None
+        rows = f"rows {run.plan.shards[window[0]][0]} to {run.plan.shards[window[-1]][1] - 1}" if window else "no row"
+        reason = str(error).splitlines()[0]
+        raise TwinviewsError(f"the Ray cluster failed at {rows} ({reason}): see `ray status`") from None
     finally:
         ray.shutdown()
 

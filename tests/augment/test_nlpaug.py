@@ -2,14 +2,15 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 from unittest.mock import Mock
 
 import nltk.data
 import pytest
+import torch
 from samples import DATA, TEXTS, built, real_sentences, refused
 
 from augment import wordnet
@@ -20,15 +21,17 @@ from augment.views.nlpaug import Nlpaug
 SEEDS = [2**40 + 7, 1, 2, 3, 4]
 BY_RULE = ("RandomWordAug", "KeyboardAug", "OcrAug", "SpellingAug", "SplitAug", "RandomCharAug")
 BY_WORDNET = ("SynonymAug", "AntonymAug")
+SHARES = (0.3, 0.7)
+Run = tuple[str, dict[str, Any], list[str], list[int]]
+"""An augmenter, its arguments, texts, and their seeds."""
 DIRECT = """
 import json, random, sys, warnings
 warnings.simplefilter("ignore")
 import numpy as np
 import nlpaug.augmenter.char, nlpaug.augmenter.word, nltk.data
 nltk.data.path[:0] = sys.argv[1:]
-wanted, texts, seeds = json.load(sys.stdin)
 made = []
-for name, arguments in wanted:
+for name, arguments, texts, seeds in json.load(sys.stdin):
     kind = getattr(nlpaug.augmenter.word, name, None) or getattr(nlpaug.augmenter.char, name)
     augmenter = kind(**arguments)
     if name == "SpellingAug":
@@ -58,36 +61,49 @@ def nltk_folders() -> list[str]:
     return folders
 
 
-def directly(
-    wanted: list[tuple[str, dict[str, Any]]], texts: list[str], seeds: list[int], hash_seed: str = "1"
-) -> list[list[str]]:
-    """What augmenters make of the texts in a fresh process."""
-    command, rows = [sys.executable, "-c", DIRECT, *nltk_folders()], json.dumps((wanted, texts, seeds))
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    done = subprocess.run(command, input=rows, capture_output=True, text=True, env=environment, check=True)
-    return list(json.loads(done.stdout))
+def compat_run(share: float) -> Run:
+    texts = [text for text in [*TEXTS, *(real_sentences(300) if DATA.is_dir() else [])] if text.strip()]
+    return "SynonymAug", {"aug_src": "wordnet", "aug_p": share}, texts, [2**40 * row + 7 for row in range(len(texts))]
+
+
+@pytest.fixture(scope="module")
+def published() -> list[list[list[str]]]:
+    """What augmenters make of texts in two fresh processes, whose sets have different orders.
+
+    Both begin with the augmenters by rule and by WordNet; the first goes on with those that `compat` imitates.
+    """
+    names = (*BY_RULE, *(BY_WORDNET if nltk_folders() else ()))
+    runs: list[Run] = [(name, {}, TEXTS[:5], SEEDS) for name in names]
+    compat = [*map(compat_run, SHARES)] if nltk_folders() else []
+    processes = []
+    for hash_seed, rows in (("1", [*runs, *compat]), ("2", runs)):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-c", DIRECT, *nltk_folders()]
+        process = Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=environment)
+        processes.append((process, json.dumps(rows)))
+    return [json.loads(process.communicate(rows)[0]) for process, rows in processes]
 
 
 @pytest.mark.parametrize("augmenters", [BY_RULE, BY_WORDNET], ids=["by rule", "by WordNet"])
-def test_rows_are_those_of_nlpaug_in_fresh_processes_whatever_the_order_of_sets(augmenters: tuple[str, ...]) -> None:
+def test_rows_are_those_of_nlpaug_in_fresh_processes_whatever_the_order_of_sets(
+    augmenters: tuple[str, ...], published: list[list[list[str]]]
+) -> None:
     if augmenters == BY_WORDNET and not nltk_folders():
         pytest.skip("WordNet or NLTK's tagger is not installed")
-    first, second = (directly([(name, {}) for name in augmenters], TEXTS[:5], SEEDS, hash_seed) for hash_seed in "12")
-    for name, *expected in zip(augmenters, first, second, strict=True):
+    first = 0 if augmenters == BY_RULE else len(BY_RULE)
+    for place, name in enumerate(augmenters, first):
         made = [viewed.text for viewed in nlpaug_view(name)(TEXTS[:5], SEEDS)]
-        assert [made, made] == expected, name
+        assert [made, made] == [rows[place] for rows in published], name
         assert made != TEXTS[:5], name
 
 
-def test_the_compat_synonyms_are_nlpaugs_for_the_same_seed() -> None:
+def test_the_compat_synonyms_are_nlpaugs_for_the_same_seed(published: list[list[list[str]]]) -> None:
     if not nltk_folders():
         pytest.skip("WordNet or NLTK's tagger is not installed")
-    texts = [*TEXTS, *(text for text in real_sentences(300) if text.strip())]
-    seeds, shares = [2**40 * row + 7 for row in range(len(texts))], (0.3, 0.7)
-    expected = directly([("SynonymAug", {"aug_src": "wordnet", "aug_p": share}) for share in shares], texts, seeds)
-    for share, ours in zip(shares, expected, strict=True):
+    for share, expected in zip(SHARES, published[0][-len(SHARES) :], strict=True):
+        *_, texts, seeds = compat_run(share)
         made = built("synonym", compat=True, fraction=share)(texts, seeds)
-        assert [viewed.text for viewed in made] == ours
+        assert [viewed.text for viewed in made] == expected
     (viewed,) = built("synonym", compat=True)(["Xyzzy—xyzzy"], [0])
     assert (viewed.text, viewed.status, viewed.reason) == ("Xyzzy — xyzzy", "ok", "spacing-only")
 
@@ -98,7 +114,7 @@ def test_the_signature_has_the_augmenter_its_arguments_and_the_version_of_nlpaug
         'view:nlpaug|arguments:{"aug_p": 0.5, "stopwords": ["man"]}|augmenter:SplitAug|max_length:10000|rev:1.1.11'
         "|v:0.1.0"
     )
-    with refused("version 1.1.11 is installed, not 1.1.10"):
+    with refused("the installed version is 1.1.11, not 1.1.10; install that one"):
         make_view(ViewSpec("nlpaug", {"augmenter": "SplitAug", "revision": "1.1.10"}))
 
 
@@ -134,6 +150,21 @@ def test_every_result_has_a_status_and_a_reason(result: object, status: str, rea
     (viewed,) = stubbed(["A [MASK] dog."], [1])
     assert (viewed.status, viewed.reason) == (status, reason)
     assert (viewed.text is None) == (status in ("failed", "rejected"))
+
+
+OUT_OF_MEMORY = [
+    MemoryError(),
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:127] . DefaultCPUAllocator: can't allocate memory"),
+]
+
+
+@pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=["python", "cuda", "cpu"])
+def test_lack_of_memory_is_no_failed_row(error: Exception) -> None:
+    stubbed = Nlpaug()
+    stubbed._augmenter = Mock(augment=Mock(side_effect=error))
+    with pytest.raises(type(error)):
+        stubbed(["A big dog runs."], [1])
 
 
 def test_a_model_based_augmenter_runs_on_the_device_of_the_run(encoder_folder: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import refused
@@ -15,7 +16,7 @@ from augment.view import View, Viewed, ViewSpec, check_params, make_view, row_se
 from pipelines.ingest import row_id
 
 
-def made(name: str, **params: float) -> ViewSpec:
+def spec_of(name: str, **params: float) -> ViewSpec:
     return make_view(ViewSpec(name, params)).spec
 
 
@@ -23,8 +24,8 @@ def made(name: str, **params: float) -> ViewSpec:
     ("spec", "expected"),
     [
         (ViewSpec("identity"), "view:identity|v:0.1.0"),
-        (made("repeat"), "view:repeat|rate:0.32|v:0.1.0"),
-        (made("span-mask", rate=0.15), "view:span-mask|compat:false|rate:0.15|unit:character|v:0.1.0"),
+        (spec_of("repeat"), "view:repeat|rate:0.32|v:0.1.0"),
+        (spec_of("span-mask", rate=0.15), "view:span-mask|compat:false|rate:0.15|unit:character|v:0.1.0"),
         (ViewSpec("x", {"b": 2, "a": "beam:4", "c": None, "d": True}), "view:x|a:beam:4|b:2|d:true|v:0.1.0"),
         (ViewSpec("x", {"models": "/here", "revision": "9f3"}), "view:x|rev:9f3|v:0.1.0"),
         (ViewSpec("x", {"models": "starter"}), "view:x|models:starter|v:0.1.0"),
@@ -59,7 +60,24 @@ def test_a_view_says_what_follows_from_its_options(
     assert isinstance(view, View)
     assert (view.named_by and getattr(view, view.named_by)) == named_by
     assert (getattr(view, view.ends_in, None), view.draws) == (ends_in, draws)
-    assert view.keeps_masks is (name == "span-mask")
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "expected"),
+    [
+        ("import-views", {"file": "views.jsonl", "by": "gpt"}, False),
+        ("identity", {}, False),
+        ("span-mask", {"unit": "token"}, False),
+        ("synonym", {}, False),
+        ("synonym", {"choose": "mlm"}, True),
+        ("mlm-fill", {}, True),
+        ("translate", {"to": "de"}, True),
+        ("nlpaug", {"augmenter": "KeyboardAug"}, False),
+        ("nlpaug", {"augmenter": "ContextualWordEmbsAug"}, True),
+    ],
+)
+def test_a_view_says_whether_it_can_use_a_gpu(name: str, params: dict[str, object], expected: bool) -> None:
+    assert check_params(name, params).runs_model is expected
 
 
 @given(st.lists(st.integers(1, 50)), st.integers(1, 200))
@@ -72,13 +90,15 @@ def test_every_row_is_packed_once_with_rows_of_its_width_within_the_budget(width
     assert len(batches) == sum(-(-widths.count(width) // max(1, budget // width)) for width in set(widths))
 
 
-@pytest.mark.parametrize("name", ["tpu9", "cuda:99", "cuda:999", ""])
+@pytest.mark.parametrize("name", ["tpu9", "cuda:99", "cuda:999", "", "mps"])
 def test_a_missing_device_is_one_line(name: str) -> None:
+    if name == "mps" and torch.backends.mps.is_available():
+        pytest.skip("this machine has Metal")
     with refused(f"device {name!r}"):
         resolve_device(name)
 
 
-def made(tmp_path: Path, *rows: object, content: bytes | None = None, **params: str) -> View:
+def imported(tmp_path: Path, *rows: object, content: bytes | None = None, **params: str) -> View:
     path = tmp_path / "views.jsonl"
     path.write_bytes(content if content is not None else "\n".join(map(json.dumps, rows)).encode())
     return make_view(ViewSpec("import-views", {"file": str(path), "by": "gpt-oss", **params}))
@@ -86,10 +106,10 @@ def made(tmp_path: Path, *rows: object, content: bytes | None = None, **params: 
 
 def test_each_sentence_gets_its_own_views(tmp_path: Path) -> None:
     rows = [("A dog runs.", "A  dog is\nrunning."), *[("A dog runs.", "Some dog runs.")] * 2]
-    rows += [("Same.", "Same."), ("Blank.", " "), ("Masked.", "[MASK].")]
+    rows += [("Same.", "Same."), ("Blank.", " "), ("Masked.", "[MASK]."), ("Très bien.", "Tre\u0300s bien.")]
     lines = [{"text": text, "view": view} for text, view in rows]
-    view = made(tmp_path, {"id": row_id("Café!"), "view": "Coffee!"}, *lines)
-    texts = ["A dog runs.", "Cafe\u0301!", "Same.", "Blank.", "Masked.", "Unknown."]
+    view = imported(tmp_path, {"id": row_id("Café!"), "view": "Coffee!"}, *lines)
+    texts = ["A dog runs.", "Cafe\u0301!", "Same.", "Blank.", "Masked.", "Unknown.", "Très bien."]
     assert view(texts, [0] * len(texts)) == [
         Viewed("A dog is running.", alternatives=("Some dog runs.",)),
         Viewed("Coffee!"),
@@ -97,18 +117,19 @@ def test_each_sentence_gets_its_own_views(tmp_path: Path) -> None:
         Viewed(None, "failed", "empty"),
         Viewed(None, "rejected", "special-token"),
         Viewed(None, "failed", "missing"),
+        Viewed("Très bien.", "unchanged"),
     ]
     assert not view.draws
 
 
 def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> None:
-    signature = made(tmp_path, {"text": "a", "view": "b"}).spec.signature()
+    signature = imported(tmp_path, {"text": "a", "view": "b"}).spec.signature()
     assert signature.startswith("view:import-views|by:gpt-oss|rev:")
-    assert signature != made(tmp_path, {"text": "a", "view": "c"}).spec.signature()
+    assert signature != imported(tmp_path, {"text": "a", "view": "c"}).spec.signature()
     with refused("has revision"):
-        made(tmp_path, {"text": "a", "view": "b"}, revision="0" * 12)
+        imported(tmp_path, {"text": "a", "view": "b"}, revision="0" * 12)
     marked = b'\xef\xbb\xbf{"id": 7, "text": "A dog runs.", "view": "It runs."}'
-    assert made(tmp_path, content=marked)(["A dog runs."], [0]) == [Viewed("It runs.")]
+    assert imported(tmp_path, content=marked)(["A dog runs."], [0]) == [Viewed("It runs.")]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +148,7 @@ def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> Non
 )
 def test_a_broken_file_is_one_line(tmp_path: Path, content: bytes, line: str) -> None:
     with refused(f"views.jsonl {line}"):
-        made(tmp_path, content=content)
+        imported(tmp_path, content=content)
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import xxhash
 from pydantic import TypeAdapter, ValidationError
 
+from augment.errors import first_problem
 from pipelines.console import InputError
 from trainers.settings import Flag
 
@@ -85,7 +86,7 @@ def _labelled(option: str, label: str, flag: Flag) -> tuple[str, Any]:
             # A plus joins the values of an option that takes several, unless it is part of a file's name.
             return label, taken.validate_python([label] if Path(label).exists() else label.split("+"))
         except ValidationError:
-            raise InputError(f"--over {option}={label}: {error.errors()[0]['msg'].lower()}") from None
+            raise InputError(f"--over {option}={label}: {first_problem(error)[-1]}") from None
     if flag.least is not None and value < flag.least:
         raise InputError(f"--over {option}={label}: input should be at least {flag.least}")
     number = isinstance(value, int | float) and not isinstance(value, bool)
