@@ -139,7 +139,7 @@ def _export(
     config: ConfigOption = None,
 ) -> None:
     """Write a dataset as one Parquet, JSONL or CSV file, or put it on the Hugging Face Hub with its card."""
-    from pipelines.export import export, push
+    from pipelines.export import check_export, export, push
     from pipelines.files import beside
     from pipelines.look.opened import open_path
 
@@ -154,6 +154,8 @@ def _export(
     rows = min(opened.rows, limit or opened.rows)
     facts: dict[str, object] = {"out": str(target or to), "rows": rows}
     if dry_run:
+        if target is not None:
+            check_export(target, overwrite=overwrite)
         view.show_preview({**facts, "files to read": len(opened.files)}, as_json=json)
         return
     line = f"{counted(rows, 'row')} written to {target}"

@@ -170,6 +170,7 @@ class MiningOptions(OutputOptions):
 
     pairs: Annotated[Path, typer.Argument(help="Pairs, a file or a folder.")]
     encoder: Annotated[str, typer.Option(help="starter, or an encoder's folder or name on the Hub.")] = "starter"
+    revision: Annotated[str | None, typer.Option(help="Hold the encoder to this revision.")] = None
     out: Annotated[Path | None, typer.Option(help="File to write; PAIRS.negatives.arrow if not given.")] = None
     skip: Annotated[int, Number(min=0, help="Skip the N closest texts.")] = 0
     within: Annotated[int, Number(min=1, help="Draw among the N closest texts.")] = 10

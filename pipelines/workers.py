@@ -39,7 +39,8 @@ def run_workers(build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers:
 
     def ask(worker: Connection) -> None:
         task = next(waiting, None)
-        worker.send(task)  # None ends its work
+        with suppress(ConnectionError):  # it died, which receiving its results will show
+            worker.send(task)  # None ends its work
         if task is not None:
             asked.append(worker)
 
@@ -50,13 +51,15 @@ def run_workers(build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers:
             ready = asked if ordered else wait(dict.fromkeys(asked))
             worker = next(each for each in asked if each in ready)
             asked.remove(worker)
-            result = worker.recv()
+            try:
+                result = worker.recv()
+            except (EOFError, ConnectionError):
+                advice = "run the command again with fewer --workers"
+                raise TwinviewsError(f"a worker died (out of memory?): {advice}") from None
             if isinstance(result, BaseException):
                 raise result
             ask(worker)
             yield result
-    except (EOFError, ConnectionError):
-        raise TwinviewsError("a worker died (out of memory?): run the command again with fewer --workers") from None
     finally:
         for process in processes:
             process.terminate()  # after Ctrl-C or a failed task, some are still working

@@ -33,7 +33,7 @@ def mine_negatives(options: MiningOptions) -> tuple[Mapping[str, Any], bool]:
     source = _source(options)
     if options.encoder == "starter":
         note("the bundled starter encoder (small, for trying out); --encoder takes a real one")
-    settings = {"pairs": str(options.pairs), **source.plan.params, "revision": None, "seed": options.seed}
+    settings = {"pairs": str(options.pairs), **source.plan.params, "seed": options.seed}
     output = PairsOptions(out=options.target, overwrite=options.overwrite)
     return write_pairs(PairsJob(source, (), output, settings, "mine-negatives"))
 
@@ -47,7 +47,7 @@ def preview_mining(options: MiningOptions) -> dict[str, Any]:
 
 
 def _source(options: MiningOptions) -> PairSource:
-    files, weights = pair_files(options.pairs), find_encoder(options.encoder)
+    files, weights = pair_files(options.pairs), find_encoder(options.encoder, options.revision)
     try:
         tables = [read_table(file.path, file.sha256) for file in files]
         table = pa.concat_tables(tables, promote_options="permissive").slice(0, options.limit)

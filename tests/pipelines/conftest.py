@@ -1,12 +1,13 @@
 """A command line in an empty folder, and small inputs."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pytest
-from foreigners import PICKY, SLOW, SPEAK, Start, add_package, start_beside
+from foreigners import PICKY, ROTATE, SLOW, SPEAK, Start, add_package, make, start_beside, write_lines
 
 from pipelines.cli import build_app
 from pipelines.console import call
@@ -42,9 +43,10 @@ def augment(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., O
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A folder that brings processes with it on their path the views `slow` and `speak` and the filter `picky`."""
-    modules = {"slow_view": SLOW, "speak": SPEAK, "picky": PICKY}
-    return add_package(tmp_path / "site", modules, views="slow = slow_view\nspeak = speak", filters="picky = picky")
+    """A folder that brings processes with it on their path some views and the filter `picky`."""
+    modules = {"slow_view": SLOW, "speak": SPEAK, "rotate": ROTATE, "picky": PICKY}
+    views = "slow = slow_view\nspeak = speak\nrotate = rotate"
+    return add_package(tmp_path / "site", modules, views=views, filters="picky = picky")
 
 
 @pytest.fixture
@@ -53,19 +55,23 @@ def start(folder: Path, site: Path) -> Start:
     return partial(start_beside, site, folder)
 
 
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with sentences, a view of them, and pairs of both."""
+    folder = tmp_path_factory.mktemp("made")
+    write_lines(folder)
+    make(folder, ["span-mask", "lines.txt"], ["build-pairs", "--pairs", "original", "--view", "span-mask"])
+    return folder
+
+
 @pytest.fixture
-def made(augment: Callable[..., Outcome], lines: Path) -> Callable[..., Outcome]:
+def made(augment: Callable[..., Outcome], folder: Path, made_once: Path) -> Callable[..., Outcome]:
     """`augment` where there are sentences, a view of them, and pairs of both."""
-    augment("span-mask", lines)
-    augment("build-pairs", "--pairs", "original", "--view", "span-mask")
+    shutil.copytree(made_once, folder, dirs_exist_ok=True)
     return augment
 
 
 @pytest.fixture
 def lines(folder: Path) -> Path:
     """Sixty sentences of one to six words, two of which the slow view fails on."""
-    path = folder / "lines.txt"
-    words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"]
-    texts = [f"{number} {' '.join(words[: number % 6])}".strip() for number in range(58)]
-    path.write_text("\n".join([*texts, "please fail here", "fail again"]) + "\n", encoding="utf-8")
-    return path
+    return write_lines(folder)

@@ -1,15 +1,18 @@
 """Views and a filter of another package, processes that know them, and what tests of commands share."""
 
+import contextlib
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from pipelines.cli import build_app
+from pipelines.console import call
 from pipelines.pairs import PAIR_COLUMNS
 
 Augment = Callable[..., Any]
@@ -21,6 +24,8 @@ CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler
 COMMAND = f"{CTRL_C}from pipelines.cli import main; main()"
 SLOW = '''"""Reverse the words, slowly."""
 
+import os
+import signal
 import time
 
 from augment.view import View, Viewed
@@ -40,6 +45,8 @@ class Slow(View):
         time.sleep(self.nap)
         if "fail" in text:
             return Viewed(None, "failed", "asked-to")
+        if "kill" in text:
+            os.kill(os.getpid(), signal.SIGKILL)
         words = text.split()
         if len(words) == 1:
             return Viewed(text, "unchanged", "one-word")
@@ -76,6 +83,20 @@ class Speak:
 
 def build(params, runtime):
     return Speak(params)
+'''
+ROTATE = '''"""Move the first letters to the end."""
+
+from augment.view import View, Viewed
+
+
+class Rotate(View):
+    name = "rotate"
+    named_by = "shift"
+    draws = False
+    shift: int = 13
+
+    def __call__(self, texts, seeds):
+        return [Viewed(text[self.shift :] + text[: self.shift]) for text in texts]
 '''
 PICKY = '''"""Drop pairs with a number in the forties, slowly, and score the rest."""
 
@@ -118,6 +139,22 @@ def start_beside(
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     command = [sys.executable, "-c", program, *map(str, arguments)]
     return subprocess.Popen(command, **streams, text=True, cwd=folder, env=known, start_new_session=True)
+
+
+def make(folder: Path, *commands: Sequence[object]) -> None:
+    """Run `augment` with these arguments, one after the other, in a folder."""
+    with contextlib.chdir(folder):
+        for command in commands:
+            assert call(build_app(), [*map(str, command)]) == 0, command
+
+
+def write_lines(folder: Path) -> Path:
+    """A file of sixty sentences of one to six words, two of which the slow view fails on."""
+    path = folder / "lines.txt"
+    words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"]
+    texts = [f"{number} {' '.join(words[: number % 6])}".strip() for number in range(58)]
+    path.write_text("\n".join([*texts, "please fail here", "fail again"]) + "\n", encoding="utf-8")
+    return path
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -18,9 +18,10 @@ import typer
 from foreigners import Augment, Start, is_refused, write_stream
 
 from augment.view import view_names
+from pipelines.cli import build_app
 from pipelines.console import InputError, TwinviewsError, call
 
-COMMANDS = ["ingest", "build-pairs", "inspect", "report", "export", "views", *view_names()]
+COMMANDS = sorted(typer.main.get_command(build_app()).commands)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -32,12 +33,13 @@ def test_every_command_has_help_with_an_example(augment: Augment, command: str) 
 
 
 @pytest.mark.parametrize("command", view_names())
-def test_the_example_of_a_view_command_is_accepted(augment: Augment, command: str) -> None:
+def test_the_example_of_a_view_command_is_accepted(augment: Augment, folder: Path, command: str) -> None:
+    (folder / "llm.jsonl").write_text('{"text": "A dog runs.", "view": "One dog runs."}\n')
     line = augment(command, "--help").out.split("Example: augment ")[1].split()
     done = augment(*line, "--dry-run", "--limit", 3)
-    # Models or WordNet may be missing here; what may not happen is a usage error.
-    assert done.code in (0, 2)
-    assert "--help`" not in done.err
+    if "WordNet was not found" in done.err:
+        pytest.skip(done.err)
+    assert done.code == 0, done.err
 
 
 @pytest.mark.parametrize(
@@ -75,10 +77,19 @@ def test_lack_of_memory_is_one_line(allocate: Callable[[], object], capsys: pyte
     assert capsys.readouterr().err == "error: out of memory: use smaller batches or a machine with more memory\n"
 
 
-def test_a_bug_keeps_its_traceback() -> None:
+def endless() -> None:
+    endless()
+
+
+@pytest.mark.parametrize(
+    ("bug", "error", "text"),
+    [(lambda: torch.zeros(2) @ torch.zeros(3), RuntimeError, "size"), (endless, RecursionError, "recursion depth")],
+    ids=["shapes", "recursion"],
+)
+def test_a_bug_keeps_its_traceback(bug: Callable[[], object], error: type[Exception], text: str) -> None:
     app = typer.Typer()
-    app.command()(lambda: torch.zeros(2) @ torch.zeros(3))
-    with pytest.raises(RuntimeError, match="size"):
+    app.command()(bug)
+    with pytest.raises(error, match=text):
         call(app, ["--"])
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import datasets
 import pytest
-from foreigners import Augment, Start, done, is_refused, rows_of
+from foreigners import Augment, Start, content, done, is_refused, rows_of
 
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
 
@@ -145,3 +145,16 @@ def test_the_language_of_several_hops_is_the_last_one(start: Start, lines: Path)
     done(start("ingest", lines))
     hops = ["build-pairs", "--pairs", "multilingual", "--view", "speak-de+fr", "--json"]
     assert json.loads(done(start(*hops, "--filter", "language:a=en,certain=1")))["pairs"] == 58
+
+
+@pytest.mark.parametrize("options", [[], ["--shift", 3]])
+def test_a_view_has_one_folder_whichever_command_makes_it(start: Start, lines: Path, options: list[object]) -> None:
+    """Also a view with a default for the option that names its folder, such as nlpaug."""
+    done(start("rotate", lines, *options))
+    views = content(Path("data/views"))
+    name = f"rotate-{options[1]}" if options else "rotate-13"
+    done(start("build-pairs", "--pairs", "original", "--view", name if options else "rotate"))
+    assert content(Path("data/views")) == views
+    assert {row["view_b_name"] for row in rows_of("data/pairs.arrow")} == {name}
+    done(start("build-pairs", "--pairs", "original", "--view", "rotate-5", "--out", "five.arrow"))
+    assert {path.name for path in Path("data/views").iterdir()} == {name, "rotate-5"}

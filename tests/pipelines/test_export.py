@@ -34,7 +34,8 @@ def test_export_holds_the_same_rows(made: Augment, path: str, to: str) -> None:
     else:
         with target.open(newline="", encoding="utf-8") as stream:
             assert [(row["id"], row["text"]) for row in csv.DictReader(stream)] == [(r["id"], r["text"]) for r in rows]
-    is_refused(made("export", path, "--to", to), "exists")
+    for more in ([], ["--dry-run"]):
+        is_refused(made("export", path, "--to", to, *more), "exists")
     assert made("export", path, "--to", to, "--limit", 5, "--overwrite").out.startswith("5 rows")
 
 
@@ -56,7 +57,8 @@ def test_pairs_without_rows_can_be_exported(augment: Augment) -> None:
 
 def test_two_exports_never_share_a_recipe(made: Augment) -> None:
     assert made("export", "data/sentences", "--out", "rows").code == 0
-    is_refused(made("export", "data/sentences", "--out", "rows.arrow"), "would share rows.recipe.json with rows")
+    for more in ([], ["--dry-run"]):
+        is_refused(made("export", "data/sentences", "--out", "rows.arrow", *more), "would share rows.recipe.json with")
     assert made("verify", "rows").code == 0
 
 

@@ -12,7 +12,7 @@ import pytest
 import xxhash
 from foreigners import Augment, is_refused, rows_of, write_pairs
 
-from augment.weights import STARTER_ENCODER
+from augment.weights import STARTER_ENCODER, find_encoder
 from pipelines.filters.semantic import sentence_encoder
 from pipelines.pairing.nli import NliRow, nli_rows, nli_sources
 from pipelines.pairs import read_pairs
@@ -223,6 +223,8 @@ def test_mined_pairs_follow_from_their_recipe_and_are_verified(pairs: Augment) -
     again = pairs("mine-negatives", "--config", "data/pairs.negatives.recipe.json", "--out", "again.arrow")
     assert again.code == 0, again.err
     assert Path("again.arrow").read_bytes() == out.read_bytes()
+    recipe = json.loads(Path("data/pairs.negatives.recipe.json").read_text())
+    assert recipe["revision"] == find_encoder("starter").revision
     assert set(verify([Path("data")]).values()) == {None}
     assert out in verify([Path("data")])
     out.unlink()
@@ -260,6 +262,7 @@ def test_a_dry_run_and_mistakes_write_nothing(pairs: Augment) -> None:
     for arguments, expected in (
         (["none.arrow"], "no pairs at 'none.arrow'"),
         (["data/pairs.arrow", "--encoder", "/nowhere"], "--encoder /nowhere: no such folder"),
+        (["data/pairs.arrow", "--revision", "0123456789ab"], "its revision is"),
         (["data/pairs.arrow", "--skip", 10], "--skip 10 leaves nothing --within 10"),
         (["data/pairs.arrow", "--out", "data/pairs.arrow"], "is what the pairs are made from"),
     ):

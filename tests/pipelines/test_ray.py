@@ -78,6 +78,15 @@ def test_a_cluster_makes_the_same_bytes_and_does_without_a_lost_worker(
     assert list(folder.rglob("*.tmp")) == []
 
 
+@pytest.mark.slow
+def test_a_window_that_always_ends_its_worker_ends_the_run(start: Start, folder: Path, cluster: str) -> None:
+    texts = [f"{number} {'kill' if number == 7 else 'live'}" for number in range(12)]
+    (folder / "twelve.txt").write_text("\n".join(texts))
+    run = ["slow", "twelve.txt", "--shard-size", 3, "--nap", 0, "--engine", "ray", "--address", cluster]
+    err = done(start(*run), code=1)
+    assert err.splitlines()[-1].startswith("error: the Ray cluster failed at rows 6 to 8 (")
+
+
 def test_no_cluster_is_one_line(start: Start, lines: Path) -> None:
     err = done(start("identity", lines, "--engine", "ray", "--address", "127.0.0.1:1"), code=2)
     assert err.splitlines()[-1].startswith("error: --address 127.0.0.1:1: no Ray cluster answers there")

@@ -141,7 +141,7 @@ class Parsed(HTMLParser):
 
 
 @pytest.fixture
-def made(made: Augment) -> Augment:
+def unreported(made: Augment) -> Augment:
     Path("data/pairs.report.html").unlink()
     return made
 
@@ -154,8 +154,8 @@ def made(made: Augment) -> Augment:
         ("data/pairs.arrow", "data/pairs.report.html"),
     ],
 )
-def test_a_report_is_one_page_that_needs_nothing_else(made: Augment, path: str, out: str) -> None:
-    done = made("report", path)
+def test_a_report_is_one_page_that_needs_nothing_else(unreported: Augment, path: str, out: str) -> None:
+    done = unreported("report", path)
     assert (done.code, done.out) == (0, f"{out} written\n")
     html = Path(out).read_text(encoding="utf-8")
     page = Parsed(html)
@@ -167,13 +167,13 @@ def test_a_report_is_one_page_that_needs_nothing_else(made: Augment, path: str, 
     assert len(page.all("article")) >= 20
 
 
-def test_a_report_says_what_the_statistics_say(made: Augment) -> None:
+def test_a_report_says_what_the_statistics_say(unreported: Augment) -> None:
     found = statistics(open_path(Path("data/views/span-mask")))
-    made("report", "data/views/span-mask", "--rows", 6)
+    unreported("report", "data/views/span-mask", "--rows", 6)
     page = Parsed(Path("data/views/span-mask.report.html").read_text(encoding="utf-8"))
     assert len([svg for svg in page.all("svg") if svg.get("class") == "histogram"]) == len(found.measures)
     unchanged, rows = found.shares["view equals the sentence"]
-    inputs = json.loads(made("inspect", "data/views/span-mask", "--json").out)["inputs"]
+    inputs = json.loads(unreported("inspect", "data/views/span-mask", "--json").out)["inputs"]
     share = f"{100 * unchanged / rows:.1f} %"
     for shown in ("view:span-mask|", share, "Rows with the reason too-short", "[MASK]", inputs[0]["sha256"]):
         assert shown in page.text
@@ -205,52 +205,53 @@ def test_nothing_in_the_data_becomes_markup(augment: Augment) -> None:
     assert len(html) < 60_000
 
 
-def test_a_report_replaces_only_reports_of_ours(made: Augment) -> None:
-    assert made("report", "data/pairs.arrow", "--dry-run").code == 0
+def test_a_report_replaces_only_reports_of_ours(unreported: Augment) -> None:
+    assert unreported("report", "data/pairs.arrow", "--dry-run").code == 0
     out = Path("data/pairs.report.html")
     assert not out.exists()
-    made("report", "data/pairs.arrow")
+    unreported("report", "data/pairs.arrow")
     first = out.read_bytes()
     for dry in ([], ["--dry-run"]):
-        assert made("report", "data/pairs.arrow", *dry).code == 0
-        other = made("report", "data/pairs.arrow", "--rows", 3, *dry)
+        assert unreported("report", "data/pairs.arrow", *dry).code == 0
+        other = unreported("report", "data/pairs.arrow", "--rows", 3, *dry)
         is_refused(other, f"{out} exists: choose another", "or --overwrite it")
     assert out.read_bytes() == first
-    again = json.loads(made("report", "data/pairs.arrow", "--rows", 3, "--overwrite", "--json").out)
+    again = json.loads(unreported("report", "data/pairs.arrow", "--rows", 3, "--overwrite", "--json").out)
     assert again == {"out": str(out), "made_now": True}
     assert out.read_bytes() != first
     out.write_text("<html>precious</html>")
     for options in ([], ["--overwrite"], ["--dry-run"]):
-        is_refused(made("report", "data/pairs.arrow", *options), str(out))
-    assert made("report", "data/pairs.arrow", "--out", "data").code == 2
+        is_refused(unreported("report", "data/pairs.arrow", *options), str(out))
+    assert unreported("report", "data/pairs.arrow", "--out", "data").code == 2
     assert out.read_text() == "<html>precious</html>"
-    assert made("report", "data/pairs.arrow", "--out", "new/page.html").code == 0
+    assert unreported("report", "data/pairs.arrow", "--out", "new/page.html").code == 0
 
 
-def test_pairs_get_their_report_which_replaces_no_file_of_somebody_else(made: Augment) -> None:
+def test_pairs_get_their_report_which_replaces_no_file_of_somebody_else(unreported: Augment) -> None:
     pairs = Path("data/pairs.arrow")
     build = ["build-pairs", "--pairs", "original", "--view", "span-mask"]
     for path, more, place in (
         (pairs, [], "pairs.report.html"),
         (Path("data/pairs"), ["--shards", 2], "pairs/report.html"),
     ):
-        assert made(*build, *more).code == 0
+        assert unreported(*build, *more).code == 0
         assert report_path(path) == Path("data") / place
         first = report_path(path).read_bytes()
         report_path(path).unlink()
-        assert made(*build, *more).code == 0
+        assert unreported(*build, *more).code == 0
         assert report_path(path).read_bytes() == first
     report_path(pairs).write_text("mine")
-    again = made(*build, "--limit", 10, "--overwrite")
+    again = unreported(*build, "--limit", 10, "--overwrite")
     assert (again.code, "no report was written" in again.err) == (0, True)
     assert report_path(pairs).read_text() == "mine"
 
 
 @pytest.mark.parametrize("command", ["inspect", "report"])
-def test_files_that_were_not_made_together_are_not_mixed(made: Augment, command: str) -> None:
+def test_files_that_were_not_made_together_are_not_mixed(unreported: Augment, command: str) -> None:
     Path("both").mkdir()
     for number in range(2):  # as somebody else might split pairs
         Path(f"both/{number}.arrow").write_bytes(Path("data/pairs.arrow").read_bytes())
-    assert made(command, "both").code == 0
-    made("build-pairs", "--pairs", "self", "--out", "data/self.arrow")
-    is_refused(made(command, "data"), "data holds 2 files that were not made together: give one, such as pairs.arrow")
+    assert unreported(command, "both").code == 0
+    unreported("build-pairs", "--pairs", "self", "--out", "data/self.arrow")
+    refused = unreported(command, "data")
+    is_refused(refused, "data holds 2 files that were not made together: give one, such as pairs.arrow")

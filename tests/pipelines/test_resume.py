@@ -137,7 +137,9 @@ def test_the_profile_counts_every_stage_and_the_result_every_row(
     workers: int, start: Start, lines: Path, folder: Path
 ) -> None:
     options = ["--nap", 0.01, "--shard-size", 5, "--workers", workers, "--profile", "--json"]
+    started = time.monotonic()
     out, err = start("slow", lines, *options).communicate(timeout=120)
+    elapsed = time.monotonic() - started
     counts = json.loads(out)
     assert counts["made_now"] == 60
     assert counts["statuses"] == {"failed": 2, "ok": 48, "unchanged": 10}
@@ -145,7 +147,8 @@ def test_the_profile_counts_every_stage_and_the_result_every_row(
     said = r"data/views/slow: (\S+) s: read .*, tokenise .*, model (\S+), detokenise .*, write .*, waiting (\S+) \("
     seconds, model, waiting = map(float, re.search(said, err).groups())  # type: ignore[union-attr]
     assert model >= 60 * 0.01
-    assert waiting == pytest.approx(seconds - model, abs=0.03)
+    assert 0 <= waiting <= seconds - 60 * 0.01
+    assert seconds <= workers * elapsed
 
 
 def test_datasets_and_pyarrow_open_what_was_written(augment: Augment, lines: Path) -> None:

@@ -19,6 +19,8 @@ def fail(error: str, tasks: Iterator[int]) -> Iterator[int]:
     for _ in tasks:
         if error == "unreadable":
             raise OneLessArgumentError("the answer is not", 42)
+        if error == "refused":
+            raise ConnectionRefusedError("the store at 10.0.0.7 refused it")
         raise ValueError("no lambda can be pickled", lambda: None)
     yield 0
 
@@ -34,3 +36,17 @@ def build(error: str, number: int) -> partial[Iterator[int]]:
 def test_an_error_that_cannot_be_pickled_is_raised_with_its_text(error: str, said: str) -> None:
     with pytest.raises(RuntimeError, match=said):
         list(run_workers(partial(build, error), range(4), 2, ordered=True))
+
+
+def test_a_connection_that_fails_in_a_worker_is_not_taken_for_its_death() -> None:
+    with pytest.raises(ConnectionRefusedError, match=r"the store at 10\.0\.0\.7 refused it"):
+        list(run_workers(partial(build, "refused"), range(4), 2, ordered=True))
+
+
+def test_tasks_that_cannot_be_listed_are_not_taken_for_a_dead_worker() -> None:
+    def tasks() -> Iterator[int]:
+        yield 1
+        raise ConnectionResetError("the list of tasks broke off")
+
+    with pytest.raises(ConnectionResetError, match="the list of tasks broke off"):
+        list(run_workers(partial(build, "idle"), tasks(), 1, ordered=True))
