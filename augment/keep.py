@@ -11,8 +11,8 @@ import regex
 from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError
-from augment.revision import check_revision, revision_of
 from augment.view import Runtime, View
+from augment.weights import check_revision, revision_of
 
 _PIECE = regex.compile(r"\w+|[^\w\s]")
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from augment.edits import Token
 from augment.errors import InputError
-from augment.revision import revision_of
 from augment.synonyms import TIERS, Tiers
+from augment.weights import revision_of
 from augment.wordnet import WordNet, find
 from augment.words import replaceable
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from augment.errors import InputError, is_out_of_memory
-from augment.revision import check_revision, revision_of
 
 STARTER = Path(__file__).parent / "starter"
 STARTER_ENCODER = STARTER / "encoder"
@@ -31,6 +30,17 @@ class Weights(NamedTuple):
 
     path: Path
     revision: str
+
+
+def revision_of(content: bytes) -> str:
+    """The revision of a content: the first 12 hex digits of its sha256."""
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
+def check_revision(what: str, revision: str | None, wanted: str | None, advice: str = "give what was used") -> None:
+    """Raise InputError unless a revision is the wanted one, if there is one; `what` is its owner with a verb."""
+    if wanted not in (None, revision):
+        raise InputError(f"{what} {revision}, not {wanted}; {advice}")
 
 
 def find_encoder(name: str, revision: str | None = None) -> Weights:

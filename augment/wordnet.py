@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from augment.errors import InputError
-from augment.revision import revision_of
-from augment.weights import cache_folder
+from augment.weights import cache_folder, revision_of
 from augment.words import word_list
 
 if TYPE_CHECKING:

@@ -139,7 +139,7 @@ def _export(
     config: ConfigOption = None,
 ) -> None:
     """Write a dataset as one Parquet, JSONL or CSV file, or put it on the Hugging Face Hub with its card."""
-    from pipelines.export import check_export, export, push
+    from pipelines.export import export, push
     from pipelines.files import beside
     from pipelines.look.opened import open_path
 
@@ -153,17 +153,15 @@ def _export(
     opened, target = open_path(path), None if is_hub else out or beside(path, to)
     rows = min(opened.rows, limit or opened.rows)
     facts: dict[str, object] = {"out": str(target or to), "rows": rows}
+    if target is not None:
+        export(opened, rows, to, target, overwrite=overwrite, dry_run=dry_run)
     if dry_run:
-        if target is not None:
-            check_export(target, overwrite=overwrite)
         view.show_preview({**facts, "files to read": len(opened.files)}, as_json=json)
         return
     line = f"{counted(rows, 'row')} written to {target}"
     if target is None:
         address = push(opened, rows, to, public=public, license=license, overwrite=overwrite)
         line, facts = f"{address}: {'public' if public else 'private'}", {"out": address, "public": public}
-    else:
-        export(opened, rows, to, target, overwrite=overwrite)
     show_json(facts) if json else show(line)
 
 

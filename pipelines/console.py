@@ -17,6 +17,7 @@ from augment import __version__
 from augment.errors import InputError as InputError
 from augment.errors import MissingExtraError as MissingExtraError
 from augment.errors import TwinviewsError as TwinviewsError
+from augment.errors import first_problem as first_problem
 from augment.errors import is_out_of_memory
 from pipelines import interrupt
 from pipelines.files import WRONG_PATH

@@ -27,11 +27,11 @@ GROUP_BYTES = 100_000_000
 """About the size of a row group in memory."""
 
 
-def check_export(out: Path, *, overwrite: bool) -> Path:
-    """The recipe of an export to `out`.
+def export(opened: AnyDataset, rows: int, to: str, out: Path, *, overwrite: bool, dry_run: bool = False) -> None:
+    """Write the first rows of sentences, a view dataset or pairs as parquet, jsonl or csv, unless it is a dry run.
 
-    Raises InputError if there is anything at `out`, unless that is an earlier export and `overwrite` is given, or if
-    another file has its recipe.
+    Nested columns become JSON in CSV. Raises InputError if there is anything at `out`, unless that is an earlier export
+    and `overwrite` is given, or if another file has its recipe.
     """
     recipe = beside(out, "recipe.json")
     is_ours = command_of(recipe) == "export"
@@ -40,15 +40,8 @@ def check_export(out: Path, *, overwrite: bool) -> Path:
     if recipe.exists() and not is_ours:
         raise InputError(f"{recipe} was not written by this command: move it, or choose another --out")
     check_twin(out)
-    return recipe
-
-
-def export(opened: AnyDataset, rows: int, to: str, out: Path, *, overwrite: bool) -> None:
-    """Write the first rows of sentences, a view dataset or pairs as parquet, jsonl or csv.
-
-    Nested columns become JSON in CSV. Raises InputError like `check_export`.
-    """
-    recipe = check_export(out, overwrite=overwrite)
+    if dry_run:
+        return
     with locked_file(out):
         remove_temporaries(out, recipe)
         with whole_file(out) as stream:

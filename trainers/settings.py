@@ -13,8 +13,7 @@ from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typer.core import TyperCommand
 
-from augment.errors import first_problem
-from pipelines.console import ConfigOption, InputError
+from pipelines.console import ConfigOption, InputError, first_problem
 
 Model = TypeVar("Model", bound=BaseModel)
 Presets = Mapping[str, Mapping[str, Any]]  # values of `Training` and of an objective's own options, by preset

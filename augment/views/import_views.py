@@ -10,8 +10,8 @@ import xxhash
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 
 from augment.errors import InputError
-from augment.revision import check_revision, revision_of
 from augment.view import Runtime, View, Viewed
+from augment.weights import check_revision, revision_of
 from augment.words import special_tokens
 
 

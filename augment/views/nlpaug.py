@@ -18,8 +18,8 @@ from augment.english import tagger
 from augment.errors import InputError, is_out_of_memory
 from augment.keep import WordView, touches
 from augment.omw import tables
-from augment.revision import check_revision
 from augment.view import Runtime, Viewed
+from augment.weights import check_revision
 from augment.words import special_tokens
 
 NLTK_WANTS = re.compile(r"nltk\.download\('([\w.-]+)'\)")

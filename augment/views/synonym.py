@@ -15,11 +15,10 @@ from augment.keep import WordView, touches
 from augment.masked import FillModel
 from augment.omw import Multilingual
 from augment.ranking import Ranking, Target
-from augment.revision import check_revision
 from augment.synonyms import TIERS, English, Tiers, Weighted, agreement, english
 from augment.view import Edit, Runtime, Viewed, ViewSpec
 from augment.views.nlpaug import published_synonyms
-from augment.weights import find_encoder
+from augment.weights import check_revision, find_encoder
 from augment.words import rounded
 
 BLOCK = 256
