@@ -178,6 +178,8 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> 
     dev = fitted.dev
     stopped = f" of {total}, stopped early" if fitted.steps < total else ""
     scored = f", dev {dev[fitted.kept]:.2f} at step {fitted.kept} (before the training {dev[0]:.2f})" if dev else ""
+    if dev and dev[0] > dev[max(dev)]:
+        scored += f"; the start scored higher than the end ({dev[max(dev)]:.2f})" + " and is saved" * (fitted.kept == 0)
     show(
         f"{out}: encoder of {objective.dimension} dimensions after {counted(fitted.steps, 'step')}{stopped} "
         f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, "
