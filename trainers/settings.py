@@ -62,9 +62,7 @@ class Training(Options):
     dev_data: str | None = Field(None, description="Where the data of --dev is: a folder, or hf:mteb. [TWINVIEWS_DATA]")
     dev_similarity: Literal["cosine", "best"] = Field("cosine", description="Cosine, or the best of four similarities.")
     evaluations: int = Field(10, ge=1, description="How often to score on --dev, the last time at the end.")
-    keep: Literal["best", "last"] = Field(
-        "best", description="Save the encoder that was best on --dev, start included, or the last."
-    )
+    keep: Literal["best", "last"] = Field("best", description="Save the encoder that was best on --dev, or the last.")
     patience: int | None = Field(None, ge=1, description="Stop after this many scores on --dev without a new best.")
     report_to: Literal["none", "tensorboard", "wandb"] = Field("none", description="Log there too.")
 

@@ -13,7 +13,7 @@ from augment.weights import DRY_RUN, STARTER_TRANSLATION, cached_snapshot, hub_o
 
 FLAG = "--models"
 AUTO, OPUS, STARTER = "auto", "opus-mt", "starter"
-COMMIT_LENGTH = 40  # of a revision on the Hub; that of a folder is shorter
+OPUS_NAME = "Helsinki-NLP/opus-mt-{}-{}"
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:[_-][A-Za-z0-9]{2,8})*")
 _NEEDED = ("config.json", "source.spm", "target.spm", "vocab.json")
 logger = logging.getLogger(__name__)
@@ -27,65 +27,51 @@ class TranslationModel(NamedTuple):
     revision: str
 
 
-class Chain(NamedTuple):
-    """The models of a translation in several hops, their name for `--models`, and the bytes of them to download."""
+def resolve_chain(
+    models: str, hops: Sequence[tuple[str, str]], revisions: Sequence[str | None]
+) -> tuple[str, list[TranslationModel], int]:
+    """Find the models of all hops, at these revisions; also what `models` stands for, and the bytes to download.
 
-    models: str
-    legs: list[TranslationModel]
-    missing: int = 0
-
-
-def resolve_chain(models: str, hops: Sequence[tuple[str, str]], revisions: Sequence[str | None]) -> Chain:
-    """Find the models of all hops, at these revisions; `models` is as for `resolve_models`, or "auto".
-
-    "auto" is what the revisions are of; without them OPUS-MT, if the Hub's cache has it or the Hub gives it for every
-    hop, else the bundled models, of which a log line tells. A dry run downloads nothing: it gives a model that is
-    missing no folder. Raises InputError for no such language or model.
+    `models` is as for `resolve_models`, or "auto": what the revisions are of; without them OPUS-MT, if the Hub's cache
+    or the Hub has it for every hop, else the bundled models, with a log line. Only a dry run leaves bytes to download,
+    and models without a folder. Raises InputError for no such language or model.
     """
     if models == AUTO and revisions[0] is not None:
-        models = OPUS if len(revisions[0]) == COMMIT_LENGTH else STARTER
-    if models != AUTO:
-        return Chain(models, [resolve_models(models, *hop, each) for hop, each in zip(hops, revisions, strict=True)])
-    for hop in hops:
-        _check_languages(*hop)
-    try:
-        return _opus_chain(hops)
-    except InputError as error:
-        reason = str(error)
-    try:
-        chain = Chain(STARTER, [resolve_models(STARTER, *hop) for hop in hops])
-    except InputError as error:
-        raise InputError(f"{error}, which was tried first and is out of reach ({reason})") from None
-    _warn_of_starter(reason)
-    return chain
+        models = OPUS if len(revisions[0]) == 40 else STARTER  # a folder's revision is shorter than a commit
+    if models == AUTO:
+        for hop in hops:
+            _check_languages(*hop)
+        try:
+            return _opus_chain(hops)
+        except InputError as error:
+            _warn_of_starter(str(error))
+        models = STARTER
+    return models, [resolve_models(models, *hop, each) for hop, each in zip(hops, revisions, strict=True)], 0
 
 
-def _opus_chain(hops: Sequence[tuple[str, str]]) -> Chain:
-    """OPUS-MT for every hop; the Hub is asked for those alone that its cache lacks. Raises InputError for the first."""
-    places = {hop: cached_snapshot(_opus_name(*hop)) for hop in hops}
-    offers = {hop: hub_offer(_opus_name(*hop)) for hop, place in places.items() if place is None}
-    missing = sum(size for _, size in offers.values())
-    if offers and DRY_RUN.get():
-        revisions = [offers[hop][0] if place is None else place.name for hop, place in places.items()]
-        return Chain(OPUS, [TranslationModel(Path(), None, revision) for revision in revisions], missing)
-    if offers:
-        names = " and ".join(_opus_name(*hop) for hop in offers)
-        logger.warning("downloading %s (%.0f MB); --models starter needs no download", names, missing / 1e6)
-    return Chain(OPUS, [resolve_models(OPUS, *hop, place.name if place else None) for hop, place in places.items()])
+def _opus_chain(hops: Sequence[tuple[str, str]]) -> tuple[str, list[TranslationModel], int]:
+    """OPUS-MT for every hop; the Hub is asked only for what its cache lacks. Raises InputError if one is missing."""
+    names = [OPUS_NAME.format(*hop) for hop in hops]
+    places = [cached_snapshot(name, _NEEDED) for name in names]
+    offers = [hub_offer(name) if place is None else (place.name, 0) for name, place in zip(names, places, strict=True)]
+    missing = sum(size for _, size in offers)
+    if None in places and DRY_RUN.get():
+        return OPUS, [TranslationModel(Path(), None, revision) for revision, _ in offers], missing
+    if None in places:
+        logger.warning("downloading %s (%.0f MB); --models starter needs none", " and ".join(names), missing / 1e6)
+    revisions = [None if place is None else place.name for place in places]  # a commit in the cache needs no Hub
+    return OPUS, [resolve_models(OPUS, *hop, each) for hop, each in zip(hops, revisions, strict=True)], 0
 
 
-@cache
+@cache  # said once a process
 def _warn_of_starter(reason: str) -> None:
-    """Say, once a process, that the bundled models are taken, what they are worth, and how to get others."""
-    said = "OPUS-MT is out of reach (%s), so the small bundled models translate: good for short everyday sentences, "
+    said = (
+        "OPUS-MT is out of reach (%s): the small bundled models translate, well enough for short everyday sentences; "
+    )
     said += (
-        "but most round trips of other text are no paraphrases; online, --models opus-mt gets real ones (300 MB each)"
+        "most round trips of other text are not paraphrases. Online, --models opus-mt gets it (about 300 MB a model)"
     )
     logger.warning(said, reason)
-
-
-def _opus_name(source: str, target: str) -> str:
-    return f"Helsinki-NLP/opus-mt-{source}-{target}"
 
 
 def resolve_models(models: str, source: str, target: str, revision: str | None = None) -> TranslationModel:
@@ -97,7 +83,7 @@ def resolve_models(models: str, source: str, target: str, revision: str | None =
     _check_languages(source, target)
     weights = None
     if models == OPUS:
-        weights = hub_weights(_opus_name(source, target), f"{FLAG} {OPUS}:", revision)
+        weights = hub_weights(OPUS_NAME.format(source, target), f"{FLAG} {OPUS}:", revision)
     folder = weights.path if weights else _folder(models, source, target)
     missing = [name for name in _NEEDED if not (folder / name).is_file()]
     if missing:

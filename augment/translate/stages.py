@@ -58,15 +58,15 @@ class TranslationView(View):
         if len(revisions) != len(hops):
             way = " -> ".join(self.languages())
             raise InputError(f"revision {self.revision!r}: {way} takes {len(hops)} models; join their revisions by +")
-        chain = resolve_chain(self.models, hops, revisions)
+        name, models, missing = resolve_chain(self.models, hops, revisions)
         decodings = self.decodings()
         engine, precision = resolve_engine(self.translator, self.precision, runtime.device, sampled=self.draws)
-        revision = HOP.join(model.revision for model in chain.legs)
-        resolved = {"models": chain.models, "translator": engine, "precision": precision, "revision": revision}
+        revision = HOP.join(model.revision for model in models)
+        resolved = {"models": name, "revision": revision, "translator": engine, "precision": precision}
         view = self.model_copy(update=resolved)
-        view._missing, settings = chain.missing, (engine, precision, self.retry, runtime.device, runtime.batch_tokens)
-        view._legs = []
-        for hop, (path, prefix, commit) in zip(hops, chain.legs, strict=True):
+        view._legs, settings = [], (engine, precision, self.retry, runtime.device, runtime.batch_tokens)
+        view._missing = missing
+        for hop, (path, prefix, commit) in zip(hops, models, strict=True):
             decoding = decodings[-1 if hop is hops[-1] else 0]
             view._legs.append(("-".join(hop), MarianTranslator(path, prefix, decoding, *settings, commit)))
         return view

@@ -98,11 +98,7 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     with offline() if options.dry_run else nullcontext():
         # First, so that a wrong pivot or a missing model is reported before anything is ingested.
         begun = specs if options.overwrite else [*map(as_begun, specs, places)]
-        try:
-            built = [make_view(spec, device=options.device, batch_tokens=options.batch_tokens) for spec in begun]
-        except InputError as error:
-            named = "" if begun == specs else f"{places[0]} was begun with these models; get them, or --overwrite it: "
-            raise InputError(f"{named}{error}") from error
+        built = [make_view(spec, device=options.device, batch_tokens=options.batch_tokens) for spec in begun]
         source = sentences_for(options.sources or (), dry_run=options.dry_run)
     note_starter(built[0].spec)
     shown = []

@@ -36,8 +36,9 @@ STARTER = "starter"
 def note_starter(spec: ViewSpec) -> None:
     """Say in one line that a view uses the bundled starter encoder, and which flag takes a real one."""
     if spec.params.get("encoder") == STARTER and spec.params.get("revision") is not None:
-        said = "the bundled starter models (small, for trying out); `--encoder bert-base-uncased` takes real ones"
-        note(f"{spec.name}: {said}")
+        note(
+            f"{spec.name}: the bundled encoder (small, for trying out); `--encoder bert-base-uncased` takes a real one"
+        )
 
 
 def as_begun(spec: ViewSpec, folder: Path) -> ViewSpec:

@@ -86,13 +86,14 @@ def test_best_encoder_is_kept(as_it_was: Examples, tiny_bert: Path, sentences: l
 
 @pytest.mark.parametrize("save_every", [2, 5, 500])
 def test_killed_run_remembers_its_best(
-    save_every: int, as_it_was: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
+    save_every: int, dev: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     given = {"lr": 1e-2, "evaluations": 6, "save_every": save_every}
-    whole, expected = run(as_it_was, tiny_bert, sentences, tmp_path / "whole", **given)
+    whole, expected = run(dev, tiny_bert, sentences, tmp_path / "whole", **given)
     with pytest.raises(Interrupted):
-        run(as_it_was, tiny_bert, sentences, tmp_path / "broken", last=9, **given)
-    resumed, fitted = run(as_it_was, tiny_bert, sentences, tmp_path / "broken", **given)
+        run(dev, tiny_bert, sentences, tmp_path / "broken", last=9, **given)
+    resumed, fitted = run(dev, tiny_bert, sentences, tmp_path / "broken", **given)
+    assert 0 < expected.kept < 12, "neither the start nor the end"
     assert (fitted.kept, fitted.dev) == (expected.kept, expected.dev)
     check_same(whole, resumed)
     assert read_log(tmp_path / "broken") == read_log(tmp_path / "whole")

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import xxhash
 
-from augment.weights import hub_name, installed_encoder
+from augment.weights import HUB_NAMES, cached_snapshot, hub_offer, installed_encoder
 from pipelines.console import InputError
 
 STARTER = "starter"
@@ -34,6 +34,11 @@ class Source:
             found = cached_file(self.path, name)
             return None if found is None else Path(found)
         return None
+
+    def check(self) -> None:
+        """Raise InputError for a Hub name that neither the cache nor the Hub has, Unreachable if it cannot be asked."""
+        if self.folder is None and cached_snapshot(self.path) is None:
+            hub_offer(self.path)
 
     def modules(self) -> list[tuple[str, str]]:
         """Return class and folder of each module, none for a bare transformer; raises InputError if damaged."""
@@ -109,7 +114,7 @@ def locate(name: str | None) -> Source:
         # A name that cannot be on the Hub, or is a mistyped run, is not looked up.
         if path.exists() or name.startswith((".", "/", "~", "runs/")) or name.count("/") > 1:
             raise InputError(f"no model directory {name!r}: give a directory that holds one, or a Hub name")
-        return Source(name, hub_name(name))
+        return Source(name, HUB_NAMES.get(name, name))
     source = Source(name, str(path), path)
     configured = source.modules() or (path / "config.json").is_file()
     if not configured or not any(any(path.rglob(name)) for name in ("*.safetensors", PICKLE)):
