@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from contextvars import ContextVar
 from fnmatch import fnmatch
 from functools import cache, partial
@@ -86,56 +85,44 @@ def _hash(path: Path, size: int, changed: int) -> bytes:
         return hashlib.file_digest(file, "sha256").digest()
 
 
-def hub_weights(name: str, flag: str, revision: str | None = None) -> Weights:
+def hub_weights(name: str, flag: str, revision: str | None = None, needed: Collection[str] = ()) -> Weights:
     """A model of the Hub, from the local cache or the network, at `revision` (a commit) or the latest.
 
-    Raises InputError if there is no such model, no network and nothing in the cache, no weights, or no such path.
+    A model in the cache without the files `needed` is completed. Raises InputError if there is no such model, no
+    network and nothing in the cache, no weights, or no such path.
     """
     from huggingface_hub import HfApi, snapshot_download
 
     if not HUB_NAME.fullmatch(name):
         raise InputError(f"{flag} {name}: no such folder, and not a model's name on the Hub (like bert-base-uncased)")
-    files = [*TEXTS, SAFETENSORS]
-
-    def from_cache() -> Path:
-        path = Path(snapshot_download(name, revision=revision, allow_patterns=files, local_files_only=True))
-        if not any(path.glob(SAFETENSORS)) and not (path / PICKLE).is_file():
-            raise FileNotFoundError(path)
-        return path
-
-    def from_hub() -> Path:
-        try:  # one request, as the client's downloads retry
-            about = HfApi().model_info(name, revision=revision, timeout=10)
-        except Exception:  # of any kind, as below: without an answer, what is in the cache serves
-            with suppress(Exception):
-                return from_cache()
-            raise
-        # Not by its commit, so that the cache knows which commit that was.
-        names = [file.rfilename for file in _taken(about)]
-        return Path(snapshot_download(name, revision=revision, allow_patterns=names))
-
-    path = None
-    if re.fullmatch("[0-9a-f]{40}", revision or ""):  # a commit in the cache needs no Hub
-        with suppress(OSError):
-            path = from_cache()
+    is_commit = re.fullmatch("[0-9a-f]{40}", revision or "")  # in the cache, it needs no Hub
+    path = cached_snapshot(name, needed, revision) if is_commit else None
     try:
-        path = path or from_hub()
+        if path is None:
+            about = HfApi().model_info(name, revision=revision, timeout=10)  # once, as the client's downloads retry
+            files = [file.rfilename for file in _taken(about)]
+            # Not by its commit, so that the cache knows which one was the latest.
+            path = Path(snapshot_download(name, revision=revision, allow_patterns=files))
     except Exception as error:  # not found, no network, not a name: the client's errors have no common root
-        said = " ".join(str(error).split())[:160].rstrip(".") + (f"; revision {revision}" if revision else "")
-        raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({said})") from None
+        path = cached_snapshot(name, needed, revision)
+        if path is None:
+            said = " ".join(str(error).split())[:160].rstrip(".") + (f"; revision {revision}" if revision else "")
+            raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({said})") from None
     return Weights(_readable(path, path.name, flag), path.name)
 
 
-def cached_snapshot(name: str, needed: Collection[str] = ()) -> Path | None:
-    """The folder of a model in the Hub's cache, the latest known there; None without its weights and files `needed`."""
+def cached_snapshot(name: str, needed: Collection[str] = (), revision: str | None = None) -> Path | None:
+    """The folder of a model in the Hub's cache, by default at the latest commit known there.
+
+    None without its weights or a file that is `needed`, as of a download that was killed.
+    """
     from huggingface_hub import constants
 
     folder = Path(constants.HF_HUB_CACHE, f"models--{name.replace('/', '--')}")
-    with suppress(OSError):
-        path = folder / "snapshots" / (folder / "refs" / "main").read_text(encoding="utf-8")
-        has_weights = any(path.glob(SAFETENSORS)) or (path / PICKLE).is_file()
-        return path if has_weights and all((path / file).is_file() for file in needed) else None
-    return None
+    ref = folder / "refs" / (revision or "main")
+    path = folder / "snapshots" / (ref.read_text(encoding="utf-8") if ref.is_file() else revision or "none")
+    has_weights = any(path.glob(SAFETENSORS)) or (path / PICKLE).is_file()
+    return path if has_weights and all((path / file).is_file() for file in needed) else None
 
 
 def hub_offer(name: str) -> tuple[str, int]:

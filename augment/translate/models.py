@@ -83,7 +83,7 @@ def resolve_models(models: str, source: str, target: str, revision: str | None =
     _check_languages(source, target)
     weights = None
     if models == OPUS:
-        weights = hub_weights(OPUS_NAME.format(source, target), f"{FLAG} {OPUS}:", revision)
+        weights = hub_weights(OPUS_NAME.format(source, target), f"{FLAG} {OPUS}:", revision, _NEEDED)
     folder = weights.path if weights else _folder(models, source, target)
     missing = [name for name in _NEEDED if not (folder / name).is_file()]
     if missing:
