@@ -45,14 +45,15 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the d
     command, reason = CHOICES[kind if examples.negatives is None else "negatives"]
     given = [part for file in ([files] if kind == "text" else files) for part in (f"--{kind}", file)]
     limit = ["--limit", str(values["limit"])] if values["limit"] else []
-    arguments = [*shlex.split(command), *given, *limit, *context.args]
-    if not any(argument.partition("=")[0] == "--encoder" for argument in arguments):
+    start: list[str] = []
+    if not any(argument.partition("=")[0] == "--encoder" for argument in context.args):
         try:
             locate(MINILM).check()
-            arguments += ["--encoder", MINILM]
+            start = ["--encoder", MINILM, "--pooling", "mean"]  # that it was made for
         except InputError as error:
             worth = f"{MINILM}, untrained, would be better than what this trains (78.88 on the average of 7 STS sets)"
             note(f"{worth}, but is out of reach ({error}): pip install 'twinviews[minilm]'")
+    arguments = [*shlex.split(command), *given, *limit, *start, *context.args]
     rows = f"{len(examples):,} {'pairs' if kind == 'views' else 'sentences'}"
     note(f"{rows}: {reason}: {shlex.join(['train', *arguments])}")
     root = context.find_root().command

@@ -287,8 +287,11 @@ def test_auto_starts_from_minilm_where_it_can_be_had(
     monkeypatch.syspath_prepend(tmp_path / "site")
     assert train(*arguments) == 0
     captured = capsys.readouterr()
-    assert captured.err.endswith(" --encoder all-MiniLM-L6-v2\n")
+    assert " --encoder all-MiniLM-L6-v2 --pooling mean " in captured.err
     assert re.search(r"encoder +all-MiniLM-L6-v2\n", captured.out)
+    assert re.search(r"pooling +mean\n", captured.out)
+    assert train(*arguments, "--pooling=cls") == 0
+    assert re.search(r"pooling +cls\n", capsys.readouterr().out), "options that are given count"
 
 
 @pytest.mark.parametrize(("name", "pooling"), [(None, "the preset's, or the encoder's own"), ("cls", "cls")])
