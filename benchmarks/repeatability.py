@@ -27,11 +27,11 @@ VIEWS = (
     "mlm-fill",
     "span-mask",
     "nlpaug augmenter=RandomWordAug",
-    "backtranslate pivot=de",
-    "backtranslate pivot=de precision=fp32",
-    "backtranslate pivot=de decode=beam:4",
-    "backtranslate pivot=de precision=fp32 translator=transformers",
-    "backtranslate pivot=de precision=fp32 decode=top-k:10",
+    "backtranslate models=starter pivot=de",
+    "backtranslate models=starter pivot=de precision=fp32",
+    "backtranslate models=starter pivot=de decode=beam:4",
+    "backtranslate models=starter pivot=de precision=fp32 translator=transformers",
+    "backtranslate models=starter pivot=de precision=fp32 decode=top-k:10",
 )
 BATCHES = (1, 8, 64)
 COLUMNS = ("view", *(f"batches of {size}" for size in BATCHES), "4 shards", "4 shards, 2 processes")

@@ -121,6 +121,7 @@ def peer(name: str, *words: str) -> list[str]:
 
 INGEST = augment("ingest", "texts.txt")
 CPU = ("--device", "cpu")
+BUNDLED = ("--models", "starter")
 
 
 def translators(ours: Sequence[str], bar: float, *models: str, beams: str) -> tuple[list[Contestant], dict[str, float]]:
@@ -139,7 +140,7 @@ def translations(opus: Path) -> Iterator[Bench]:
     decodes = (("greedy", "1", 6.0), ("beam:4", "4", 4.0))
     for kind in ("captions", "newstest"):
         for decode, beams, bar in decodes:
-            ours = augment("backtranslate", "--pivot", "de", "--decode", decode, "--no-retry", *CPU)
+            ours = augment("backtranslate", "--pivot", "de", *BUNDLED, "--decode", decode, "--no-retry", *CPU)
             rows = 6_000 if decode == "greedy" else 2_000
             contestants = translators(ours, bar, "--models", str(STARTER_TRANSLATION), beams=beams)
             yield Bench(f"backtranslate de, {decode}", kind, rows, *contestants)
@@ -151,7 +152,7 @@ def translations(opus: Path) -> Iterator[Bench]:
         yield Bench(f"translate de, opus-mt's size with random weights, {decode}", "short", 768, *contestants)
     yield Bench(
         "translate de, one core", "newstest", 6_000,
-        [Contestant("augment translate", augment("translate", "--to", "de", "--no-retry", *CPU), [INGEST])],
+        [Contestant("augment translate", augment("translate", "--to", "de", *BUNDLED, "--no-retry", *CPU), [INGEST])],
         cores=1,
     )  # fmt: skip
 

@@ -40,8 +40,8 @@ OURS = {
     },
     "mlm-fill": ViewSpec("mlm-fill"),
     "span-mask": ViewSpec("span-mask"),
-    "backtranslate de": ViewSpec("backtranslate", {"pivot": "de"}),
-    "backtranslate fr": ViewSpec("backtranslate", {"pivot": "fr"}),
+    "backtranslate de": ViewSpec("backtranslate", {"pivot": "de", "models": "starter"}),
+    "backtranslate fr": ViewSpec("backtranslate", {"pivot": "fr", "models": "starter"}),
 }
 WORD = re.compile(r"\w+(?:[-'’.]\w+)*|\s+|[^\w\s]")
 SPECIAL = re.compile(r"\[(?:MASK|UNK|CLS|SEP|PAD)\]|</?s>|<(?:mask|unk|pad)>|⁇|>>\w+<<")

@@ -19,6 +19,7 @@ from augment.errors import MissingExtraError as MissingExtraError
 from augment.errors import TwinviewsError as TwinviewsError
 from augment.errors import first_problem as first_problem
 from augment.errors import is_out_of_memory
+from augment.weights import DRY_RUN
 from pipelines import interrupt
 from pipelines.files import WRONG_PATH
 from pipelines.recipe import ConfigOption as ConfigOption
@@ -125,6 +126,7 @@ def offline() -> Iterator[None]:
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
+    dry_run = DRY_RUN.set(not before)
     try:
         yield
     except InputError as error:
@@ -135,6 +137,7 @@ def offline() -> Iterator[None]:
         raise (error if cause is None else InputError(str(error).partition(" (")[0] + advice)) from None
     finally:
         constants.HF_HUB_OFFLINE = before
+        DRY_RUN.reset(dry_run)
 
 
 def note(text: str) -> None:

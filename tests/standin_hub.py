@@ -63,7 +63,8 @@ class StandinHub:
         if parts[4:5] == ["revision"] and parts[5] not in (COMMIT, "main"):
             raise KeyError(parts[5])
         if len(parts) == 4 or parts[4] == "revision":
-            files = [{"rfilename": name} for name in (".gitattributes", *repository.files)]
+            sizes = {".gitattributes": 0, **{name: len(data) for name, data in repository.files.items()}}
+            files = [{"rfilename": name, "size": size} for name, size in sizes.items()]
             private = repository.settings["visibility"] == "private"
             return {"id": f"{parts[2]}/{parts[3]}", "sha": COMMIT, "private": private, "siblings": files}
         if parts[4] == "tree":

@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parent.parent
 FLOORS = ("augment", "pipelines", "trainers", "data_cards")
 FOR_TRAINERS = {f"pipelines.{name}" for name in ("__main__", "pairs", "console", "files", "interrupt", "lock")}
+FOR_TRAINERS |= {"augment.weights"}
 
 
 def modules() -> dict[str, Path]:

@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr
 from augment.errors import InputError
 from augment.translate.decoding import Decoding, parse_decoding, resolve_engine
 from augment.translate.marian import MarianTranslator, Translation
-from augment.translate.models import resolve_models
+from augment.translate.models import resolve_chain
 from augment.view import Runtime, Status, View, Viewed, row_seed
 
 HOP = "+"
@@ -24,7 +24,7 @@ class TranslationView(View):
     constants: ClassVar = {"hypotheses": 1, "long": "split"}
 
     source: str = Field(default="en", description="language of the sentences")
-    models: str = Field(default="starter", description="starter, opus-mt, or a folder of MarianMT models")
+    models: str = Field(default="auto", description="auto (opus-mt, else starter), starter, opus-mt, or a folder")
     decode: str = Field(default="greedy", description="greedy, beam:N, or by the seed: sample, top-k:K, top-p:P")
     temperature: float | None = Field(default=None, gt=0, description="of sampling (default: 1)")
     retry: bool = Field(default=True, description="try loops, copies and cut translations once more in another way")
@@ -37,6 +37,7 @@ class TranslationView(View):
     revision: str | None = Field(default=None, description="hold the models to these revisions, joined by +")
 
     _legs: list[tuple[str, MarianTranslator]] = PrivateAttr(default_factory=list)  # "en-de" and its translator
+    _missing: int = PrivateAttr(default=0)  # bytes to download, in a dry run
 
     @abstractmethod
     def languages(self) -> list[str]:
@@ -58,12 +59,14 @@ class TranslationView(View):
         if len(revisions) != len(hops):
             way = " -> ".join(self.languages())
             raise InputError(f"revision {self.revision!r}: {way} takes {len(hops)} models; join their revisions by +")
-        models = [resolve_models(self.models, *hop, revision) for hop, revision in zip(hops, revisions, strict=True)]
+        name, models, missing = resolve_chain(self.models, hops, revisions)
         decodings = self.decodings()
         engine, precision = resolve_engine(self.translator, self.precision, runtime.device, sampled=self.draws)
         revision = HOP.join(model.revision for model in models)
-        view = self.model_copy(update={"translator": engine, "precision": precision, "revision": revision})
+        resolved = {"models": name, "revision": revision, "translator": engine, "precision": precision}
+        view = self.model_copy(update=resolved)
         view._legs, settings = [], (engine, precision, self.retry, runtime.device, runtime.batch_tokens)
+        view._missing = missing
         for hop, (path, prefix, commit) in zip(hops, models, strict=True):
             decoding = decodings[-1 if hop is hops[-1] else 0]
             view._legs.append(("-".join(hop), MarianTranslator(path, prefix, decoding, *settings, commit)))

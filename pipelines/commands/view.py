@@ -87,21 +87,22 @@ def _parse_option(given: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe h
 def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     """Make a dataset of each view and print what became of its rows; several go to folders of their own in `out`."""
     from pipelines.ingest import sentences_for
-    from pipelines.views.run import make_run, note_starter, plan_run, preview_run
+    from pipelines.views.run import VIEWS, as_begun, make_run, note_starter, plan_run, preview_run
 
     if options.address is not None and options.engine != "ray":
         raise InputError(f"--address {options.address} belongs to --engine ray: add it, or leave out --address")
     out = None if options.out is None else locate(options.out)
     if out is not None:
         check_folder(out)
+    places = [out if out and len(specs) == 1 else (out or VIEWS) / view_label(spec) for spec in specs]
     with offline() if options.dry_run else nullcontext():
         # First, so that a wrong pivot or a missing model is reported before anything is ingested.
-        built = [make_view(spec, device=options.device, batch_tokens=options.batch_tokens) for spec in specs]
+        begun = specs if options.overwrite else [*map(as_begun, specs, places)]
+        built = [make_view(spec, device=options.device, batch_tokens=options.batch_tokens) for spec in begun]
         source = sentences_for(options.sources or (), dry_run=options.dry_run)
     note_starter(built[0].spec)
     shown = []
-    for view in built:
-        folder = out / view_label(view.spec) if out is not None and len(built) > 1 else out
+    for view, folder in zip(built, places, strict=True):
         run = plan_run(view, source, options, folder)
         if options.dry_run:
             shown.append(preview_run(run))

@@ -119,6 +119,13 @@ def choose_views(policy: str, names: Sequence[str]) -> dict[Path, ViewSpec]:
     if not fewest <= len(choices) <= most:
         taken = {0: "no", 2: "2"}.get(fewest, "1 or more")
         raise InputError(f"--pairs {policy} takes {taken} --view, not {len(choices)}: see `augment build-pairs --help`")
+    twin = next(filter(None, map(read_plan, choices)), None)
+    for folder, spec in choices.items():
+        if read_plan(folder) is None:
+            if twin is not None and twin.name == spec.name:  # a revision is of the twin's own weights
+                params = {key: value for key, value in twin.params.items() if key != "revision"}
+                choices[folder] = ViewSpec(spec.name, {**params, **spec.params})
+            make_view(choices[folder])
     return choices
 
 
@@ -131,7 +138,6 @@ def _choose_view(name: str) -> tuple[Path, ViewSpec]:
         folder = runs.VIEWS / view_label(spec)
         plan = read_plan(folder)
         if plan is None:
-            make_view(spec)
             return folder, spec
     if plan.kind != "view":
         raise InputError(f"--view {name}: {folder} holds {plan.kind}, not a view: see `augment inspect {folder}`")
@@ -162,9 +168,6 @@ def plan_views(
         if plan is None:
             seed = seed if options.seed is None else options.seed
             limit = limit if options.limit is None else options.limit
-            if like is not None:  # a revision is of the twin's own weights
-                params = {key: value for key, value in like.params.items() if key != "revision"}
-                spec = ViewSpec(spec.name, {**params, **spec.params})
         wanted = replace(options.view_options, seed=seed or 0, limit=limit, shard_size=size)
         view = make_view(spec, device=wanted.device, batch_tokens=wanted.batch_tokens)
         planned[folder.name] = runs.plan_run(view, source, wanted, folder)

@@ -4,20 +4,22 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 from augment.device import Stage
 from augment.errors import TwinviewsError
-from augment.view import View, ViewSpec, view_label
+from augment.translate.models import AUTO
+from augment.view import View, ViewSpec, view_attribute, view_label
 from pipelines.card import view_card
 from pipelines.console import note, progress
 from pipelines.files import write_whole
 from pipelines.folder import Dataset, claim_folder, clear_dataset, finalise, remove_leftovers, view_schema
 from pipelines.lock import locked_folder
 from pipelines.options import ViewOptions
-from pipelines.plan import PLAN_FILE, Input, Plan
+from pipelines.plan import PLAN_FILE, Input, Plan, read_plan
 from pipelines.recipe import recipe_text
 from pipelines.shards import RECEIPTS, Receipt, count_receipts, read_table, valid_receipt
 from pipelines.views.work import ViewRun, Window, make_windows, run_cluster, worker
@@ -29,14 +31,23 @@ WINDOW_SECONDS = 20.0
 WINDOW_ROWS = 65_536
 """The most rows in a window."""
 STARTER = "starter"
-REAL_WEIGHTS = {"models": "--models opus-mt", "encoder": "--encoder bert-base-uncased"}
 
 
 def note_starter(spec: ViewSpec) -> None:
-    """Say in one line that a view uses a bundled starter model, and which flag takes a real one."""
-    for key, flag in REAL_WEIGHTS.items():
-        if spec.params.get(key) == STARTER and spec.params.get("revision") is not None:
-            note(f"{spec.name}: the bundled starter models (small, for trying out); `{flag}` takes real ones")
+    """Say in one line that a view uses the bundled starter encoder, and which flag takes a real one."""
+    if spec.params.get("encoder") == STARTER and spec.params.get("revision") is not None:
+        note(
+            f"{spec.name}: the bundled encoder (small, for trying out); `--encoder bert-base-uncased` takes a real one"
+        )
+
+
+def as_begun(spec: ViewSpec, folder: Path) -> ViewSpec:
+    """The view with the translation models that the run in `folder` began with, unless it names its own."""
+    plan = read_plan(folder) if spec.params.get("models") == AUTO and spec.params.get("revision") is None else None
+    ways = ("source", view_attribute(spec.name, "named_by"))
+    if plan is None or plan.name != spec.name or any(plan.params.get(key) != spec.params.get(key) for key in ways):
+        return spec
+    return replace(spec, params={**spec.params, **{key: plan.params[key] for key in ("models", "revision")}})
 
 
 def plan_run(view: View, source: Dataset, options: ViewOptions, out: Path | None = None) -> ViewRun:
@@ -61,7 +72,7 @@ def preview_run(run: ViewRun) -> dict[str, Any]:
     plan = run.plan
     if run.source.receipts:  # a dry run only counts new sentences: there is no hash to compare
         claim_folder(run.out, plan, overwrite=run.options.overwrite, dry_run=True)
-    weights = (*REAL_WEIGHTS, "revision")
+    weights, missing = ("models", "encoder", "revision"), getattr(run.view, "_missing", 0)
     return {
         "out": str(run.out),
         "signature": plan.signature,
@@ -69,6 +80,7 @@ def preview_run(run: ViewRun) -> dict[str, Any]:
         "rows": plan.rows,
         "shards": len(plan.shards),
         **{key: plan.params[key] for key in weights if plan.params.get(key) is not None},
+        **({"bytes_to_download": missing} if missing else {}),
     }
 
 

@@ -181,7 +181,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
         ]
     ),
     *(
-        ("backtranslate", {"pivot": "de", **params}, expected)
+        ("backtranslate", {"pivot": "de", "models": "starter", **params}, expected)
         for params, expected in [
             ({"return_decode": "top-p:7"}, "decode 'top-p:7': not a way to decode"),
             ({"temperature": 0.5}, "temperature 0.5: greedy draws nothing"),

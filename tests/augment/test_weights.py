@@ -81,6 +81,9 @@ def test_a_model_of_the_hub_is_downloaded_once_and_without_its_pickle(hub: Stand
     assert fetched(hub, ".bin") == []
     assert find(hub, tmp_path, "owner/model", COMMIT) == expected
     assert fetched(hub, "owner") == []
+    hub.refusing = 503
+    assert find(hub, tmp_path, "owner/model") == expected, "the cache knows which commit was the latest"
+    hub.refusing = 0
     (weights,) = tmp_path.glob(f"hub/*/snapshots/{COMMIT}/model.safetensors")
     weights.unlink()
     assert find(hub, tmp_path, "owner/model", COMMIT) == expected, "a snapshot without weights is fetched again"

@@ -159,7 +159,7 @@ def test_what_could_not_be_carried_is_counted(augment: Augment) -> None:
     assert f"| carried | {4 - lost} |\n| lost | {lost} |" in card
     assert str(lost) in augment("inspect", "data/views/span-mask").out
     # A view that rewrites the text whole carries none.
-    augment("backtranslate", "--pivot", "de")
+    augment("backtranslate", "--pivot", "de", "--models", "starter")
     counts = json.loads(Path("data/views/backtranslate-de/counts.json").read_text())
     assert counts["spans"] == {"carried": 0, "lost": 4}
 

@@ -5,8 +5,10 @@ import os
 import random
 import re
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import datasets
@@ -15,9 +17,12 @@ import pytest
 import typer
 from foreigners import CTRL_C, Augment, Start, content, done, is_refused, start_beside, wait_for
 
+from augment.weights import STARTER_TRANSLATION
 from pipelines import interrupt
 from pipelines.console import call, progress
 from pipelines.folder import open_dataset
+from pipelines.plan import read_plan
+from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
 
 LINE = "interrupted; run the same command again to resume\n"
 
@@ -303,3 +308,96 @@ def test_an_interrupt_that_a_library_loses_still_ends_the_command(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert call(app, ["--help"]) == 0
     assert not interrupt.came()
+
+
+@pytest.fixture
+def opus_hub() -> Iterator[StandinHub]:
+    """A Hub that has the bundled translation models as OPUS-MT's for German."""
+    with standin_hub() as hub:
+        for direction, model in (("en-de", "en-xx"), ("de-en", "xx-en")):
+            paths = [path for path in (STARTER_TRANSLATION / model).iterdir() if path.name != "README.md"]
+            files = {path.name: path.read_bytes() for path in paths}
+            hub.repositories[f"model/Helsinki-NLP/opus-mt-{direction}"] = Repository({"visibility": "public"}, files)
+        yield hub
+
+
+def fetched(hub: StandinHub) -> list[str]:
+    """The files that were fetched since the last call."""
+    files = [
+        request.rpartition("/")[2] for request in hub.requests if request.startswith("GET") and "resolve" in request
+    ]
+    hub.requests.clear()
+    return files
+
+
+def test_a_run_takes_opus_mt_from_the_hub_and_never_switches(
+    start: Start, folder: Path, tmp_path: Path, opus_hub: StandinHub
+) -> None:
+    (folder / "many.txt").write_text("".join(f"The dog has {number} bones.\n" for number in range(200)))
+    online = {**opus_hub.environment(), "HF_HOME": str(tmp_path / "hub")}
+    offline = {**online, "HF_HUB_OFFLINE": "1"}
+    run, out = ["backtranslate", "many.txt", "--pivot", "de", "--shard-size", 5], folder / "data/views/backtranslate-de"
+    preview = start(*run, "--dry-run", "--json", **online)
+    would = json.loads(preview.communicate(timeout=120)[0])
+    sizes = [len(data) for repository in opus_hub.repositories.values() for data in repository.files.values()]
+    assert (would["models"], would["revision"]) == ("opus-mt", f"{COMMIT}+{COMMIT}")
+    assert would["bytes_to_download"] == sum(sizes)
+    assert fetched(opus_hub) == []
+    killed = start(*run, **online)
+    wait_for(lambda: committed(out))
+    killed.kill()
+    assert f"opus-mt-en-de and Helsinki-NLP/opus-mt-de-en ({sum(sizes) / 1e6:.0f} MB);" in killed.communicate()[1]
+    assert fetched(opus_hub).count("model.safetensors") == 2
+    assert not (out / "state.json").exists()
+    said = done(start(*run, **{**offline, "HF_HOME": str(tmp_path / "empty")}), code=2)
+    assert "Helsinki-NLP/opus-mt-en-de: neither a folder nor a model that the Hub gave (" in said
+    assert f"; revision {COMMIT})" in said
+    done(start(*run, "--workers", 2, **offline))
+    plan = read_plan(out)
+    assert plan is not None
+    assert (plan.params["models"], plan.params["revision"]) == ("opus-mt", f"{COMMIT}+{COMMIT}")
+    again = start("backtranslate", "many.txt", "--pivot", "de", "--out", "again", **offline)
+    done(again)
+    plan = read_plan(folder / "again")
+    assert plan is not None
+    assert plan.params["models"] == "opus-mt", "the cache serves a new run without a network"
+    assert opus_hub.requests == []
+
+
+def test_a_run_that_began_with_the_bundled_models_keeps_them_when_the_hub_answers(
+    augment: Augment, start: Start, folder: Path, opus_hub: StandinHub
+) -> None:
+    (folder / "few.txt").write_text("A man is playing a guitar.\n")
+    assert augment("backtranslate", "few.txt", "--pivot", "de").code == 0
+    assert "already complete" in done(start("backtranslate", "--pivot", "de", **opus_hub.environment()))
+    done(start("build-pairs", "--dry-run", **opus_hub.environment()))
+    assert opus_hub.requests == [], "nor are the models of a view beside it asked for"
+    other = augment("backtranslate", "--pivot", "de", "--decode", "beam:2")
+    assert "made with other options (--decode 'greedy', not 'beam:2')" in other.err
+
+
+@pytest.mark.parametrize("answering", ["closed", "silent"])
+def test_a_hub_out_of_reach_is_asked_once_and_the_bundled_models_serve(
+    answering: str, start: Start, folder: Path, tmp_path: Path
+) -> None:
+    (folder / "few.txt").write_text("A man is playing a guitar.\n")
+    with socket.create_server(("127.0.0.1", 0), backlog=8) as server:
+        endpoint = f"http://127.0.0.1:{server.getsockname()[1]}"
+        if answering == "closed":
+            server.close()
+        unreached = {"HF_ENDPOINT": endpoint, "HF_HUB_OFFLINE": "0", "HF_HOME": str(tmp_path / "hub")}
+        process = start("backtranslate", "few.txt", "--pivot", "de,fr", "--out", "out", **unreached)
+        said = process.communicate(timeout=120)[1]
+        assert process.returncode == 0, said
+        if answering == "silent":
+            server.setblocking(False)
+            asked = []
+            with suppress(BlockingIOError):
+                while True:
+                    asked.append(server.accept()[0].recv(1000))
+            assert sum(b"/api/models/" in request for request in asked) == 1
+    assert said.count(f"OPUS-MT is out of reach ({endpoint}") == 1
+    for pivot in ("de", "fr"):
+        plan = read_plan(folder / "out" / f"backtranslate-{pivot}")
+        assert plan is not None
+        assert plan.params["models"] == "starter"

@@ -10,7 +10,8 @@ from small_trainings import Interrupted, check_same, prepared, read_log, trained
 from pipelines.console import TwinviewsError
 from trainers.data.examples import Examples
 from trainers.objective import Objective
-from trainers.training.dev import best_step, dev_score, dev_scores, read_dev
+from trainers.settings import Training
+from trainers.training.dev import best_step, dev_score, dev_scores, out_of_patience, read_dev
 from trainers.training.directory import CHECKPOINTS
 from trainers.training.fit import Fitted
 
@@ -78,20 +79,21 @@ def test_best_encoder_is_kept(as_it_was: Examples, tiny_bert: Path, sentences: l
     given = {"lr": 1e-2, "evaluations": 6}
     kept, fitted = run(as_it_was, tiny_bert, sentences, tmp_path / "best", **given)
     assert run(as_it_was, tiny_bert, sentences, tmp_path / "last", keep="last", **given)[1].dev == fitted.dev
-    best = max(value for step, value in fitted.dev.items() if step)
-    assert (fitted.dev[fitted.kept], fitted.kept < 12) == (best, True)
-    assert dev_score(as_it_was, kept) == pytest.approx(best, abs=1e-9)
+    assert (fitted.kept, fitted.dev[0]) == (0, max(fitted.dev.values())), "nothing is better than the start"
+    assert dev_score(as_it_was, kept) == pytest.approx(fitted.dev[0], abs=1e-9)
+    check_same(kept, prepared("mirror", tiny_bert, sentences)[0])
 
 
 @pytest.mark.parametrize("save_every", [2, 5, 500])
 def test_killed_run_remembers_its_best(
-    save_every: int, as_it_was: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
+    save_every: int, dev: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     given = {"lr": 1e-2, "evaluations": 6, "save_every": save_every}
-    whole, expected = run(as_it_was, tiny_bert, sentences, tmp_path / "whole", **given)
+    whole, expected = run(dev, tiny_bert, sentences, tmp_path / "whole", **given)
     with pytest.raises(Interrupted):
-        run(as_it_was, tiny_bert, sentences, tmp_path / "broken", last=9, **given)
-    resumed, fitted = run(as_it_was, tiny_bert, sentences, tmp_path / "broken", **given)
+        run(dev, tiny_bert, sentences, tmp_path / "broken", last=9, **given)
+    resumed, fitted = run(dev, tiny_bert, sentences, tmp_path / "broken", **given)
+    assert 0 < expected.kept < 12, "neither the start nor the end"
     assert (fitted.kept, fitted.dev) == (expected.kept, expected.dev)
     check_same(whole, resumed)
     assert read_log(tmp_path / "broken") == read_log(tmp_path / "whole")
@@ -116,8 +118,15 @@ def test_first_of_equal_scores_is_the_best() -> None:
     scores = {0: 70.0, 2: 60.0, 4: 61.0, 6: 61.0}
     history = [{"step": step, "dev": score} for step, score in scores.items()]
     assert dev_scores(history) == scores
-    assert best_step(history) == 4
-    assert best_step([history[0], {"step": 1, "loss": 1.0}]) is None
+    assert best_step(history) == 0
+    assert best_step(history[1:]) == 4
+    assert best_step([{"step": 1, "loss": 1.0}]) is None
+    patient = Training(lr=1e-3, patience=2)
+    assert not out_of_patience(patient, history[:3]), (
+        "patience counts from the best of the training, not from its start"
+    )
+    assert not out_of_patience(patient, history)
+    assert out_of_patience(patient, [*history, {"step": 8, "dev": 60.0}])
 
 
 def test_encoder_of_one_direction_scores_zero(dev: Examples, tiny_bert: Path, sentences: list[str]) -> None:

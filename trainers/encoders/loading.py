@@ -88,6 +88,10 @@ def _loading(what: str, source: Source, advice: str = "name a model that has saf
         # Torch's own message about a refused pickle says how to run it.
         refused = pickled(source.transformer) and isinstance(error, (UnpicklingError, EOFError, LookupError))
         why = f"a damaged file, or a {PICKLE} of more than weights" if refused else first_line(error)
+        try:
+            source.check()
+        except InputError as reason:
+            why, advice = str(reason), "nor is it in the Hub's cache: get it with a network, or give a directory"
         raise InputError(f"cannot load {what} {source.name!r} ({why}): {advice}") from None
 
 

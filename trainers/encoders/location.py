@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
 import xxhash
 
+from augment.weights import HUB_NAMES, cached_snapshot, hub_offer, installed_encoder
 from pipelines.console import InputError
 
 STARTER = "starter"
@@ -34,6 +34,11 @@ class Source:
             found = cached_file(self.path, name)
             return None if found is None else Path(found)
         return None
+
+    def check(self) -> None:
+        """Raise InputError for a Hub name that neither the cache nor the Hub has, Unreachable if it cannot be asked."""
+        if self.folder is None and cached_snapshot(self.path) is None:
+            hub_offer(self.path)
 
     def modules(self) -> list[tuple[str, str]]:
         """Return class and folder of each module, none for a bare transformer; raises InputError if damaged."""
@@ -96,20 +101,20 @@ def pickled(folder: Path | None) -> bool:
 
 
 def locate(name: str | None) -> Source:
-    """Find a model: a directory (transformers or sentence-transformers), a Hub name, or the starter.
+    """Find a model: a directory (transformers or sentence-transformers), an installed one, or a name on the Hub.
 
     None is the starter, and so is "starter" unless a directory has that name. Raises InputError: there is no such
     directory, or it holds no model whose weights can be read without running code.
     """
-    if name is None or (name == STARTER and not Path(name).is_dir()):
-        starter = Path(str(resources.files("augment").joinpath("starter", "encoder")))
-        return Source(STARTER, str(starter), starter)
+    installed = installed_encoder(name or STARTER)
+    if name is None or (installed is not None and not Path(name).is_dir()):
+        return Source(name or STARTER, str(installed), installed)
     path = Path(name).expanduser()
     if not path.is_dir():
         # A name that cannot be on the Hub, or is a mistyped run, is not looked up.
         if path.exists() or name.startswith((".", "/", "~", "runs/")) or name.count("/") > 1:
             raise InputError(f"no model directory {name!r}: give a directory that holds one, or a Hub name")
-        return Source(name, name)
+        return Source(name, HUB_NAMES.get(name, name))
     source = Source(name, str(path), path)
     configured = source.modules() or (path / "config.json").is_file()
     if not configured or not any(any(path.rglob(name)) for name in ("*.safetensors", PICKLE)):

@@ -142,8 +142,7 @@ def read_training(run: Path, seed: str) -> list[Evaluation]:
     except (FileNotFoundError, ValueError):
         return []
     figures = {key: entry[key] for entry in lines for key in ("loss", "spread") if key in entry}
-    # At step 0 it is the untrained encoder's.
-    if dev := [entry["dev"] for entry in lines if "dev" in entry and entry.get("step") != 0]:
+    if dev := [entry["dev"] for entry in lines if "dev" in entry]:
         figures["dev"] = max(dev) if keep == "best" else dev[-1]
     common: dict[str, Any] = {"title": "", "size": 0, "counted": False, "sha256": ""}
     sets = {key: StoredSet(figures={key: value}, **common) for key, value in figures.items()}

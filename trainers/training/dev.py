@@ -78,12 +78,12 @@ def dev_scores(history: History) -> dict[int, float]:
 def best_step(history: History) -> int | None:
     """Return the step of the best score, the first of several equal ones; None before the first score."""
     scores = dev_scores(history)
-    return max((step for step in scores if step), key=scores.__getitem__, default=None)
+    return max(scores, key=scores.__getitem__, default=None)
 
 
 def out_of_patience(training: Training, history: History) -> bool:
-    """Whether `patience` scores or more came after the best one."""
-    best = best_step(history) or 0
+    """Whether `patience` scores or more came after the best one since the training began."""
+    best = best_step([entry for entry in history if entry["step"]]) or 0
     later = sum(step > best for step in dev_scores(history))
     return training.patience is not None and later >= training.patience
 

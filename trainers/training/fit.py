@@ -74,7 +74,8 @@ def fit(
         history = trainer.state.log_history
         seconds = history[-1]["train_runtime"]
     steps = int(history[-1]["step"])
-    kept = steps if training.keep == "last" else restore_best(out / CHECKPOINTS, objective, history) or steps
+    best = None if training.keep == "last" else restore_best(out / CHECKPOINTS, objective, history)
+    kept = steps if best is None else best
     # The loss of a step is from before its update.
     if of_first(not all(parameter.isfinite().all() for parameter in objective.encoder.parameters())):
         raise diverged("the encoder's weights became NaN or infinite", steps, training)

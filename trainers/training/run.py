@@ -11,6 +11,7 @@ from jinja2 import Template
 from pydantic import BaseModel, Field
 from yaml import YAMLError
 
+from augment.weights import Unreachable
 from pipelines.console import InputError, counted, note, show, table
 from pipelines.lock import locked_folder
 from trainers.catalogue import ObjectiveModule
@@ -82,6 +83,11 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
             rows -= plan.params.held_out(rows, plan.training.batch_size)
         cells = {"rows": rows, "optimiser steps": plan.training.steps(rows), "out": out, **plan.recipe}
         cells |= {"encoder": request.encoder or "starter"}
+        try:
+            plan.source.check()
+        except Unreachable as reason:
+            cells["encoder"] += f" (not checked: {reason})"
+            cells["pooling"] = given.get("pooling") or "the preset's, or the encoder's own"
         shown = [[key, str(value)] for key, value in cells.items() if key not in ("command", "twinviews")]
         table(["what", "value"], shown, title=f"train {request.objective}: nothing is written")
         return
@@ -178,6 +184,8 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> 
     dev = fitted.dev
     stopped = f" of {total}, stopped early" if fitted.steps < total else ""
     scored = f", dev {dev[fitted.kept]:.2f} at step {fitted.kept} (before the training {dev[0]:.2f})" if dev else ""
+    if dev and dev[0] > dev[max(dev)]:
+        scored += f"; the start scored higher than the end ({dev[max(dev)]:.2f})" + " and is saved" * (fitted.kept == 0)
     show(
         f"{out}: encoder of {objective.dimension} dimensions after {counted(fitted.steps, 'step')}{stopped} "
         f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, "
