@@ -16,16 +16,16 @@ from augment.errors import InputError
 from augment.translate.stages import HOP
 from augment.view import ViewSpec, make_view, view_attribute, view_names
 from pipelines.console import counted, note
-from pipelines.files import locate
+from pipelines.files import beside, is_written_by, locate
 from pipelines.filter import SIDES, About, Filter, is_round_trip, make_filter
-from pipelines.folder import Dataset, check_folder, finished_dataset
+from pipelines.folder import CARD_FILE, RECIPE_FILE, REPORT_FILE, Dataset, check_folder, finished_dataset
 from pipelines.ingest import sentences_for
 from pipelines.options import PairsOptions
 from pipelines.pairing.candidates import DROPPED, ORIGINAL, TASK_ROWS, PairSource
 from pipelines.pairing.nli import entailment, nli_sources
-from pipelines.pairing.write import REASON, PairsJob, write_pairs
-from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
-from pipelines.plan import Input, Plan, read_plan
+from pipelines.pairing.write import PairsJob, write_pairs
+from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, REASON
+from pipelines.plan import PLAN_FILE, PLAN_MARKS, Input, Plan, read_plan
 from pipelines.shards import SHARD_ROWS
 from pipelines.views import run as runs
 from pipelines.views.work import ViewRun
@@ -85,6 +85,13 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
         check_folder(out)
     elif out.is_dir():
         raise InputError(f"{out} is a folder: give a file as --out, or add --shards")
+    if options.rejects is not None:
+        rejects, folder = options.rejects.resolve(), options.rejects.parent
+        written = {out.resolve(), *(beside(out, name).resolve() for name in (REPORT_FILE, CARD_FILE, RECIPE_FILE))}
+        if not written.isdisjoint((rejects, *rejects.parents)):
+            raise InputError(f"--rejects {options.rejects} is where the pairs are written: choose another file")
+        if is_written_by(folder / PLAN_FILE, *PLAN_MARKS):
+            raise InputError(f"--rejects {options.rejects} is in a dataset, {folder}: choose another file")
     if options.negatives and policy != "entailment":
         raise InputError(f"--negatives needs --pairs entailment, not {policy}: leave it out")
     choices = choose_views(policy, options.view or ())

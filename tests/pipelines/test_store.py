@@ -238,6 +238,22 @@ def test_files_of_pairs_are_read_in_the_order_of_their_numbers(folder: Path) -> 
     assert read_pairs("many")["text"][:] == ["sentence 99999", "sentence 100000"]
 
 
+def test_pairs_are_not_read_together_with_their_rejects(augment: Augment, lines: Path) -> None:
+    run = ["build-pairs", lines, "--pairs", "self", "--filter", "length-ratio:unit=character"]
+    assert augment(*run, "--rejects", "data/rejects.arrow", "--limit", 40).code == 0
+    expected = "data holds 2 files that were not made together: give one, such as pairs.arrow"
+    with pytest.raises(InputError, match=expected):
+        read_pairs("data")
+    for command in ("inspect", "mine-negatives"):
+        is_refused(augment(command, "data"), expected)
+    for record in Path("data").glob("pairs.*[!w]"):  # copied by somebody without recipe and card
+        record.unlink()
+    with pytest.raises(InputError, match=expected):
+        read_pairs("data")
+    is_refused(augment("inspect", "data"), expected)
+    assert read_pairs("data/pairs.arrow").num_rows == 40
+
+
 def test_sentences_overwritten_while_a_view_runs_stop_it(
     augment: Augment, start: Start, lines: Path, folder: Path
 ) -> None:
