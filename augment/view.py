@@ -105,6 +105,7 @@ class View(BaseModel):
         ends_in: The option with the language of its texts; of several hops, the last.
         keeps_masks: Whether `[MASK]` belongs in its texts.
         draws: Whether seeds change its texts.
+        equal_alternatives: Whether its alternatives are as good as its text, so that pairs are made of all of them.
         constants: See `ViewSpec`.
     """
 
@@ -115,6 +116,7 @@ class View(BaseModel):
     ends_in: ClassVar[str] = "source"
     keeps_masks: ClassVar[bool] = False
     draws: ClassVar[bool] = True
+    equal_alternatives: ClassVar[bool] = False
     constants: ClassVar[Mapping[str, JSON]] = {}
 
     def build(self, runtime: Runtime) -> Self:

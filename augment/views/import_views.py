@@ -32,6 +32,7 @@ class ImportViews(View):
     name = "import-views"
     named_by = "by"
     draws = False
+    equal_alternatives = True
 
     file: str = Field(examples=["llm.jsonl"], description="JSON Lines: objects with text (or id) and view")
     by: str = Field(pattern=r"^[\w.-]+$", examples=["MODEL"], description="what made the views; in their folder's name")

@@ -1,16 +1,17 @@
 """`augment build-pairs`: choose views, make the missing ones, pair them row by row, filter and write the pairs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from augment.errors import InputError
 from augment.translate.stages import HOP
@@ -21,7 +22,7 @@ from pipelines.filter import SIDES, About, Filter, is_round_trip, make_filter
 from pipelines.folder import CARD_FILE, RECIPE_FILE, REPORT_FILE, Dataset, check_folder, finished_dataset
 from pipelines.ingest import sentences_for
 from pipelines.options import PairsOptions
-from pipelines.pairing.candidates import DROPPED, ORIGINAL, TASK_ROWS, PairSource
+from pipelines.pairing.candidates import DROPPED, ORIGINAL, TASK_ROWS, UNUSED, PairSource
 from pipelines.pairing.nli import entailment, nli_sources
 from pipelines.pairing.write import PairsJob, write_pairs
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, REASON
@@ -54,6 +55,7 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
             "pairs": options.pairs,
             "view": options.view or source.plan.params.get("view") or None,
             "negatives": options.negatives or None,
+            "alternatives": options.alternatives,
             "seed": options.seed,
             "filter": [each.text() for each in filters] or None,
             "default_filters": None if options.default_filters else False,
@@ -87,8 +89,8 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
         raise InputError(f"{out} is a folder: give a file as --out, or add --shards")
     if options.rejects is not None:
         rejects, folder = options.rejects.resolve(), options.rejects.parent
-        written = {out.resolve(), *(beside(out, name).resolve() for name in (REPORT_FILE, CARD_FILE, RECIPE_FILE))}
-        if not written.isdisjoint((rejects, *rejects.parents)):
+        outputs = {out.resolve(), *(beside(out, name).resolve() for name in (REPORT_FILE, CARD_FILE, RECIPE_FILE))}
+        if not outputs.isdisjoint((rejects, *rejects.parents)):
             raise InputError(f"--rejects {options.rejects} is where the pairs are written: choose another file")
         if is_written_by(folder / PLAN_FILE, *PLAN_MARKS):
             raise InputError(f"--rejects {options.rejects} is in a dataset, {folder}: choose another file")
@@ -97,6 +99,9 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
     choices = choose_views(policy, options.view or ())
     if options.seed is not None and not choices:
         raise InputError(f"--seed {options.seed}: --pairs {policy} makes no views and draws nothing: leave it out")
+    if options.alternatives is not None and not choices:
+        option = "--alternatives" if options.alternatives else "--no-alternatives"
+        raise InputError(f"{option}: --pairs {policy} has no views: leave it out")
     written = [*(options.filter or ())]
     if options.default_filters and not any(each.partition(":")[0] == "paraphrase" for each in written):
         written = ["paraphrase"] * any(is_round_trip(spec.name) for spec in choices.values()) + written
@@ -192,11 +197,12 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
             view, _ = runs.make_run(view)
         views[name] = view
     names = list(views) or [ORIGINAL]
+    paired = [name for name, view in views.items() if _has_pairs_of_alternatives(view, options)]
     couples = [(names[0], names[1])] if options.pairs == "bsl" else [(ORIGINAL, name) for name in names]
     columns = [*PAIR_COLUMNS[:2], *({"label"} & set(sentences.read(0, 1).schema.names))]
     datasets = {str(each.path): each for each in (sentences, *views.values())}
     inputs = tuple(Input(name=name, sha256=each.digest, rows=each.rows) for name, each in datasets.items())
-    params = {"view": list(views)}
+    params = {"view": list(views), **({"alternatives": paired} if paired else {})}
     plan = Plan(kind="pairs", name=options.pairs, params=params, limit=options.limit, shard_size=0, inputs=inputs)
     rows = min(options.limit or sentences.rows, sentences.rows)
     made_by = {name: each.plan.signature or name for name, each in views.items()} | {ORIGINAL: "the sentence itself"}
@@ -205,11 +211,36 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
         unit="sentences",
         tasks=((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS)),
         made_by={name: made_by[name] for couple in couples for name in couple},
-        candidates=partial(_candidates, sentences, views, couples, columns),
+        candidates=partial(_candidates, sentences, views, couples, columns, paired),
         known=_describe_sides(views),
         columns=dict.fromkeys(columns[2:], pa.string()),
-        ways=len(couples),
+        rows=rows,
     )
+
+
+def _has_pairs_of_alternatives(view: Dataset, options: PairsOptions) -> bool:
+    """Whether a view's alternatives are to be paired: as the options say, or else as the view does."""
+    default = view_attribute(view.plan.name, "equal_alternatives", False)
+    return bool(default if options.alternatives is None else options.alternatives)
+
+
+class _Side(NamedTuple):
+    """One side of the pairs of some sentences.
+
+    The texts of all sentences come first, then all their further ones; `numbers` says how many texts each sentence has,
+    `unused` how many alternatives are left out, and `missing` why a text is null.
+    """
+
+    texts: pa.Array
+    numbers: NDArray[np.int64]
+    unused: NDArray[np.int64]
+    missing: pa.Array
+
+    def take(self, rows: NDArray[np.int64], turns: NDArray[np.int64]) -> pa.Array:
+        """The text of each of these sentences in its turn, where the first follows the last."""
+        turns = turns % self.numbers[rows]
+        further = len(self.numbers) + (np.cumsum(self.numbers - 1) - self.numbers)[rows] + turns
+        return self.texts.take(pa.array(np.where(turns, further, rows)))
 
 
 def _describe_sides(views: Mapping[str, Dataset]) -> dict[str, About]:
@@ -227,30 +258,48 @@ def _candidates(
     views: Mapping[str, Dataset],
     couples: Sequence[tuple[str, str]],
     columns: Sequence[str],
+    paired: Collection[str],
     task: tuple[int, int],
 ) -> pa.RecordBatch:
-    """A pair for each couple of each sentence from `task[0]` to `task[1]`, those of one sentence side by side."""
+    """The pairs of each couple for each sentence from `task[0]` to `task[1]`, those of one sentence side by side.
+
+    Where views `paired` have alternatives, the n-th text of one side goes with the n-th of the other; the side with
+    fewer texts begins again.
+    """
     sentences = pa.concat_batches(source.read(*task).select(columns).to_batches())
     size = len(sentences)
-    sides = {name: _side(sentences, name, view, task[0]) for name, view in views.items()}
-    sides[ORIGINAL] = sentences["text"], pa.nulls(size, pa.string())
-    found = []
-    for one, two in couples:
-        (a, a_missing), (b, b_missing) = sides[one], sides[two]
-        pairs = {name: sentences[name] for name in columns} | {"view_a": a, "view_b": b}
-        pairs |= {f"{side}_name": pa.repeat(name, size) for side, name in zip(SIDES, (one, two), strict=True)}
-        found.append(pa.RecordBatch.from_pydict(pairs | {DROPPED: pc.coalesce(a_missing, b_missing)}))
-    order = np.arange(size * len(found)).reshape(len(found), -1).T.ravel()
-    return pa.concat_batches(found).take(pa.array(order))
+    sides = {name: _side(sentences, name, view, task[0], all=name in paired) for name, view in views.items()}
+    nothing = np.zeros(size, dtype=np.int64)
+    sides[ORIGINAL] = _Side(sentences["text"], nothing + 1, nothing, pa.nulls(size, pa.string()))
+    batches, origins = [], []
+    for names in couples:
+        a, b = (sides[name] for name in names)
+        numbers = np.maximum(a.numbers, b.numbers)
+        rows = np.repeat(np.arange(size), numbers)
+        turns = np.arange(len(rows)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
+        pairs = {name: sentences[name].take(pa.array(rows)) for name in columns}
+        pairs |= {side: texts.take(rows, turns) for side, texts in zip(SIDES, (a, b), strict=True)}
+        pairs |= {f"{side}_name": pa.repeat(name, len(rows)) for side, name in zip(SIDES, names, strict=True)}
+        unused = np.where(turns, 0, (a.unused + b.unused)[rows])  # counted once a sentence
+        missing = pc.coalesce(a.missing, b.missing).take(pa.array(rows))
+        batches.append(pa.RecordBatch.from_pydict(pairs | {UNUSED: unused, DROPPED: missing}))
+        origins.append(rows)
+    order = np.argsort(np.concatenate(origins), kind="stable")
+    return pa.concat_batches(batches).take(pa.array(order))
 
 
-def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tuple[pa.Array, pa.Array]:
-    """The texts of the view for the sentences from row `start` on, and why one is missing."""
+def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int, *, all: bool) -> _Side:
+    """The texts of the view, with or without `all` alternatives, for the sentences from row `start` on."""
     stop = min(start + len(sentences), view.rows)
     table = view.read(start, stop) if start < stop else view.read(0, 1).slice(0, 0)
-    lacking = pa.nulls(len(sentences) - len(table), pa.string())
-    columns = (table[column].combine_chunks() for column in ("view", "status", "reason"))
-    texts, statuses, reasons = (pa.concat_arrays([column, lacking]) for column in columns)
+    columns = (table[column].combine_chunks() for column in ("view", "status", "reason", "alternatives"))
+    lacking = len(sentences) - len(table)
+    whole = (pa.concat_arrays([column, pa.nulls(lacking, column.type)]) for column in columns)
+    texts, statuses, reasons, alternatives = whole
     status = statuses.fill_null("was not made for it")
     because = pc.binary_join_element_wise(status, reasons, ": ", null_handling="skip")
-    return texts, pc.if_else(texts.is_valid(), None, pc.binary_join_element_wise(name, because, " "))
+    missing = pc.if_else(texts.is_valid(), None, pc.binary_join_element_wise(name, because, " "))
+    lengths = pc.list_value_length(alternatives).fill_null(0).to_numpy().astype(np.int64)
+    if all:
+        return _Side(pa.concat_arrays([texts, alternatives.flatten()]), 1 + lengths, 0 * lengths, missing)
+    return _Side(texts, 1 + 0 * lengths, lengths, missing)

@@ -1,11 +1,12 @@
 """Pairs: which rows make one, what is dropped and counted, and how they read."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import datasets
 import pytest
-from foreigners import Augment, Start, done, is_refused, rows_of
+from foreigners import Augment, Start, add_package, done, is_refused, rows_of, start_beside
 
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
 
@@ -45,6 +46,94 @@ def test_bsl_pairs_two_views_row_by_row(augment: Augment, lines: Path) -> None:
     pairs = read_pairs("data/pairs.arrow")
     assert len(pairs) == 20
     assert all((row["view_a"], row["view_b"]) == tuple(side[row["id"]] for side in sides) for row in pairs)
+
+
+SENTENCES = ("A dog runs.", "A cat sleeps.", "A bird sings.")
+WRITTEN = {SENTENCES[0]: ["a1", "a2", "a3", "a4", "a5"], SENTENCES[1]: ["b1"]}
+"""Five views of the first sentence, one of the second, none of the third."""
+
+
+def import_written(augment: Augment, by: str, written: Mapping[str, Sequence[str]]) -> None:
+    """Ingest the sentences, and import the views that were written for some of them."""
+    Path("three.txt").write_text("\n".join(SENTENCES) + "\n")
+    rows = [json.dumps({"text": text, "view": view}) for text, views in written.items() for view in views]
+    Path(f"{by}.jsonl").write_text("\n".join(rows) + "\n")
+    assert augment("import-views", "three.txt", "--file", f"{by}.jsonl", "--by", by).code == 0
+
+
+def sides_of(path: str) -> list[tuple[str, str]]:
+    return [(row["view_a"], row["view_b"]) for row in rows_of(path)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_imported_view_of_a_sentence_becomes_a_pair(
+    augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    monkeypatch.setattr("pipelines.pairing.build.TASK_ROWS", 2)
+    import_written(augment, "people", WRITTEN)
+    run = ["build-pairs", "--pairs", "original", "--view", "import-views-people", "--json", "--workers", workers]
+    counts = json.loads(augment(*run, "--rejects", "rejects.arrow").out)
+    dropped = {"import-views-people failed: missing": 1}
+    assert counts == {
+        "out": "data/pairs.arrow", "sentences": 3, "pairs": 6, "dropped": dropped, "kept": {}, "made_now": True
+    }  # fmt: skip
+    assert sides_of("data/pairs.arrow") == [(text, view) for text, views in WRITTEN.items() for view in views]
+    assert sides_of("rejects.arrow") == [(SENTENCES[2], None)]
+    is_refused(augment(*run, "--no-alternatives"), "(--alternatives ['import-views-people'], not none): choose")
+    counts = json.loads(augment(*run, "--no-alternatives", "--out", "first.arrow").out)
+    assert (counts["sentences"], counts["pairs"], counts["dropped"]) == (3, 2, dropped)
+    assert counts["unused"] == {"alternatives": 4}
+    assert sides_of("first.arrow") == [(SENTENCES[0], "a1"), (SENTENCES[1], "b1")]
+    assert "| alternatives | 4 |" in Path("first.card.md").read_text()
+    again = augment("build-pairs", "--config", "first.recipe.json", "--out", "again.arrow")
+    assert "  unused: alternatives" in again.out
+    assert Path("again.recipe.json").read_bytes() == Path("first.recipe.json").read_bytes()
+    counts = json.loads(augment(*run, "--limit", 1, "--no-alternatives", "--out", "one.arrow").out)
+    assert (counts["sentences"], counts["pairs"], counts["unused"]) == (1, 1, {"alternatives": 4})
+
+
+def test_two_views_pair_their_alternatives_in_order_and_every_text_at_least_once(
+    augment: Augment, folder: Path
+) -> None:
+    import_written(augment, "many", WRITTEN)
+    import_written(augment, "few", {SENTENCES[0]: ["c1", "c2"], SENTENCES[1]: ["d1", "d2"]})
+    views = ["--view", "import-views-many", "--view", "import-views-few", "--json"]
+    counts = json.loads(augment("build-pairs", *views).out)
+    assert (counts["sentences"], counts["pairs"]) == (3, 7)
+    rounds = [("a1", "c1"), ("a2", "c2"), ("a3", "c1"), ("a4", "c2"), ("a5", "c1"), ("b1", "d1"), ("b1", "d2")]
+    assert sides_of("data/pairs.arrow") == rounds
+    augment("build-pairs", "--pairs", "original", *views, "--out", "both.arrow")
+    assert [view for _, view in sides_of("both.arrow")] == ["a1", "a2", "a3", "a4", "a5", "c1", "c2", "b1", "d1", "d2"]
+
+
+RANKED = '''"""Say the sentence in capitals; lower and title case would also do."""
+
+from augment.view import View, Viewed
+
+
+class Ranked(View):
+    name = "ranked"
+
+    def __call__(self, texts, seeds):
+        return [Viewed(text.upper(), alternatives=(text.lower(), text.title())) for text in texts]
+'''
+
+
+def test_alternatives_of_a_search_are_paired_on_request_and_otherwise_counted(folder: Path, tmp_path: Path) -> None:
+    site = add_package(tmp_path / "site", {"ranked_view": RANKED}, views="ranked = ranked_view")
+    (folder / "two.txt").write_text("Ab cd.\nEf gh.\n")
+    run = ["build-pairs", "two.txt", "--pairs", "original", "--view", "ranked", "--json"]
+    counts = json.loads(done(start_beside(site, folder, *run)))
+    assert (counts["sentences"], counts["pairs"], counts["unused"]) == (2, 2, {"alternatives": 4})
+    counts = json.loads(done(start_beside(site, folder, *run, "--alternatives", "--out", "all.arrow")))
+    assert (counts["sentences"], counts["pairs"], "unused" in counts) == (2, 6, False)
+    views = ["AB CD.", "ab cd.", "Ab Cd.", "EF GH.", "ef gh.", "Ef Gh."]
+    assert [view for _, view in sides_of(str(folder / "all.arrow"))] == views
+
+
+def test_alternatives_without_views_are_refused(augment: Augment, lines: Path) -> None:
+    for option in ("--alternatives", "--no-alternatives"):
+        is_refused(augment("build-pairs", lines, "--pairs", "self", option), "--pairs self has no views: leave it out")
 
 
 def test_a_missing_view_is_made_and_an_unfinished_one_finished(augment: Augment, lines: Path) -> None:
