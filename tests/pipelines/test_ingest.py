@@ -78,6 +78,8 @@ def test_lines_do_not_depend_on_how_the_file_is_cut_into_chunks(whole: str, size
         path = Path(folder, "lines.txt")
         path.write_text(whole, newline="")
         assert [line for lines in lines_module.read_lines(path, "lines.txt") for line in lines] == expected
+        with_ends = [line for lines in lines_module.read_lines(path, "lines.txt", ends=True) for line in lines]
+        assert with_ends == io.StringIO(whole, newline="").readlines()
 
 
 def write(folder: Path, ending: str) -> str:
