@@ -102,6 +102,7 @@ class View(BaseModel):
     Attributes:
         name: Its name on the command line and in signatures.
         named_by: The option that names its default folder, so that `--pivot de` and `--pivot fr` have one each.
+        starts_in: The option with the language of its sentences.
         ends_in: The option with the language of its texts; of several hops, the last.
         keeps_masks: Whether `[MASK]` belongs in its texts.
         draws: Whether seeds change its texts.
@@ -113,6 +114,7 @@ class View(BaseModel):
 
     name: ClassVar[str]
     named_by: ClassVar[str | None] = None
+    starts_in: ClassVar[str] = "source"
     ends_in: ClassVar[str] = "source"
     keeps_masks: ClassVar[bool] = False
     draws: ClassVar[bool] = True

@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -156,7 +157,7 @@ def plan_views(
 ) -> dict[str, Dataset | ViewRun]:
     """Every view by its name: finished, or planned; a missing one is planned like an existing one of the same kind.
 
-    Raises InputError for a view of other sentences.
+    Raises InputError for a view of other sentences, or for views of different languages.
     """
     plans = {folder: read_plan(folder) for folder in choices}
     twin = next(filter(None, plans.values()), None)
@@ -181,6 +182,7 @@ def plan_views(
         wanted = replace(options.view_options, seed=seed or 0, limit=limit, shard_size=size)
         view = make_view(spec, device=wanted.device, batch_tokens=wanted.batch_tokens)
         planned[folder.name] = runs.plan_run(view, source, wanted, folder)
+    _sentence_language({name: view.plan for name, view in planned.items()})
     return planned
 
 
@@ -243,9 +245,22 @@ class _Side(NamedTuple):
         return self.texts.take(pa.array(np.where(turns, further, rows)))
 
 
+def _sentence_language(plans: Mapping[str, Plan]) -> str | None:
+    """The language of the sentences as their views say, None if none does; raises InputError if two differ."""
+    languages = {
+        name: plan.params.get(view_attribute(plan.name, "starts_in", "source")) for name, plan in plans.items()
+    }
+    languages = {name: language for name, language in languages.items() if language is not None}
+    for (first, spoken), (name, language) in pairwise(languages.items()):
+        if language != spoken:
+            said = f"is of sentences in {language!r}, {first} of sentences in {spoken!r}"
+            raise InputError(f"--view {name} {said}: make one of them again")
+    return next(iter(languages.values()), None)
+
+
 def _describe_sides(views: Mapping[str, Dataset]) -> dict[str, About]:
     """The view that makes a side, and the language it is in, by name."""
-    spoken = next((each.plan.params.get("source") for each in views.values()), None)
+    spoken = _sentence_language({name: view.plan for name, view in views.items()})
     known = {ORIGINAL: About(ORIGINAL, "identity", spoken)}
     for name, view in views.items():
         language = view.plan.params.get(view_attribute(view.plan.name, "ends_in", "source"))

@@ -234,3 +234,20 @@ def test_the_language_of_several_hops_is_the_last_one(start: Start, lines: Path)
     done(start("ingest", lines))
     hops = ["build-pairs", "--pairs", "multilingual", "--view", "speak-de+fr", "--json"]
     assert json.loads(done(start(*hops, "--filter", "language:a=en,certain=1")))["pairs"] == 58
+
+
+def test_the_language_of_a_sentence_does_not_depend_on_the_order_of_the_views(augment: Augment, folder: Path) -> None:
+    pytest.importorskip("py3langid")
+    Path("german.txt").write_text(
+        "Der Hund läuft heute durch den kleinen Garten.\nIch habe gestern keine Zeit gehabt.\n"
+    )
+    assert augment("identity", "german.txt").code == 0
+    assert augment("backtranslate", "--source", "de", "--pivot", "en").code == 0
+    run = ["build-pairs", "--pairs", "original", "--no-default-filters", "--filter", "language", "--json"]
+    for views in (["identity", "backtranslate-en"], ["backtranslate-en", "identity"]):
+        counts = json.loads(augment(*run, *(f"--view={view}" for view in views), "--out", f"{views[0]}.arrow").out)
+        assert (counts["pairs"], counts["dropped"]) == (4, {})
+    assert augment("backtranslate", "--source", "fr", "--pivot", "en", "--out", "data/views/french").code == 0
+    views = ["--view=backtranslate-en", "--view=identity", "--view=french"]
+    is_refused(augment(*run, *views), "--view french is of sentences in 'fr', backtranslate-en of sentences in 'de'")
+    is_refused(augment(*run, *views, "--dry-run"), "--view french is of sentences in 'fr'")
