@@ -1,6 +1,7 @@
 """The central types: what makes a view, what became of a sentence, one seed per row, and views by file name."""
 
 import json
+import unicodedata
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -133,6 +134,16 @@ class View(BaseModel):
     @abstractmethod
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text; a view depends on its text and seed, not on the rest of the batch."""
+
+
+def normalise(text: str) -> str:
+    """NFC, without outer white space."""
+    return unicodedata.normalize("NFC", text).strip()
+
+
+def row_id(text: str) -> str:
+    """The id of a normalised text: its xxh64 as 16 hex digits."""
+    return xxhash.xxh64_hexdigest(text.encode())
 
 
 def row_seed(run_seed: int, row_id: str, signature: str) -> int:

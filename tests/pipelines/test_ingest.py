@@ -20,7 +20,8 @@ from foreigners import Augment, Start, content, is_refused, write_stream
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.ingest import Seen, normalise, row_id
+from augment.view import normalise, row_id
+from pipelines.ingest import Seen
 from pipelines.reading import rows as rows_module
 from pipelines.reading import sources as lines_module
 
