@@ -4,15 +4,13 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from augment.errors import InputError
 from augment.translate.stages import HOP
@@ -98,11 +96,9 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
     if options.negatives and policy != "entailment":
         raise InputError(f"--negatives needs --pairs entailment, not {policy}: leave it out")
     choices = choose_views(policy, options.view or ())
-    if options.seed is not None and not choices:
-        raise InputError(f"--seed {options.seed}: --pairs {policy} makes no views and draws nothing: leave it out")
-    if options.alternatives is not None and not choices:
-        option = "--alternatives" if options.alternatives else "--no-alternatives"
-        raise InputError(f"{option}: --pairs {policy} has no views: leave it out")
+    for option, value in {f"--seed {options.seed}": options.seed, "--alternatives": options.alternatives}.items():
+        if value is not None and not choices:
+            raise InputError(f"{option}: --pairs {policy} makes no views and draws nothing: leave it out")
     written = [*(options.filter or ())]
     if options.default_filters and not any(each.partition(":")[0] == "paraphrase" for each in written):
         written = ["paraphrase"] * any(is_round_trip(spec.name) for spec in choices.values()) + written
@@ -182,7 +178,7 @@ def plan_views(
         wanted = replace(options.view_options, seed=seed or 0, limit=limit, shard_size=size)
         view = make_view(spec, device=wanted.device, batch_tokens=wanted.batch_tokens)
         planned[folder.name] = runs.plan_run(view, source, wanted, folder)
-    _sentence_language({name: view.plan for name, view in planned.items()})
+    _describe_sides(planned)  # before one is made
     return planned
 
 
@@ -199,7 +195,9 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
             view, _ = runs.make_run(view)
         views[name] = view
     names = list(views) or [ORIGINAL]
-    paired = [name for name, view in views.items() if _has_pairs_of_alternatives(view, options)]
+    defaults = {name: view_attribute(view.plan.name, "equal_alternatives", False) for name, view in views.items()}
+    asked = options.alternatives
+    paired = [name for name, default in defaults.items() if (default if asked is None else asked)]
     couples = [(names[0], names[1])] if options.pairs == "bsl" else [(ORIGINAL, name) for name in names]
     columns = [*PAIR_COLUMNS[:2], *({"label"} & set(sentences.read(0, 1).schema.names))]
     datasets = {str(each.path): each for each in (sentences, *views.values())}
@@ -220,51 +218,19 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
     )
 
 
-def _has_pairs_of_alternatives(view: Dataset, options: PairsOptions) -> bool:
-    """Whether a view's alternatives are to be paired: as the options say, or else as the view does."""
-    default = view_attribute(view.plan.name, "equal_alternatives", False)
-    return bool(default if options.alternatives is None else options.alternatives)
-
-
-class _Side(NamedTuple):
-    """One side of the pairs of some sentences.
-
-    The texts of all sentences come first, then all their further ones; `numbers` says how many texts each sentence has,
-    `unused` how many alternatives are left out, and `missing` why a text is null.
-    """
-
-    texts: pa.Array
-    numbers: NDArray[np.int64]
-    unused: NDArray[np.int64]
-    missing: pa.Array
-
-    def take(self, rows: NDArray[np.int64], turns: NDArray[np.int64]) -> pa.Array:
-        """The text of each of these sentences in its turn, where the first follows the last."""
-        turns = turns % self.numbers[rows]
-        further = len(self.numbers) + (np.cumsum(self.numbers - 1) - self.numbers)[rows] + turns
-        return self.texts.take(pa.array(np.where(turns, further, rows)))
-
-
-def _sentence_language(plans: Mapping[str, Plan]) -> str | None:
-    """The language of the sentences as their views say, None if none does; raises InputError if two differ."""
-    languages = {
-        name: plan.params.get(view_attribute(plan.name, "starts_in", "source")) for name, plan in plans.items()
-    }
-    languages = {name: language for name, language in languages.items() if language is not None}
-    for (first, spoken), (name, language) in pairwise(languages.items()):
-        if language != spoken:
-            said = f"is of sentences in {language!r}, {first} of sentences in {spoken!r}"
-            raise InputError(f"--view {name} {said}: make one of them again")
-    return next(iter(languages.values()), None)
-
-
-def _describe_sides(views: Mapping[str, Dataset]) -> dict[str, About]:
-    """The view that makes a side, and the language it is in, by name."""
-    spoken = _sentence_language({name: view.plan for name, view in views.items()})
-    known = {ORIGINAL: About(ORIGINAL, "identity", spoken)}
-    for name, view in views.items():
-        language = view.plan.params.get(view_attribute(view.plan.name, "ends_in", "source"))
-        known[name] = About(name, view.plan.name, spoken if language is None else language.rpartition(HOP)[2])
+def _describe_sides(views: Mapping[str, Dataset | ViewRun]) -> dict[str, About]:
+    """The view that makes a side, and the language it is in, by name; raises InputError if sentences have two."""
+    plans = {name: view.plan for name, view in views.items()}
+    options = ((name, plan.params, view_attribute(plan.name, "starts_in", "source")) for name, plan in plans.items())
+    spoken = {params[key]: name for name, params, key in options if params.get(key) is not None}
+    if len(spoken) > 1:
+        said = ", ".join(f"{name} of sentences in {language!r}" for language, name in spoken.items())
+        raise InputError(f"the views are of different languages ({said}): make them again with one --source")
+    sentence = next(iter(spoken), None)
+    known = {ORIGINAL: About(ORIGINAL, "identity", sentence)}
+    for name, plan in plans.items():
+        language = plan.params.get(view_attribute(plan.name, "ends_in", "source"))
+        known[name] = About(name, plan.name, sentence if language is None else language.rpartition(HOP)[2])
     return known
 
 
@@ -283,28 +249,33 @@ def _candidates(
     """
     sentences = pa.concat_batches(source.read(*task).select(columns).to_batches())
     size = len(sentences)
-    sides = {name: _side(sentences, name, view, task[0], all=name in paired) for name, view in views.items()}
-    nothing = np.zeros(size, dtype=np.int64)
-    sides[ORIGINAL] = _Side(sentences["text"], nothing + 1, nothing, pa.nulls(size, pa.string()))
+    sides = {name: _side(sentences, name, view, task[0]) for name, view in views.items()}
+    sides[ORIGINAL] = sentences["text"], pa.nulls(size, pa.list_(pa.string())), pa.nulls(size, pa.string())
     batches, origins = [], []
     for names in couples:
-        a, b = (sides[name] for name in names)
-        numbers = np.maximum(a.numbers, b.numbers)
-        rows = np.repeat(np.arange(size), numbers)
-        turns = np.arange(len(rows)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
+        couple = [sides[name] for name in names]
+        further = [pc.list_value_length(alternatives).fill_null(0).to_numpy() for _, alternatives, _ in couple]
+        numbers = [1 + number * (name in paired) for name, number in zip(names, further, strict=True)]
+        most = np.maximum(*numbers)
+        rows = np.repeat(np.arange(size), most)
+        turns = np.arange(len(rows)) - np.repeat(np.cumsum(most) - most, most)
         pairs = {name: sentences[name].take(pa.array(rows)) for name in columns}
-        pairs |= {side: texts.take(rows, turns) for side, texts in zip(SIDES, (a, b), strict=True)}
+        for side, (texts, alternatives, _), more, number in zip(SIDES, couple, further, numbers, strict=True):
+            turn = turns % number[rows]
+            places = np.where(turn, size + (np.cumsum(more) - more)[rows] + turn - 1, rows)
+            pairs[side] = pa.concat_arrays([texts, alternatives.flatten()]).take(pa.array(places))
         pairs |= {f"{side}_name": pa.repeat(name, len(rows)) for side, name in zip(SIDES, names, strict=True)}
-        unused = np.where(turns, 0, (a.unused + b.unused)[rows])  # counted once a sentence
-        missing = pc.coalesce(a.missing, b.missing).take(pa.array(rows))
-        batches.append(pa.RecordBatch.from_pydict(pairs | {UNUSED: unused, DROPPED: missing}))
+        unused = sum(1 + more - number for more, number in zip(further, numbers, strict=True))
+        pairs[UNUSED] = np.where(turns, 0, unused[rows])  # counted once a sentence
+        pairs[DROPPED] = pc.coalesce(*(missing for *_, missing in couple)).take(pa.array(rows))
+        batches.append(pa.RecordBatch.from_pydict(pairs))
         origins.append(rows)
     order = np.argsort(np.concatenate(origins), kind="stable")
     return pa.concat_batches(batches).take(pa.array(order))
 
 
-def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int, *, all: bool) -> _Side:
-    """The texts of the view, with or without `all` alternatives, for the sentences from row `start` on."""
+def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """The texts of the view for the sentences from row `start` on, their alternatives, and why a text is missing."""
     stop = min(start + len(sentences), view.rows)
     table = view.read(start, stop) if start < stop else view.read(0, 1).slice(0, 0)
     columns = (table[column].combine_chunks() for column in ("view", "status", "reason", "alternatives"))
@@ -313,8 +284,4 @@ def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int, *, al
     texts, statuses, reasons, alternatives = whole
     status = statuses.fill_null("was not made for it")
     because = pc.binary_join_element_wise(status, reasons, ": ", null_handling="skip")
-    missing = pc.if_else(texts.is_valid(), None, pc.binary_join_element_wise(name, because, " "))
-    lengths = pc.list_value_length(alternatives).fill_null(0).to_numpy().astype(np.int64)
-    if all:
-        return _Side(pa.concat_arrays([texts, alternatives.flatten()]), 1 + lengths, 0 * lengths, missing)
-    return _Side(texts, 1 + 0 * lengths, lengths, missing)
+    return texts, alternatives, pc.if_else(texts.is_valid(), None, pc.binary_join_element_wise(name, because, " "))

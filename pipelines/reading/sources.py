@@ -152,8 +152,7 @@ def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[st
                 data = stream.read(CHUNK_BYTES)
                 text = rest + decoder.decode(data, final=not data)
                 pieces = io.StringIO(text, newline="").readlines() if ends else text.split("\n")
-                if ends and not (pieces and pieces[-1].rstrip("\r\n") == pieces[-1]):
-                    pieces.append("")  # the last line has ended
+                pieces += [""] if ends and text[-1:] in "\r\n" else []  # the last line has ended
                 *lines, rest = pieces
                 if "\0" in text:
                     line = number + 1 + text[: text.index("\0")].count("\n")

@@ -133,7 +133,7 @@ def test_alternatives_of_a_search_are_paired_on_request_and_otherwise_counted(fo
 
 def test_alternatives_without_views_are_refused(augment: Augment, lines: Path) -> None:
     for option in ("--alternatives", "--no-alternatives"):
-        is_refused(augment("build-pairs", lines, "--pairs", "self", option), "--pairs self has no views: leave it out")
+        is_refused(augment("build-pairs", lines, "--pairs", "self", option), "--pairs self makes no views")
 
 
 def test_a_missing_view_is_made_and_an_unfinished_one_finished(augment: Augment, lines: Path) -> None:
@@ -249,5 +249,5 @@ def test_the_language_of_a_sentence_does_not_depend_on_the_order_of_the_views(au
         assert (counts["pairs"], counts["dropped"]) == (4, {})
     assert augment("backtranslate", "--source", "fr", "--pivot", "en", "--out", "data/views/french").code == 0
     views = ["--view=backtranslate-en", "--view=identity", "--view=french"]
-    is_refused(augment(*run, *views), "--view french is of sentences in 'fr', backtranslate-en of sentences in 'de'")
-    is_refused(augment(*run, *views, "--dry-run"), "--view french is of sentences in 'fr'")
+    is_refused(augment(*run, *views), "(backtranslate-en of sentences in 'de', french of sentences in 'fr')")
+    is_refused(augment(*run, *views, "--dry-run"), "the views are of different languages")
