@@ -1,6 +1,7 @@
 """The central types: what makes a view, what became of a sentence, one seed per row, and views by file name."""
 
 import json
+import unicodedata
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -102,9 +103,11 @@ class View(BaseModel):
     Attributes:
         name: Its name on the command line and in signatures.
         named_by: The option that names its default folder, so that `--pivot de` and `--pivot fr` have one each.
+        starts_in: The option with the language of its sentences.
         ends_in: The option with the language of its texts; of several hops, the last.
         runs_model: Whether it runs a model, for which it takes a GPU if there is one.
         draws: Whether seeds change its texts.
+        equal_alternatives: Whether its alternatives are as good as its text, so that pairs are made of all of them.
         constants: See `ViewSpec`.
     """
 
@@ -112,9 +115,11 @@ class View(BaseModel):
 
     name: ClassVar[str]
     named_by: ClassVar[str | None] = None
+    starts_in: ClassVar[str] = "source"
     ends_in: ClassVar[str] = "source"
     runs_model: ClassVar[bool] = False
     draws: ClassVar[bool] = True
+    equal_alternatives: ClassVar[bool] = False
     constants: ClassVar[Mapping[str, JSON]] = {}
 
     def build(self, runtime: Runtime) -> Self:
@@ -129,6 +134,16 @@ class View(BaseModel):
     @abstractmethod
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text; a view depends on its text and seed, not on the rest of the batch."""
+
+
+def normalise(text: str) -> str:
+    """NFC, without outer white space."""
+    return unicodedata.normalize("NFC", text).strip()
+
+
+def row_id(text: str) -> str:
+    """The id of a normalised text: its xxh64 as 16 hex digits."""
+    return xxhash.xxh64_hexdigest(text.encode())
 
 
 def row_seed(run_seed: int, row_id: str, signature: str) -> int:

@@ -49,7 +49,7 @@ def pairs_card(plan: Plan, counts: Mapping[str, Any], made_by: Mapping[str, str]
         (("rows", "number"), [(unit, counts[unit]), ("pairs", counts["pairs"])]),
         (("filter", "in order"), [(f"`{each}`", number) for number, each in filters]),
     ]
-    for key, heading in (("dropped", "dropped because"), ("kept", "kept although")):
+    for key, heading in (("dropped", "dropped because"), ("kept", "kept although"), ("unused", "not used")):
         tables.append(((heading, "rows"), counts.get(key, {}).items()))
     return _card(plan, f"{PAIRS_TITLE}{plan.name}", [said], tables)
 

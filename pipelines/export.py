@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ def export(opened: AnyDataset, rows: int, to: str, out: Path, *, overwrite: bool
     """Write the first rows of sentences, a view dataset or pairs as parquet, jsonl or csv, unless it is a dry run.
 
     Nested columns become JSON in CSV. Raises InputError if there is anything at `out`, unless that is an earlier export
-    and `overwrite` is given, or if another file has its recipe.
+    and `overwrite` is given, if another file has its recipe, or for a NUL character, which no CSV can hold.
     """
     recipe = beside(out, "recipe.json")
     is_ours = command_of(recipe) == "export"
@@ -64,13 +65,20 @@ def _write_rows(stream: BinaryIO, opened: AnyDataset, rows: int, to: str) -> Non
                 waiting = waiting if following is None else pa.concat_tables([waiting.slice(end), following])
     else:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-        write = csv.writer(text, lineterminator="\n").writerow
+        # With its own "\r\n" as line end the writer quotes a cell with "\r" too; the file's line end is "\n".
+        lines = SimpleNamespace(write=lambda line: text.write(line.removesuffix("\r\n") + "\n"))
+        write, number = csv.writer(lines).writerow, 0
         if to == "csv":
             write(waiting.schema.names)
         for batch in (batch for table in chain([waiting], tables) for batch in table.to_batches(BATCH_ROWS)):
             for row in batch.to_pylist():
+                number += 1
                 if to == "csv":
-                    write(map(as_text, row.values()))
+                    cells = [*map(as_text, row.values())]
+                    if "\0" in "".join(filter(None, cells)):
+                        said = f"row {number} holds a NUL character, which CSV cannot hold"
+                        raise InputError(f"{opened.path}: {said}: give --to jsonl or parquet")
+                    write(cells)
                 else:
                     text.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
         text.detach()

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -99,22 +100,26 @@ def remove_temporaries(*outputs: Path) -> None:
 def whole_file(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
     """A file to write that appears at `path` only when the block ends well, complete and on the disk.
 
-    If it is not `lasting`, its name may still be lost in a power cut, until the caller syncs the folder. Raises
-    InputError if `path` is a wrong place to write, TwinviewsError for any other reason, such as a full disk.
+    For an address it is written to the folder of temporary files, and then put there. If it is not `lasting`, its name
+    may still be lost in a power cut, until the caller syncs the folder. Raises InputError if `path` is a wrong place to
+    write, TwinviewsError for any other reason, such as a full disk.
     """
     # The number differs from that of any other process, also on another machine.
     name = f".{path.name}.{os.getpid()}{secrets.randbelow(10**9):09d}.augment.tmp"
-    place = path if is_remote(path) else path.with_name(name)
+    # A store's own files are committed when they are closed, even after an error.
+    place = Path(tempfile.gettempdir(), name) if is_remote(path) else path.with_name(name)
     try:
         with place.open("wb") as stream:
             yield stream
-            if place != path:
-                stream.flush()
+            stream.flush()
+            if not is_remote(path):
                 os.fsync(stream.fileno())
-        if place != path:
+        if is_remote(path):
+            cast(Any, path).fs.put_file(str(place), cast(Any, path).path)
+        else:
             os.replace(place, path)
-            if lasting:
-                sync_folder(path.parent)
+        if lasting:
+            sync_folder(path.parent)
     except OSError as error:
         if error.filename not in (None, str(place)):
             raise
@@ -122,15 +127,15 @@ def whole_file(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
         kind = InputError if error.errno in WRONG_PATH else TwinviewsError
         raise kind(f"{path} cannot be written {reason}") from None
     finally:
-        if place != path:
-            with suppress(OSError):  # the folder is missing, which was reported above
-                place.unlink()
+        with suppress(OSError):  # the folder is missing, which was reported above
+            place.unlink()
 
 
 def write_whole(path: Path, content: bytes | str, *, lasting: bool = True) -> None:
     """Write `content` to `path` as a `whole_file`, unless the file already holds it."""
     data = content.encode() if isinstance(content, str) else content
-    if not path.is_file() or path.read_bytes() != data:
+    size = path.stat().st_size if path.is_file() else -1
+    if size != len(data) or sha256_of(path) != hashlib.sha256(data).hexdigest():
         with whole_file(path, lasting=lasting) as stream:
             stream.write(data)
 
@@ -138,7 +143,8 @@ def write_whole(path: Path, content: bytes | str, *, lasting: bool = True) -> No
 def sha256_of(path: Path) -> str:
     """The sha256 of a file, in hex; a process reads an unchanged file once."""
     if is_remote(path):
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     status = path.stat()
     key = (str(path.absolute()), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     is_settled = time.time() - max(status.st_mtime, status.st_ctime) >= SETTLED_SECONDS

@@ -3,7 +3,6 @@
 import math
 import mmap
 import tempfile
-import unicodedata
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -17,6 +16,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from augment.errors import InputError
+from augment.view import normalise, row_id
 from pipelines.card import sentences_card
 from pipelines.console import counted, note
 from pipelines.files import is_remote, locate, write_whole
@@ -34,16 +34,6 @@ MEMORY_HASHES = 1 << 20
 Hashes: TypeAlias = NDArray[np.uint64]
 Sentence: TypeAlias = tuple[str, str, Any, str | None]
 """Id, text, label (or spans) and pair."""
-
-
-def normalise(text: str) -> str:
-    """NFC, without outer white space."""
-    return unicodedata.normalize("NFC", text).strip()
-
-
-def row_id(text: str) -> str:
-    """The id of a normalised text: its xxh64 as 16 hex digits."""
-    return xxhash.xxh64_hexdigest(text.encode())
 
 
 class Seen:

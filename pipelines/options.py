@@ -47,6 +47,10 @@ FILTER_HELP = (
     "repeated."
 )
 DEFAULT_FILTERS_HELP = "Drop back-translations that are not paraphrases of their sentence (--filter paraphrase)."
+ALTERNATIVES_HELP = (
+    "Make pairs of a view's alternatives too, not of its first text alone [default: only for import-views]; those left "
+    "out are counted."
+)
 REJECTS_HELP = "Arrow stream file for the dropped pairs, with their reasons."
 NEGATIVES_HELP = "For entailment: add a column `negative`, a contradiction of the same premise; held in memory."
 PAIRS_OUT_HELP = "File to write; data/pairs.arrow, or with --shards the folder data/pairs."
@@ -139,6 +143,7 @@ class PairsOptions(OutputOptions):
     view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP)] = None
     filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP)] = None
     default_filters: Annotated[bool, typer.Option(help=DEFAULT_FILTERS_HELP)] = True
+    alternatives: Annotated[bool | None, typer.Option(help=ALTERNATIVES_HELP)] = None
     rejects: Annotated[Path | None, typer.Option(help=REJECTS_HELP)] = None
     negatives: Annotated[bool, typer.Option("--negatives", help=NEGATIVES_HELP)] = False
     out: Annotated[Path | None, typer.Option(help=PAIRS_OUT_HELP)] = None

@@ -25,23 +25,26 @@ NEGATIVE = "negative"
 REJECTS, REJECTS_SHA256 = "rejects", "rejects_sha256"
 """Keys in the recipe of pairs: where their rejects are, if in another folder, and the rejects' hash, by which the next
 run recognises them."""
+REASON = "reason"
+"""The column of rejects with why a pair was dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairFile:
-    """An IPC stream, the sha256 that was recorded for it (None if there is no recipe), and its rows."""
+    """An IPC stream, the sha256 that was recorded for it (None if there is no recipe), its rows, and their kind."""
 
     path: Path
     sha256: str | None
     rows: int
+    is_rejects: bool = False
 
 
 def read_pairs(path: str | Path) -> "datasets.Dataset":
     """Open pairs, an IPC stream file or a folder of them, mapped into memory.
 
     Its rows are `id, text, view_a, view_b, view_a_name, view_b_name`, and a negative, a label or filters' scores if
-    there are any. Raises InputError if there is no Arrow IPC stream, it has no rows or lacks columns, or it is
-    unfinished, cut short, or altered since it was written.
+    there are any. Raises InputError if there is no Arrow IPC stream, it has no rows or lacks columns, it is unfinished,
+    cut short, or altered since it was written, or a folder's files were not made together.
     """
     files = [file.path for file in pair_files(path)]
     from datasets import Dataset as ArrowDataset
@@ -78,7 +81,13 @@ def pair_files(path: str | Path) -> list[PairFile]:
         files = sorted(found, key=lambda file: re.sub(r"\d+", lambda number: number[0].zfill(20), file.name))
     if not files:
         raise InputError(f"no pairs at {str(path)!r}: make them with `augment build-pairs`")
-    return [_checked(file, read_made(beside(file, "recipe.json")).get("sha256")) for file in files]
+    streams = [_checked(file, read_made(beside(file, "recipe.json")).get("sha256")) for file in files]
+    own = [stream.path.name for stream in streams if beside(stream.path, "recipe.json").is_file()]
+    if any(stream.is_rejects for stream in streams):
+        own += [stream.path.name for stream in streams if not stream.is_rejects]
+    if own and len(streams) > 1:
+        raise InputError(f"{path} holds {len(streams)} files that were not made together: give one, such as {own[0]}")
+    return streams
 
 
 def _checked(path: Path, sha256: str | None) -> PairFile:
@@ -91,4 +100,4 @@ def _checked(path: Path, sha256: str | None) -> PairFile:
         kind = schema.field(name).type
         if str(kind) not in ("string", "large_string", "null"):
             raise InputError(f"{path}: column {name!r} holds {kind}, not text: it holds no pairs")
-    return PairFile(path, sha256, table.num_rows)
+    return PairFile(path, sha256, table.num_rows, REASON in schema.names)

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from augment.errors import InputError, TwinviewsError
-from pipelines.files import is_remote, sha256_of, sync_folder, write_whole
+from pipelines.files import is_remote, sha256_of, sync_folder, whole_file, write_whole
 
 RECEIPTS = "receipts"
 SHARD_ROWS = 1_024
@@ -76,26 +76,29 @@ def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt 
 
 def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
     """Write shards (pyarrow tables by number) and then their receipts, without which they do not count."""
-    import pyarrow as pa
-
-    shards, receipts, made = dict[Path, bytes | str](), dict[Path, bytes | str](), list[Receipt]()
-    for index, table in tables.items():
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table.combine_chunks(), max_chunksize=BATCH_ROWS)
-        shards[folder / shard_name(index)] = data = bytes(sink.getvalue())
-        made.append(make_receipt(index, table, hashlib.sha256(data).hexdigest()))
-        receipts[receipt_path(folder, index)] = made[-1].to_json()
     if not is_remote(folder):
         try:
             (folder / RECEIPTS).mkdir(exist_ok=True)  # and nothing above it, where the plan would be missing
         except FileNotFoundError:
             raise TwinviewsError(f"{folder} vanished while it was written: run the same command again") from None
     with ThreadPoolExecutor(WRITERS) as pool:
-        for files, place in ((shards, folder), (receipts, folder / RECEIPTS)):
-            list(pool.map(partial(write_whole, lasting=False), files, files.values()))
-            sync_folder(place)
-    return made
+        receipts = [*pool.map(partial(_write_shard, folder), tables, tables.values())]
+        sync_folder(folder)
+        places = (receipt_path(folder, index) for index in tables)
+        list(pool.map(partial(write_whole, lasting=False), places, map(Receipt.to_json, receipts)))
+        sync_folder(folder / RECEIPTS)
+    return receipts
+
+
+def _write_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN401 - a pyarrow table
+    """Write a shard straight to its file, as it may be too large for a second copy; its receipt, not yet written."""
+    import pyarrow as pa
+
+    with whole_file(folder / shard_name(index), lasting=False) as stream:
+        with pa.ipc.new_stream(pa.PythonFile(stream, "w"), table.schema) as writer:
+            writer.write_table(table.combine_chunks(), max_chunksize=BATCH_ROWS)
+        stream.flush()
+        return make_receipt(index, table, sha256_of(Path(stream.name)))
 
 
 def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN401 - a pyarrow table

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from augment.errors import InputError
 from pipelines.files import beside, is_sealed, is_written_by, sha256_of
@@ -18,6 +18,7 @@ PAIR_COMMANDS = ("build-pairs", "mine-negatives")
 Problem: TypeAlias = Literal["damaged", "missing", "unfinished"]
 Verified: TypeAlias = tuple[Path, Problem | None]
 """A file and what is wrong with it (None: nothing)."""
+WORST_FIRST = (*get_args(Problem), None)
 
 
 def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
@@ -25,15 +26,16 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
 
     Raises InputError if there is no output at a path.
     """
-    found: dict[Path, Problem | None] = {}
+    verdicts: dict[Path, Problem | None] = {}
     for path in paths:
         outputs = _outputs(path) if path.is_dir() and not _is_dataset(path) else [path]
-        of_path = dict(file for output in outputs for file in (_dataset if _is_dataset(output) else _file)(output))
-        if not of_path:
+        verified = [file for output in outputs for file in (_dataset if _is_dataset(output) else _file)(output)]
+        if not verified:
             what = "no output of `augment` that recorded its hashes" if path.exists() else "nothing"
             raise InputError(f"there is {what} at {path}: give a dataset folder, a pairs.arrow or an export")
-        found |= of_path
-    return found
+        for file, problem in verified:  # one file can belong to two outputs
+            verdicts[file] = min(problem, verdicts.get(file), key=WORST_FIRST.index)
+    return verdicts
 
 
 def _outputs(folder: Path) -> list[Path]:

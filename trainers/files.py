@@ -1,4 +1,4 @@
-"""Files as the trainers read and write them: lines, arrays, checksums, and files that appear whole or not at all."""
+"""Files as the trainers read and write them: lines, arrays, checksums, and drafts that killed processes left."""
 
 import csv
 import gzip
@@ -6,35 +6,26 @@ import sys
 import time
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines import files
 from pipelines.console import InputError
 from pipelines.files import sha256_of as file_sha256
+from pipelines.files import temporaries
 
-__all__ = ["Rows", "csv_rows", "file_lines", "file_sha256", "read_arrays", "remove_stale", "tsv_rows", "whole_file"]
+__all__ = ["Rows", "csv_rows", "file_lines", "file_sha256", "read_arrays", "remove_stale", "tsv_rows"]
 Rows: TypeAlias = list[tuple[int, list[str]]]  # cells of each row, with the number of the line that it begins in
 STALE = 24 * 3600  # seconds after which a temporary file must be a killed process's
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Open `pipelines.files.whole_file`, and delete what killed processes left in the folder."""
-    remove_stale(path.parent)
-    with files.whole_file(path) as stream:
-        yield stream
 
 
 def remove_stale(folder: Path) -> None:
     """Delete the temporary files in a folder that killed processes left."""
     with suppress(OSError):  # they do no harm
-        for draft, _ in files.temporaries(folder):
+        for draft, _ in temporaries(folder):
             if draft.is_file() and time.time() - draft.stat().st_mtime > STALE:
                 draft.unlink()
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-import xxhash
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 
 from augment.errors import InputError
-from augment.view import Runtime, View, Viewed
+from augment.view import Runtime, View, Viewed, normalise, row_id
 from augment.weights import check_revision, revision_of
 from augment.words import special_tokens
 
@@ -32,6 +31,7 @@ class ImportViews(View):
     name = "import-views"
     named_by = "by"
     draws = False
+    equal_alternatives = True
 
     file: str = Field(examples=["llm.jsonl"], description="JSON Lines: objects with text (or id) and view")
     by: str = Field(pattern=r"^[\w.-]+$", examples=["MODEL"], description="what made the views; in their folder's name")
@@ -54,7 +54,7 @@ class ImportViews(View):
                 row = _Line.model_validate_json(line)
             except ValidationError:
                 row = _Line(view="")
-            key = row.id if row.text is None else _id_of(row.text)
+            key = row.id if row.text is None else row_id(normalise(row.text))
             if isinstance(key, str):
                 view._views.setdefault(key, {})[unicodedata.normalize("NFC", " ".join(row.view.split()))] = None
             elif line.strip():
@@ -70,7 +70,7 @@ class ImportViews(View):
         return [self._view(text) for text in texts]
 
     def _view(self, text: str) -> Viewed:
-        found = self._views.get(_id_of(text))
+        found = self._views.get(row_id(normalise(text)))
         if found is None:
             return Viewed(None, "failed", "missing")
         written = [view for view in found if view]
@@ -79,8 +79,3 @@ class ImportViews(View):
             return Viewed(None, "rejected", "special-token") if written else Viewed(None, "failed", "empty")
         changed = [view for view in usable if view != unicodedata.normalize("NFC", text)]
         return Viewed(changed[0], alternatives=tuple(changed[1:])) if changed else Viewed(text, "unchanged")
-
-
-def _id_of(text: str) -> str:
-    """The id of an ingested sentence: xxh64 of its NFC form without outer white space."""
-    return xxhash.xxh64_hexdigest(unicodedata.normalize("NFC", text).strip().encode())

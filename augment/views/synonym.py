@@ -36,6 +36,7 @@ class Synonym(WordView):
     """The view; its `revision` joins those of WordNet, of the language's data, and of the encoder if it chooses."""
 
     name = "synonym"
+    starts_in = "language"
 
     fraction: float = Field(default=0.3, gt=0, le=1, description="share of the eligible words to replace, on average")
     at_least: int = Field(default=0, ge=0, description="least number of words to replace, if as many are eligible")

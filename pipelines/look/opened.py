@@ -89,9 +89,6 @@ def open_path(path: Path) -> AnyDataset:
         hashes: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
     else:
         files, made = pair_files(path), read_made(beside(path, "recipe.json"))
-        own = [file.path.name for file in files if file.path != path and beside(file.path, "recipe.json").is_file()]
-        if own and len(files) > 1:
-            raise InputError(f"{path} holds {len(files)} files that were not made together: give one, such as {own[0]}")
         plan, counts, hashes = made_plan(made), made.get("counts", {}), {"sha256": made.get("sha256")}
     rows = sum(file.rows for file in files)
     if plan is None:

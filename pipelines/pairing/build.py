@@ -1,7 +1,7 @@
 """`augment build-pairs`: choose views, make the missing ones, pair them row by row, filter and write the pairs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,16 +16,16 @@ from augment.errors import InputError
 from augment.translate.stages import HOP
 from augment.view import ViewSpec, labelled_view, make_view, view_attribute, view_label
 from pipelines.console import counted, note
-from pipelines.files import locate
+from pipelines.files import beside, is_written_by, locate
 from pipelines.filter import SIDES, About, Filter, is_round_trip, make_filter
-from pipelines.folder import Dataset, check_folder, finished_dataset
+from pipelines.folder import CARD_FILE, RECIPE_FILE, REPORT_FILE, Dataset, check_folder, finished_dataset
 from pipelines.ingest import sentences_for
 from pipelines.options import PairsOptions
-from pipelines.pairing.candidates import DROPPED, ORIGINAL, TASK_ROWS, PairSource
+from pipelines.pairing.candidates import DROPPED, ORIGINAL, TASK_ROWS, UNUSED, PairSource
 from pipelines.pairing.nli import entailment, nli_sources
-from pipelines.pairing.write import REASON, PairsJob, write_pairs
-from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
-from pipelines.plan import Input, Plan, read_plan
+from pipelines.pairing.write import PairsJob, write_pairs
+from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, REASON
+from pipelines.plan import PLAN_FILE, PLAN_MARKS, Input, Plan, read_plan
 from pipelines.shards import SHARD_ROWS
 from pipelines.views import run as runs
 from pipelines.views.work import ViewRun
@@ -54,6 +54,7 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
             "pairs": options.pairs,
             "view": options.view or source.plan.params.get("view") or None,
             "negatives": options.negatives or None,
+            "alternatives": options.alternatives,
             "seed": options.seed,
             "filter": [each.text() for each in filters] or None,
             "default_filters": None if options.default_filters else False,
@@ -85,11 +86,19 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
         check_folder(out)
     elif out.is_dir():
         raise InputError(f"{out} is a folder: give a file as --out, or add --shards")
+    if options.rejects is not None:
+        rejects, folder = options.rejects.resolve(), options.rejects.parent
+        outputs = {out.resolve(), *(beside(out, name).resolve() for name in (REPORT_FILE, CARD_FILE, RECIPE_FILE))}
+        if not outputs.isdisjoint((rejects, *rejects.parents)):
+            raise InputError(f"--rejects {options.rejects} is where the pairs are written: choose another file")
+        if is_written_by(folder / PLAN_FILE, *PLAN_MARKS):
+            raise InputError(f"--rejects {options.rejects} is in a dataset, {folder}: choose another file")
     if options.negatives and policy != "entailment":
         raise InputError(f"--negatives needs --pairs entailment, not {policy}: leave it out")
     choices = choose_views(policy, options.view or ())
-    if options.seed is not None and not choices:
-        raise InputError(f"--seed {options.seed}: --pairs {policy} makes no views and draws nothing: leave it out")
+    for option, value in {f"--seed {options.seed}": options.seed, "--alternatives": options.alternatives}.items():
+        if value is not None and not choices:
+            raise InputError(f"{option}: --pairs {policy} makes no views and draws nothing: leave it out")
     written = [*(options.filter or ())]
     if options.default_filters and not any(each.partition(":")[0] == "paraphrase" for each in written):
         written = ["paraphrase"] * any(is_round_trip(spec.name) for spec in choices.values()) + written
@@ -149,7 +158,7 @@ def plan_views(
 ) -> dict[str, Dataset | ViewRun]:
     """Every view by its name: finished, or planned; a missing one is planned like an existing one of the same kind.
 
-    Raises InputError for a view of other sentences.
+    Raises InputError for a view of other sentences, or for views of different languages.
     """
     plans = {folder: read_plan(folder) for folder in choices}
     twin = next(filter(None, plans.values()), None)
@@ -171,6 +180,7 @@ def plan_views(
         wanted = replace(options.view_options, seed=seed or 0, limit=limit, shard_size=size)
         view = make_view(spec, device=wanted.device, batch_tokens=wanted.batch_tokens)
         planned[folder.name] = runs.plan_run(view, source, wanted, folder)
+    _describe_sides(planned)  # before one is made
     return planned
 
 
@@ -187,11 +197,14 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
             view, _ = runs.make_run(view)
         views[name] = view
     names = list(views) or [ORIGINAL]
+    defaults = {name: view_attribute(view.plan.name, "equal_alternatives", False) for name, view in views.items()}
+    asked = options.alternatives
+    paired = [name for name, default in defaults.items() if (default if asked is None else asked)]
     couples = [(names[0], names[1])] if options.pairs == "bsl" else [(ORIGINAL, name) for name in names]
     columns = [*PAIR_COLUMNS[:2], *({"label"} & set(sentences.read(0, 1).schema.names))]
     datasets = {str(each.path): each for each in (sentences, *views.values())}
     inputs = tuple(Input(name=name, sha256=each.digest, rows=each.rows) for name, each in datasets.items())
-    params = {"view": list(views)}
+    params = {"view": list(views), **({"alternatives": paired} if paired else {})}
     plan = Plan(kind="pairs", name=options.pairs, params=params, limit=options.limit, shard_size=0, inputs=inputs)
     rows = min(options.limit or sentences.rows, sentences.rows)
     made_by = {name: each.plan.signature or name for name, each in views.items()} | {ORIGINAL: "the sentence itself"}
@@ -200,20 +213,26 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
         unit="sentences",
         tasks=((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS)),
         made_by={name: made_by[name] for couple in couples for name in couple},
-        candidates=partial(_candidates, sentences, views, couples, columns),
+        candidates=partial(_candidates, sentences, views, couples, columns, paired),
         known=_describe_sides(views),
         columns=dict.fromkeys(columns[2:], pa.string()),
-        ways=len(couples),
+        rows=rows,
     )
 
 
-def _describe_sides(views: Mapping[str, Dataset]) -> dict[str, About]:
-    """The view that makes a side, and the language it is in, by name."""
-    spoken = next((each.plan.params.get("source") for each in views.values()), None)
-    known = {ORIGINAL: About(ORIGINAL, "identity", spoken)}
-    for name, view in views.items():
-        language = view.plan.params.get(view_attribute(view.plan.name, "ends_in", "source"))
-        known[name] = About(name, view.plan.name, spoken if language is None else language.rpartition(HOP)[2])
+def _describe_sides(views: Mapping[str, Dataset | ViewRun]) -> dict[str, About]:
+    """The view that makes a side, and the language it is in, by name; raises InputError if sentences have two."""
+    plans = {name: view.plan for name, view in views.items()}
+    options = ((name, plan.params, view_attribute(plan.name, "starts_in", "source")) for name, plan in plans.items())
+    spoken = {params[key]: name for name, params, key in options if params.get(key) is not None}
+    if len(spoken) > 1:
+        said = ", ".join(f"{name} of sentences in {language!r}" for language, name in spoken.items())
+        raise InputError(f"the views are of different languages ({said}): make them again with one --source")
+    sentence = next(iter(spoken), None)
+    known = {ORIGINAL: About(ORIGINAL, "identity", sentence)}
+    for name, plan in plans.items():
+        language = plan.params.get(view_attribute(plan.name, "ends_in", "source"))
+        known[name] = About(name, plan.name, sentence if language is None else language.rpartition(HOP)[2])
     return known
 
 
@@ -222,30 +241,49 @@ def _candidates(
     views: Mapping[str, Dataset],
     couples: Sequence[tuple[str, str]],
     columns: Sequence[str],
+    paired: Collection[str],
     task: tuple[int, int],
 ) -> pa.RecordBatch:
-    """A pair for each couple of each sentence from `task[0]` to `task[1]`, those of one sentence side by side."""
+    """The pairs of each couple for each sentence from `task[0]` to `task[1]`, those of one sentence side by side.
+
+    Where views `paired` have alternatives, the n-th text of one side goes with the n-th of the other; the side with
+    fewer texts begins again.
+    """
     sentences = pa.concat_batches(source.read(*task).select(columns).to_batches())
     size = len(sentences)
     sides = {name: _side(sentences, name, view, task[0]) for name, view in views.items()}
-    sides[ORIGINAL] = sentences["text"], pa.nulls(size, pa.string())
-    found = []
-    for one, two in couples:
-        (a, a_missing), (b, b_missing) = sides[one], sides[two]
-        pairs = {name: sentences[name] for name in columns} | {"view_a": a, "view_b": b}
-        pairs |= {f"{side}_name": pa.repeat(name, size) for side, name in zip(SIDES, (one, two), strict=True)}
-        found.append(pa.RecordBatch.from_pydict(pairs | {DROPPED: pc.coalesce(a_missing, b_missing)}))
-    order = np.arange(size * len(found)).reshape(len(found), -1).T.ravel()
-    return pa.concat_batches(found).take(pa.array(order))
+    sides[ORIGINAL] = sentences["text"], pa.nulls(size, pa.list_(pa.string())), pa.nulls(size, pa.string())
+    batches, origins = [], []
+    for names in couples:
+        couple = [sides[name] for name in names]
+        further = [pc.list_value_length(alternatives).fill_null(0).to_numpy() for _, alternatives, _ in couple]
+        numbers = [1 + number * (name in paired) for name, number in zip(names, further, strict=True)]
+        most = np.maximum(*numbers)
+        rows = np.repeat(np.arange(size), most)
+        turns = np.arange(len(rows)) - np.repeat(np.cumsum(most) - most, most)
+        pairs = {name: sentences[name].take(pa.array(rows)) for name in columns}
+        for side, (texts, alternatives, _), more, number in zip(SIDES, couple, further, numbers, strict=True):
+            turn = turns % number[rows]
+            places = np.where(turn, size + (np.cumsum(more) - more)[rows] + turn - 1, rows)
+            pairs[side] = pa.concat_arrays([texts, alternatives.flatten()]).take(pa.array(places))
+        pairs |= {f"{side}_name": pa.repeat(name, len(rows)) for side, name in zip(SIDES, names, strict=True)}
+        unused = sum(1 + more - number for more, number in zip(further, numbers, strict=True))
+        pairs[UNUSED] = np.where(turns, 0, unused[rows])  # counted once a sentence
+        pairs[DROPPED] = pc.coalesce(*(missing for *_, missing in couple)).take(pa.array(rows))
+        batches.append(pa.RecordBatch.from_pydict(pairs))
+        origins.append(rows)
+    order = np.argsort(np.concatenate(origins), kind="stable")
+    return pa.concat_batches(batches).take(pa.array(order))
 
 
-def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tuple[pa.Array, pa.Array]:
-    """The texts of the view for the sentences from row `start` on, and why one is missing."""
+def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """The texts of the view for the sentences from row `start` on, their alternatives, and why a text is missing."""
     stop = min(start + len(sentences), view.rows)
     table = view.read(start, stop) if start < stop else view.read(0, 1).slice(0, 0)
-    lacking = pa.nulls(len(sentences) - len(table), pa.string())
-    columns = (table[column].combine_chunks() for column in ("view", "status", "reason"))
-    texts, statuses, reasons = (pa.concat_arrays([column, lacking]) for column in columns)
+    columns = (table[column].combine_chunks() for column in ("view", "status", "reason", "alternatives"))
+    lacking = len(sentences) - len(table)
+    whole = (pa.concat_arrays([column, pa.nulls(lacking, column.type)]) for column in columns)
+    texts, statuses, reasons, alternatives = whole
     status = statuses.fill_null("was not made for it")
     because = pc.binary_join_element_wise(status, reasons, ": ", null_handling="skip")
-    return texts, pc.if_else(texts.is_valid(), None, pc.binary_join_element_wise(name, because, " "))
+    return texts, alternatives, pc.if_else(texts.is_valid(), None, pc.binary_join_element_wise(name, because, " "))

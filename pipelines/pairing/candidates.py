@@ -25,6 +25,8 @@ ORIGINAL = "original"
 """The name of the sentence itself as a side of a pair."""
 DROPPED = ".dropped"
 """An additional column of candidates: why a row is dropped, null if it is kept."""
+UNUSED = ".unused"
+"""An additional column of candidates of views: how many alternatives of its sentence are in no candidate."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,10 @@ class PairSource:
     """Where candidates come from: views of sentences, an NLI corpus, or pairs.
 
     The plan has no filters yet. `unit` names what is read (sentences, rows, ...). A task is the candidates of up to
-    TASK_ROWS input rows, `ways` for each row, or what `candidates` makes them from in any process: a record batch with
-    the columns of pairs and DROPPED, which has a reason if a view is missing (null). `made_by` tells the card how each
-    side or source was made. `known` describes views and the sentence itself by their names. `columns` has the Arrow
-    types of additional columns.
+    TASK_ROWS input rows, or what `candidates` makes them from in any process: a record batch with the columns of pairs
+    and DROPPED, which has a reason if a view is missing (null). `made_by` tells the card how each side or source was
+    made. `known` describes views and the sentence itself by their names. `columns` has the Arrow types of additional
+    columns. `rows` is the number of input rows, None if each has one candidate.
     """
 
     plan: Plan
@@ -45,7 +47,7 @@ class PairSource:
     candidates: Callable[[Any], pa.RecordBatch] | None = None
     known: Mapping[str, About] = field(default_factory=dict)
     columns: Mapping[str, pa.DataType] = field(default_factory=dict)
-    ways: int = 1
+    rows: int | None = None
 
 
 def judged_batches(
@@ -123,7 +125,7 @@ class PairCounts:
 
     def __init__(self, source: PairSource) -> None:
         self._source, self._views = source, source.known.keys() - {ORIGINAL}
-        self.seen = self.pairs = 0
+        self.seen = self.pairs = self.unused = 0
         self.dropped, self.kept = Counter[str](), Counter[str]()
 
     def add(self, judged: pa.RecordBatch) -> None:
@@ -131,6 +133,7 @@ class PairCounts:
         kept = judged.filter(judged[DROPPED].is_null())
         self.seen += len(judged)
         self.pairs += len(kept)
+        self.unused += pc.sum(judged[UNUSED]).as_py() if UNUSED in judged.schema.names else 0
         self.dropped.update(judged[DROPPED].drop_null().to_pylist())
         self.kept["the two views are identical"] += pc.equal(kept["view_a"], kept["view_b"]).true_count
         if NEGATIVE in kept.schema.names:
@@ -141,9 +144,10 @@ class PairCounts:
 
     def as_dict(self) -> dict[str, Any]:
         """The counts as JSON; raises TwinviewsError if no pair is left."""
-        read, unit = self.seen // self._source.ways, self._source.unit
+        read, unit = self.seen if self._source.rows is None else self._source.rows, self._source.unit
         if not self.pairs:
             reasons = ", ".join(f"{reason}: {rows}" for reason, rows in self.dropped.most_common(3))
             raise TwinviewsError(f"no pair is left of {read} {unit} ({reasons}): change the filters or the input")
         groups = {"dropped": self.dropped, "kept": +self.kept}  # + leaves out zeros
+        groups |= {"unused": Counter(alternatives=self.unused)} if self.unused else {}
         return {unit: read, "pairs": self.pairs, **{name: dict(sorted(each.items())) for name, each in groups.items()}}

@@ -14,7 +14,8 @@ import pyarrow as pa
 import xxhash
 
 from augment.errors import InputError
-from pipelines.ingest import Seen, normalise
+from augment.view import normalise
+from pipelines.ingest import Seen
 from pipelines.pairing.candidates import DROPPED, TASK_ROWS, PairSource
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
 from pipelines.plan import Input, Plan

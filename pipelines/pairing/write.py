@@ -22,12 +22,11 @@ from pipelines.look.opened import open_path
 from pipelines.look.report import check_free, report_html
 from pipelines.options import PairsOptions
 from pipelines.pairing.candidates import DROPPED, PairCounts, PairSource, judged_batches
-from pipelines.pairs import PAIR_COLUMNS, REJECTS, REJECTS_SHA256, made_plan
+from pipelines.pairs import PAIR_COLUMNS, REASON, REJECTS, REJECTS_SHA256, made_plan
 from pipelines.plan import PLAN_FILE, Plan
 from pipelines.recipe import check_twin, read_made, recipe_text
 from pipelines.shards import BATCH_ROWS, commit_shards, read_table, shard_name
 
-REASON = "reason"
 CARD_MARKS = (PAIRS_TITLE.encode(), b"<!-- checksum ")
 RECIPE_MARKS = (b'"command": "build-pairs"', b'"command": "mine-negatives"', b'"pairs": "')
 """Any of these identifies a damaged card or recipe as one that we wrote."""
@@ -78,9 +77,6 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     """
     out, rejects, shards = job.options.target, job.options.rejects, job.options.shards
     report = out / REPORT_FILE if shards else beside(out, REPORT_FILE)
-    written = (out, report, *(beside(out, name) for name in (CARD_FILE, RECIPE_FILE)))
-    if rejects is not None and rejects.absolute() in [each.absolute() for each in written]:
-        raise InputError(f"--rejects {rejects} is where the pairs are written: choose another file")
     if out.resolve() in [Path(item.name).resolve() for item in job.source.plan.inputs]:
         raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
     with ExitStack() as held:

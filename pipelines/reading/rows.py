@@ -78,17 +78,17 @@ def listed(cells: Sequence[str]) -> str:
 
 
 def read_cells(form: str, lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
-    """The rows of a CSV or TSV; for the header see `_name_cells`.
+    """The rows of a CSV, from lines with their ends, or of a TSV, from lines without; for the header see `_name_cells`.
 
     A CSV whose first line has semicolons and no comma is separated by semicolons, as spreadsheets write it where the
     comma is the decimal mark.
     """
     first = next(lines, "")
-    ended = (f"{line}\n" for line in chain([first], lines))
+    lines = chain([first], lines)
     if form == "tsv":  # a quotation mark is an ordinary character, as in most corpora
-        reader = csv.reader(ended, delimiter="\t", quoting=csv.QUOTE_NONE)
+        reader = csv.reader((f"{line}\n" for line in lines), delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
-        reader = csv.reader(ended, delimiter=";" if ";" in first and "," not in first else ",", strict=True)
+        reader = csv.reader(lines, delimiter=";" if ";" in first and "," not in first else ",", strict=True)
     places: list[int] = []
     try:
         for cells in reader:

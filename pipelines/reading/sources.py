@@ -6,12 +6,12 @@ The format follows from the name's ending (`.txt` or anything unknown is text; `
 import codecs
 import csv
 import hashlib
+import io
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from io import IncrementalNewlineDecoder
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -108,7 +108,7 @@ def _read(source: Source, columns: ColumnChoice, *, running: bool) -> Iterator[R
         return rows_of(lambda batch_size, columns: table.iter(batch_size=batch_size), schema, name, columns)
     if form in ("parquet", "arrow"):
         return read_columns(form, source.path, name, columns)
-    batches = read_lines(source.path, name)
+    batches = read_lines(source.path, name, ends=form == "csv")
     if form == "text" and not running:
         return (Rows(texts, nothing, nothing) for texts in batches for nothing in [[None] * len(texts)])
     lines = chain.from_iterable(batches)
@@ -135,15 +135,15 @@ def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
         raise InputError(f"cannot load {name!r} ({reason}): check name, config and split, and the network") from None
 
 
-def read_lines(path: Path, name: str) -> Iterator[list[str]]:
-    r"""Stream the lines of a UTF-8 file, many at a time and without their ends; errors call it `name`.
+def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[str]]:
+    r"""Stream the lines of a UTF-8 file, many at a time, with or without their `ends`; errors call it `name`.
 
     A line ends with \n, \r\n or \r. A file whose name ends in `.gz` or `.zst` is compressed. Raises InputError for
     binary content, invalid UTF-8, a line longer than MAX_LINE, and a damaged or truncated archive.
     """
     import pyarrow as pa
 
-    decoder = IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=True)
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=not ends)
     number = 0  # of the lines so far
     data, rest = b" ", ""
     try:
@@ -151,12 +151,14 @@ def read_lines(path: Path, name: str) -> Iterator[list[str]]:
             while data:
                 data = stream.read(CHUNK_BYTES)
                 text = rest + decoder.decode(data, final=not data)
-                *lines, rest = found = text.split("\n")
+                pieces = io.StringIO(text, newline="").readlines() if ends else text.split("\n")
+                pieces += [""] if ends and text[-1:] in "\r\n" else []  # the last line has ended
+                *lines, rest = pieces
                 if "\0" in text:
                     line = number + 1 + text[: text.index("\0")].count("\n")
                     raise InputError(f"{name} is binary (NUL byte in line {line}): give UTF-8 text")
-                if max(map(len, found)) > MAX_LINE:
-                    line = number + 1 + next(place for place, each in enumerate(found) if len(each) > MAX_LINE)
+                if max(map(len, pieces)) > MAX_LINE:
+                    line = number + 1 + next(place for place, piece in enumerate(pieces) if len(piece) > MAX_LINE)
                     raise InputError(f"{name}: line {line} is longer than {MAX_LINE:,} characters: split it")
                 if lines:
                     yield lines

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from samples import refused
 
 from augment.device import pack, resolve_device
-from augment.view import View, Viewed, ViewSpec, check_params, make_view, row_seed
-from pipelines.ingest import row_id
+from augment.view import View, Viewed, ViewSpec, check_params, make_view, row_id, row_seed
 
 
 def spec_of(name: str, **params: float) -> ViewSpec:

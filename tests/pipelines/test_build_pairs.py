@@ -1,11 +1,12 @@
 """Pairs: which rows make one, what is dropped and counted, and how they read."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import datasets
 import pytest
-from foreigners import Augment, Start, content, done, is_refused, rows_of
+from foreigners import Augment, Start, add_package, content, done, is_refused, rows_of, start_beside
 
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
 
@@ -45,6 +46,94 @@ def test_bsl_pairs_two_views_row_by_row(augment: Augment, lines: Path) -> None:
     pairs = read_pairs("data/pairs.arrow")
     assert len(pairs) == 20
     assert all((row["view_a"], row["view_b"]) == tuple(side[row["id"]] for side in sides) for row in pairs)
+
+
+SENTENCES = ("A dog runs.", "A cat sleeps.", "A bird sings.")
+WRITTEN = {SENTENCES[0]: ["a1", "a2", "a3", "a4", "a5"], SENTENCES[1]: ["b1"]}
+"""Five views of the first sentence, one of the second, none of the third."""
+
+
+def import_written(augment: Augment, by: str, written: Mapping[str, Sequence[str]]) -> None:
+    """Ingest the sentences, and import the views that were written for some of them."""
+    Path("three.txt").write_text("\n".join(SENTENCES) + "\n")
+    rows = [json.dumps({"text": text, "view": view}) for text, views in written.items() for view in views]
+    Path(f"{by}.jsonl").write_text("\n".join(rows) + "\n")
+    assert augment("import-views", "three.txt", "--file", f"{by}.jsonl", "--by", by).code == 0
+
+
+def sides_of(path: str) -> list[tuple[str, str]]:
+    return [(row["view_a"], row["view_b"]) for row in rows_of(path)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_imported_view_of_a_sentence_becomes_a_pair(
+    augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    monkeypatch.setattr("pipelines.pairing.build.TASK_ROWS", 2)
+    import_written(augment, "people", WRITTEN)
+    run = ["build-pairs", "--pairs", "original", "--view", "import-views-people", "--json", "--workers", workers]
+    counts = json.loads(augment(*run, "--rejects", "rejects.arrow").out)
+    dropped = {"import-views-people failed: missing": 1}
+    assert counts == {
+        "out": "data/pairs.arrow", "sentences": 3, "pairs": 6, "dropped": dropped, "kept": {}, "made_now": True
+    }  # fmt: skip
+    assert sides_of("data/pairs.arrow") == [(text, view) for text, views in WRITTEN.items() for view in views]
+    assert sides_of("rejects.arrow") == [(SENTENCES[2], None)]
+    is_refused(augment(*run, "--no-alternatives"), "(--alternatives ['import-views-people'], not none): choose")
+    counts = json.loads(augment(*run, "--no-alternatives", "--out", "first.arrow").out)
+    assert (counts["sentences"], counts["pairs"], counts["dropped"]) == (3, 2, dropped)
+    assert counts["unused"] == {"alternatives": 4}
+    assert sides_of("first.arrow") == [(SENTENCES[0], "a1"), (SENTENCES[1], "b1")]
+    assert "| alternatives | 4 |" in Path("first.card.md").read_text()
+    again = augment("build-pairs", "--config", "first.recipe.json", "--out", "again.arrow")
+    assert "  unused: alternatives" in again.out
+    assert Path("again.recipe.json").read_bytes() == Path("first.recipe.json").read_bytes()
+    counts = json.loads(augment(*run, "--limit", 1, "--no-alternatives", "--out", "one.arrow").out)
+    assert (counts["sentences"], counts["pairs"], counts["unused"]) == (1, 1, {"alternatives": 4})
+
+
+def test_two_views_pair_their_alternatives_in_order_and_every_text_at_least_once(
+    augment: Augment, folder: Path
+) -> None:
+    import_written(augment, "many", WRITTEN)
+    import_written(augment, "few", {SENTENCES[0]: ["c1", "c2"], SENTENCES[1]: ["d1", "d2"]})
+    views = ["--view", "import-views-many", "--view", "import-views-few", "--json"]
+    counts = json.loads(augment("build-pairs", *views).out)
+    assert (counts["sentences"], counts["pairs"]) == (3, 7)
+    rounds = [("a1", "c1"), ("a2", "c2"), ("a3", "c1"), ("a4", "c2"), ("a5", "c1"), ("b1", "d1"), ("b1", "d2")]
+    assert sides_of("data/pairs.arrow") == rounds
+    augment("build-pairs", "--pairs", "original", *views, "--out", "both.arrow")
+    assert [view for _, view in sides_of("both.arrow")] == ["a1", "a2", "a3", "a4", "a5", "c1", "c2", "b1", "d1", "d2"]
+
+
+RANKED = '''"""Say the sentence in capitals; lower and title case would also do."""
+
+from augment.view import View, Viewed
+
+
+class Ranked(View):
+    name = "ranked"
+
+    def __call__(self, texts, seeds):
+        return [Viewed(text.upper(), alternatives=(text.lower(), text.title())) for text in texts]
+'''
+
+
+def test_alternatives_of_a_search_are_paired_on_request_and_otherwise_counted(folder: Path, tmp_path: Path) -> None:
+    site = add_package(tmp_path / "site", {"ranked_view": RANKED}, views="ranked = ranked_view")
+    (folder / "two.txt").write_text("Ab cd.\nEf gh.\n")
+    run = ["build-pairs", "two.txt", "--pairs", "original", "--view", "ranked", "--json"]
+    counts = json.loads(done(start_beside(site, folder, *run)))
+    assert (counts["sentences"], counts["pairs"], counts["unused"]) == (2, 2, {"alternatives": 4})
+    counts = json.loads(done(start_beside(site, folder, *run, "--alternatives", "--out", "all.arrow")))
+    assert (counts["sentences"], counts["pairs"], "unused" in counts) == (2, 6, False)
+    views = ["AB CD.", "ab cd.", "Ab Cd.", "EF GH.", "ef gh.", "Ef Gh."]
+    assert [view for _, view in sides_of(str(folder / "all.arrow"))] == views
+
+
+def test_alternatives_without_views_are_refused(augment: Augment, lines: Path) -> None:
+    for option in ("--alternatives", "--no-alternatives"):
+        is_refused(augment("build-pairs", lines, "--pairs", "self", option), "--pairs self makes no views")
 
 
 def test_a_missing_view_is_made_and_an_unfinished_one_finished(augment: Augment, lines: Path) -> None:
@@ -158,3 +247,20 @@ def test_a_view_has_one_folder_whichever_command_makes_it(start: Start, lines: P
     assert {row["view_b_name"] for row in rows_of("data/pairs.arrow")} == {name}
     done(start("build-pairs", "--pairs", "original", "--view", "rotate-5", "--out", "five.arrow"))
     assert {path.name for path in Path("data/views").iterdir()} == {name, "rotate-5"}
+
+
+def test_the_language_of_a_sentence_does_not_depend_on_the_order_of_the_views(augment: Augment, folder: Path) -> None:
+    pytest.importorskip("py3langid")
+    Path("german.txt").write_text(
+        "Der Hund läuft heute durch den kleinen Garten.\nIch habe gestern keine Zeit gehabt.\n"
+    )
+    assert augment("identity", "german.txt").code == 0
+    assert augment("backtranslate", "--source", "de", "--pivot", "en").code == 0
+    run = ["build-pairs", "--pairs", "original", "--no-default-filters", "--filter", "language", "--json"]
+    for views in (["identity", "backtranslate-en"], ["backtranslate-en", "identity"]):
+        counts = json.loads(augment(*run, *(f"--view={view}" for view in views), "--out", f"{views[0]}.arrow").out)
+        assert (counts["pairs"], counts["dropped"]) == (4, {})
+    assert augment("backtranslate", "--source", "fr", "--pivot", "en", "--out", "data/views/french").code == 0
+    views = ["--view=backtranslate-en", "--view=identity", "--view=french"]
+    is_refused(augment(*run, *views), "(backtranslate-en of sentences in 'de', french of sentences in 'fr')")
+    is_refused(augment(*run, *views, "--dry-run"), "the views are of different languages")

@@ -11,10 +11,13 @@ from datetime import date
 from pathlib import Path
 
 import datasets
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
 from foreigners import Augment, is_refused, write_pairs
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from pipelines.pairs import PAIR_COLUMNS
 from tests.standin_hub import StandinHub, standin_hub
@@ -37,6 +40,36 @@ def test_export_holds_the_same_rows(made: Augment, path: str, to: str) -> None:
     for more in ([], ["--dry-run"]):
         is_refused(made("export", path, "--to", to, *more), "exists")
     assert made("export", path, "--to", to, "--limit", 5, "--overwrite").out.startswith("5 rows")
+
+
+CONTROLS = [chr(number) for number in (*range(1, 32), *range(127, 160), 0x2028, 0x2029)]
+PIECES = st.lists(st.sampled_from([*CONTROLS, "\r\n", '"', ",", ";", "\ufeff", "a", "ä"]), max_size=6).map("".join)
+TEXTS = PIECES.map("a{}b".format)
+
+
+@pytest.mark.parametrize("to", ["parquet", "jsonl", "csv"])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(TEXTS, PIECES), min_size=1, max_size=20, unique_by=lambda row: row[0]))
+@example([(f"a{control}b", control) for control in CONTROLS])
+@example([("a\r\nb", "x\ry"), ("a\rb", "\n"), ('a"\r"b', ",\r")])
+def test_what_is_exported_is_ingested_as_it_was(augment: Augment, to: str, sentences: list[tuple[str, str]]) -> None:
+    texts, labels = zip(*sentences, strict=True)
+    pq.write_table(pa.table({"text": texts, "label": labels}), "source.parquet")
+    assert augment("ingest", "source.parquet", "--overwrite").code == 0
+    assert augment("export", "data/sentences", "--to", to, "--out", f"rows.{to}", "--overwrite").code == 0
+    again = augment("ingest", f"rows.{to}", "--out", "again", "--overwrite")
+    assert again.code == 0, again.err
+    assert datasets.load_from_disk("again").to_list() == datasets.load_from_disk("data/sentences").to_list()
+
+
+def test_a_nul_character_is_not_exported_as_csv(augment: Augment, folder: Path) -> None:
+    Path("nul.jsonl").write_text('{"text": "One."}\n{"text": "a\\u0000b"}\n')
+    assert augment("ingest", "nul.jsonl").code == 0
+    assert augment("export", "data/sentences", "--to", "jsonl").code == 0
+    assert augment("ingest", "data/sentences.jsonl", "--out", "again").code == 0
+    assert datasets.load_from_disk("again")["text"][:] == ["One.", "a\0b"]
+    is_refused(augment("export", "data/sentences", "--to", "csv"), "row 2", "NUL", "--to jsonl")
+    assert not Path("data/sentences.csv").exists()
 
 
 def test_columns_of_dates_and_objects_can_be_exported(augment: Augment) -> None:

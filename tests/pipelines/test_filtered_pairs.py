@@ -140,6 +140,22 @@ def test_rejects_do_not_replace_what_is_not_theirs(augment: Augment, lines: Path
     assert Path("r.arrow").read_bytes() == first
 
 
+def test_rejects_are_never_among_the_pairs_or_in_a_dataset(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines)
+    ratio = ["build-pairs", "--pairs", "self", "--filter", "length-ratio:unit=character"]
+    shards = [*ratio, "--shards", 3, "--out", "data/shards"]
+    for path in ("data/shards/data-00002.arrow", "data/shards/new.arrow", "data/../data/shards/a/b.arrow"):
+        is_refused(augment(*shards, "--rejects", path), f"--rejects {path} is where the pairs are written")
+        assert not Path("data/shards").exists()
+    is_refused(augment(*ratio, "--rejects", "data/../data/pairs.arrow"), "is where the pairs are written")
+    Path("linked").symlink_to("data")
+    is_refused(augment(*ratio, "--rejects", "linked/pairs.arrow"), "is where the pairs are written")
+    assert augment(*shards).code == 0
+    shard = Path("data/shards/data-00003.arrow")
+    is_refused(augment(*ratio, "--rejects", shard, "--dry-run"), f"--rejects {shard} is in a dataset, data/shards")
+    assert not shard.exists()
+
+
 def test_a_column_that_is_taken_is_refused_and_nothing_written(start: Start, lines: Path) -> None:
     done(start("ingest", lines))
     for column in ("text", "reason", "chrf"):

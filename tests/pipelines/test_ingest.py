@@ -20,7 +20,8 @@ from foreigners import Augment, Start, content, is_refused, write_stream
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.ingest import Seen, normalise, row_id
+from augment.view import normalise, row_id
+from pipelines.ingest import Seen
 from pipelines.reading import rows as rows_module
 from pipelines.reading import sources as lines_module
 
@@ -78,6 +79,8 @@ def test_lines_do_not_depend_on_how_the_file_is_cut_into_chunks(whole: str, size
         path = Path(folder, "lines.txt")
         path.write_text(whole, newline="")
         assert [line for lines in lines_module.read_lines(path, "lines.txt") for line in lines] == expected
+        with_ends = [line for lines in lines_module.read_lines(path, "lines.txt", ends=True) for line in lines]
+        assert with_ends == io.StringIO(whole, newline="").readlines()
 
 
 def write(folder: Path, ending: str) -> str:

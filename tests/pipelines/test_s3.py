@@ -113,6 +113,44 @@ def test_a_store_that_answers_no_more_ends_the_run_with_one_line(start: Start, l
     assert json.loads(done(start(*run)))["made_now"] < 60
 
 
+def write_half(address: str) -> None:
+    """Begin to write an object of more than S3 takes in one part, and stop with an error."""
+    with files.whole_file(files.locate(address)) as stream:
+        stream.write(bytes(6 << 20))
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("address", ["memory://half/data.arrow", "s3://views/half/data.arrow"])
+def test_a_file_that_fails_does_not_appear_in_a_store(bucket: Bucket, address: str) -> None:
+    place = files.locate(address)
+    with pytest.raises(ZeroDivisionError):
+        write_half(address)
+    assert not place.exists()
+    files.write_whole(place, b"whole")
+    with pytest.raises(ZeroDivisionError):
+        write_half(address)
+    assert place.read_bytes() == b"whole"
+    files.write_whole(place, b"WHOLE")
+    assert place.read_bytes() == b"WHOLE"
+    place.unlink()
+
+
+KILLED = """
+import os
+from pipelines import files
+with files.whole_file(files.locate("s3://views/half/data.arrow")) as stream:
+    stream.write(bytes(6 << 20))
+    stream.flush()
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_file_that_is_killed_does_not_appear_in_a_store(start: Start, bucket: Bucket, tmp_path: Path) -> None:
+    bucket.Object("half/data.arrow").put(Body=b"whole")
+    done(start(program=KILLED, TMPDIR=str(tmp_path)), code=-9)
+    assert objects(bucket, "half/") == {"data.arrow": b"whole"}
+
+
 def test_a_second_writer_on_this_machine_is_refused(augment: Augment, lines: Path, bucket: Bucket) -> None:
     with locked_folder(files.locate("s3://views/mask")):
         refused = augment("span-mask", lines, "--out", "s3://views/mask")

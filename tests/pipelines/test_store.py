@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import resource
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
@@ -13,7 +14,9 @@ import pytest
 from foreigners import Augment, Start, content, done, is_refused, wait_for, write_stream
 
 from pipelines.console import InputError
+from pipelines.files import write_whole
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
+from pipelines.shards import commit_shards, read_table
 from trainers.data.examples import from_text
 
 SENTENCES, VIEW, PAIRS = Path("data/sentences"), Path("data/views/span-mask"), Path("data/pairs.arrow")
@@ -238,6 +241,22 @@ def test_files_of_pairs_are_read_in_the_order_of_their_numbers(folder: Path) -> 
     assert read_pairs("many")["text"][:] == ["sentence 99999", "sentence 100000"]
 
 
+def test_pairs_are_not_read_together_with_their_rejects(augment: Augment, lines: Path) -> None:
+    run = ["build-pairs", lines, "--pairs", "self", "--filter", "length-ratio:unit=character"]
+    assert augment(*run, "--rejects", "data/rejects.arrow", "--limit", 40).code == 0
+    expected = "data holds 2 files that were not made together: give one, such as pairs.arrow"
+    with pytest.raises(InputError, match=expected):
+        read_pairs("data")
+    for command in ("inspect", "mine-negatives"):
+        is_refused(augment(command, "data"), expected)
+    for record in Path("data").glob("pairs.*[!w]"):  # copied by somebody without recipe and card
+        record.unlink()
+    with pytest.raises(InputError, match=expected):
+        read_pairs("data")
+    is_refused(augment("inspect", "data"), expected)
+    assert read_pairs("data/pairs.arrow").num_rows == 40
+
+
 def test_sentences_overwritten_while_a_view_runs_stop_it(
     augment: Augment, start: Start, lines: Path, folder: Path
 ) -> None:
@@ -320,6 +339,26 @@ def test_what_follows_from_the_rows_is_written_again(
                 damaged.write_bytes(whole[path])
         assert augment(*command).code == 0, damage
         assert content(Path("data")) == whole
+
+
+def test_a_shard_is_written_and_a_file_compared_without_a_copy_of_it(folder: Path) -> None:
+    size = 32 << 20
+    table = pa.table({"id": ["x"] * 32, "text": ["y" * (size // 32)] * 32})
+    pool, standard = pa.proxy_memory_pool(pa.default_memory_pool()), pa.default_memory_pool()
+    content = b"z" * size
+    Path("standing").write_bytes(b"Z" * size)
+    pa.set_memory_pool(pool)
+    tracemalloc.start()
+    try:
+        commit_shards(folder, {0: table})
+        write_whole(Path("standing"), content)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        pa.set_memory_pool(standard)
+    assert peak + (pool.max_memory() or 0) < size // 2
+    assert read_table(folder / "data-00000.arrow").equals(table)
+    assert Path("standing").read_bytes() == content
 
 
 def test_a_full_disk_names_the_file_and_the_run_resumes(augment: Augment, lines: Path, folder: Path) -> None:

@@ -10,6 +10,8 @@ import pytest
 from foreigners import Augment, is_refused, make
 
 from pipelines.files import beside
+from pipelines.pairs import REJECTS_SHA256
+from pipelines.recipe import recipe_text
 from pipelines.verify import verify
 
 VIEW, PAIRS, FOLDER = Path("data/views/span-mask"), Path("data/pairs.arrow"), Path("data/folder.arrow")
@@ -161,6 +163,13 @@ def test_rejects_in_another_folder_are_verified_with_their_pairs(outputs: Augmen
         found = problems(Path(str(out[1])))
         assert [(path.resolve(), problem) for path, problem in found.items()] == [(elsewhere, "damaged")]
         elsewhere.write_bytes(content)
+
+
+def test_the_worst_of_two_verdicts_on_a_file_counts(made: Augment) -> None:
+    shard, recipe = FOLDER / "data-00000.arrow", FOLDER / "recipe.json"
+    record = {"rejects": f"{FOLDER.name}/{shard.name}", REJECTS_SHA256: "0" * 64}
+    recipe.write_text(recipe_text("build-pairs", {}, made=record))
+    assert problems(FOLDER) == {shard: "damaged", recipe: "damaged"}
 
 
 @pytest.mark.parametrize("path", ["nowhere", "lines.txt", ".", "copy.arrow"])

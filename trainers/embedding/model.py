@@ -19,12 +19,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import batch_to_device, get_device_name
 
 from pipelines.console import InputError, note, progress
+from pipelines.files import whole_file
 from trainers.embedding.vectors import BATCH_SIZE, Advance, cached, check, still
 from trainers.encoders.batches import MASK
 from trainers.encoders.loading import PADDED, load_encoder
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
 from trainers.encoders.modules import is_padded, pooling_of, set_max_tokens
-from trainers.files import file_sha256, whole_file
+from trainers.files import file_sha256, remove_stale
 from trainers.processes import is_first, of_first, process_rank, processes
 from trainers.settings import POOLINGS, Pooling
 
@@ -237,6 +238,7 @@ class Teacher:
             whole = np.asarray(mine if processes() == 1 else kept.encode(texts))
             lengths = np.linalg.norm(whole, axis=1, keepdims=True)
             path.parent.mkdir(parents=True, exist_ok=True)
+            remove_stale(path.parent)
             with whole_file(path) as stream:  # NumPy writes to a real file through C, and misses a full disk
                 np.save(SimpleNamespace(write=stream.write), whole / np.maximum(lengths, np.finfo(np.float32).tiny))
             shutil.rmtree(parts, ignore_errors=True)

@@ -14,7 +14,8 @@ import xxhash
 from numpy.typing import NDArray
 
 from pipelines.console import InputError, TwinviewsError, note
-from trainers.files import read_arrays, remove_stale, whole_file
+from pipelines.files import whole_file
+from trainers.files import read_arrays, remove_stale
 
 if TYPE_CHECKING:
     import torch

@@ -15,9 +15,10 @@ import numpy as np
 
 from pipelines import console
 from pipelines.console import InputError
+from pipelines.files import whole_file
 from trainers.evaluation.suites import SMOKE_TEST
 from trainers.evaluation.task import MARK, Scores
-from trainers.files import whole_file
+from trainers.files import remove_stale
 
 SEEN = "seen in training"
 DIGITS = 12  # hex digits of a checksum in a signature
@@ -226,6 +227,7 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
     those of an earlier evaluation stay as they are.
     """
     written = []
+    remove_stale(directory)
     for scores in (scores for scores in evaluation if scores.suite.tasks):
         arrays: dict[str, Any] = {
             f"{name}/{part}": np.asarray(value)

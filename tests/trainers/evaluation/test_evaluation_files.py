@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from pipelines.console import InputError
+from pipelines.files import whole_file
 from trainers.embedding import vectors as cache
 from trainers.embedding.baselines import function_encoder
 from trainers.embedding.model import load_model
@@ -23,14 +24,14 @@ from trainers.evaluation.reading import csv_rows
 from trainers.evaluation.suites.afs import read_afs
 from trainers.evaluation.suites.lexical import read_multi_simlex
 from trainers.evaluation.suites.sts_multilingual import read_translated
-from trainers.files import STALE, file_lines, whole_file
+from trainers.files import STALE, file_lines, remove_stale
 
 
 def test_a_killed_writer_leaves_the_old_file_and_a_draft_that_is_removed_when_stale(tmp_path: Path) -> None:
     path = tmp_path / "sts.json"
     path.write_text("old")
     code = (
-        "import os, sys; from pathlib import Path; from trainers.files import whole_file\n"
+        "import os, sys; from pathlib import Path; from pipelines.files import whole_file\n"
         "with whole_file(Path(sys.argv[1])) as stream: stream.write(b'half'); stream.flush(); os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
@@ -38,6 +39,7 @@ def test_a_killed_writer_leaves_the_old_file_and_a_draft_that_is_removed_when_st
     (draft,) = set(tmp_path.iterdir()) - {path}
     for age, left in ((STALE - 60, {path, draft}), (STALE + 60, {path})):
         os.utime(draft, (time.time() - age,) * 2)
+        remove_stale(tmp_path)
         with whole_file(path) as stream:
             stream.write(b"new")
         assert set(tmp_path.iterdir()) == left
