@@ -152,5 +152,8 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
             raise InputError(f"{path} is not as it was written (altered, damaged or overwritten): make it again")
     except (pa.ArrowException, OSError) as error:
         advice = "give a dataset folder or an Arrow stream file, or make it again"
+        if path.suffix not in ("", ".arrow"):
+            said = f"is a {path.suffix} file, not an Arrow stream: give what `augment` wrote"
+            raise InputError(f"{path} {said}, or first run `augment ingest {path}`") from None
         raise InputError(f"{path} cannot be read, or is damaged ({error}): {advice}") from None
     return table
