@@ -66,11 +66,12 @@ def read_receipt(folder: Path, index: int) -> Receipt | None:
 
 
 def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
-    """The receipt of a shard if the shard's bytes (and rows, where given) are what it says, else None."""
+    """The receipt of a shard if the shard's bytes and counts (and rows, where given) are what it says, else None."""
     receipt = read_receipt(folder, index)
-    with suppress(OSError):
-        if receipt is not None and rows in (None, receipt.rows) and receipt.sha256 == sha256_of(folder / receipt.file):
-            return receipt
+    if receipt is not None and rows in (None, receipt.rows):
+        with suppress(InputError):
+            if receipt == make_receipt(index, read_table(folder / receipt.file, receipt.sha256), receipt.sha256):
+                return receipt
     return None
 
 
