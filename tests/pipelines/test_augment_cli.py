@@ -47,7 +47,7 @@ def test_the_example_of_a_view_command_is_accepted(augment: Augment, command: st
         (InputError("no file 'x':\n  check it"), 2, "error: no file 'x': check it\n"),
         (TwinviewsError("a view failed"), 1, "error: a view failed\n"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "error: [Errno 28] No space left on device\n"),
-        (KeyboardInterrupt(), 130, "interrupted; run the same command again to resume\n"),
+        (KeyboardInterrupt(), 130, "stopping; run the same command again to resume\n"),
     ],
 )
 def test_errors_become_one_line_and_an_exit_code(
