@@ -4,7 +4,9 @@ import gzip
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache, reduce
+from importlib.metadata import distribution
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from augment.weights import STARTER
@@ -150,34 +152,80 @@ def wants_an(word: str) -> bool:
 
 def _known(lemma: str, tag: str) -> list[str]:
     """LemmInflect's spellings for a tag, the usual one first, without hyphenated ones ("over-ate")."""
-    return [form for form in _forms(lemma, _PARTS[tag[0]]).get(tag, ()) if form.isalpha()]
+    return [form.lower() for form in _forms(lemma, _PARTS[tag[0]]).get(tag, ()) if form.isalpha()]
 
 
 @lru_cache(maxsize=50_000)
 def _forms(lemma: str, part: str) -> Mapping[str, Sequence[str]]:
-    import lemminflect
+    """LemmInflect's spellings of a lower-case lemma's forms, by Penn tag."""
+    from lemminflect import config, getAllInflectionsOOV
+    from lemminflect.codecs.InflectionLUCodec import InflectionLUCodec
 
-    forms: Mapping[str, Sequence[str]] = lemminflect.getAllInflections(lemma, part)
+    entry: dict[str, Sequence[str]] = {}
+    for line in _entries(config.inflection_lu_fn).get(lemma, "").splitlines():
+        entry |= InflectionLUCodec.fromString(line)[2]
+    entry = InflectionLUCodec.updateForAuxMod({lemma: entry})[lemma]
+    entry |= _corrections(config.infl_overrides_fn).get(lemma, {})
+    forms: Mapping[str, Sequence[str]] = {tag: entry[tag] for tag in entry if _PARTS.get(tag[0]) == part}
     # Its dictionary has "can" and "will" as modals only, "blog" and "dare" with one form; WordNet has regular verbs.
     if part == "VERB" and "VBG" not in forms:
-        forms = lemminflect.getAllInflectionsOOV(lemma, part)
+        forms = getAllInflectionsOOV(lemma, part)
     return forms
+
+
+def _lemmas(word: str) -> Mapping[str, Sequence[str]]:
+    """LemmInflect's lemmas of a lower-case word, by part of speech."""
+    from lemminflect import config
+    from lemminflect.codecs.LemmaLUCodec import LemmaLUCodec
+
+    entries = map(LemmaLUCodec.fromString, _entries(config.lemma_lu_fn).get(word, "").splitlines())
+    lemmas = {part.upper(): tuple(lemma.lower() for lemma in lemmas) for _, part, lemmas in entries}
+    return {**lemmas, **_corrections(config.lemma_overrides_fn).get(word, {})}
+
+
+@cache
+def _entries(file: str) -> Mapping[str, str]:
+    """The lines of a dictionary of LemmInflect by word: it would parse all 120,000 before it looks up the first."""
+    entries: dict[str, str] = {}
+    for line in gzip.decompress(Path(file).read_bytes()).decode().splitlines(keepends=True):
+        word = line.partition(",")[0]
+        entries[word] = entries.get(word, "") + line
+    return entries
+
+
+@cache
+def _corrections(file: str) -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """What LemmInflect corrects in a dictionary, by word and tag or part of speech."""
+    from lemminflect.codecs.OverridesCodec import OverridesCodec
+
+    corrections: Mapping[str, Mapping[str, Sequence[str]]] = OverridesCodec.load(file)
+    return corrections
 
 
 def _unknown_plural(lemma: str) -> str | None:
     """The plural of a noun missing from LemmInflect's dictionary; None for one that is there without a plural."""
-    import lemminflect
-
     if _forms(lemma, "NOUN"):
         return None
-    lemmas = lemminflect.getAllLemmas(lemma)
+    lemmas = _lemmas(lemma)
     if any(lemma not in lemmas.get(part, (lemma,)) for part in ("NOUN", "VERB")):
         # It is a form of another word: "woods" and "men" are plurals, "drinking" has none.
         return lemma if "NOUN" in lemmas or lemma.endswith("s") else None
     if lemma.endswith(("o", "s")) and not lemma.endswith("is"):
         # inflect makes "condoes" and "senss"; for other words its rules are better: "coachmen", "angelfish".
-        return str(lemminflect.getAllInflectionsOOV(lemma, "NOUN")["NNS"][0])
+        from lemminflect import getAllInflectionsOOV
+
+        return str(getAllInflectionsOOV(lemma, "NOUN")["NNS"][0])
     return str(_engine().plural_noun(lemma))
+
+
+@cache
+def written_words() -> frozenset[str]:
+    """The words of wordfreq's English list, which takes a quarter of a second to load by wordfreq itself."""
+    import msgpack
+
+    path = Path(str(distribution("wordfreq").locate_file("wordfreq/data/large_en.msgpack.gz")))
+    _, *words = msgpack.unpackb(gzip.decompress(path.read_bytes()))
+    return frozenset(chain.from_iterable(words))
 
 
 @cache

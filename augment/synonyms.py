@@ -8,7 +8,7 @@ from itertools import accumulate, chain, pairwise
 from pathlib import Path
 
 from augment.edits import Token, matching_case
-from augment.english import INFLECTED, inflect, is_plural_entry, tagger, wants_an
+from augment.english import INFLECTED, inflect, is_plural_entry, tagger, wants_an, written_words
 from augment.view import Edit
 from augment.wordnet import Entry, Synset, WordNet
 from augment.words import FUNCTION_WORDS, replaceable
@@ -103,10 +103,6 @@ class English:
         A synonym's weight is the square of the sense's share of the word's uses, times the synonym's uses in that sense
         to the power of 1.5: of the exponents tried, these preserved the meaning of sentences best.
         """
-        from wordfreq import get_frequency_dict
-
-        # WordNet has words that hardly anybody writes: xanthous, hebdomad.
-        written = get_frequency_dict("en", "best")
         lemma = self.lemma(word, tag)
         if lemma is None:
             return ()
@@ -119,7 +115,9 @@ class English:
                 continue
             for other in synset.entries:
                 form = self._form(other, tag, certain=certain) if _fits(other, own) else None
-                if form is None or form in (word, lemma) or form in FUNCTION_WORDS or form not in written:
+                if form is None or form in (word, lemma) or form in FUNCTION_WORDS:
+                    continue
+                if form not in written_words():  # WordNet has words that hardly anybody writes: xanthous, hebdomad
                     continue
                 senses = self.senses(other.name, part)
                 back = next((its_share for one, _, its_share in senses if one == synset), 0.0)

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import sys
+import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -56,7 +57,7 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
     except BaseException as error:
         code, said = _explain(error)
     if interrupt.came() or code == interrupt.EXIT_CODE:
-        note(interrupt.MESSAGE)
+        interrupt.tell()
         return interrupt.EXIT_CODE
     if said:
         note(f"error: {' '.join(said.split())}")
@@ -230,9 +231,12 @@ def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> st
 
 @contextmanager
 def progress(
-    description: str, total: int | None, *, unit: str = "rows", done: int = 0
+    description: str, total: int, *, unit: str = "rows", done: int = 0, pause: float = 30
 ) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr if that is a terminal; yields the function that advances it by `n` units."""
+    """A progress bar on stderr, or without a terminal a line there after `pause` seconds, and again.
+
+    Yields the function that advances it by `n` units.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -241,8 +245,14 @@ def progress(
         *columns, TimeRemainingColumn(), console=Console(file=sys.stderr), disable=not sys.stderr.isatty()
     ) as bar:
         task = bar.add_task(description, total=total, completed=done)
+        number, due = done, time.monotonic() + pause
 
         def advance(count: int) -> None:
+            nonlocal number, due
+            number += count
+            if bar.disable and time.monotonic() >= due:
+                note(f"{description}: {number:,} of {total:,} {unit}")
+                due = time.monotonic() + pause
             if interrupt.came():  # swallowed by a finaliser, a callback, or a library that calls `hasattr` from C
                 raise KeyboardInterrupt
             bar.advance(task, count)

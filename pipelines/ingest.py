@@ -186,16 +186,17 @@ def _sentences(
 ) -> Iterator[Sentence]:
     """Id, text, label (or spans) and pair of each sentence to keep; hashes that exceed memory go to `folder`.
 
-    Nothing after the last sentence to keep is read, counted or checked. Raises InputError if there are no sentences, or
-    if a source has no labels that could be spans.
+    Nothing after the last sentence to keep is read, counted or checked. Raises InputError if there are no sentences, if
+    a source has no labels that could be spans, or if a table has nothing in a column that was named.
     """
     seen, columns = Seen(folder), Columns(options.column, options.label_column, options.pair_column)
     language = options.language if options.split else None
     for source in sources:
-        first, is_labelled = 1, False
+        first, filled = 1, set[str]()
         for given in read_rows(source, columns, language):
             texts = [normalise(text) for text in given.texts]
-            is_labelled = is_labelled or any(label is not None for label in given.labels)
+            cells = {"label": given.labels, "pair": given.pairs}
+            filled |= {name for name in cells.keys() - filled if any(cell is not None for cell in cells[name])}
             for place in _choose(options, texts, seen, counts):
                 text = texts[place]
                 label: Any = given.labels[place]
@@ -205,8 +206,12 @@ def _sentences(
             first += len(texts)
             if counts["kept"] == options.limit:
                 break
-        if options.labels and first > 1 and not is_labelled:
+        if options.labels and first > 1 and "label" not in filled:
             raise InputError(f"{source.name} has no spans in a column {columns.label!r}: give --label-column")
+        for name, column in (("label", columns.label), ("pair", columns.pair)):
+            is_wanted = column != name and source.format not in ("text", "markdown", "html")
+            if is_wanted and first > 1 and name not in filled:
+                raise InputError(f"{source.name} has nothing in a column {column!r}: check --{name}-column")
         if counts["kept"] == options.limit:
             return
     if not counts["kept"]:

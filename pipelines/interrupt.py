@@ -5,16 +5,24 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 EXIT_CODE = 130
-MESSAGE = "interrupted; run the same command again to resume"
-_state = {"came": False}
+MESSAGE = "stopping; run the same command again to resume"
+_state = {"came": False, "told": False}
 
 
 def came() -> bool:
     """Whether Ctrl-C came in the running command."""
     return _state["came"]
+
+
+def tell() -> None:
+    """Print the line, unless this command has printed it."""
+    if not _state["told"]:
+        sys.stderr.write(f"{MESSAGE}\n")
+        sys.stderr.flush()
+        _state["told"] = True
 
 
 def end_at_once() -> None:
@@ -33,7 +41,7 @@ def raised() -> Iterator[None]:
     """
     import threading
 
-    _state["came"] = False
+    _state.update(came=False, told=False)
     before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
     try:
         in_main = threading.current_thread() is threading.main_thread()
@@ -50,6 +58,9 @@ def raised() -> Iterator[None]:
 def _raise(_signal: int, _frame: object) -> None:
     _state["came"] = True
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # At once: a step of a model may take a minute to end.
+    with suppress(OSError, RuntimeError, ValueError):  # stderr is closed, or this interrupts a write to it
+        tell()
     raise KeyboardInterrupt
 
 

@@ -66,11 +66,12 @@ def read_receipt(folder: Path, index: int) -> Receipt | None:
 
 
 def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
-    """The receipt of a shard if the shard's bytes (and rows, where given) are what it says, else None."""
+    """The receipt of a shard if the shard's bytes and counts (and rows, where given) are what it says, else None."""
     receipt = read_receipt(folder, index)
-    with suppress(OSError):
-        if receipt is not None and rows in (None, receipt.rows) and receipt.sha256 == sha256_of(folder / receipt.file):
-            return receipt
+    if receipt is not None and rows in (None, receipt.rows):
+        with suppress(InputError):
+            if receipt == make_receipt(index, read_table(folder / receipt.file, receipt.sha256), receipt.sha256):
+                return receipt
     return None
 
 
@@ -155,5 +156,8 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
             raise InputError(f"{path} is not as it was written (altered, damaged or overwritten): make it again")
     except (pa.ArrowException, OSError) as error:
         advice = "give a dataset folder or an Arrow stream file, or make it again"
+        if path.suffix not in ("", ".arrow"):
+            said = f"is a {path.suffix} file, not an Arrow stream: give what `augment` wrote"
+            raise InputError(f"{path} {said}, or first run `augment ingest {path}`") from None
         raise InputError(f"{path} cannot be read, or is damaged ({error}): {advice}") from None
     return table

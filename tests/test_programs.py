@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from augment import wordnet
+from augment.errors import InputError
+
 PROGRAMS = {"augment": "pipelines", "train": "trainers"}
 ROOT = Path(__file__).parents[1]
 HEAVY = {"torch", "transformers", "datasets", "sentence_transformers", "nltk", "pyarrow", "sklearn", "scipy"}
@@ -27,6 +30,21 @@ def test_help_imports_no_heavy_library(program: str) -> None:
     assert (done.returncode, "Usage" in done.stdout) == (0, True)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert (imported & HEAVY, "typer" in imported) == (set(), True)
+
+
+def test_synonym_imports_neither_pandas_nor_wordfreq(tmp_path: Path) -> None:
+    """Which take half a second, and of which it needs nothing or one list."""
+    try:
+        wordnet.find()
+    except InputError:
+        pytest.skip("WordNet is not installed")
+    (tmp_path / "text.txt").write_text("The dogs were barking at an old car.\n")
+    sentences, view = str(tmp_path / "sentences"), str(tmp_path / "view")
+    assert run("augment", "ingest", str(tmp_path / "text.txt"), "--out", sentences).returncode == 0
+    done = run("augment", "synonym", sentences, "--out", view, PYTHONPROFILEIMPORTTIME="1")
+    assert done.returncode == 0
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert (imported & {"pandas", "wordfreq", "nltk"}, "lemminflect" in imported) == (set(), True)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -1,9 +1,10 @@
 """The subcommand of a view, with an option for every field of the view."""
 
 import inspect
+import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -101,6 +102,7 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
         built = [make_view(spec, device=options.device, batch_tokens=options.batch_tokens) for spec in begun]
         source = sentences_for(options.sources or (), dry_run=options.dry_run)
     note_starter(built[0].spec)
+    _skip_pandas()
     shown = []
     for view, folder in zip(built, places, strict=True):
         run = plan_run(view, source, options, folder)
@@ -114,6 +116,20 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
             shown.append(_report(dataset, made, time.monotonic() - started, quiet=options.json))
     if options.json:
         show_json(shown[0] if len(shown) == 1 else shown)
+
+
+def _skip_pandas() -> None:
+    """Let pyarrow's first look for pandas fail: it would import it, for 0.2 s, to tell our lists from its arrays.
+
+    pandas can be imported afterwards, also by pyarrow.
+    """
+    import pyarrow as pa
+
+    if "pandas" not in sys.modules:
+        sys.modules["pandas"] = None  # type: ignore[assignment]
+        with suppress(ImportError, AttributeError):  # the latter of a pyarrow that takes None for the module
+            pa.array([])
+        del sys.modules["pandas"]
 
 
 def _report(dataset: Dataset, made: int, seconds: float, *, quiet: bool) -> dict[str, Any]:

@@ -16,6 +16,9 @@ BLOCKS = frozenset(PARAGRAPHS.split())
 """Elements of HTML that begin and end a paragraph."""
 LEFT_OUT = frozenset(["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"])
 """Elements that hold no prose."""
+NESTED = frozenset(["blockquote_open", "list_item_open"])
+MARKDOWN_DEPTH = 100
+"""How deep lists and quotations can be nested: each level takes three of Python's frames."""
 FRONT_MATTER = re.compile(r"\A---\n(.*?\n)??---\n", re.DOTALL)
 """YAML between "---" lines that Markdown may begin with."""
 
@@ -28,19 +31,29 @@ def paragraphs(lines: Iterable[str]) -> Iterator[str]:
 
 
 def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Iterator[str]:
-    """The headings, paragraphs, list items and table cells of a document, white space collapsed, without code."""
+    """The headings, paragraphs, list items and table cells of a document, white space collapsed, without code.
+
+    Raises ValueError for one that is nested too deep for its parser, which would leave text out.
+    """
     from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
 
     if format == "markdown":
         from markdown_it import MarkdownIt
 
-        text = MarkdownIt("commonmark").enable("table").render(FRONT_MATTER.sub("", text))
+        markdown = MarkdownIt("commonmark", {"maxNesting": MARKDOWN_DEPTH}).enable("table")
+        tokens = markdown.parse(FRONT_MATTER.sub("", text))
+        if any(token.level >= MARKDOWN_DEPTH - 1 for token in tokens if token.type in NESTED):
+            raise ValueError(f"its lists and quotations are nested more than {MARKDOWN_DEPTH - 1} deep")
+        text = markdown.renderer.render(tokens, markdown.options, {})
     if not text.strip():
         return
+    parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
     try:
-        root = html.document_fromstring(text.encode(), parser=html.HTMLParser(encoding="utf-8", huge_tree=True))
+        root = html.document_fromstring(text.encode(), parser=parser)
     except etree.ParserError:  # there are only comments
         return
+    if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log):
+        raise ValueError("its elements are nested more than 2,000 deep")
     etree.strip_elements(root, *LEFT_OUT, etree.Comment, etree.ProcessingInstruction, with_tail=False)
     parts = []  # with a zero byte, which no HTML text holds, where a block begins or ends
     for event, node in etree.iterwalk(root, events=("start", "end")):

@@ -7,6 +7,7 @@ import codecs
 import csv
 import hashlib
 import io
+import json
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,8 @@ ENDINGS: Mapping[str, Format] = {
     ".ndjson": "jsonl",
     ".feather": "arrow",
 }
+OFFICE = frozenset([".doc", ".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".ppt", ".pptx", ".rtf", ".xls", ".xlsx"])
+"""Endings of files that are never plain text."""
 CHUNK_BYTES = 1 << 20
 MAX_LINE = 1 << 24
 """Characters; a small archive can unpack to an endless line."""
@@ -64,7 +67,10 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
         if name != STDIN and path.is_dir():
             raise InputError(f"{name} is a folder: give the files in it, e.g. {path / '*.txt'}")
         if name != STDIN and not path.exists():
-            raise InputError(f"no file {name!r}: check the path, or write hf:NAME for a dataset on the Hub")
+            advice = "check the path, or write hf:NAME for a dataset on the Hub"
+            if "*" in name:
+                advice = "patterns are the shell's; for files in folders of folders, give $(find FOLDER -name '*.md')"
+            raise InputError(f"no file {name!r}: {advice}")
         if name == STDIN or is_remote(path) or not path.is_file():
             given, path = path, spool / f"{len(list(spool.iterdir()))}{path.suffix}"
             source: AbstractContextManager[Any] = nullcontext(sys.stdin.buffer) if name == STDIN else given.open("rb")
@@ -76,7 +82,22 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
     except OSError as error:
         raise InputError(f"cannot read {shown[:200]} ({error.strerror}): check the path and its permissions") from None
     ending = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
-    return Source(shown, path, format or ENDINGS.get(ending, "text"), digest)
+    form = format or ENDINGS.get(ending)
+    if form is None and ending in OFFICE:
+        raise InputError(f"{shown} is not read: save it as CSV, text or HTML, or give --format if its ending is wrong")
+    if form is None and _is_json(path):
+        raise InputError(f"{shown} begins with a JSON object: give --format jsonl, or else --format text")
+    return Source(shown, path, form or "text", digest)
+
+
+def _is_json(path: Path) -> bool:
+    """Whether the first line of a file is a JSON object."""
+    with path.open("rb") as stream:
+        line = stream.readline(MAX_LINE)
+    try:
+        return line.lstrip().startswith(b"{") and isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def read_rows(source: Source, columns: ColumnChoice, language: str | None = None) -> Iterator[Rows]:

@@ -1,4 +1,4 @@
-"""How `./dev` gets WordNet: the real script and package tools, with a stand-in for apt-get's network."""
+"""How `./dev` installs and gets WordNet: the real script, with stand-ins for pip and for apt-get's network."""
 
 import os
 import re
@@ -73,3 +73,21 @@ def test_wordnet_that_cannot_be_fetched_is_one_line(machine: dict[str, str], tmp
     assert said.startswith("WordNet is missing")
     assert said.count("\n") == 1
     assert not [path for path in (tmp_path / "a cache").rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_installing_is_a_line_a_step_and_pips_words_only_if_it_fails(code: int, tmp_path: Path) -> None:
+    programs = {
+        "python": f'exec {sys.executable} "$@"',
+        "pip": f"yes 'WARNING: it is ignored' | head -40 >&2\nexit {code}",
+    }
+    (tmp_path / "bin").mkdir()
+    for name, script in programs.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    places = {"VENV": os.path.relpath(tmp_path, ROOT), "PYTHON": sys.executable}
+    command = [str(ROOT / "dev"), "test", "--version"]
+    done = subprocess.run(command, env=os.environ | places, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("WARNING")) == (code, 40 * code)
+    assert done.stderr.startswith("installing torch==")
+    assert done.stderr.count("installing ") == 2 - code

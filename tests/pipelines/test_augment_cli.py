@@ -20,6 +20,7 @@ from foreigners import Augment, Start, is_refused, write_stream
 from augment.view import view_names
 from pipelines.cli import build_app
 from pipelines.console import InputError, TwinviewsError, call
+from pipelines.folder import open_dataset
 
 COMMANDS = sorted(typer.main.get_command(build_app()).commands)
 
@@ -48,7 +49,7 @@ def test_the_example_of_a_view_command_is_accepted(augment: Augment, folder: Pat
         (InputError("no file 'x':\n  check it"), 2, "error: no file 'x': check it\n"),
         (TwinviewsError("a view failed"), 1, "error: a view failed\n"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "error: [Errno 28] No space left on device\n"),
-        (KeyboardInterrupt(), 130, "interrupted; run the same command again to resume\n"),
+        (KeyboardInterrupt(), 130, "stopping; run the same command again to resume\n"),
     ],
 )
 def test_errors_become_one_line_and_an_exit_code(
@@ -139,6 +140,9 @@ BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
     ("cut.txt.gz", half(gzip.compress(NUMBERS)), "cut.txt.gz is truncated or damaged"),
     ("fake.txt.gz", b"no gzip at all\n", "fake.txt.gz is truncated or damaged after line 0"),
     ("cut.txt.zst", half(pa.compress(NUMBERS, "zstd", asbytes=True)), "cut.txt.zst is truncated or damaged"),
+    ("lines", b'{"text": "One."}\n{"text": "Two."}\n', "lines begins with a JSON object: give --format jsonl"),
+    ("fake.xlsx", b"text\nOne.\n", "fake.xlsx is not read: save it as CSV"),
+    ("notes/**/*.md", None, "patterns are the shell's"),
     ("two.csv", b"a,b\n1,2\n", "a header if --column names one of them) has the columns '1', '2'"),
     ("unquoted.csv", b"text\nOne, two.\n", "line 2 has 2 cells, but the first row has 1: put texts with commas in"),
     ("list.json", b'["One."]\n', "list.json: line 1 is a list"),
@@ -182,6 +186,33 @@ def test_bad_source_is_one_line_and_nothing_is_written(
     for command in ("ingest", "identity"):
         is_one_line(augment(command, name), expected)
         assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("column", ["label", "pair"])
+def test_a_named_column_that_no_row_has_is_an_error(augment: Augment, folder: Path, column: str) -> None:
+    (folder / "a.csv").write_text("text,category\nOne here.,x\n")
+    (folder / "a.jsonl").write_text('{"text": "Two here."}\n{"text": "Three here.", "category": "x"}\n')
+    pq.write_table(pa.table({"text": ["Four here."], "category": ["y"]}), folder / "a.parquet")
+    (folder / "plain.txt").write_text("Five here.\n")
+    for name in ("a.csv", "a.jsonl", "a.parquet"):
+        refused = augment("ingest", name, f"--{column}-column", "categroy")
+        is_one_line(refused, f"{name} has nothing in a column 'categroy': check --{column}-column")
+    assert not Path("data").exists()
+    files = ("a.csv", "a.jsonl", "a.parquet", "plain.txt")
+    assert augment("ingest", *files, f"--{column}-column", "category").code == 0
+    assert sorted(filter(None, open_dataset(Path("data/sentences")).read(0, 9)[column].to_pylist())) == ["x", "x", "y"]
+
+
+def test_json_lines_from_stdin_need_their_format(start: Start) -> None:
+    for options, code in (([], 2), (["--format", "jsonl"], 0)):
+        process = start("ingest", "-", *options)
+        _, err = process.communicate('{"text": "One here."}\n', timeout=60)
+        assert (process.returncode, "give --format jsonl" in err) == (code, code == 2)
+
+
+def test_a_file_of_another_format_is_not_called_damaged(augment: Augment, folder: Path) -> None:
+    (folder / "pairs.csv").write_text("view_a,view_b\nOne here.,One there.\n")
+    is_one_line(augment("inspect", "pairs.csv"), "pairs.csv is a .csv file, not an Arrow stream", "augment ingest")
 
 
 def test_a_missing_column_is_named_with_those_that_are_there(augment: Augment, folder: Path) -> None:

@@ -24,7 +24,7 @@ from pipelines.folder import open_dataset
 from pipelines.plan import read_plan
 from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
 
-LINE = "interrupted; run the same command again to resume\n"
+LINE = "stopping; run the same command again to resume\n"
 
 
 def committed(out: Path) -> int:
@@ -276,6 +276,38 @@ def ctrl_c() -> Iterator[Callable[[], None]]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield lambda: signal.raise_signal(signal.SIGINT)
     signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupted_command_says_so_before_it_has_ended(
+    ctrl_c: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = []
+
+    def work() -> None:
+        try:
+            ctrl_c()
+        finally:  # as if the running step took a minute
+            printed.append(capsys.readouterr().err)
+
+    app = typer.Typer()
+    app.command()(work)
+    assert call(app, ["--"]) == 130
+    assert (printed, capsys.readouterr().err) == ([LINE], "")
+
+
+@pytest.mark.parametrize(("pause", "expected"), [(0, ["steps: 2 of 4 batches", "steps: 4 of 4 batches"]), (600, [])])
+def test_without_a_terminal_progress_is_a_line_now_and_then(
+    pause: float, expected: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def work() -> None:
+        with progress("steps", 4, unit="batches", done=1, pause=pause) as advance:
+            advance(1)
+            advance(2)
+
+    app = typer.Typer()
+    app.command()(work)
+    assert call(app, ["--"]) == 0
+    assert capsys.readouterr().err.splitlines() == expected
 
 
 @pytest.mark.parametrize("loss", ["finaliser", "library", "other error"])

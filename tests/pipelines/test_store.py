@@ -361,6 +361,20 @@ def test_a_shard_is_written_and_a_file_compared_without_a_copy_of_it(folder: Pat
     assert Path("standing").read_bytes() == content
 
 
+def test_a_receipt_whose_counts_do_not_fit_its_shard_is_refused_and_made_again(augment: Augment, lines: Path) -> None:
+    augment(*MASK)
+    whole, path = content(Path("data")), Path("data/views/span-mask/receipts/data-00000.arrow.json")
+    for is_finished in (True, False):
+        receipt = json.loads(path.read_text())
+        receipt["statuses"]["ok"] += 1
+        path.write_text(json.dumps(receipt, indent=2) + "\n")
+        if not is_finished:
+            (path.parents[1] / "state.json").unlink()
+        is_refused(augment("inspect", VIEW), "damaged" if is_finished else "not finished")
+        assert augment(*MASK).code == 0
+        assert content(Path("data")) == whole
+
+
 def test_a_full_disk_names_the_file_and_the_run_resumes(augment: Augment, lines: Path, folder: Path) -> None:
     """A limit on a file's size stands for a disk that is full: the same call fails, in the same place."""
     augment("ingest", lines)
