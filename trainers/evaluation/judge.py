@@ -1,0 +1,254 @@
+"""A user's own table as a suite, told apart by its columns: texts with labels, a search, or pairs of texts.
+
+scikit-learn and ir-measures compute the figures; what is here reads, embeds and says what was read.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from pipelines.console import InputError, counted, note
+from pipelines.pairs import table_cells
+from trainers.data.kinds import FIRST, SCORES, SECOND
+from trainers.embedding.vectors import Vectors, nearest, unit
+from trainers.evaluation.pairs import spearman
+from trainers.evaluation.task import Predictions, Result, Suite, Task
+
+Columns: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
+Cells: TypeAlias = Sequence[tuple[str, str, str]]  # of each row: a text, what is known of it, and a second text
+Score: TypeAlias = Callable[[Vectors, int], Result]
+Items: TypeAlias = tuple[str, Sequence[str], Sequence[str], int, Mapping[str, Score]]
+"""What a table was taken for, the texts to encode, the items as text, their number, and how each figure is computed."""
+
+PREFIX, SCORE = "judge-", "score"  # how the names of such suites begin, and their metric
+KINDS: Columns = {
+    "grade": (FIRST, SECOND, SCORES),
+    "same": (FIRST, SECOND, ("same", "duplicate", "is_duplicate")),
+    "document": (("query", "question"), ("document", "passage", "answer")),
+    "label": (("text", "sentence"), ("label", "category", "class", "intent")),
+}
+"""What the columns may be called, by kind, which is the name of the last; a table is of the first that has them all."""
+EXPECTED = "text and label; query and document; text1, text2 and grade; or text1, text2 and same"
+LIBRARY: Columns = {"id": (("document", "text", "passage"), ("id", "document_id"))}  # a second table, of documents
+SAME = {"1": 1.0, "1.0": 1.0, "true": 1.0, "yes": 1.0, "0": 0.0, "0.0": 0.0, "false": 0.0, "no": 0.0}
+FOLDS, NEIGHBOURS, CLUSTERINGS, DEPTH = 5, 5, 10, 100
+STRENGTH = 10.0  # scikit-learn's C; its default of 1 learns too little from a few vectors of length 1
+QUERIES, DOCUMENTS = 500, 65_536  # how many are searched at a time: 96 MiB of documents at 384 dimensions
+
+
+def kind_of(names: Iterable[str], kinds: Columns = KINDS) -> tuple[str, list[str]]:
+    """Return the kind of a table with columns of these names, and how it spells those that count; "" for no kind."""
+    spelled = {name.strip().lower(): name for name in names}
+    for kind, wanted in kinds.items():
+        columns = [next((spelled[name] for name in alike if name in spelled), "") for alike in wanted]
+        if all(columns):
+            return kind, columns
+    return "", []
+
+
+def read_judge(written: str, shots: int | None = None) -> Suite:
+    """Read a table as a suite; a line on stderr says what it was taken for, and how many rows cannot be used.
+
+    `written` is a CSV, TSV, JSONL, Parquet or Arrow file, `hf:NAME` or "-"; after a comma, a second one may have the
+    documents, which queries then name by id or by text. `shots`: classifiers learn from this many texts a label, in
+    `FOLDS` draws. Raises InputError: other columns, or nothing that can be told apart.
+    """
+    name, _, library = (written, "", "") if Path(written).exists() else written.partition(",")
+    digest, rows, kind, columns = _read(name, KINDS, EXPECTED)
+    files, omitted = {name: digest}, Counter[str]()
+    for what, value, needed in ((library, library, "document"), (f"--shots {shots}", shots, "label")):
+        if value and kind != needed:
+            raise InputError(f"{what}: {name} has no column {needed}, but {', '.join(columns)}: leave it out")
+    if kind == "document":
+        documents: Cells = [(document, document, "") for _, document, _ in rows]
+        if library:
+            files[library], documents, *_ = _read(library, LIBRARY, "id and document")
+        items = _search(rows, documents, omitted)
+    else:
+        items = _labels(rows, shots, omitted) if kind == "label" else _pairs(rows, kind == "same", omitted)
+    taken, texts, lines, size, scores = items
+    reasons = ", ".join(f"{reason} ({count:,})" for reason, count in omitted.items() if count)
+    taken += f"; left out: {reasons}" if reasons else ""
+    if not scores:
+        raise InputError(f"{name}: {taken}: nothing to tell apart")
+    note(f"{name}: taken for {taken} (columns {', '.join(columns)})")
+    stem = re.sub(r"[^\w-]+", "-", Path(name).name.partition(".")[0]).strip("-") or "stdin"
+    made = partial(Task, source=written, size=size, texts=texts, lines=lines, files=files, counted=False)
+    tasks = (made(name=re.sub(r"\W+", "-", title), title=title, score=score) for title, score in scores.items())
+    return Suite(PREFIX + stem, f"{written}: {taken}", (SCORE,), 0, tuple(tasks))
+
+
+def _read(name: str, kinds: Columns, expected: str) -> tuple[str, Cells, str, list[str]]:
+    kind, columns = "", [""]
+
+    def choose(names: Sequence[str]) -> Sequence[str]:
+        nonlocal kind, columns
+        kind, columns = kind_of(names, kinds)
+        if not kind:
+            raise InputError(f"{name} has the columns {', '.join(names)[:200]}: expected {expected}")
+        return columns[0], columns[-1], columns[1] if len(columns) > 2 else ""
+
+    digest, rows = table_cells(name, choose)
+    return digest, rows, kind, columns
+
+
+def _mean(outcomes: NDArray[np.float64]) -> Result:
+    return Result({SCORE: 100 * float(outcomes.mean())}, Predictions("mean", np.ones(len(outcomes)), outcomes))
+
+
+def _labels(rows: Cells, shots: int | None, omitted: Counter[str]) -> Items:
+    """Accuracy of classifiers, and how well clusters match the labels; all on vectors of length 1.
+
+    A text that several draws test counts once, with the share in which it was right; one that none tests is left out.
+    NMI is the mean over `CLUSTERINGS` runs of k-means, which differ by points; as scikit-learn normalises it, it is the
+    V-measure too.
+    """
+    usable = [(label, text) for text, label, _ in rows if text and label]
+    for label, _ in usable:
+        if label[0] + label[-1] in ("[]", "{}"):
+            raise InputError(f"the label {label[:60]!r} is a list or an object: give a text one label")
+    members, least = Counter(label for label, _ in usable), shots + 1 if shots else FOLDS
+    labelled = [(label, text) for label, text in usable if members[label] >= least]
+    omitted["rows without text or label"] = len(rows) - len(usable)
+    omitted[f"texts whose label has fewer than {least}"] = len(usable) - len(labelled)
+    labels, classes = np.unique([label for label, _ in labelled], return_inverse=True)
+    texts, way = [text for _, text in labelled], f"{FOLDS} draws of {shots} a label" if shots else f"{FOLDS} folds"
+
+    def classified(regression: bool, vectors: Vectors, seed: int) -> Result:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.model_selection import StratifiedKFold
+        from sklearn.neighbors import KNeighborsClassifier
+
+        inputs, right, tests, every = unit(vectors.of(texts)), *np.zeros((2, len(texts))), np.arange(len(texts))
+        splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(inputs, classes)
+        if shots:
+            orders = map(np.random.default_rng(seed).permutation, [every] * FOLDS)
+            drawn = (
+                np.concatenate([order[classes[order] == label][:shots] for label in set(classes)]) for order in orders
+            )
+            splits = ((train, np.setdiff1d(every, train)) for train in drawn)
+        for train, held in splits:
+            near = KNeighborsClassifier(min(NEIGHBOURS, len(train)), metric="cosine")
+            model = LogisticRegression(C=STRENGTH, max_iter=10_000) if regression else near
+            right[held] += model.fit(inputs[train], classes[train]).predict(inputs[held]) == classes[held]
+            tests[held] += 1
+        return _mean(right[tests > 0] / tests[tests > 0])
+
+    def clustered(vectors: Vectors, seed: int) -> Result:
+        from sklearn.cluster import KMeans
+        from sklearn.metrics import normalized_mutual_info_score
+
+        inputs, runs = unit(vectors.of(texts)), range(seed, seed + CLUSTERINGS)
+        clusters = [KMeans(len(labels), n_init=1, random_state=run).fit_predict(inputs) for run in runs]
+        score = 100 * float(np.mean([normalized_mutual_info_score(classes, run) for run in clusters]))
+        return Result({SCORE: score}, Predictions("nmi", classes.astype(float), np.stack(clusters, 1).astype(float)))
+
+    # The number of texts a label is part of the items, so that scores with another number are never compared.
+    lines = [*([f"{shots} shots\n"] if shots else []), *(f"{label}\t{text}\n" for label, text in labelled)]
+    accuracies = {"5-NN accuracy": partial(classified, False), "regression accuracy": partial(classified, True)}
+    scores: dict[str, Score] = {**accuracies, "k-means NMI": clustered} if len(labels) > 1 else {}
+    return (
+        f"{counted(len(texts), 'text')} with {counted(len(labels), 'label')}, {way}",
+        texts,
+        lines,
+        len(texts),
+        scores,
+    )
+
+
+def _search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
+    texts: dict[str, str] = {}
+    ids: dict[str, str] = {}
+    for text, name, _ in library:
+        if text and name and texts.setdefault(name, text) != text:
+            raise InputError(f"the id {name[:60]!r} has two documents: give each its own")
+        if text and name:
+            ids.setdefault(text, name)
+    relevant: dict[str, dict[str, int]] = {}
+    for query, document, _ in rows:
+        text = texts.get(document, document)
+        relevant.setdefault(query, {}).update({ids[text]: 1} if text in ids else {})
+    queries = [query for query, named in relevant.items() if query and named]
+    omitted["rows without a query"] = sum(not query for query, *_ in rows)
+    omitted["queries without a document"] = len(relevant.keys() - {""}) - len(queries)
+    omitted["documents without text or id"] = sum(not (text and name) for text, name, _ in library)
+    omitted["documents that have another id too"] = len(texts) - len(ids)
+    # Of equally near documents, trec_eval puts the greater id first, and `nearest` the earlier one.
+    documents = sorted(ids, key=ids.__getitem__, reverse=True)
+    latest: dict[int, NDArray[np.float64]] = {}
+
+    def score(column: int, vectors: Vectors, seed: int) -> Result:
+        digest = xxhash.xxh3_64_intdigest(np.ascontiguousarray(vectors.matrix).data)
+        if digest not in latest:  # the three figures come from one search
+            latest.clear()
+            latest[digest] = search_figures(queries, documents, ids, relevant, vectors)
+        return _mean(latest[digest][:, column])
+
+    lines = [f"{query}\t{name}\n" for query in queries for name in relevant[query]]
+    lines += chain.from_iterable((ids[text], "\t", text, "\n") for text in documents)
+    scores = {title: partial(score, column) for column, title in enumerate(("nDCG@10", "MRR@10", f"recall@{DEPTH}"))}
+    taken = f"a search, {len(queries):,} queries on {len(documents):,} documents"
+    return taken, [*queries, *documents], lines, len(queries), scores if queries and len(documents) > 1 else {}
+
+
+def search_figures(
+    queries: Sequence[str], documents: Sequence[str], ids: Mapping[str, str],
+    relevant: Mapping[str, Mapping[str, int]], vectors: Vectors,
+) -> NDArray[np.float64]:  # fmt: skip
+    """Return nDCG@10, MRR@10 and recall@100 of each query, (queries, 3), by exact search; `ids` by document.
+
+    Besides `vectors`, the documents of one block are in memory; ir-measures orders the nearest of all blocks.
+    """
+    import ir_measures
+    from ir_measures import RR, R, nDCG
+
+    measures, figures = [nDCG @ 10, RR, R @ DEPTH], np.zeros((len(queries), 3))
+    for first in range(0, len(queries), QUERIES):
+        block = {str(first + place): query for place, query in enumerate(queries[first : first + QUERIES])}
+        wanted, run = unit(vectors.of(list(block.values()))), {number: dict[str, float]() for number in block}
+        for start in range(0, len(documents), DOCUMENTS):
+            names = [ids[document] for document in documents[start : start + DOCUMENTS]]
+            keys = unit(vectors.of(documents[start : start + DOCUMENTS]))
+            for number, query, rows in zip(run, wanted, nearest(wanted, keys, DEPTH), strict=True):
+                cosines = (keys[rows].astype(np.float64) * query).sum(-1).tolist()
+                run[number] |= {names[row]: cosine for row, cosine in zip(rows, cosines, strict=True)}
+        judged = {number: relevant[query] for number, query in block.items()}
+        for figure in ir_measures.iter_calc(measures, judged, run):
+            figures[int(figure.query_id), measures.index(figure.measure)] = figure.value
+    # Not RR@10, which ir-measures takes from MS MARCO's script: it breaks ties the other way round.
+    figures[:, 1] *= figures[:, 1] > 1 / 10.5
+    return figures
+
+
+def _pairs(rows: Cells, same: bool, omitted: Counter[str]) -> Items:
+    pairs = []
+    for first, value, second in rows:
+        try:
+            gold = SAME[value.lower()] if same else float(value)
+        except (KeyError, ValueError):
+            gold = np.nan
+        if first and second and np.isfinite(gold):
+            pairs.append((first, second, gold))
+    omitted[f"rows without two texts and a {'1 or 0' if same else 'finite grade'}"] = len(rows) - len(pairs)
+    firsts, seconds, golds = zip(*pairs, strict=True) if pairs else ((), (), ())
+
+    def score(vectors: Vectors, seed: int) -> Result:
+        from sklearn.metrics import average_precision_score
+
+        cosines = vectors.cosines(firsts, seconds)
+        value = average_precision_score(golds, cosines) if same else spearman(golds, cosines)
+        predictions = Predictions("ap" if same else "spearman", np.array(golds), cosines)
+        return Result({SCORE: None if value is None else 100 * float(value)}, predictions)
+
+    lines = [f"{gold:g}\t{first}\t{second}\n" for first, second, gold in pairs]
+    scores = {"average precision" if same else "Spearman": score} if len(set(golds)) > 1 else {}
+    taken = f"{counted(len(pairs), 'pair')} {'that are the same or not' if same else 'with grades'}"
+    return taken, [*firsts, *seconds], lines, len(pairs), scores

@@ -1,0 +1,69 @@
+"""A run's scores on a user's own data beside those of the untouched encoder that its training began from."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from pipelines.console import InputError
+from trainers.embedding.vectors import TextEncoder
+from trainers.encoders.location import locate
+from trainers.evaluation.record import Table, results_folder, write
+from trainers.evaluation.suite import evaluate_suites, read_start
+from trainers.evaluation.task import Suite
+from trainers.results.records import Evaluation, Run, StoredSuite, load
+from trainers.results.significance import assess
+from trainers.settings import Pooling
+
+RESAMPLES = 2000
+COLUMNS = ("figure", "items", "untouched", "this", "difference", "low", "high", "p")
+NOTE = "difference: with its 95% interval and the p of a paired bootstrap over the items"
+
+
+def score_untouched(
+    run: Path, suite: Suite, opened: Callable[[str, Pooling | None], TextEncoder], parts: Sequence[str], seed: int
+) -> None:
+    """Score the encoder that a run's training began from, unless scores of the same vectors and items are there.
+
+    They are where `train evaluate` on its name, with settings that are called `parts`, has them. A transformer without
+    a pooling gets the run's. Nothing is done for a folder that is not a run's.
+    """
+    if (begun := read_start(run)) is None:
+        return
+    recipe, start = begun
+    encoder = opened(start, None if locate(start).modules() else recipe["pooling"])
+    folder, items = results_folder(start, None, None, parts, []), {task.name: task.sha256() for task in suite.tasks}
+    expected = getattr(encoder, "fingerprint", lambda: None)(), seed, items
+    with suppress(InputError):
+        stored = load(StoredSuite, folder / f"{suite.name}.json")
+        scored = {name: part.sha256 for name, part in stored.sets.items()}
+        if expected == (stored.model.get("fingerprint", ""), getattr(stored, "seed", None), scored):
+            return
+    write(folder, evaluate_suites(encoder, [suite], seed=seed, trained=getattr(encoder, "directory", None)))
+
+
+def beside_untouched(
+    model: str, run: Path | None, directory: Path, suite: str, parts: Sequence[str] = ()
+) -> list[Table]:
+    """Return a table of how scores in `directory` differ from the untouched encoder's; its last note is the verdict.
+
+    Without such scores, for a model that is no run of ours, it has intervals of the model's own.
+    """
+    stored = directory / f"{suite}.json"
+    own, begun = Run(model, [Evaluation(load(StoredSuite, stored), stored, model)]), read_start(run) if run else None
+    path = results_folder(begun[1], None, None, parts, []) / stored.name if begun else Path()
+    if begun is None or not path.is_file():
+        return assess(suite, [own], RESAMPLES, 0, intervals=True)
+    untouched = Run(begun[1], [Evaluation(load(StoredSuite, path), path, begun[1])])
+    rows = tuple(row[2:] for table in assess(suite, [untouched, own], RESAMPLES, 0, test=True) for row in table.rows)
+    title = f"{suite}: {model} beside {begun[1]}, untouched"
+    return [Table(title, COLUMNS, rows, COLUMNS[1:], (NOTE, verdict(rows, model, begun[1])))]
+
+
+def verdict(rows: Sequence[Sequence[str]], model: str, start: str) -> str:
+    """Say which figures, in rows of `COLUMNS`, differ by more than their interval, and what to do."""
+    better, worse = (", ".join(row[0] for row in rows if sign * float(row[end]) > 0) for sign, end in ((1, 5), (-1, 6)))
+    if better and worse:
+        return f"verdict: {model} is better in {better}, worse in {worse}: choose by the figure that you need"
+    if better:
+        return f"verdict: {model} is better than {start} in {better}; nothing measured was worse"
+    return f"verdict: keep {start} as it is: {f'worse in {worse}' if worse else 'nothing measured was better'}"
