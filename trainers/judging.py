@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from pipelines.console import InputError
+from pipelines.console import InputError, note
 from trainers.embedding.vectors import TextEncoder
 from trainers.encoders.location import locate
+from trainers.evaluation.judge import PREFIX
 from trainers.evaluation.record import Table, results_folder, write
 from trainers.evaluation.suite import evaluate_suites, read_start
 from trainers.evaluation.task import Suite
@@ -25,12 +26,16 @@ def score_untouched(
     """Score the encoder that a run's training began from, unless scores of the same vectors and items are there.
 
     They are where `train evaluate` on its name, with settings that are called `parts`, has them. A transformer without
-    a pooling gets the run's. Nothing is done for a folder that is not a run's.
+    a pooling gets the run's. Nothing is done for a folder that is not a run's, or if the encoder cannot be loaded.
     """
     if (begun := read_start(run)) is None:
         return
     recipe, start = begun
-    encoder = opened(start, None if locate(start).modules() else recipe["pooling"])
+    try:
+        encoder = opened(start, None if locate(start).modules() else recipe["pooling"])
+    except InputError as error:
+        note(f"not beside the untouched encoder: {error}")
+        return
     folder, items = results_folder(start, None, None, parts, []), {task.name: task.sha256() for task in suite.tasks}
     expected = getattr(encoder, "fingerprint", lambda: None)(), seed, items
     with suppress(InputError):
@@ -57,6 +62,12 @@ def beside_untouched(
     rows = tuple(row[2:] for table in assess(suite, [untouched, own], RESAMPLES, 0, test=True) for row in table.rows)
     title = f"{suite}: {model} beside {begun[1]}, untouched"
     return [Table(title, COLUMNS, rows, COLUMNS[1:], (NOTE, verdict(rows, model, begun[1])))]
+
+
+def judged_tables(run: Run) -> list[Table]:
+    """Return the tables of `beside_untouched` of all tables that a run was judged on."""
+    files = [scores.file for scores in run.evaluations if scores.stored.suite.startswith(PREFIX)]
+    return [table for file in files for table in beside_untouched(run.title, Path(run.title), file.parent, file.stem)]
 
 
 def verdict(rows: Sequence[Sequence[str]], model: str, start: str) -> str:

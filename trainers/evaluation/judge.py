@@ -155,13 +155,8 @@ def _labels(rows: Cells, shots: int | None, omitted: Counter[str]) -> Items:
     lines = [*([f"{shots} shots\n"] if shots else []), *(f"{label}\t{text}\n" for label, text in labelled)]
     accuracies = {"5-NN accuracy": partial(classified, False), "regression accuracy": partial(classified, True)}
     scores: dict[str, Score] = {**accuracies, "k-means NMI": clustered} if len(labels) > 1 else {}
-    return (
-        f"{counted(len(texts), 'text')} with {counted(len(labels), 'label')}, {way}",
-        texts,
-        lines,
-        len(texts),
-        scores,
-    )
+    taken = f"{counted(len(texts), 'text')} with {counted(len(labels), 'label')}, {way}"
+    return taken, texts, lines, len(texts), scores
 
 
 def _search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
@@ -183,49 +178,42 @@ def _search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
     omitted["documents that have another id too"] = len(texts) - len(ids)
     # Of equally near documents, trec_eval puts the greater id first, and `nearest` the earlier one.
     documents = sorted(ids, key=ids.__getitem__, reverse=True)
-    latest: dict[int, NDArray[np.float64]] = {}
+    measured: dict[int, NDArray[np.float64]] = {}
+
+    def measure(vectors: Vectors) -> NDArray[np.float64]:
+        """Return the figures of each query, (queries, 3), by exact search; no copy of all documents is made."""
+        import ir_measures
+
+        measures = [ir_measures.nDCG @ 10, ir_measures.RR, ir_measures.R @ DEPTH]
+        figures = np.zeros((len(queries), 3))
+        for first in range(0, len(queries), QUERIES):
+            block = {str(first + place): query for place, query in enumerate(queries[first : first + QUERIES])}
+            wanted, run = unit(vectors.of(list(block.values()))), {number: dict[str, float]() for number in block}
+            for start in range(0, len(documents), DOCUMENTS):
+                part = documents[start : start + DOCUMENTS]
+                keys = unit(vectors.of(part))
+                for number, query, rows in zip(run, wanted, nearest(wanted, keys, DEPTH), strict=True):
+                    cosines = (keys[rows].astype(np.float64) * query).sum(-1).tolist()
+                    run[number] |= {ids[part[row]]: cosine for row, cosine in zip(rows, cosines, strict=True)}
+            named = {number: relevant[query] for number, query in block.items()}
+            for figure in ir_measures.iter_calc(measures, named, run):
+                figures[int(figure.query_id), measures.index(figure.measure)] = figure.value
+        # Not RR@10, which ir-measures takes from MS MARCO's script: it breaks ties the other way round.
+        figures[:, 1] *= figures[:, 1] > 1 / 10.5
+        return figures
 
     def score(column: int, vectors: Vectors, seed: int) -> Result:
         digest = xxhash.xxh3_64_intdigest(np.ascontiguousarray(vectors.matrix).data)
-        if digest not in latest:  # the three figures come from one search
-            latest.clear()
-            latest[digest] = search_figures(queries, documents, ids, relevant, vectors)
-        return _mean(latest[digest][:, column])
+        if digest not in measured:  # the three figures come from one search
+            measured.clear()
+            measured[digest] = measure(vectors)
+        return _mean(measured[digest][:, column])
 
     lines = [f"{query}\t{name}\n" for query in queries for name in relevant[query]]
     lines += chain.from_iterable((ids[text], "\t", text, "\n") for text in documents)
     scores = {title: partial(score, column) for column, title in enumerate(("nDCG@10", "MRR@10", f"recall@{DEPTH}"))}
     taken = f"a search, {len(queries):,} queries on {len(documents):,} documents"
     return taken, [*queries, *documents], lines, len(queries), scores if queries and len(documents) > 1 else {}
-
-
-def search_figures(
-    queries: Sequence[str], documents: Sequence[str], ids: Mapping[str, str],
-    relevant: Mapping[str, Mapping[str, int]], vectors: Vectors,
-) -> NDArray[np.float64]:  # fmt: skip
-    """Return nDCG@10, MRR@10 and recall@100 of each query, (queries, 3), by exact search; `ids` by document.
-
-    Besides `vectors`, the documents of one block are in memory; ir-measures orders the nearest of all blocks.
-    """
-    import ir_measures
-    from ir_measures import RR, R, nDCG
-
-    measures, figures = [nDCG @ 10, RR, R @ DEPTH], np.zeros((len(queries), 3))
-    for first in range(0, len(queries), QUERIES):
-        block = {str(first + place): query for place, query in enumerate(queries[first : first + QUERIES])}
-        wanted, run = unit(vectors.of(list(block.values()))), {number: dict[str, float]() for number in block}
-        for start in range(0, len(documents), DOCUMENTS):
-            names = [ids[document] for document in documents[start : start + DOCUMENTS]]
-            keys = unit(vectors.of(documents[start : start + DOCUMENTS]))
-            for number, query, rows in zip(run, wanted, nearest(wanted, keys, DEPTH), strict=True):
-                cosines = (keys[rows].astype(np.float64) * query).sum(-1).tolist()
-                run[number] |= {names[row]: cosine for row, cosine in zip(rows, cosines, strict=True)}
-        judged = {number: relevant[query] for number, query in block.items()}
-        for figure in ir_measures.iter_calc(measures, judged, run):
-            figures[int(figure.query_id), measures.index(figure.measure)] = figure.value
-    # Not RR@10, which ir-measures takes from MS MARCO's script: it breaks ties the other way round.
-    figures[:, 1] *= figures[:, 1] > 1 / 10.5
-    return figures
 
 
 def _pairs(rows: Cells, same: bool, omitted: Counter[str]) -> Items:

@@ -105,7 +105,7 @@ def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks) -> dict[s
             "sha256": task.sha256(),
             "figures": dict(results[task.name].metrics),
             "parts": {name: dict(part) for name, part in results[task.name].parts.items()},
-            "seen_in_training": {"texts": seen[0], "of": seen[1]} if seen else None,
+            "seen_in_training": {"texts": seen[0], "of": seen[1]} if seen and seen[1] else None,
         }
     counted = [results[task.name].metrics for task in suite.tasks if task.counted and suite.expected]
     shared = [name for name in (counted[0] if counted else ()) if all(name in figures for figures in counted)]
@@ -167,7 +167,7 @@ def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leak
     keys = {(name, task.name): set(map(normalised, task.texts)) for name, tasks in suites.items() for task in tasks}
     # Only the matches are kept: the training text may be larger than memory.
     seen = set().union(*keys.values()).intersection(map(normalised, texts))
-    return {name: (len(each & seen), len(each)) for name, each in keys.items() if each}
+    return {name: (len(each & seen), len(each)) for name, each in keys.items()}
 
 
 def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str:

@@ -18,8 +18,6 @@ from trainers.data.kinds import KINDS, DataOptions, read_examples
 from trainers.embedding.vectors import Vectors, unit
 from trainers.encoders.location import locate
 from trainers.evaluation.cli import JudgeOption, evaluate
-from trainers.evaluation.judge import PREFIX
-from trainers.judging import beside_untouched
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.records import FOLDER, read_runs
 from trainers.training.directory import LOG, RECIPE
@@ -59,6 +57,8 @@ def report(
 
     Example: train report runs/bsl
     """
+    from trainers.judging import judged_tables
+
     if len(runs) > MOST:
         raise InputError(f"{len(runs)} runs: at most {MOST} lines can be told apart")
     target = out or (runs[0] / PAGE if len(runs) == 1 and runs[0].is_dir() else Path(PAGE))
@@ -72,10 +72,7 @@ def report(
     scores = [each for run in scored for each in read_runs(run)]
     suites = dict.fromkeys(each.stored.suite for run in scores for each in run.evaluations)
     tables = [table for name in suites for table in compare_suite(name, scores, published_tables(PAPERS, name))]
-    judged = [(run, each.file) for run in scores for each in run.evaluations if each.stored.suite.startswith(PREFIX)]
-    tables += [
-        table for run, file in judged for table in beside_untouched(run.title, Path(run.title), file.parent, file.stem)
-    ]
+    tables += [table for run in scores for table in judged_tables(run)]
     page = render_page("trainers.pages", runs=read, charts=charts(read), tables=tables)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, page)

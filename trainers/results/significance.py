@@ -75,15 +75,11 @@ def _scores(statistic: str, gold: Floats, predicted: Floats) -> Floats:
     if statistic == "mean":
         return np.asarray(100 * predicted.mean(axis=1))
     if statistic == "nmi":
-        return np.array(
-            [
-                100 * np.mean([_nmi(row, part) for part in parts.T])
-                for row, parts in zip(gold.astype(int), predicted.astype(int), strict=True)
-            ]
-        )
+        draws = zip(gold.astype(int), predicted.astype(int), strict=True)
+        return np.array([100 * np.mean([_nmi(classes, run) for run in runs.T]) for classes, runs in draws])
     if statistic == "ap":
-        draws = zip(gold, predicted, strict=True)
-        return np.array([100 * average_precision_score(*sides) if sides[0].any() else np.nan for sides in draws])
+        pairs = zip(gold, predicted, strict=True)
+        return np.array([100 * average_precision_score(*sides) if sides[0].any() else np.nan for sides in pairs])
     ranks = rankdata(predicted, axis=1)
     if statistic == "auc":
         positive = (gold > 0).sum(axis=1)
