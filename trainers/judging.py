@@ -41,7 +41,7 @@ def score_untouched(
     with suppress(InputError):
         stored = load(StoredSuite, folder / f"{suite.name}.json")
         scored = {name: part.sha256 for name, part in stored.sets.items()}
-        if expected == (stored.model.get("fingerprint", ""), getattr(stored, "seed", None), scored):
+        if expected[0] and expected == (stored.model.get("fingerprint", ""), getattr(stored, "seed", None), scored):
             return
     write(folder, evaluate_suites(encoder, [suite], seed=seed, trained=getattr(encoder, "directory", None)))
 

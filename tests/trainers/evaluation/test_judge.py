@@ -23,7 +23,7 @@ from small_trainings import Capsys, error_line, train
 from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation.judge import read_judge
-from trainers.evaluation.task import Result, Suite
+from trainers.evaluation.task import Predictions, Result, Suite
 from trainers.results.significance import estimate
 
 
@@ -53,6 +53,21 @@ def check_items(result: Result) -> None:
     draws = estimate(result.predictions, 200)
     assert draws[0] == pytest.approx(result.metrics["score"], abs=1e-9)
     assert abs(np.nanmean(draws[1:]) - draws[0]) <= np.nanstd(draws[1:])
+
+
+def test_resamples_are_scored_as_scikit_learn_does() -> None:
+    rng = np.random.default_rng(5)
+    gold, rows = (rng.random(60) < 0.3).astype(float), np.random.default_rng(3).integers(0, 60, (4, 60))
+    similarities = np.round(gold + rng.standard_normal(60), 1)
+    draws = estimate(Predictions("ap", gold, similarities), 4, 3)[1:]
+    np.testing.assert_allclose(draws, [100 * average_precision_score(gold[row], similarities[row]) for row in rows])
+    without = estimate(Predictions("ap", np.eye(8)[0], similarities[:8]), 50)
+    assert 0 < np.isnan(without).sum() < 50
+    classes, clusters = rng.integers(0, 4, 60), rng.integers(0, 5, (60, 2))
+    draws = estimate(Predictions("nmi", classes.astype(float), clusters.astype(float)), 4, 3)
+    means = [np.mean([v_measure_score(classes[row], run[row]) for run in clusters.T]) for row in rows]
+    # Samples with repeated items agree more than the items: they are moved back to the score of all.
+    np.testing.assert_allclose(draws[1:] - draws[0], 100 * (np.array(means) - np.mean(means)), atol=1e-9)
 
 
 def in_classes(count: int = 90, labels: int = 3) -> list[tuple[str, str]]:
@@ -381,3 +396,11 @@ def test_a_judge_is_a_development_set(
     assert scores[-1] == pytest.approx(first["figures"]["score"], abs=1e-6)
     assert f"{titles[form]} x 100 on dev.csv" in Path("run/README.md").read_text(encoding="utf-8")
     assert train("report", "run") == 0
+
+
+def test_a_run_whose_start_is_gone_is_judged_alone(run: Path, capsys: Capsys) -> None:
+    Path("tiny").rename("elsewhere")
+    assert evaluate(run, "--judge", "own.csv") == 0
+    shown = capsys.readouterr()
+    assert "not beside the untouched encoder: " in shown.err
+    assert "judge-own: intervals, score" in shown.out
