@@ -28,9 +28,9 @@ def score_untouched(
     They are where `train evaluate` on its name, with settings that are called `parts`, has them. A transformer without
     a pooling gets the run's. Nothing is done for a folder that is not a run's, or if the encoder cannot be loaded.
     """
-    if (begun := read_start(run)) is None:
+    if (training := read_start(run)) is None:
         return
-    recipe, start = begun
+    recipe, start = training
     try:
         encoder = opened(start, None if locate(start).modules() else recipe["pooling"])
     except InputError as error:
@@ -39,9 +39,9 @@ def score_untouched(
     folder, items = results_folder(start, None, None, parts, []), {task.name: task.sha256() for task in suite.tasks}
     expected = getattr(encoder, "fingerprint", lambda: None)(), seed, items
     with suppress(InputError):
-        stored = load(StoredSuite, folder / f"{suite.name}.json")
-        scored = {name: part.sha256 for name, part in stored.sets.items()}
-        if expected[0] and expected == (stored.model.get("fingerprint", ""), getattr(stored, "seed", None), scored):
+        results = load(StoredSuite, folder / f"{suite.name}.json")
+        checksums = {name: part.sha256 for name, part in results.sets.items()}
+        if expected[0] and expected == (results.model.get("fingerprint"), getattr(results, "seed", None), checksums):
             return
     write(folder, evaluate_suites(encoder, [suite], seed=seed, trained=getattr(encoder, "directory", None)))
 
@@ -53,15 +53,17 @@ def beside_untouched(
 
     Without such scores, for a model that is no run of ours, it has intervals of the model's own.
     """
-    stored = directory / f"{suite}.json"
-    own, begun = Run(model, [Evaluation(load(StoredSuite, stored), stored, model)]), read_start(run) if run else None
-    path = results_folder(begun[1], None, None, parts, []) / stored.name if begun else Path()
-    if begun is None or not path.is_file():
-        return assess(suite, [own], RESAMPLES, 0, intervals=True)
-    untouched = Run(begun[1], [Evaluation(load(StoredSuite, path), path, begun[1])])
-    rows = tuple(row[2:] for table in assess(suite, [untouched, own], RESAMPLES, 0, test=True) for row in table.rows)
-    title = f"{suite}: {model} beside {begun[1]}, untouched"
-    return [Table(title, COLUMNS, rows, COLUMNS[1:], (NOTE, verdict(rows, model, begun[1])))]
+    file, training = directory / f"{suite}.json", read_start(run) if run else None
+    runs, start = [Run(model, [Evaluation(load(StoredSuite, file), file, model)])], training[1] if training else ""
+    path = results_folder(start, None, None, parts, []) / file.name if start else Path()
+    if path.is_file():
+        runs.insert(0, Run(start, [Evaluation(load(StoredSuite, path), path, start)]))
+    # Another run may have been judged since on another table of the same name.
+    if len({tuple(part.sha256 for part in run.of(suite)[0].stored.sets.values()) for run in runs}) == len(runs):
+        return assess(suite, runs[-1:], RESAMPLES, 0, intervals=True)
+    rows = tuple(row[2:] for table in assess(suite, runs, RESAMPLES, 0, test=True) for row in table.rows)
+    title = f"{suite}: {model} beside {start}, untouched"
+    return [Table(title, COLUMNS, rows, COLUMNS[1:], (NOTE, verdict(rows, model, start)))]
 
 
 def judged_tables(run: Run) -> list[Table]:

@@ -77,8 +77,8 @@ def evaluate(
     if not suite and data is None and not own_data:
         note(f"no benchmark data (--data DIR, --data hf:mteb or {DATA_VARIABLE}): running the bundled smoke test")
     suites = [] if own_data else find_suites(suite or (["sts"] if data else [SMOKE_TEST]), data)
-    judged = read_judge(judge, shots) if judge else None
-    suites += [judged] if judged else []
+    own_suite = read_judge(judge, shots) if judge else None
+    suites += [own_suite] if own_suite else []
     if dry_run:
         _show_found(suites, model)
         return
@@ -87,7 +87,7 @@ def evaluate(
     chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
 
     def opened(name: str, pooling: Pooling | None) -> TextEncoder:
-        options = chosen | {"pooling": pooling}
+        options = chosen | {"pooling": chosen["pooling"] or pooling}
         encoder = open_encoder(name, batch_tokens=batch_tokens, device=device, **options)
         return encoder if no_cache else cached(encoder, cache and cache.expanduser())
 
@@ -95,21 +95,21 @@ def evaluate(
     used = {"seed": seed, "data": data, "device": str(getattr(encoder, "device", "cpu"))}
     used |= {"batch_size": BATCH_SIZE, "batch_tokens": getattr(encoder, "batch_tokens", None)}
     trained = getattr(encoder, "directory", None)
-    named = [pooling, f"tokens-{max_tokens}" if max_tokens else None, f"seed-{seed}" if seed != SEED else None]
-    parts = [part for part in (*named, precision if precision != "fp32" else None) if part]
-    results = [*(each.name for each in suites), *(["mteb"] if mteb else [])]
-    directory = results_folder(model, trained, out, parts, results)
+    changes = [pooling, f"tokens-{max_tokens}" if max_tokens else None, f"seed-{seed}" if seed != SEED else None]
+    parts = [part for part in (*changes, precision if precision != "fp32" else None) if part]
+    names = [*(part.name for part in suites), *(["mteb"] if mteb else [])]
+    directory = results_folder(model, trained, out, parts, names)
     if mteb:
         from trainers.evaluation.mteb import mteb_suite
 
         suites.append(mteb_suite(mteb, encoder, directory / "mteb"))
     evaluation = evaluate_suites(encoder, suites, seed=seed, trained=trained, settings=chosen | used)
     _report(evaluation, directory, json=json)
-    if judged is not None:
+    if own_suite is not None:
         if trained:
-            score_untouched(trained, judged, opened, parts, seed)
+            score_untouched(trained, own_suite, opened, parts, seed)
         with redirect_stdout(sys.stderr if json else sys.stdout):
-            show_tables(beside_untouched(model, trained, directory, judged.name, parts))
+            show_tables(beside_untouched(model, trained, directory, own_suite.name, parts))
 
 
 def _show_found(suites: Sequence[Suite], model: str) -> None:

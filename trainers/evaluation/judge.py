@@ -46,27 +46,27 @@ QUERIES, DOCUMENTS = 500, 65_536  # how many are searched at a time: 96 MiB of d
 
 def kind_of(names: Iterable[str], kinds: Columns = KINDS) -> tuple[str, list[str]]:
     """Return the kind of a table with columns of these names, and how it spells those that count; "" for no kind."""
-    spelled = {name.strip().lower(): name for name in names}
-    for kind, wanted in kinds.items():
-        columns = [next((spelled[name] for name in alike if name in spelled), "") for alike in wanted]
+    spellings = {name.strip().lower(): name for name in names}
+    for kind, roles in kinds.items():
+        columns = [next((spellings[name] for name in aliases if name in spellings), "") for aliases in roles]
         if all(columns):
             return kind, columns
     return "", []
 
 
-def read_judge(written: str, shots: int | None = None) -> Suite:
+def read_judge(source: str, shots: int | None = None) -> Suite:
     """Read a table as a suite; a line on stderr says what it was taken for, and how many rows cannot be used.
 
-    `written` is a CSV, TSV, JSONL, Parquet or Arrow file, `hf:NAME` or "-"; after a comma, a second one may have the
+    `source` is a CSV, TSV, JSONL, Parquet or Arrow file, `hf:NAME` or "-"; after a comma, a second one may have the
     documents, which queries then name by id or by text. `shots`: classifiers learn from this many texts a label, in
     `FOLDS` draws. Raises InputError: other columns, or nothing that can be told apart.
     """
-    name, _, library = (written, "", "") if Path(written).exists() else written.partition(",")
+    name, _, library = (source, "", "") if Path(source).exists() else source.partition(",")
     digest, rows, kind, columns = _read(name, KINDS, EXPECTED)
     files, omitted = {name: digest}, Counter[str]()
-    for what, value, needed in ((library, library, "document"), (f"--shots {shots}", shots, "label")):
-        if value and kind != needed:
-            raise InputError(f"{what}: {name} has no column {needed}, but {', '.join(columns)}: leave it out")
+    for option, value, column in ((library, library, "document"), (f"--shots {shots}", shots, "label")):
+        if value and kind != column:
+            raise InputError(f"{option}: {name} has no column {column}, but {', '.join(columns)}: leave it out")
     if kind == "document":
         documents: Cells = [(document, document, "") for _, document, _ in rows]
         if library:
@@ -74,16 +74,16 @@ def read_judge(written: str, shots: int | None = None) -> Suite:
         items = _search(rows, documents, omitted)
     else:
         items = _labels(rows, shots, omitted) if kind == "label" else _pairs(rows, kind == "same", omitted)
-    taken, texts, lines, size, scores = items
+    summary, texts, lines, size, scores = items
     reasons = ", ".join(f"{reason} ({count:,})" for reason, count in omitted.items() if count)
-    taken += f"; left out: {reasons}" if reasons else ""
+    summary += f"; left out: {reasons}" if reasons else ""
     if not scores:
-        raise InputError(f"{name}: {taken}: nothing to tell apart")
-    note(f"{name}: taken for {taken} (columns {', '.join(columns)})")
+        raise InputError(f"{name}: {summary}: nothing to tell apart")
+    note(f"{name}: taken for {summary} (columns {', '.join(columns)})")
     stem = re.sub(r"[^\w-]+", "-", Path(name).name.partition(".")[0]).strip("-") or "stdin"
-    made = partial(Task, source=written, size=size, texts=texts, lines=lines, files=files, counted=False)
-    tasks = (made(name=re.sub(r"\W+", "-", title), title=title, score=score) for title, score in scores.items())
-    return Suite(PREFIX + stem, f"{written}: {taken}", (SCORE,), 0, tuple(tasks))
+    new_task = partial(Task, source=source, size=size, texts=texts, lines=lines, files=files, counted=False)
+    tasks = (new_task(name=re.sub(r"\W+", "-", title), title=title, score=score) for title, score in scores.items())
+    return Suite(PREFIX + stem, f"{source}: {summary}", (SCORE,), 0, tuple(tasks))
 
 
 def _read(name: str, kinds: Columns, expected: str) -> tuple[str, Cells, str, list[str]]:
@@ -111,38 +111,38 @@ def _labels(rows: Cells, shots: int | None, omitted: Counter[str]) -> Items:
     NMI is the mean over `CLUSTERINGS` runs of k-means, which differ by points; as scikit-learn normalises it, it is the
     V-measure too.
     """
-    usable = [(label, text) for text, label, _ in rows if text and label]
-    for label, _ in usable:
+    candidates = [(label, text) for text, label, _ in rows if text and label]
+    for label, _ in candidates:
         if label[0] + label[-1] in ("[]", "{}"):
             raise InputError(f"the label {label[:60]!r} is a list or an object: give a text one label")
-    members, least = Counter(label for label, _ in usable), shots + 1 if shots else FOLDS
-    labelled = [(label, text) for label, text in usable if members[label] >= least]
-    omitted["rows without text or label"] = len(rows) - len(usable)
-    omitted[f"texts whose label has fewer than {least}"] = len(usable) - len(labelled)
-    labels, classes = np.unique([label for label, _ in labelled], return_inverse=True)
-    texts, way = [text for _, text in labelled], f"{FOLDS} draws of {shots} a label" if shots else f"{FOLDS} folds"
+    members, least = Counter(label for label, _ in candidates), shots + 1 if shots else FOLDS
+    items = [(label, text) for label, text in candidates if members[label] >= least]
+    omitted["rows without text or label"] = len(rows) - len(candidates)
+    omitted[f"texts whose label has fewer than {least}"] = len(candidates) - len(items)
+    labels, classes = np.unique([label for label, _ in items], return_inverse=True)
+    texts, way = [text for _, text in items], f"{FOLDS} draws of {shots} a label" if shots else f"{FOLDS} folds"
 
-    def classified(regression: bool, vectors: Vectors, seed: int) -> Result:
+    def accuracy(regression: bool, vectors: Vectors, seed: int) -> Result:
         from sklearn.linear_model import LogisticRegression
         from sklearn.model_selection import StratifiedKFold
         from sklearn.neighbors import KNeighborsClassifier
 
-        inputs, right, tests, every = unit(vectors.of(texts)), *np.zeros((2, len(texts))), np.arange(len(texts))
+        inputs, hits, tests, places = unit(vectors.of(texts)), *np.zeros((2, len(texts))), np.arange(len(texts))
         splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(inputs, classes)
         if shots:
-            orders = map(np.random.default_rng(seed).permutation, [every] * FOLDS)
-            drawn = (
+            orders = map(np.random.default_rng(seed).permutation, [places] * FOLDS)
+            samples = (
                 np.concatenate([order[classes[order] == label][:shots] for label in set(classes)]) for order in orders
             )
-            splits = ((train, np.setdiff1d(every, train)) for train in drawn)
-        for train, held in splits:
-            near = KNeighborsClassifier(min(NEIGHBOURS, len(train)), metric="cosine")
-            model = LogisticRegression(C=STRENGTH, max_iter=10_000) if regression else near
-            right[held] += model.fit(inputs[train], classes[train]).predict(inputs[held]) == classes[held]
-            tests[held] += 1
-        return _mean(right[tests > 0] / tests[tests > 0])
+            splits = ((train, np.setdiff1d(places, train)) for train in samples)
+        for train, test in splits:
+            neighbours = KNeighborsClassifier(min(NEIGHBOURS, len(train)), metric="cosine")
+            model = LogisticRegression(C=STRENGTH, max_iter=10_000) if regression else neighbours
+            hits[test] += model.fit(inputs[train], classes[train]).predict(inputs[test]) == classes[test]
+            tests[test] += 1
+        return _mean(hits[tests > 0] / tests[tests > 0])
 
-    def clustered(vectors: Vectors, seed: int) -> Result:
+    def mutual_information(vectors: Vectors, seed: int) -> Result:
         from sklearn.cluster import KMeans
         from sklearn.metrics import normalized_mutual_info_score
 
@@ -152,11 +152,11 @@ def _labels(rows: Cells, shots: int | None, omitted: Counter[str]) -> Items:
         return Result({SCORE: score}, Predictions("nmi", classes.astype(float), np.stack(clusters, 1).astype(float)))
 
     # The number of texts a label is part of the items, so that scores with another number are never compared.
-    lines = [*([f"{shots} shots\n"] if shots else []), *(f"{label}\t{text}\n" for label, text in labelled)]
-    accuracies = {"5-NN accuracy": partial(classified, False), "regression accuracy": partial(classified, True)}
-    scores: dict[str, Score] = {**accuracies, "k-means NMI": clustered} if len(labels) > 1 else {}
-    taken = f"{counted(len(texts), 'text')} with {counted(len(labels), 'label')}, {way}"
-    return taken, texts, lines, len(texts), scores
+    lines = [*([f"{shots} shots\n"] if shots else []), *(f"{label}\t{text}\n" for label, text in items)]
+    accuracies = {"5-NN accuracy": partial(accuracy, False), "regression accuracy": partial(accuracy, True)}
+    scores: dict[str, Score] = {**accuracies, "k-means NMI": mutual_information} if len(labels) > 1 else {}
+    summary = f"{counted(len(texts), 'text')} with {counted(len(labels), 'label')}, {way}"
+    return summary, texts, lines, len(texts), scores
 
 
 def _search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
@@ -171,14 +171,14 @@ def _search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
     for query, document, _ in rows:
         text = texts.get(document, document)
         relevant.setdefault(query, {}).update({ids[text]: 1} if text in ids else {})
-    queries = [query for query, named in relevant.items() if query and named]
+    queries = [query for query, answers in relevant.items() if query and answers]
     omitted["rows without a query"] = sum(not query for query, *_ in rows)
     omitted["queries without a document"] = len(relevant.keys() - {""}) - len(queries)
     omitted["documents without text or id"] = sum(not (text and name) for text, name, _ in library)
     omitted["documents that have another id too"] = len(texts) - len(ids)
     # Of equally near documents, trec_eval puts the greater id first, and `nearest` the earlier one.
     documents = sorted(ids, key=ids.__getitem__, reverse=True)
-    measured: dict[int, NDArray[np.float64]] = {}
+    cache: dict[int, NDArray[np.float64]] = {}
 
     def measure(vectors: Vectors) -> NDArray[np.float64]:
         """Return the figures of each query, (queries, 3), by exact search; no copy of all documents is made."""
@@ -188,15 +188,18 @@ def _search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
         figures = np.zeros((len(queries), 3))
         for first in range(0, len(queries), QUERIES):
             block = {str(first + place): query for place, query in enumerate(queries[first : first + QUERIES])}
-            wanted, run = unit(vectors.of(list(block.values()))), {number: dict[str, float]() for number in block}
+            query_vectors, run = (
+                unit(vectors.of(list(block.values()))),
+                {number: dict[str, float]() for number in block},
+            )
             for start in range(0, len(documents), DOCUMENTS):
                 part = documents[start : start + DOCUMENTS]
                 keys = unit(vectors.of(part))
-                for number, query, rows in zip(run, wanted, nearest(wanted, keys, DEPTH), strict=True):
+                for number, query, rows in zip(run, query_vectors, nearest(query_vectors, keys, DEPTH), strict=True):
                     cosines = (keys[rows].astype(np.float64) * query).sum(-1).tolist()
                     run[number] |= {ids[part[row]]: cosine for row, cosine in zip(rows, cosines, strict=True)}
-            named = {number: relevant[query] for number, query in block.items()}
-            for figure in ir_measures.iter_calc(measures, named, run):
+            judgements = {number: relevant[query] for number, query in block.items()}
+            for figure in ir_measures.iter_calc(measures, judgements, run):
                 figures[int(figure.query_id), measures.index(figure.measure)] = figure.value
         # Not RR@10, which ir-measures takes from MS MARCO's script: it breaks ties the other way round.
         figures[:, 1] *= figures[:, 1] > 1 / 10.5
@@ -204,16 +207,16 @@ def _search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
 
     def score(column: int, vectors: Vectors, seed: int) -> Result:
         digest = xxhash.xxh3_64_intdigest(np.ascontiguousarray(vectors.matrix).data)
-        if digest not in measured:  # the three figures come from one search
-            measured.clear()
-            measured[digest] = measure(vectors)
-        return _mean(measured[digest][:, column])
+        if digest not in cache:  # the three figures come from one search
+            cache.clear()
+            cache[digest] = measure(vectors)
+        return _mean(cache[digest][:, column])
 
     lines = [f"{query}\t{name}\n" for query in queries for name in relevant[query]]
     lines += chain.from_iterable((ids[text], "\t", text, "\n") for text in documents)
     scores = {title: partial(score, column) for column, title in enumerate(("nDCG@10", "MRR@10", f"recall@{DEPTH}"))}
-    taken = f"a search, {len(queries):,} queries on {len(documents):,} documents"
-    return taken, [*queries, *documents], lines, len(queries), scores if queries and len(documents) > 1 else {}
+    summary = f"a search, {len(queries):,} queries on {len(documents):,} documents"
+    return summary, [*queries, *documents], lines, len(queries), scores if queries and len(documents) > 1 else {}
 
 
 def _pairs(rows: Cells, same: bool, omitted: Counter[str]) -> Items:
@@ -238,5 +241,5 @@ def _pairs(rows: Cells, same: bool, omitted: Counter[str]) -> Items:
 
     lines = [f"{gold:g}\t{first}\t{second}\n" for first, second, gold in pairs]
     scores = {"average precision" if same else "Spearman": score} if len(set(golds)) > 1 else {}
-    taken = f"{counted(len(pairs), 'pair')} {'that are the same or not' if same else 'with grades'}"
-    return taken, [*firsts, *seconds], lines, len(pairs), scores
+    summary = f"{counted(len(pairs), 'pair')} {'that are the same or not' if same else 'with grades'}"
+    return summary, [*firsts, *seconds], lines, len(pairs), scores

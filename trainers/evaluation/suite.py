@@ -139,8 +139,8 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> t
     """
     read: dict[Path, Examples | str] = {}
     directory = model_directory
-    while directory.resolve() not in read and (begun := read_start(directory)):
-        recipe, start = begun
+    while directory.resolve() not in read and (training := read_start(directory)):
+        recipe, start = training
         read[directory.resolve()] = _training_text(directory, recipe)
         directory = Path(start)
     # The three columns of plain sentences are one object.

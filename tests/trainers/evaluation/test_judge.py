@@ -340,6 +340,13 @@ def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "judge-own: runs/mirror beside tiny, untouched" in page
     assert "verdict: " in page
+    rows = Path("own.csv").read_text(encoding="utf-8").splitlines()
+    Path("own.csv").write_text("\n".join(rows[:-1]), encoding="utf-8")
+    assert evaluate("tiny", "--judge", "own.csv", "--out", "runs/tiny/evaluation") == 0
+    assert train("report", run, "--sample", 0) == 0
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "judge-own: intervals, score" in page
+    assert "verdict: " not in page
 
 
 def test_an_encoder_that_is_no_run_has_intervals_of_its_own(
