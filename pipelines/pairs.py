@@ -1,9 +1,10 @@
-"""Pairs and sentences on disk, as a trainer reads them; checked first, so that none is unfinished or altered."""
+"""Pairs, sentences and tables, as a trainer reads them; checked first, so that none is unfinished or altered."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -12,6 +13,8 @@ from augment.errors import InputError
 from pipelines.files import beside
 from pipelines.folder import open_dataset
 from pipelines.plan import Plan, read_plan
+from pipelines.reading.rows import Columns
+from pipelines.reading.sources import check_source, read_rows
 from pipelines.recipe import read_made
 from pipelines.shards import read_table
 
@@ -54,6 +57,22 @@ def read_pairs(path: str | Path) -> "datasets.Dataset":
     if not pairs.num_rows:
         raise InputError(f"{path} holds no pairs: make them with `augment build-pairs`")
     return pairs
+
+
+def table_cells(name: str, choose: Callable[[Sequence[str]], Sequence[str]]) -> tuple[str, list[tuple[str, str, str]]]:
+    """Return the sha256 of a table that `augment ingest` can read, and three cells of each row, stripped.
+
+    `choose` maps the names of its columns to those of a text, a value of any type and a second text ("": none). Raises
+    InputError as it does, and for a table that cannot be read.
+    """
+    try:
+        with TemporaryDirectory() as spool:
+            source = check_source(name, Path(spool))
+            parts = read_rows(source, lambda names: Columns(*choose(names)))
+            rows = (row for part in parts for row in zip(*part, strict=True))
+            return source.sha256, [tuple((cell or "").strip() for cell in row) for row in rows]  # type: ignore[misc]
+    except InputError as error:  # these options are those of `augment ingest`
+        raise InputError(re.sub(r"(, or|:) give --(column|format)( text)?$", "", str(error))) from None
 
 
 def check_dataset(folder: Path) -> None:

@@ -58,7 +58,7 @@ class Training(Options):
     gradient_checkpointing: bool = Field(False, description="Less memory, about a third more time.")
     cached: int | None = Field(None, ge=1, description="Embed this many texts at a time, for less memory (GradCache).")
     save_every: int = Field(500, ge=1, description="Optimiser steps between checkpoints.")
-    dev: str | None = Field(None, description="Graded pairs to score on: a TSV or CSV file, or such as stsb-dev.")
+    dev: str | None = Field(None, description="To score on: a file as --judge of `train evaluate`, or stsb-dev.")
     dev_data: str | None = Field(None, description="Where the data of --dev is: a folder, or hf:mteb. [TWINVIEWS_DATA]")
     dev_similarity: Literal["cosine", "best"] = Field("cosine", description="Cosine, or the best of four similarities.")
     evaluations: int = Field(10, ge=1, description="How often to score on --dev, the last time at the end.")

@@ -1,12 +1,17 @@
 """`train evaluate`: a model's scores on suites of evaluation sets."""
 
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from pipelines.console import ConfigOption, InputError, note, show, show_json, table
+from pipelines.console import ConfigOption, InputError, MissingExtraError, note, show, show_json, table
+from trainers.evaluation.record import notes, results_folder, results_table, suite_signature, write
+from trainers.evaluation.record import show as show_tables
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
 from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite
 from trainers.settings import Pooling
@@ -16,13 +21,21 @@ or your function as `package.module:function`."""
 SUITES = f"""What to evaluate on; repeat it for more. There are {", ".join(suite_names())}; {ALL} is all of them but \
 the bundled smoke test `sample`. [sts with data, sample without]"""
 DATA = "Folder of the benchmarks, or hf:mteb."
+JUDGE = """Your own data, by columns: text, label; query, document; text1, text2, grade; text1, text2, same. Beside \
+the encoder that a run began from. Documents with ids may be in a second file: QUERIES,DOCUMENTS."""
+SHOTS = "Train the classifiers of --judge on this many texts a label. [four of five folds]"
+MTEB = "A task of MTEB, read from the Hub; repeat it for more. Needs the extra `eval`."
 POOLING = "Pooling, instead of the model's own. padded-mean: over 64 tokens, padding included."
+JudgeOption = Annotated[str | None, typer.Option(help=JUDGE, metavar="FILE")]
 
 
 def evaluate(
     model: Annotated[str, typer.Argument(help=MODEL, show_default=False)],
     suite: Annotated[list[str] | None, typer.Option(help=SUITES, metavar=f"NAME|{ALL}", show_default=False)] = None,
     data: Annotated[str | None, typer.Option(envvar=DATA_VARIABLE, help=DATA, metavar="DIR")] = None,
+    judge: JudgeOption = None,
+    shots: Annotated[int | None, typer.Option(min=1, help=SHOTS)] = None,
+    mteb: Annotated[list[str] | None, typer.Option(help=MTEB, metavar="TASK", show_default=False)] = None,
     pooling: Annotated[Pooling | None, typer.Option(help=POOLING)] = None,
     max_tokens: Annotated[int | None, typer.Option(min=3, help="Most tokens of a text. [the model; padded 64]")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For folds and draws; SentEval's is 1111.")] = SEED,
@@ -49,30 +62,54 @@ def evaluate(
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
     from trainers.embedding.baselines import open_encoder
-    from trainers.embedding.vectors import BATCH_SIZE, cached
-    from trainers.evaluation.record import results_folder
+    from trainers.embedding.vectors import BATCH_SIZE, TextEncoder, cached
+    from trainers.evaluation.judge import read_judge
     from trainers.evaluation.suite import evaluate_suites, find_suites
+    from trainers.judging import beside_untouched, score_untouched
 
+    if mteb and find_spec("mteb") is None:
+        raise MissingExtraError("--mteb", "eval")
+    if shots and not judge:
+        raise InputError(f"--shots {shots} is for --judge FILE: give that too, or leave it out")
+    own_data = bool(judge or mteb) and not suite
     if not suite and data == "":
         raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
-    if not suite and data is None:
+    if not suite and data is None and not own_data:
         note(f"no benchmark data (--data DIR, --data hf:mteb or {DATA_VARIABLE}): running the bundled smoke test")
-    suites = find_suites(suite or (["sts"] if data else [SMOKE_TEST]), data)
+    suites = [] if own_data else find_suites(suite or (["sts"] if data else [SMOKE_TEST]), data)
+    own_suite = read_judge(judge, shots) if judge else None
+    suites += [own_suite] if own_suite else []
     if dry_run:
         _show_found(suites, model)
         return
     if cache is not None and (no_cache or cache.expanduser().is_file()):
         raise InputError(f"--cache {cache}: give a folder, or --no-cache alone")
     chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
-    encoder = open_encoder(model, batch_tokens=batch_tokens, device=device, **chosen)
+
+    def opened(name: str, pooling: Pooling | None) -> TextEncoder:
+        options = chosen | {"pooling": chosen["pooling"] or pooling}
+        encoder = open_encoder(name, batch_tokens=batch_tokens, device=device, **options)
+        return encoder if no_cache else cached(encoder, cache and cache.expanduser())
+
+    encoder = opened(model, pooling)
     used = {"seed": seed, "data": data, "device": str(getattr(encoder, "device", "cpu"))}
     used |= {"batch_size": BATCH_SIZE, "batch_tokens": getattr(encoder, "batch_tokens", None)}
     trained = getattr(encoder, "directory", None)
-    parts = [pooling, f"tokens-{max_tokens}" if max_tokens else None, f"seed-{seed}" if seed != SEED else None]
-    parts += [precision] if precision != "fp32" else []
-    directory = results_folder(model, trained, out, list(filter(None, parts)), [each.name for each in suites])
-    kept = encoder if no_cache else cached(encoder, cache and cache.expanduser())
-    _report(evaluate_suites(kept, suites, seed=seed, trained=trained, settings=chosen | used), directory, json=json)
+    changes = [pooling, f"tokens-{max_tokens}" if max_tokens else None, f"seed-{seed}" if seed != SEED else None]
+    parts = [part for part in (*changes, precision if precision != "fp32" else None) if part]
+    names = [*(part.name for part in suites), *(["mteb"] if mteb else [])]
+    directory = results_folder(model, trained, out, parts, names)
+    if mteb:
+        from trainers.evaluation.mteb import mteb_suite
+
+        suites.append(mteb_suite(mteb, encoder, directory / "mteb"))
+    evaluation = evaluate_suites(encoder, suites, seed=seed, trained=trained, settings=chosen | used)
+    _report(evaluation, directory, json=json)
+    if own_suite is not None:
+        if trained:
+            score_untouched(trained, own_suite, opened, parts, seed)
+        with redirect_stdout(sys.stderr if json else sys.stdout):
+            show_tables(beside_untouched(model, trained, directory, own_suite.name, parts))
 
 
 def _show_found(suites: Sequence[Suite], model: str) -> None:
@@ -87,8 +124,6 @@ def _show_found(suites: Sequence[Suite], model: str) -> None:
 
 
 def _report(evaluation: Sequence[Scores], directory: Path, *, json: bool) -> None:
-    from trainers.evaluation.record import notes, results_table, suite_signature, write
-
     first, single = evaluation[0].values, len(evaluation) == 1
     if json:
         show_json(first if single else {"suites": {each.suite.name: each.values for each in evaluation}})

@@ -15,6 +15,7 @@ import regex
 from pipelines.console import InputError, MissingExtraError, progress
 from trainers.data.examples import Examples
 from trainers.embedding.vectors import TextEncoder, Vectors
+from trainers.encoders.location import STARTER
 from trainers.evaluation.pairs import METRICS, average, read_pairs
 from trainers.evaluation.suites import SMOKE_TEST, expanded, load_suite
 from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task
@@ -104,7 +105,7 @@ def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks) -> dict[s
             "sha256": task.sha256(),
             "figures": dict(results[task.name].metrics),
             "parts": {name: dict(part) for name, part in results[task.name].parts.items()},
-            "seen_in_training": {"texts": seen[0], "of": seen[1]} if seen else None,
+            "seen_in_training": {"texts": seen[0], "of": seen[1]} if seen and seen[1] else None,
         }
     counted = [results[task.name].metrics for task in suite.tasks if task.counted and suite.expected]
     shared = [name for name in (counted[0] if counted else ()) if all(name in figures for figures in counted)]
@@ -138,20 +139,27 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> t
     """
     read: dict[Path, Examples | str] = {}
     directory = model_directory
-    while directory.resolve() not in read:
-        try:
-            recipe = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
-            start = str(recipe["twinviews"] and recipe.get("encoder"))
-        except (OSError, ValueError, LookupError, TypeError):
-            break
+    while directory.resolve() not in read and (training := read_start(directory)):
+        recipe, start = training
         read[directory.resolve()] = _training_text(directory, recipe)
-        starts = (place / start for place in (Path(), *directory.resolve().parents))
-        directory = next((path for path in starts if (path / RECIPE).is_file()), Path(start))
+        directory = Path(start)
     # The three columns of plain sentences are one object.
     examples = [item for item in read.values() if not isinstance(item, str)]
     columns = {id(column): column for item in examples for column in item.columns()}.values()
     leaks = leaks_of((text for column in columns for text in column if text), suites) if columns else {}
     return leaks, [item for item in read.values() if isinstance(item, str)]
+
+
+def read_start(directory: Path) -> tuple[dict[str, Any], str] | None:
+    """Return a run's recipe and the encoder that its training began from; None if the directory is not a run's."""
+    try:
+        recipe = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
+        start = str((recipe["twinviews"] and recipe.get("encoder")) or STARTER)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+    # A relative path starts here, or in a parent folder of the run.
+    paths = (place / start for place in (Path(), *directory.resolve().parents))
+    return recipe, next((str(path) for path in paths if path.is_dir()), start)
 
 
 def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leaks:

@@ -23,10 +23,11 @@ class Predictions(NamedTuple):
     """What was predicted for each item of a set, in an order that depends on the set alone.
 
     `statistic` gives the set's first metric: "spearman" of gold grades and predicted similarities, "auc" of gold 0/1
-    and predicted similarities, "mean" of outcomes (1 right, 0 wrong) whatever the gold.
+    and predicted similarities, "ap" (average precision) of the same, "nmi" of gold classes and predicted clusters
+    of some clusterings (items, clusterings), numbered from 0, "mean" of outcomes (0 to 1) whatever the gold.
     """
 
-    statistic: Literal["spearman", "auc", "mean"]
+    statistic: Literal["spearman", "auc", "ap", "nmi", "mean"]
     gold: NDArray[np.float64]
     predicted: NDArray[np.float64]
 
@@ -65,7 +66,10 @@ class Task:
 
     def sha256(self) -> str:
         """Return a checksum of the items themselves."""
-        return hashlib.sha256("".join(self.lines).encode()).hexdigest()
+        digest = hashlib.sha256()
+        for line in self.lines:  # one at a time: a million documents are a gigabyte
+            digest.update(line.encode())
+        return digest.hexdigest()
 
 
 class Missing(NamedTuple):

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from pipelines.console import ConfigOption, InputError, note, render_page, show
 from pipelines.files import is_written_by, write_whole
+from trainers.data.examples import Examples
 from trainers.data.kinds import KINDS, DataOptions, read_examples
 from trainers.embedding.vectors import Vectors, unit
 from trainers.encoders.location import locate
+from trainers.evaluation.cli import JudgeOption, evaluate
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.records import FOLDER, read_runs
 from trainers.training.directory import LOG, RECIPE
@@ -25,7 +27,7 @@ MARK = b'<meta name="generator" content="Twinviews report">'
 PAPERS = ["bsl", "mirror", "isbert"]
 TITLES = {
     "loss": "Loss",
-    "dev": "Development set, Spearman x 100",
+    "dev": "Development set, x 100",
     "learning_rate": "Learning rate",
     "alignment": "Alignment: distance of the two views",
     "uniformity": "Uniformity: lower is more even",
@@ -45,6 +47,7 @@ def report(
         Path | None, typer.Option(help="File to write. [RUN/report.html; of several runs report.html]")
     ] = None,
     sample: Annotated[int, typer.Option(min=0, max=5000, help="Pairs to draw; 0 loads no encoder.")] = 1000,
+    judge: JudgeOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Write one HTML page about RUNs.
@@ -54,17 +57,22 @@ def report(
 
     Example: train report runs/bsl
     """
+    from trainers.judging import judged_tables
+
     if len(runs) > MOST:
         raise InputError(f"{len(runs)} runs: at most {MOST} lines can be told apart")
     target = out or (runs[0] / PAGE if len(runs) == 1 and runs[0].is_dir() else Path(PAGE))
     if target.exists() and not is_written_by(target, MARK):
         raise InputError(f"{target} exists and was not written by `train report`: choose another --out")
     read = [read_run(run, sample) for run in runs]
+    for run in runs if judge else ():
+        evaluate(str(run), judge=judge)
     # A run with a log needs no scores; `read_runs` refuses any other directory without them.
     scored = [run for run in runs if (run / FOLDER).is_dir() or not (run / LOG).is_file()]
     scores = [each for run in scored for each in read_runs(run)]
     suites = dict.fromkeys(each.stored.suite for run in scores for each in run.evaluations)
     tables = [table for name in suites for table in compare_suite(name, scores, published_tables(PAPERS, name))]
+    tables += [table for run in scores for table in judged_tables(run)]
     page = render_page("trainers.pages", runs=read, charts=charts(read), tables=tables)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, page)
@@ -120,14 +128,14 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
 def sample_pairs(recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[str, str]]]:
     """Draw pairs of texts in groups that should lie apart.
 
-    They come from the run's development set, graded above and below the middle of the scale; without one, from its
-    training data: the two views of a sentence, if they differ, and views of two sentences.
+    They come from the run's development set of graded pairs, above and below the middle of the scale; without one, from
+    its training data: the two views of a sentence, if they differ, and views of two sentences.
     """
     from trainers.training.dev import read_dev
 
     draw = Random(0)
-    if recipe.get("dev"):
-        dev = read_dev(recipe["dev"], recipe.get("dev_data"))
+    dev = read_dev(recipe["dev"], recipe.get("dev_data")) if recipe.get("dev") else None
+    if isinstance(dev, Examples):
         grades = dev.labels or []
         rows = list(zip(dev.left, dev.right, grades, strict=True))
         taken, middle = draw.sample(rows, min(count, len(rows))), (min(grades) + max(grades)) / 2

@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import typer
 
 from pipelines.console import ConfigOption, InputError, note, show_json
 from pipelines.files import write_whole
+from trainers.evaluation.cli import JudgeOption, evaluate
 from trainers.evaluation.record import Table, markdown, show
 from trainers.results.comparison import PAPERS, compare_suite, load_paper, published_tables
 from trainers.results.records import Run, read_runs
@@ -32,6 +34,7 @@ def compare(
     test: Annotated[bool, typer.Option("--test", help="Test every further run against the first.")] = False,
     resamples: Annotated[int, typer.Option(min=100, max=MOST, help="Samples of every interval and test.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Decides the samples.")] = 0,
+    judge: JudgeOption = None,
     signature: Annotated[bool, typer.Option("--signature", help="Print all settings behind each row of ours.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON: a record a figure, and the tables.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write the tables to this file as Markdown.")] = None,
@@ -52,6 +55,9 @@ def compare(
     page = out and Path(os.path.realpath(out))  # a link stays a link
     if page and (not page.parent.is_dir() or (os.path.lexists(page) and not page.is_file())):
         raise InputError(f"cannot write {str(out)!r}: give --out a file in a folder that exists")
+    with redirect_stdout(sys.stderr):  # the tables of single runs, beside the untouched encoder
+        for path in runs or () if judge else ():
+            evaluate(str(path), judge=judge)
     found = [run for path in runs or () for run in read_runs(path)]
     tables: list[Table] = []
     assessed = False

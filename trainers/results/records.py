@@ -121,7 +121,8 @@ def read_runs(path: Path) -> list[Run]:
 def read_results(directory: Path, seed: str) -> list[Evaluation]:
     """Return the evaluations in a run's `evaluation/`, or in the directory itself; raises as `load` does."""
     folder = directory / FOLDER if (directory / FOLDER).is_dir() else directory
-    files = [path for name in suite_names() if (path := folder / f"{name}.json").is_file()]
+    names = [*suite_names(), *sorted(path.stem for path in folder.glob("judge-*.json")), "mteb"]
+    files = [path for name in names if (path := folder / f"{name}.json").is_file()]
     return [Evaluation(load(StoredSuite, path), path, seed) for path in files]
 
 

@@ -34,7 +34,10 @@ def estimate(items: Predictions, resamples: int, seed: int = 0) -> Floats:
     for start in range(0, resamples, most):
         rows = rng.integers(0, size, (min(most, resamples - start), size))
         scores.append(_scores(items.statistic, items.gold[rows], items.predicted[rows]))
-    return np.concatenate(scores)
+    drawn = np.concatenate(scores)
+    if items.statistic == "nmi" and resamples:  # repeated items share a cluster, so every sample has more than the set
+        drawn[1:] += drawn[0] - np.nanmean(drawn[1:])
+    return drawn
 
 
 def interval(drawn: Floats) -> tuple[float, float]:
@@ -67,9 +70,16 @@ def average_estimate(sets: Sequence[Floats], seed: int = 0) -> Floats:
 def _scores(statistic: str, gold: Floats, predicted: Floats) -> Floats:
     """Return the scores x 100, (draws,), of grades and predictions (draws, items); NaN if undefined."""
     from scipy.stats import rankdata
+    from sklearn.metrics import average_precision_score
 
     if statistic == "mean":
         return np.asarray(100 * predicted.mean(axis=1))
+    if statistic == "nmi":
+        draws = zip(gold.astype(int), predicted.astype(int), strict=True)
+        return np.array([100 * np.mean([_nmi(classes, run) for run in runs.T]) for classes, runs in draws])
+    if statistic == "ap":
+        pairs = zip(gold, predicted, strict=True)
+        return np.array([100 * average_precision_score(*sides) if sides[0].any() else np.nan for sides in pairs])
     ranks = rankdata(predicted, axis=1)
     if statistic == "auc":
         positive = (gold > 0).sum(axis=1)
@@ -79,6 +89,15 @@ def _scores(statistic: str, gold: Floats, predicted: Floats) -> Floats:
         x, y = (side - (side.shape[1] + 1) / 2 for side in (rankdata(gold, axis=1), ranks))
         part, whole = (x * y).sum(axis=1), np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
     return np.asarray(100 * np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0))
+
+
+def _nmi(classes: NDArray[np.int64], clusters: NDArray[np.int64]) -> float:
+    """Return the mutual information over the mean of the entropies; scikit-learn's takes 30 times as long a sample."""
+    width = clusters.max() + 1
+    joint = np.bincount(classes * width + clusters, minlength=(classes.max() + 1) * width).reshape(-1, width)
+    shares = [counts[counts > 0] / len(classes) for counts in (joint, joint.sum(axis=1), joint.sum(axis=0))]
+    both, first, second = (-(share * np.log(share)).sum() for share in shares)
+    return float(2 * (first + second - both) / (first + second)) if first + second else float("nan")
 
 
 def assess(

@@ -1,6 +1,7 @@
 """The development set: graded pairs that an encoder is scored on while it is trained, and the weights that won."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,9 +13,12 @@ from sentence_transformers import SimilarityFunction
 from pipelines.console import InputError, TwinviewsError
 from trainers.data.examples import Examples
 from trainers.data.kinds import read_graded
+from trainers.embedding.vectors import Vectors
+from trainers.evaluation.judge import kind_of, read_judge
 from trainers.evaluation.pairs import read_pairs, spearman
 from trainers.evaluation.suites.sts import BENCHMARKS
-from trainers.evaluation.task import DATA_VARIABLE, Missing
+from trainers.evaluation.task import DATA_VARIABLE, SEED, Missing, Task
+from trainers.files import file_lines
 from trainers.objective import Objective, autocast
 from trainers.processes import is_first
 from trainers.settings import Training
@@ -29,14 +33,19 @@ History = Sequence[Mapping[str, float]]
 """What was logged so far. Every checkpoint has it, so a resumed run decides as an uninterrupted one does."""
 
 
-def read_dev(name: str, data: str | None) -> Examples:
+def read_dev(name: str, data: str | None) -> Examples | Task:
     """Read graded pairs: a file, as `read_graded` does, or a benchmark by its name, such as stsb-dev.
 
-    Benchmarks are read from `data` (a folder, or `hf:ORGANISATION`), else from TWINVIEWS_DATA. Raises InputError for
-    pairs that cannot be read or have nothing to rank.
+    Of any other table that `read_judge` takes, it is the task of the first figure. Benchmarks are read from `data` (a
+    folder, or `hf:ORGANISATION`), else from TWINVIEWS_DATA. Raises InputError for what cannot be read or told apart.
     """
     known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
     if name not in known:
+        path = Path(name.partition(",")[0])
+        binary = path.suffix in (".jsonl", ".parquet", ".arrow")
+        header = "" if binary or not path.is_file() else next(iter(file_lines(path)), "").strip('"')
+        if binary or kind_of(re.split('"*[,;\t]"*', header))[0] not in ("", "grade"):
+            return read_judge(name).tasks[0]
         if not Path(name).is_file():
             raise InputError(f"--dev {name}: neither a file nor a benchmark; benchmarks are {', '.join(known)}")
         examples, _ = read_graded(Path(name), ANY_SCALE)
@@ -51,18 +60,21 @@ def read_dev(name: str, data: str | None) -> Examples:
     return Examples(first, first, second, labels=gold)
 
 
-def dev_score(dev: Examples, objective: Objective, precision: str = "fp32", similarity: str = "cosine") -> float:
-    """Return Spearman's rho x 100 of the similarities with the grades; 0 if all similarities are equal.
+def dev_score(dev: Examples | Task, objective: Objective, precision: str = "fp32", similarity: str = "cosine") -> float:
+    """Return Spearman's rho x 100 of the similarities with the grades, or a task's figure; 0 if it is undefined.
 
     `similarity` is "cosine", or "best" for whichever of `SIMILARITIES` correlates best. Dropout is off, so no random
     number is drawn. Raises TwinviewsError for vectors that are not finite.
     """
-    texts = sorted(dict.fromkeys([*dev.left, *dev.right]), key=len)  # by length: little padding
+    own = dev.texts if isinstance(dev, Task) else [*dev.left, *dev.right]
+    texts = sorted(dict.fromkeys(own), key=len)  # by length: little padding
     with autocast(next(objective.encoder.parameters()).device, precision):
         vectors = objective.encode(texts, batch_size=128).double()
     if not torch.isfinite(vectors).all():
         raise TwinviewsError("the encoder gives NaN or infinity on the --dev pairs: lower --lr, or set --clip 1")
     row = {text: number for number, text in enumerate(texts)}
+    if isinstance(dev, Task):
+        return next(iter(dev.score(Vectors(row, vectors.float().numpy()), SEED).metrics.values())) or 0.0
     left, right = (vectors[[row[text] for text in side]] for side in (dev.left, dev.right))
     names = SIMILARITIES if similarity == "best" else [similarity]
     measures = map(SimilarityFunction.to_similarity_pairwise_fn, names)

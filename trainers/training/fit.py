@@ -19,6 +19,7 @@ from pipelines.console import TwinviewsError, note, progress
 from pipelines.files import write_whole
 from trainers.data.examples import Examples
 from trainers.data.rows import Order, Rows
+from trainers.evaluation.task import Task
 from trainers.losses import geometry
 from trainers.objective import Objective, Row, enable_checkpointing, resolve_precision
 from trainers.processes import is_first, of_first, process_seed, processes, summed
@@ -44,7 +45,7 @@ class Fitted(NamedTuple):
 
 
 def fit(
-    objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: Examples | None = None
+    objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: Examples | Task | None = None
 ) -> Fitted:
     """Train `objective`, freshly built on the CPU, in place, resuming from the newest checkpoint under `out`.
 
@@ -158,8 +159,8 @@ class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transf
     advance: Callable[[int], None]
 
     def __init__(
-        self, objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: Examples | None, *,
-        resumed: bool,
+        self, objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: Examples | Task | None,
+        *, resumed: bool,
     ) -> None:  # fmt: skip
         arguments = training_arguments(training, out, seed, training.steps(len(rows)))
         arguments.ddp_find_unused_parameters = objective.unused

@@ -20,6 +20,7 @@ from trainers.data.kinds import DataOptions, data_flags, read_examples
 from trainers.data.rows import Rows
 from trainers.encoders.location import Source, locate
 from trainers.encoders.modules import WHITENING
+from trainers.evaluation.task import Task
 from trainers.objective import resolve_precision
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
 from trainers.settings import Options, Training, checked, flags_of, resolve
@@ -61,7 +62,7 @@ class Plan(NamedTuple):
 
     source: Source
     examples: Examples
-    dev: Examples | None
+    dev: Examples | Task | None
     training: Training
     params: BaseModel
     recipe: Mapping[str, Any]
@@ -118,7 +119,9 @@ def _make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, An
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: using {size}")
     training = training.model_copy(update={"batch_size": size})
     hashes = {"data_xxh64": examples.digest(), "encoder_xxh64": source.digest()}
-    if dev is not None:
+    if isinstance(dev, Task):
+        hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
+    elif dev is not None:
         hashes["dev_xxh64"] = dev.digest()
     recipe = {
         "command": request.objective,
@@ -142,7 +145,7 @@ def for_machine(training: Training) -> Training:
     return training.model_copy(update={"precision": resolve_precision(training.precision)})
 
 
-def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | None:
+def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | Task | None:
     if training.dev is not None:
         from trainers.training.dev import read_dev
 

@@ -1,0 +1,413 @@
+"""`--judge`: figures against scikit-learn, ir-measures and sentence-transformers, and what is said of files."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pytest
+from known_vectors import WORDS, Known, evaluate
+from sentence_transformers import SimilarityFunction, util
+from sentence_transformers.sentence_transformer import evaluation
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, v_measure_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.neighbors import KNeighborsClassifier
+from small_trainings import Capsys, error_line, train
+
+from pipelines.console import InputError
+from trainers.embedding.vectors import Vectors
+from trainers.evaluation.judge import read_judge
+from trainers.evaluation.task import Predictions, Result, Suite
+from trainers.results.significance import estimate
+
+
+def write_table(path: Path, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([columns, *rows])
+    return str(path)
+
+
+def known(suite: Suite, dimension: int = 12, decimals: int = 9, seed: int = 0) -> Vectors:
+    """Vectors for the texts of a suite; few decimals give many equal ones."""
+    texts = list(dict.fromkeys(text for task in suite.tasks for text in task.texts))
+    draws = np.random.default_rng(seed).standard_normal((len(texts), dimension))
+    return Vectors.encode(Known(texts, np.round(draws, decimals).astype(np.float32) + np.float32(0.01)), texts)
+
+
+def figures(suite: Suite, vectors: Vectors, seed: int = 3) -> dict[str, float]:
+    results = {task.title: task.score(vectors, seed) for task in suite.tasks}
+    for result in results.values():
+        check_items(result)
+    return {title: float(result.metrics["score"] or 0.0) for title, result in results.items()}
+
+
+def check_items(result: Result) -> None:
+    """What is stored of every item gives the figure, and resamples of it lie around."""
+    assert result.predictions is not None
+    draws = estimate(result.predictions, 200)
+    assert draws[0] == pytest.approx(result.metrics["score"], abs=1e-9)
+    assert abs(np.nanmean(draws[1:]) - draws[0]) <= np.nanstd(draws[1:])
+
+
+def test_resamples_are_scored_as_scikit_learn_does() -> None:
+    rng = np.random.default_rng(5)
+    gold, rows = (rng.random(60) < 0.3).astype(float), np.random.default_rng(3).integers(0, 60, (4, 60))
+    similarities = np.round(gold + rng.standard_normal(60), 1)
+    draws = estimate(Predictions("ap", gold, similarities), 4, 3)[1:]
+    np.testing.assert_allclose(draws, [100 * average_precision_score(gold[row], similarities[row]) for row in rows])
+    without = estimate(Predictions("ap", np.eye(8)[0], similarities[:8]), 50)
+    assert 0 < np.isnan(without).sum() < 50
+    classes, clusters = rng.integers(0, 4, 60), rng.integers(0, 5, (60, 2))
+    draws = estimate(Predictions("nmi", classes.astype(float), clusters.astype(float)), 4, 3)
+    means = [np.mean([v_measure_score(classes[row], run[row]) for run in clusters.T]) for row in rows]
+    # Samples with repeated items agree more than the items: they are moved back to the score of all.
+    np.testing.assert_allclose(draws[1:] - draws[0], 100 * (np.array(means) - np.mean(means)), atol=1e-9)
+
+
+def in_classes(count: int = 90, labels: int = 3) -> list[tuple[str, str]]:
+    return [(f"text {number}", f"label {number * number % 7 % labels}") for number in range(count)]
+
+
+def of_classes(suite: Suite, rows: Sequence[tuple[str, str]]) -> Vectors:
+    """Vectors that lie around a centre for each label, not too near."""
+    vectors = known(suite)
+    centres = {label: np.eye(12)[place] * 2 for place, label in enumerate(sorted({label for _, label in rows}))}
+    shifts = np.array([centres[label] for _, label in rows], dtype=np.float32)
+    return vectors._replace(matrix=vectors.matrix + shifts)
+
+
+def test_labels_are_scored_as_scikit_learn_does(tmp_path: Path) -> None:
+    rows = in_classes()
+    suite = read_judge(write_table(tmp_path / "my data.csv", ("Category", "text"), [row[::-1] for row in rows]))
+    assert suite.name == "judge-my-data"
+    vectors = of_classes(suite, rows)
+    inputs = vectors.of([text for text, _ in rows])
+    inputs = inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
+    labels = np.array([label for _, label in rows])
+    folds = StratifiedKFold(5, shuffle=True, random_state=3)
+    models = {
+        "5-NN accuracy": KNeighborsClassifier(5, metric="cosine"),
+        "regression accuracy": LogisticRegression(C=10, max_iter=10_000),
+    }
+    guesses = {name: cross_val_predict(model, inputs, labels, cv=folds) for name, model in models.items()}
+    expected = {name: 100 * np.mean(guess == labels) for name, guess in guesses.items()}
+    clusters = [KMeans(3, n_init=1, random_state=3 + run).fit_predict(inputs) for run in range(10)]
+    expected["k-means NMI"] = 100 * np.mean([v_measure_score(labels, run) for run in clusters])
+    assert figures(suite, vectors) == pytest.approx(expected, abs=1e-6)
+    assert 20 < min(expected.values()) <= max(expected.values()) < 100
+
+
+def test_shots_train_on_that_many_texts_a_label_and_test_the_others(tmp_path: Path) -> None:
+    rows = in_classes(400)
+    path = write_table(tmp_path / "few.csv", ("text", "label"), rows)
+    suites = [read_judge(path, shots) for shots in (None, 2, 40)]
+    vectors = of_classes(suites[0], rows)
+    folds, few, many = (figures(suite, vectors)["regression accuracy"] for suite in suites)
+    assert few < many < folds + 3
+    assert len({suite.tasks[0].sha256() for suite in suites}) == 3
+    tested = suites[1].tasks[0].score(vectors, 1).predictions
+    assert tested is not None
+    assert 390 < len(tested.gold) <= 400
+
+
+@pytest.mark.parametrize("library", [False, True])
+@pytest.mark.parametrize("decimals", [9, 0])
+def test_a_search_is_scored_as_ir_measures_does_with_ties_as_in_trec_eval(
+    library: bool, decimals: int, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(1)
+    documents = {f"d{number:03}": f"document {number}" for number in rng.permutation(260)}
+    named = [(f"query {number % 40}", f"d{rng.integers(260):03}") for number in range(70)]
+    path = tmp_path / "queries.csv"
+    if library:
+        other = write_table(tmp_path / "documents.csv", ("id", "document"), list(documents.items()))
+        suite = read_judge(write_table(path, ("query", "document"), named) + f",{other}")
+    else:
+        suite = read_judge(
+            write_table(path, ("question", "answer"), [(query, documents[name]) for query, name in named])
+        )
+        named = [(query, documents[name]) for query, name in named]  # a document without an id is its own
+        documents = {text: text for _, text in named}
+    vectors = known(suite, 3 if decimals == 0 else 12, decimals)
+    queries = list(dict.fromkeys(query for query, _ in named))
+    sides = (vectors.of(texts).astype(np.float64) for texts in (queries, list(documents.values())))
+    cosines = util.cos_sim(*sides).numpy()
+    if decimals == 0:
+        assert np.mean([len(np.unique(row.round(9))) for row in cosines]) < 0.7 * len(documents)
+    cosines = cosines.round(12)  # what is equal but for the order of summing
+    run = {query: dict(zip(documents, row.tolist(), strict=True)) for query, row in zip(queries, cosines, strict=True)}
+    relevant: dict[str, dict[str, int]] = {}
+    for query, name in named:
+        relevant.setdefault(query, {})[name] = 1
+    ndcg, recall = ir_measures.parse_measure("nDCG@10"), ir_measures.parse_measure("R@100")
+    expected = ir_measures.pytrec_eval.calc_aggregate([ndcg, recall], relevant, run)
+    ranks = []
+    for query in queries:  # by score, then by the greater name
+        order = sorted(run[query], key=lambda name: (np.float32(run[query][name]), name), reverse=True)
+        ranks.append(1 + min(order.index(name) for name in relevant[query]))
+    found = figures(suite, vectors)
+    assert found["nDCG@10"] == pytest.approx(100 * expected[ndcg], abs=1e-6)
+    assert found["recall@100"] == pytest.approx(100 * expected[recall], abs=1e-6)
+    assert found["MRR@10"] == pytest.approx(100 * np.mean([1 / rank if rank <= 10 else 0 for rank in ranks]), abs=1e-6)
+
+
+class Model(SimpleNamespace):
+    """What sentence-transformers' evaluators need of a model: vectors, and cosines of them."""
+
+    def encode(self, texts: list[str], **_: object) -> np.ndarray:
+        return self.vectors.of(texts)
+
+    encode_query = encode_document = encode
+
+    similarity = staticmethod(SimilarityFunction.to_similarity_fn("cosine"))
+
+
+def model_of(vectors: Vectors) -> Any:  # noqa: ANN401 - not a real model
+    card = SimpleNamespace(set_evaluation_metrics=lambda *_, **__: None)
+    return Model(vectors=vectors, model_card_data=card, similarity_fn_name="cosine")
+
+
+def test_figures_are_those_of_sentence_transformers_evaluators(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    named = [(f"query {number % 30}", f"document {rng.integers(150)}") for number in range(200)]
+    suite = read_judge(write_table(tmp_path / "search.csv", ("query", "document"), named))
+    vectors = known(suite)
+    relevant: dict[str, set[str]] = {}
+    for query, document in named:
+        relevant.setdefault(query, set()).add(document)
+    texts = {document: document for _, document in named}
+    judge = evaluation.InformationRetrievalEvaluator(
+        {query: query for query in relevant}, texts, relevant, mrr_at_k=[10], ndcg_at_k=[10],
+        precision_recall_at_k=[100], score_functions={"cosine": util.cos_sim},
+    )  # fmt: skip
+    theirs = judge(model_of(vectors))
+    keys = {"nDCG@10": "cosine_ndcg@10", "MRR@10": "cosine_mrr@10", "recall@100": "cosine_recall@100"}
+    assert figures(suite, vectors) == pytest.approx({name: 100 * theirs[key] for name, key in keys.items()}, abs=1e-6)
+    pairs = [(f"left {number}", f"right {number}", round(rng.random(), 1)) for number in range(80)]
+    lefts, rights, grades = map(list, zip(*pairs, strict=True))
+    suite = read_judge(write_table(tmp_path / "grades.csv", ("text1", "text2", "grade"), pairs))
+    vectors = known(suite)
+    theirs = evaluation.EmbeddingSimilarityEvaluator(lefts, rights, grades, main_similarity="cosine")(model_of(vectors))
+    assert figures(suite, vectors) == {"Spearman": pytest.approx(100 * theirs["spearman_cosine"], abs=1e-6)}
+    same = [int(grade > 0.6) for grade in grades]
+    rows = list(zip(lefts, rights, map(bool, same), strict=True))
+    suite = read_judge(write_table(tmp_path / "same.csv", ("sentence1", "sentence2", "Is_Duplicate"), rows))
+    theirs = evaluation.BinaryClassificationEvaluator(lefts, rights, same, similarity_fn_names=["cosine"])(
+        model_of(vectors)
+    )
+    expected = 100 * average_precision_score(same, vectors.cosines(lefts, rights))
+    assert expected == pytest.approx(100 * theirs["cosine_ap"], abs=1e-6)
+    assert figures(suite, vectors) == {"average precision": pytest.approx(expected, abs=1e-6)}
+
+
+PAIRS = ("text1", "text2", "grade")
+LISTS = [{"text": "a", "label": ["x"]}, {"text": "b", "label": ["y", "z"]}]
+GRADES = [("a", "b", "nan"), ("c", "d", "0.5"), ("e", "f", "1"), ("", "h", "0"), ("i", "j", "inf"), ("k", "l", "good")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "said"),
+    [
+        (("title", "body"), [("a", "b")], "has the columns title, body: expected text and label; query and document"),
+        (("text", "label"), [("a", "")] * 9, "0 texts with 0 labels, 5 folds; left out: rows without text or label"),
+        (("text", "label"), [(str(number), "x") for number in range(9)], "9 texts with 1 label, 5 folds: nothing to"),
+        (("text", "label"), [(str(number), str(number)) for number in range(9)], "whose label has fewer than 5 (9)"),
+        (("text", "label"), [("a", "['x', 'y']")] * 9, "the label \"['x', 'y']\" is a list or an object"),
+        (("query", "document"), [("a", ""), ("b", " ")], "left out: queries without a document (2)"),
+        (PAIRS, GRADES[:2], "1 pair with grades; left out: rows without two texts and a finite"),
+        (PAIRS, [("a", "b", 1), ("c", "d", 1)], "2 pairs with grades: nothing to tell apart"),
+        (("text1", "text2", "same"), [("a", "b", 1), ("c", "d", "maybe")], "a 1 or 0 (1): nothing to"),
+        (("text",), [("a",)], "has the columns text: expected"),
+        (("text", "label"), [("a", "b", "c")], "put texts with commas in quotes"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_judged_by_is_one_line(
+    columns: tuple[str, ...], rows: list[tuple[object, ...]], said: str, tmp_path: Path, capsys: Capsys
+) -> None:
+    path = write_table(tmp_path / "bad.csv", columns, rows)
+    assert evaluate("starter", "--judge", path) == 2
+    line = error_line(capsys)
+    assert said in line
+    assert path in line or "label" in line
+    assert "--column" not in line
+    assert "--format" not in line
+
+
+def test_a_label_of_several_is_refused_in_json_too(tmp_path: Path, capsys: Capsys) -> None:
+    path = tmp_path / "lists.jsonl"
+    path.write_text("\n".join(map(json.dumps, LISTS)), encoding="utf-8")
+    assert evaluate("starter", "--judge", path) == 2
+    assert "the label '[\"x\"]' is a list" in error_line(capsys)
+
+
+def test_rows_that_cannot_be_used_are_counted_and_documents_with_two_ids_are_one(
+    tmp_path: Path, capsys: Capsys
+) -> None:
+    read_judge(write_table(tmp_path / "grades.csv", PAIRS, [*GRADES, ("m", "n", "0")]))
+    line = "3 pairs with grades; left out: rows without two texts and a finite grade (4) (columns text1, text2, grade)"
+    assert f"grades.csv: taken for {line}\n" in capsys.readouterr().err
+    documents = [("7", "one"), ("8", "two"), ("9", "one"), ("10", ""), ("11", "three")]
+    library = write_table(tmp_path / "library.csv", ("id", "text"), documents)
+    queries = [("q", "9"), ("q", "7"), ("r", "three"), ("s", "12"), ("", "8"), ("t", "")]
+    path = write_table(tmp_path / "queries.csv", ("query", "document"), queries)
+    suite = read_judge(f"{path},{library}")
+    said = capsys.readouterr().err
+    for part in (
+        "a search, 2 queries on 3 documents", "rows without a query (1)", "queries without a document (2)",
+        "documents without text or id (1)", "documents that have another id too (1)", "(columns query, document)",
+    ):  # fmt: skip
+        assert part in said
+    assert figures(suite, known(suite))["recall@100"] == 100
+    write_table(tmp_path / "library.csv", ("id", "text"), [*documents, ("8", "another")])
+    with pytest.raises(InputError, match="the id '8' has two documents"):
+        read_judge(f"{path},{library}")
+    with pytest.raises(InputError, match="expected id and document"):
+        read_judge(f"{path},{path}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--shots", "3"], "--shots 3 is for --judge FILE"),
+        (["--judge", "missing.csv"], "no file 'missing.csv'"),
+        (["--judge", "search.csv", "--shots", "3"], "--shots 3: search.csv has no column label, but query, document"),
+        (["--judge", "labels.csv,search.csv"], "search.csv: labels.csv has no column document, but text, label"),
+    ],
+)
+def test_options_that_do_not_fit_are_one_line(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_table(Path("search.csv"), ("query", "document"), [("a", "b"), ("c", "d")])
+    write_table(Path("labels.csv"), ("text", "label"), in_classes(20, 2))
+    assert evaluate("starter", *arguments) == 2
+    assert said in error_line(capsys)
+
+
+@pytest.fixture
+def run(model: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run on half of the sentences, with all of them as a table to judge by."""
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text("\n".join(sentences[:20]) + "\n", encoding="utf-8")
+    options = ["--text", "text.txt", "--encoder", "tiny", "--batch-size", 8, "--max-tokens", 16, "--epochs", 6]
+    assert train("mirror", *options, "--lr", "1e-3", "--out", "runs/mirror") == 0
+    rows = [(text.upper(), " ".join(text.split()[:1])) for text in sentences]
+    write_table(Path("own.csv"), ("text", "label"), rows)
+    return Path("runs/mirror")
+
+
+def test_a_run_is_judged_beside_the_untouched_encoder(run: Path, capsys: Capsys) -> None:
+    capsys.readouterr()
+    assert evaluate(run, "--judge", "own.csv") == 0
+    shown = capsys.readouterr()
+    assert "own.csv: taken for 42 texts with 6 labels, 5 folds (columns text, label)" in shown.err
+    stored = [json.loads((folder / "evaluation/judge-own.json").read_text()) for folder in (run, Path("runs/tiny"))]
+    scores = [[part["figures"]["score"] for part in each["sets"].values()] for each in stored]
+    assert scores[0] != scores[1]
+    seen = {part["seen_in_training"]["texts"] for part in stored[0]["sets"].values()}
+    assert seen == {len({text.upper() for text in Path("text.txt").read_text().split("\n")[:20]})}
+    assert f"{seen.pop()} of " in shown.out
+    table = shown.out.partition("beside tiny, untouched")[2]
+    for name, mine, before in zip(("5-NN", "regression", "k-means"), *scores, strict=True):
+        cells = next(line for line in table.splitlines() if line.startswith(name)).split()
+        assert cells[2:] if name == "" else cells[3:5] == [f"{before:.2f}", f"{mine:.2f}"]
+        low, high = float(cells[6]), float(cells[7])
+        assert low <= float(cells[5]) <= high
+    assert "verdict: " in shown.err
+    times = Path("runs/tiny/evaluation/judge-own.json").stat().st_mtime_ns
+    assert evaluate(run, "--judge", "own.csv", "--json") == 0
+    json.loads(capsys.readouterr().out)
+    assert Path("runs/tiny/evaluation/judge-own.json").stat().st_mtime_ns == times
+    assert evaluate(run, "--judge", "own.csv", "--shots", 2) == 0
+    assert Path("runs/tiny/evaluation/judge-own.json").stat().st_mtime_ns != times
+
+
+def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
+    assert train("compare", run, "--judge", "own.csv", "--with", "none", "--json") == 0
+    shown = capsys.readouterr()
+    table = json.loads(shown.out)["tables"][0]
+    assert table["title"] == "judge-own"
+    assert table["columns"][1:4] == ["5-NN accuracy score", "regression accuracy score", "k-means NMI score"]
+    assert "verdict: " in shown.err
+    assert train("compare", run, "runs/tiny", "--with", "none", "--test") == 0
+    assert train("report", run, "--sample", 0, "--judge", "own.csv") == 0
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "judge-own: runs/mirror beside tiny, untouched" in page
+    assert "verdict: " in page
+    rows = Path("own.csv").read_text(encoding="utf-8").splitlines()
+    Path("own.csv").write_text("\n".join(rows[:-1]), encoding="utf-8")
+    assert evaluate("tiny", "--judge", "own.csv", "--out", "runs/tiny/evaluation") == 0
+    assert train("report", run, "--sample", 0) == 0
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "judge-own: intervals, score" in page
+    assert "verdict: " not in page
+
+
+def test_an_encoder_that_is_no_run_has_intervals_of_its_own(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    monkeypatch.chdir(model.parent)
+    write_table(
+        Path("pairs.tsv.csv"), ("text1", "text2", "same"), [(a, b, a[0] == b[0]) for a in WORDS for b in WORDS[:9]]
+    )
+    assert evaluate("tiny", "--judge", "pairs.tsv.csv") == 0
+    shown = capsys.readouterr()
+    assert "judge-pairs: intervals, score" in shown.out
+    assert "verdict" not in shown.out + shown.err
+
+
+@pytest.mark.parametrize("form", ["labels", "search", "same"])
+def test_a_judge_is_a_development_set(
+    form: str, model: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(model.parent)
+    tables: dict[str, Any] = {
+        "labels": (("text", "label"), [(text, text.split()[0]) for text in sentences]),
+        "search": (("query", "document"), [(text, " ".join(text.split()[1:])) for text in sentences]),
+        "same": (
+            ("text1", "text2", "same"),
+            [(a, b, int(a.split()[0] == b.split()[0])) for a in sentences for b in sentences[:5]],
+        ),
+    }
+    titles = {"labels": "5-NN accuracy", "search": "nDCG@10", "same": "average precision"}
+    write_table(Path("dev.csv"), *tables[form])
+    Path("text.txt").write_text("\n".join(sentences) + "\n", encoding="utf-8")
+    options = [
+        "--text",
+        "text.txt",
+        "--encoder",
+        "tiny",
+        "--batch-size",
+        8,
+        "--max-tokens",
+        16,
+        "--out",
+        "run",
+        "--precision",
+        "fp32",
+    ]
+    assert train("mirror", *options, "--dev", "dev.csv", "--evaluations", 2, "--keep", "last") == 0
+    log = [json.loads(line) for line in Path("run/log.jsonl").read_text().splitlines()]
+    scores = [line["dev"] for line in log if "dev" in line]
+    assert len(scores) == 3
+    assert evaluate("run", "--judge", "dev.csv", "--max-tokens", 16) == 0
+    stored = json.loads(Path("run/evaluation/tokens-16/judge-dev.json").read_text())
+    first = next(iter(stored["sets"].values()))
+    assert first["title"] == titles[form]
+    assert scores[-1] == pytest.approx(first["figures"]["score"], abs=1e-6)
+    assert f"{titles[form]} x 100 on dev.csv" in Path("run/README.md").read_text(encoding="utf-8")
+    assert train("report", "run") == 0
+
+
+def test_a_run_whose_start_is_gone_is_judged_alone(run: Path, capsys: Capsys) -> None:
+    Path("tiny").rename("elsewhere")
+    assert evaluate(run, "--judge", "own.csv") == 0
+    shown = capsys.readouterr()
+    assert "not beside the untouched encoder: " in shown.err
+    assert "judge-own: intervals, score" in shown.out

@@ -1,0 +1,245 @@
+"""A user's own table as a suite, told apart by its columns: texts with labels, a search, or pairs of texts.
+
+scikit-learn and ir-measures compute the figures; what is here reads, embeds and says what was read.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from pipelines.console import InputError, counted, note
+from pipelines.pairs import table_cells
+from trainers.data.kinds import FIRST, SCORES, SECOND
+from trainers.embedding.vectors import Vectors, nearest, unit
+from trainers.evaluation.pairs import spearman
+from trainers.evaluation.task import Predictions, Result, Suite, Task
+
+Columns: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
+Cells: TypeAlias = Sequence[tuple[str, str, str]]  # of each row: a text, what is known of it, and a second text
+Score: TypeAlias = Callable[[Vectors, int], Result]
+Items: TypeAlias = tuple[str, Sequence[str], Sequence[str], int, Mapping[str, Score]]
+"""What a table was taken for, the texts to encode, the items as text, their number, and how each figure is computed."""
+
+PREFIX, SCORE = "judge-", "score"  # how the names of such suites begin, and their metric
+KINDS: Columns = {
+    "grade": (FIRST, SECOND, SCORES),
+    "same": (FIRST, SECOND, ("same", "duplicate", "is_duplicate")),
+    "document": (("query", "question"), ("document", "passage", "answer")),
+    "label": (("text", "sentence"), ("label", "category", "class", "intent")),
+}
+"""What the columns may be called, by kind, which is the name of the last; a table is of the first that has them all."""
+EXPECTED = "text and label; query and document; text1, text2 and grade; or text1, text2 and same"
+LIBRARY: Columns = {"id": (("document", "text", "passage"), ("id", "document_id"))}  # a second table, of documents
+SAME = {"1": 1.0, "1.0": 1.0, "true": 1.0, "yes": 1.0, "0": 0.0, "0.0": 0.0, "false": 0.0, "no": 0.0}
+FOLDS, NEIGHBOURS, CLUSTERINGS, DEPTH = 5, 5, 10, 100
+STRENGTH = 10.0  # scikit-learn's C; its default of 1 learns too little from a few vectors of length 1
+QUERIES, DOCUMENTS = 500, 65_536  # how many are searched at a time: 96 MiB of documents at 384 dimensions
+
+
+def kind_of(names: Iterable[str], kinds: Columns = KINDS) -> tuple[str, list[str]]:
+    """Return the kind of a table with columns of these names, and how it spells those that count; "" for no kind."""
+    spellings = {name.strip().lower(): name for name in names}
+    for kind, roles in kinds.items():
+        columns = [next((spellings[name] for name in aliases if name in spellings), "") for aliases in roles]
+        if all(columns):
+            return kind, columns
+    return "", []
+
+
+def read_judge(source: str, shots: int | None = None) -> Suite:
+    """Read a table as a suite; a line on stderr says what it was taken for, and how many rows cannot be used.
+
+    `source` is a CSV, TSV, JSONL, Parquet or Arrow file, `hf:NAME` or "-"; after a comma, a second one may have the
+    documents, which queries then name by id or by text. `shots`: classifiers learn from this many texts a label, in
+    `FOLDS` draws. Raises InputError: other columns, or nothing that can be told apart.
+    """
+    name, _, library = (source, "", "") if Path(source).exists() else source.partition(",")
+    digest, rows, kind, columns = _read(name, KINDS, EXPECTED)
+    files, omitted = {name: digest}, Counter[str]()
+    for option, value, column in ((library, library, "document"), (f"--shots {shots}", shots, "label")):
+        if value and kind != column:
+            raise InputError(f"{option}: {name} has no column {column}, but {', '.join(columns)}: leave it out")
+    if kind == "document":
+        documents: Cells = [(document, document, "") for _, document, _ in rows]
+        if library:
+            files[library], documents, *_ = _read(library, LIBRARY, "id and document")
+        items = _search(rows, documents, omitted)
+    else:
+        items = _labels(rows, shots, omitted) if kind == "label" else _pairs(rows, kind == "same", omitted)
+    summary, texts, lines, size, scores = items
+    reasons = ", ".join(f"{reason} ({count:,})" for reason, count in omitted.items() if count)
+    summary += f"; left out: {reasons}" if reasons else ""
+    if not scores:
+        raise InputError(f"{name}: {summary}: nothing to tell apart")
+    note(f"{name}: taken for {summary} (columns {', '.join(columns)})")
+    stem = re.sub(r"[^\w-]+", "-", Path(name).name.partition(".")[0]).strip("-") or "stdin"
+    new_task = partial(Task, source=source, size=size, texts=texts, lines=lines, files=files, counted=False)
+    tasks = (new_task(name=re.sub(r"\W+", "-", title), title=title, score=score) for title, score in scores.items())
+    return Suite(PREFIX + stem, f"{source}: {summary}", (SCORE,), 0, tuple(tasks))
+
+
+def _read(name: str, kinds: Columns, expected: str) -> tuple[str, Cells, str, list[str]]:
+    kind, columns = "", [""]
+
+    def choose(names: Sequence[str]) -> Sequence[str]:
+        nonlocal kind, columns
+        kind, columns = kind_of(names, kinds)
+        if not kind:
+            raise InputError(f"{name} has the columns {', '.join(names)[:200]}: expected {expected}")
+        return columns[0], columns[-1], columns[1] if len(columns) > 2 else ""
+
+    digest, rows = table_cells(name, choose)
+    return digest, rows, kind, columns
+
+
+def _mean(outcomes: NDArray[np.float64]) -> Result:
+    return Result({SCORE: 100 * float(outcomes.mean())}, Predictions("mean", np.ones(len(outcomes)), outcomes))
+
+
+def _labels(rows: Cells, shots: int | None, omitted: Counter[str]) -> Items:
+    """Accuracy of classifiers, and how well clusters match the labels; all on vectors of length 1.
+
+    A text that several draws test counts once, with the share in which it was right; one that none tests is left out.
+    NMI is the mean over `CLUSTERINGS` runs of k-means, which differ by points; as scikit-learn normalises it, it is the
+    V-measure too.
+    """
+    candidates = [(label, text) for text, label, _ in rows if text and label]
+    for label, _ in candidates:
+        if label[0] + label[-1] in ("[]", "{}"):
+            raise InputError(f"the label {label[:60]!r} is a list or an object: give a text one label")
+    members, least = Counter(label for label, _ in candidates), shots + 1 if shots else FOLDS
+    items = [(label, text) for label, text in candidates if members[label] >= least]
+    omitted["rows without text or label"] = len(rows) - len(candidates)
+    omitted[f"texts whose label has fewer than {least}"] = len(candidates) - len(items)
+    labels, classes = np.unique([label for label, _ in items], return_inverse=True)
+    texts, way = [text for _, text in items], f"{FOLDS} draws of {shots} a label" if shots else f"{FOLDS} folds"
+
+    def accuracy(regression: bool, vectors: Vectors, seed: int) -> Result:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.model_selection import StratifiedKFold
+        from sklearn.neighbors import KNeighborsClassifier
+
+        inputs, hits, tests, places = unit(vectors.of(texts)), *np.zeros((2, len(texts))), np.arange(len(texts))
+        splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(inputs, classes)
+        if shots:
+            orders = map(np.random.default_rng(seed).permutation, [places] * FOLDS)
+            samples = (
+                np.concatenate([order[classes[order] == label][:shots] for label in set(classes)]) for order in orders
+            )
+            splits = ((train, np.setdiff1d(places, train)) for train in samples)
+        for train, test in splits:
+            neighbours = KNeighborsClassifier(min(NEIGHBOURS, len(train)), metric="cosine")
+            model = LogisticRegression(C=STRENGTH, max_iter=10_000) if regression else neighbours
+            hits[test] += model.fit(inputs[train], classes[train]).predict(inputs[test]) == classes[test]
+            tests[test] += 1
+        return _mean(hits[tests > 0] / tests[tests > 0])
+
+    def mutual_information(vectors: Vectors, seed: int) -> Result:
+        from sklearn.cluster import KMeans
+        from sklearn.metrics import normalized_mutual_info_score
+
+        inputs, runs = unit(vectors.of(texts)), range(seed, seed + CLUSTERINGS)
+        clusters = [KMeans(len(labels), n_init=1, random_state=run).fit_predict(inputs) for run in runs]
+        score = 100 * float(np.mean([normalized_mutual_info_score(classes, run) for run in clusters]))
+        return Result({SCORE: score}, Predictions("nmi", classes.astype(float), np.stack(clusters, 1).astype(float)))
+
+    # The number of texts a label is part of the items, so that scores with another number are never compared.
+    lines = [*([f"{shots} shots\n"] if shots else []), *(f"{label}\t{text}\n" for label, text in items)]
+    accuracies = {"5-NN accuracy": partial(accuracy, False), "regression accuracy": partial(accuracy, True)}
+    scores: dict[str, Score] = {**accuracies, "k-means NMI": mutual_information} if len(labels) > 1 else {}
+    summary = f"{counted(len(texts), 'text')} with {counted(len(labels), 'label')}, {way}"
+    return summary, texts, lines, len(texts), scores
+
+
+def _search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
+    texts: dict[str, str] = {}
+    ids: dict[str, str] = {}
+    for text, name, _ in library:
+        if text and name and texts.setdefault(name, text) != text:
+            raise InputError(f"the id {name[:60]!r} has two documents: give each its own")
+        if text and name:
+            ids.setdefault(text, name)
+    relevant: dict[str, dict[str, int]] = {}
+    for query, document, _ in rows:
+        text = texts.get(document, document)
+        relevant.setdefault(query, {}).update({ids[text]: 1} if text in ids else {})
+    queries = [query for query, answers in relevant.items() if query and answers]
+    omitted["rows without a query"] = sum(not query for query, *_ in rows)
+    omitted["queries without a document"] = len(relevant.keys() - {""}) - len(queries)
+    omitted["documents without text or id"] = sum(not (text and name) for text, name, _ in library)
+    omitted["documents that have another id too"] = len(texts) - len(ids)
+    # Of equally near documents, trec_eval puts the greater id first, and `nearest` the earlier one.
+    documents = sorted(ids, key=ids.__getitem__, reverse=True)
+    cache: dict[int, NDArray[np.float64]] = {}
+
+    def measure(vectors: Vectors) -> NDArray[np.float64]:
+        """Return the figures of each query, (queries, 3), by exact search; no copy of all documents is made."""
+        import ir_measures
+
+        measures = [ir_measures.nDCG @ 10, ir_measures.RR, ir_measures.R @ DEPTH]
+        figures = np.zeros((len(queries), 3))
+        for first in range(0, len(queries), QUERIES):
+            block = {str(first + place): query for place, query in enumerate(queries[first : first + QUERIES])}
+            query_vectors, run = (
+                unit(vectors.of(list(block.values()))),
+                {number: dict[str, float]() for number in block},
+            )
+            for start in range(0, len(documents), DOCUMENTS):
+                part = documents[start : start + DOCUMENTS]
+                keys = unit(vectors.of(part))
+                for number, query, rows in zip(run, query_vectors, nearest(query_vectors, keys, DEPTH), strict=True):
+                    cosines = (keys[rows].astype(np.float64) * query).sum(-1).tolist()
+                    run[number] |= {ids[part[row]]: cosine for row, cosine in zip(rows, cosines, strict=True)}
+            judgements = {number: relevant[query] for number, query in block.items()}
+            for figure in ir_measures.iter_calc(measures, judgements, run):
+                figures[int(figure.query_id), measures.index(figure.measure)] = figure.value
+        # Not RR@10, which ir-measures takes from MS MARCO's script: it breaks ties the other way round.
+        figures[:, 1] *= figures[:, 1] > 1 / 10.5
+        return figures
+
+    def score(column: int, vectors: Vectors, seed: int) -> Result:
+        digest = xxhash.xxh3_64_intdigest(np.ascontiguousarray(vectors.matrix).data)
+        if digest not in cache:  # the three figures come from one search
+            cache.clear()
+            cache[digest] = measure(vectors)
+        return _mean(cache[digest][:, column])
+
+    lines = [f"{query}\t{name}\n" for query in queries for name in relevant[query]]
+    lines += chain.from_iterable((ids[text], "\t", text, "\n") for text in documents)
+    scores = {title: partial(score, column) for column, title in enumerate(("nDCG@10", "MRR@10", f"recall@{DEPTH}"))}
+    summary = f"a search, {len(queries):,} queries on {len(documents):,} documents"
+    return summary, [*queries, *documents], lines, len(queries), scores if queries and len(documents) > 1 else {}
+
+
+def _pairs(rows: Cells, same: bool, omitted: Counter[str]) -> Items:
+    pairs = []
+    for first, value, second in rows:
+        try:
+            gold = SAME[value.lower()] if same else float(value)
+        except (KeyError, ValueError):
+            gold = np.nan
+        if first and second and np.isfinite(gold):
+            pairs.append((first, second, gold))
+    omitted[f"rows without two texts and a {'1 or 0' if same else 'finite grade'}"] = len(rows) - len(pairs)
+    firsts, seconds, golds = zip(*pairs, strict=True) if pairs else ((), (), ())
+
+    def score(vectors: Vectors, seed: int) -> Result:
+        from sklearn.metrics import average_precision_score
+
+        cosines = vectors.cosines(firsts, seconds)
+        value = average_precision_score(golds, cosines) if same else spearman(golds, cosines)
+        predictions = Predictions("ap" if same else "spearman", np.array(golds), cosines)
+        return Result({SCORE: None if value is None else 100 * float(value)}, predictions)
+
+    lines = [f"{gold:g}\t{first}\t{second}\n" for first, second, gold in pairs]
+    scores = {"average precision" if same else "Spearman": score} if len(set(golds)) > 1 else {}
+    summary = f"{counted(len(pairs), 'pair')} {'that are the same or not' if same else 'with grades'}"
+    return summary, [*firsts, *seconds], lines, len(pairs), scores
