@@ -37,7 +37,8 @@ class MissingExtraError(InputError):
 def first_problem(error: "ValidationError") -> tuple[str, Any, str]:
     """The first problem that pydantic found: the field (empty: all together), the value and what is wrong with it."""
     first = error.errors()[0]
-    text = first["msg"].removeprefix("Value error, ")
+    is_unknown = first["type"] == "extra_forbidden"
+    text = "unknown parameter" if is_unknown else first["msg"].removeprefix("Value error, ")
     return ".".join(map(str, first["loc"])), first["input"], text[:1].lower() + text[1:]
 
 

@@ -1,5 +1,6 @@
 """The command line `augment`: sentences, views, pairs, and what a dataset holds; see `augment --help`."""
 
+import inspect
 import sys
 from contextlib import nullcontext
 from functools import partial
@@ -46,6 +47,8 @@ def build_app() -> typer.Typer:
     app.command("export", epilog="Example: augment export data/pairs.arrow --to parquet")(_export)
     app.command("verify", epilog="Example: augment verify data/sentences data/pairs.arrow")(_verify)
     app.command("views", epilog="Example: augment views --json")(_views)
+    for command in app.registered_commands:  # whole, where click would cut it at 45 characters
+        command.short_help = (command.help or inspect.getdoc(command.callback) or "").split("\n")[0]
     return app
 
 

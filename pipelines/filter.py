@@ -140,11 +140,14 @@ def is_round_trip(view: str | None) -> bool:
 
 
 def filter_summaries() -> list[tuple[str, str]]:
-    """Every filter's name and parameters, as a user writes them, and the first line of its module's docstring."""
+    """Every filter's name and defaults, as a user writes them, and the first line of its module's docstring."""
     summaries = []
     for name in plugin_names(FILTERS_PACKAGE, ENTRY_POINT_GROUP):
         module = plugin_module(FILTERS_PACKAGE, ENTRY_POINT_GROUP, name)
-        keys = ",".join(f"{key}=" for key in cast(type[BaseModel], plugin_model(module)).model_fields)
+        fields = cast(type[BaseModel], plugin_model(module)).model_fields.items()
+        defaults = {key: None if field.is_required() else field.default for key, field in fields}
+        shown = {key: str(value).lower() if isinstance(value, bool) else value for key, value in defaults.items()}
+        keys = ",".join(f"{key}={'' if value is None else value}" for key, value in shown.items())
         summaries.append((f"{name}:{keys}" if keys else name, (inspect.getdoc(module) or "").split("\n")[0]))
     return summaries
 

@@ -88,7 +88,8 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
 
 def _short(value: object) -> str:
     text = "none" if value is None or value == [] else str(value) if isinstance(value, int | float) else repr(value)
-    return text if len(text) <= 40 else text[:18] + "…" + text[-12:]
+    # Filters are written in full: what differs may stand in the middle.
+    return text if len(text) <= 40 or isinstance(value, list) else text[:18] + "…" + text[-12:]
 
 
 def read_plan(folder: Path) -> Plan | None:

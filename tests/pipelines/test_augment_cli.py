@@ -33,6 +33,15 @@ def test_every_command_has_help_with_an_example(augment: Augment, command: str) 
     assert "0" * 9 not in done.out  # a bound that stands for none
 
 
+def test_summaries_of_commands_are_whole_and_filters_show_their_defaults(augment: Augment) -> None:
+    overview = " ".join(augment("--help").out.partition("Commands:")[2].split())
+    assert "..." not in overview
+    assert "inspect Show what a dataset holds: counts, where it comes from, statistics, and rows" in overview
+    filters = augment("build-pairs", "--help").out
+    assert "near-duplicates:threshold=0.8,n=5," in filters
+    assert "chrf:min=,max= " in filters
+
+
 @pytest.mark.parametrize("command", view_names())
 def test_the_example_of_a_view_command_is_accepted(augment: Augment, folder: Path, command: str) -> None:
     (folder / "llm.jsonl").write_text('{"text": "A dog runs.", "view": "One dog runs."}\n')
@@ -234,6 +243,7 @@ def test_a_missing_column_is_named_with_those_that_are_there(augment: Augment, f
         (["ingest"], "SOURCE"),
         (["build-pairs", "--pairs", "all"], "'--pairs': 'all' is not one of 'bsl',"),
         (["build-pairs", "--pairs", "original"], "takes 1 or more --view, not 0"),
+        (["build-pairs", "--filter", "chrf:most=3"], "chrf:most=3: most='3': unknown parameter (it takes min, max)"),
         (["build-pairs", "--view", "identity"], "takes 2 --view, not 1"),
         (["build-pairs", "--pairs", "original", "--view", "nonsense"], "no view dataset 'nonsense'"),
         (["inspect", "nowhere"], "nowhere does not exist: check the path"),

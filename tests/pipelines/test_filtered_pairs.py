@@ -28,6 +28,14 @@ def test_any_number_of_workers_makes_the_same_bytes(
     assert "near-duplicates:n=2,rensa=" in Path("1.card.md").read_text()
 
 
+def test_filters_that_differ_from_those_of_the_output_are_named_in_full(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines)
+    run = ["build-pairs", "--pairs", "self", "--filter", "repetition:n=3,times=2", "--filter"]
+    assert augment(*run, "length-ratio:unit=character,max=2").code == 0
+    refused = augment(*run, "length-ratio:unit=character,max=4")
+    is_refused(refused, "length-ratio:max=2.0,unit=character", "length-ratio:max=4.0,unit=character")
+
+
 FILTERED = ["build-pairs", "--pairs", "self", "--filter", "picky", "--filter", "chrf"]
 
 
