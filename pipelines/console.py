@@ -17,6 +17,7 @@ from augment import __version__
 from augment.errors import InputError as InputError
 from augment.errors import MissingExtraError as MissingExtraError
 from augment.errors import TwinviewsError as TwinviewsError
+from augment.plugins import Plugins as Plugins
 from pipelines import interrupt
 from pipelines.files import WRONG_PATH
 from pipelines.recipe import ConfigOption as ConfigOption
