@@ -54,7 +54,7 @@ def new_model(shape: Mapping[str, Any], tokenizer: MarianTokenizer) -> MarianMTM
     return model
 
 
-class KeepBeforeDecay(TrainerCallback):
+class KeepBeforeDecay(TrainerCallback):  # type: ignore[misc] # transformers is untyped here
     """Keep the two newest checkpoints and that of `step`, after which the rate falls: more epochs continue from it."""
 
     def __init__(self, step: int) -> None:
