@@ -2,8 +2,9 @@
 
 import logging
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -18,19 +19,54 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def plugin_names(package: str, group: str) -> list[str]:
-    """Names of a package's modules ("-" for "_") and of the usable entry points of a group, sorted."""
-    return sorted({*_files(package), *(name for name, point in _points(group).items() if _loaded(point))})
+@dataclass(frozen=True)
+class Plugins:
+    """The plugins of one kind: the modules of `package`, and entry points `twinviews.KIND`, KIND its last part.
 
+    A module of ours wins: an entry point of the same name is passed over with a warning, and so are all but the first,
+    by module, of several entry points with one name. `lacks` says what a module lacks to be such a plugin, None if
+    nothing.
+    """
 
-def plugin_module(package: str, group: str, name: str) -> ModuleType:
-    """The module of that name, an entry point before our own; raises InputError, with all names, if there is none."""
-    point, files = _points(group).get(name), _files(package)
-    module = _loaded(point) if point else None
-    if module is None and name not in files:
-        kind = group.rpartition(".")[2].removesuffix("s")
-        raise InputError(f"unknown {kind} {name!r}: choose one of {', '.join(plugin_names(package, group))}")
-    return module or import_module(f"{package}.{files[name]}")
+    package: str
+    lacks: Callable[[ModuleType], str | None]
+
+    def names(self) -> list[str]:
+        """All names, a module's with "-" for "_", sorted; imports no plugin."""
+        return sorted({*_files(self.package), *_points(self.package)})
+
+    def usable(self) -> list[str]:
+        """`names` without the entry points that cannot be imported or lack something; each is warned of once."""
+        return sorted({*_files(self.package), *_usable_points(self)})
+
+    def module(self, name: str) -> ModuleType:
+        """The module of that name; raises InputError if there is none, with all names, or it cannot be used."""
+        files, point = _files(self.package), self.entry_point(name)
+        if name in files:
+            return import_module(f"{self.package}.{files[name]}")
+        if point is None:
+            raise InputError(f"unknown {_kind(self.package)} {name!r}: choose one of {', '.join(self.usable())}")
+        loaded = _loaded(self, point)
+        if isinstance(loaded, str):
+            raise InputError(f"{_label(point)} cannot be used: {loaded}")
+        return loaded
+
+    def entry_point(self, name: str) -> EntryPoint | None:
+        """The entry point behind a name; None for one of ours, or for none at all."""
+        return _points(self.package).get(name)
+
+    @contextmanager
+    def blamed(self, name: str) -> Iterator[None]:
+        """Turn any exception of another package's plugin into a TwinviewsError that names the plugin."""
+        try:
+            yield
+        except TwinviewsError:
+            raise
+        except Exception as error:
+            point = self.entry_point(name)
+            if point is None:
+                raise
+            raise TwinviewsError(f"{_label(point)} failed: {_line(error)}") from error
 
 
 def plugin_model(module: ModuleType) -> "type[BaseModel] | None":
@@ -42,18 +78,9 @@ def plugin_model(module: ModuleType) -> "type[BaseModel] | None":
     return params if hasattr(params, "model_fields") and callable(getattr(module, "build", None)) else None
 
 
-@contextmanager
-def blamed(group: str, name: str) -> Iterator[None]:
-    """Turn any exception of another package's plugin into a TwinviewsError that names the plugin."""
-    try:
-        yield
-    except TwinviewsError:
-        raise
-    except Exception as error:
-        point = _points(group).get(name)
-        if point is None:
-            raise
-        raise TwinviewsError(f"{_label(point)} failed: {_line(error)}") from error
+def lacks_model(module: ModuleType) -> str | None:
+    """What a module lacks to be a view or a filter, if anything."""
+    return None if plugin_model(module) else "it needs PARAMS, a pydantic model, and build"
 
 
 def _files(package: str) -> dict[str, str]:
@@ -63,27 +90,45 @@ def _files(package: str) -> dict[str, str]:
 
 
 @cache
-def _points(group: str) -> dict[str, EntryPoint]:
-    """A group's entry points by name, cached: finding them reads the metadata of every package."""
-    return {point.name: point for point in entry_points(group=group)}
+def _points(package: str) -> dict[str, EntryPoint]:
+    """The entry points that are not passed over by name, cached: finding them reads the metadata of every package."""
+    owners, points = dict.fromkeys(_files(package), "Twinviews"), {}
+    for point in sorted(entry_points(group=f"twinviews.{package.rpartition('.')[2]}"), key=lambda point: point.value):
+        owner = owners.setdefault(point.name.replace("_", "-"), point.value)
+        if owner == point.value:
+            points[point.name] = point
+        else:
+            logger.warning("%s is passed over: %s has that name; rename the entry point", _label(point), owner)
+    return points
 
 
 @cache
-def _loaded(point: EntryPoint) -> ModuleType | None:
-    """The module of an entry point; None, with one warning, if it cannot be used."""
+def _usable_points(plugins: Plugins) -> list[str]:
+    names = []
+    for name, point in _points(plugins.package).items():
+        if isinstance(loaded := _loaded(plugins, point), str):
+            logger.warning("%s is left out: %s", _label(point), loaded)
+        else:
+            names.append(name)
+    return names
+
+
+@cache
+def _loaded(plugins: Plugins, point: EntryPoint) -> ModuleType | str:
+    """The module of an entry point, or why it cannot be used."""
     try:
         module: ModuleType = point.load()
-        why = "it needs PARAMS, a pydantic model, and build"
+        return plugins.lacks(module) or module
     except (Exception, SystemExit) as error:  # an import may raise anything, and other plugins must still work
-        module, why = ModuleType("none"), _line(error)
-    if plugin_model(module) is not None:
-        return module
-    logger.warning("%s is left out: %s", _label(point), why)
-    return None
+        return _line(error)
+
+
+def _kind(package: str) -> str:
+    return package.rpartition(".")[2].removesuffix("s")
 
 
 def _label(point: EntryPoint) -> str:
-    return f"{point.group.rpartition('.')[2].removesuffix('s')} {point.name!r} of {point.value}"
+    return f"{_kind(point.group)} {point.name!r} of {point.value}"
 
 
 def _line(error: BaseException) -> str:

@@ -15,13 +15,12 @@ from pydantic.fields import FieldInfo
 
 from augment import __version__
 from augment.errors import InputError, TwinviewsError, first_problem
-from augment.plugins import blamed, plugin_model, plugin_module, plugin_names
+from augment.plugins import Plugins, lacks_model, plugin_model
 
 JSON: TypeAlias = str | int | float | bool | Sequence["JSON"] | Mapping[str, "JSON"] | None
 Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
 
-VIEWS_PACKAGE = "augment.views"
-ENTRY_POINT_GROUP = "twinviews.views"
+VIEWS = Plugins("augment.views", lacks_model)
 WEIGHTS_PARAMS = ("models", "encoder", "file")
 """Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the content."""
 
@@ -153,12 +152,12 @@ def row_seed(run_seed: int, row_id: str, signature: str) -> int:
 
 def view_names() -> list[str]:
     """Names of all views, ours (one file each in `augment/views/`) and those of installed packages, sorted."""
-    return plugin_names(VIEWS_PACKAGE, ENTRY_POINT_GROUP)
+    return VIEWS.usable()
 
 
 def view_module(name: str) -> ModuleType:
     """The module of a view; raises InputError if there is no such view."""
-    return plugin_module(VIEWS_PACKAGE, ENTRY_POINT_GROUP, name)
+    return VIEWS.module(name)
 
 
 def view_class(name: str) -> type[BaseModel]:
@@ -196,7 +195,7 @@ def labelled_view(label: str) -> ViewSpec:
 
 def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
     """`params` as the view's own pydantic model, defaults filled in; raises InputError that names what is wrong."""
-    with blamed(ENTRY_POINT_GROUP, name):
+    with VIEWS.blamed(name):
         try:
             return view_class(name)(**params)
         except ValidationError as error:
@@ -214,7 +213,7 @@ def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None 
     another package's view cannot be built.
     """
     options = check_params(spec.name, spec.params)
-    with blamed(ENTRY_POINT_GROUP, spec.name):
+    with VIEWS.blamed(spec.name):
         build = options.build if isinstance(options, View) else partial(view_module(spec.name).build, options)
         view: View = build(Runtime(device, batch_tokens))
     if not callable(view) or not isinstance(getattr(view, "spec", None), ViewSpec):

@@ -10,8 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from augment.errors import InputError, TwinviewsError
-from augment.plugins import blamed
-from augment.view import ENTRY_POINT_GROUP, view_names
+from augment.view import VIEWS, view_names
 from pipelines.commands import pairs, view
 from pipelines.console import ConfigOption, VersionOption, call, counted, note, offline, show, show_json, table
 from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
@@ -34,7 +33,7 @@ def build_app() -> typer.Typer:
     app.command("ingest", epilog="Example: augment ingest reviews.csv --column body")(_ingest)
     for name in view_names():
         try:
-            with blamed(ENTRY_POINT_GROUP, name):
+            with VIEWS.blamed(name):
                 view.add_view_command(app, name)
         except TwinviewsError as error:  # the other commands must still work
             note(f"{error}; it is left out")

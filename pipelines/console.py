@@ -20,6 +20,7 @@ from augment.errors import MissingExtraError as MissingExtraError
 from augment.errors import TwinviewsError as TwinviewsError
 from augment.errors import first_problem as first_problem
 from augment.errors import is_out_of_memory
+from augment.plugins import Plugins as Plugins
 from augment.weights import DRY_RUN
 from pipelines import interrupt
 from pipelines.files import WRONG_PATH

@@ -9,11 +9,10 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, model_validator
 
 from augment.errors import InputError, TwinviewsError, first_problem
-from augment.plugins import blamed, plugin_model, plugin_module, plugin_names
+from augment.plugins import Plugins, lacks_model, plugin_model
 from augment.view import WEIGHTS_PARAMS, Runtime, view_class, view_names
 
-FILTERS_PACKAGE = "pipelines.filters"
-ENTRY_POINT_GROUP = "twinviews.filters"
+FILTERS = Plugins("pipelines.filters", lacks_model)
 SIDES = ("view_a", "view_b")
 
 
@@ -142,8 +141,8 @@ def is_round_trip(view: str | None) -> bool:
 def filter_summaries() -> list[tuple[str, str]]:
     """Every filter's name and defaults, as a user writes them, and the first line of its module's docstring."""
     summaries = []
-    for name in plugin_names(FILTERS_PACKAGE, ENTRY_POINT_GROUP):
-        module = plugin_module(FILTERS_PACKAGE, ENTRY_POINT_GROUP, name)
+    for name in FILTERS.usable():
+        module = FILTERS.module(name)
         fields = cast(type[BaseModel], plugin_model(module)).model_fields.items()
         defaults = {key: None if field.is_required() else field.default for key, field in fields}
         shown = {key: str(value).lower() if isinstance(value, bool) else value for key, value in defaults.items()}
@@ -168,10 +167,10 @@ def make_filter(written: str, runtime: Runtime) -> Filter:
         if key in params:
             raise InputError(f"--filter {written}: {part!r} gives {key} again: give each once")
         params[key] = value.strip()
-    model = plugin_model(plugin_module(FILTERS_PACKAGE, ENTRY_POINT_GROUP, name))
+    model = plugin_model(FILTERS.module(name))
     if model is None or not issubclass(model, Filter):
         raise TwinviewsError(f"filter {name!r} is not a subclass of pipelines.filter.Filter: fix the plugin")
-    with blamed(ENTRY_POINT_GROUP, name):
+    with FILTERS.blamed(name):
         try:
             filter = model(**params)
         except ValidationError as error:

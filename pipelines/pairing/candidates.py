@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augment.errors import TwinviewsError
-from augment.plugins import blamed
 from augment.view import Runtime
-from pipelines.filter import ENTRY_POINT_GROUP, SIDES, About, Filter, PairColumns, Verdicts, make_filter
+from pipelines.filter import FILTERS, SIDES, About, Filter, PairColumns, Verdicts, make_filter
 from pipelines.pairs import NEGATIVE
 from pipelines.plan import Plan
 from pipelines.shards import BATCH_ROWS
@@ -91,7 +90,7 @@ def _judge_ahead(source: PairSource, filters: Sequence[Filter], task: Any) -> li
             if each.by_row:
                 rows = _judge(each, rows, source.known)
             elif hasattr(each, "prepare") and rows[DROPPED].null_count:
-                with blamed(ENTRY_POINT_GROUP, each.name):
+                with FILTERS.blamed(each.name):
                     prepared = each.prepare(PairColumns(rows.filter(rows[DROPPED].is_null()), source.known))
         batches.append((rows, prepared))
     return batches
@@ -100,7 +99,7 @@ def _judge_ahead(source: PairSource, filters: Sequence[Filter], task: Any) -> li
 def _judge(filter: Filter, rows: pa.RecordBatch, known: Mapping[str, About], prepared: Any = None) -> pa.RecordBatch:  # noqa: ANN401
     """The rows with a filter's verdicts on the pairs left; raises TwinviewsError if their number is wrong."""
     left = rows[DROPPED].is_null()
-    with blamed(ENTRY_POINT_GROUP, filter.name):
+    with FILTERS.blamed(filter.name):
         if prepared is not None:
             verdicts = filter.settle(prepared)  # type: ignore[attr-defined]
         else:

@@ -20,8 +20,7 @@ import pyarrow as pa
 from augment.device import SECONDS, Stage, device_kind, timed
 from augment.edits import LabelledSpan, carry_spans
 from augment.errors import InputError, MissingExtraError, TwinviewsError
-from augment.plugins import blamed
-from augment.view import ENTRY_POINT_GROUP, View, Viewed, ViewSpec, check_params, make_view, row_seed
+from augment.view import VIEWS, View, Viewed, ViewSpec, check_params, make_view, row_seed
 from pipelines.folder import SPANS, Dataset, view_schema
 from pipelines.options import ViewOptions
 from pipelines.plan import Plan
@@ -129,7 +128,7 @@ def _make(run: ViewRun, texts: Sequence[str], seeds: Sequence[int]) -> Sequence[
     """What the view makes of sentences; raises TwinviewsError unless it is a consistent `Viewed` for each."""
     name, view = run.plan.name, cast(View, run.view)
     known, started = SECONDS["model"], time.perf_counter()
-    with blamed(ENTRY_POINT_GROUP, name):
+    with VIEWS.blamed(name):
         viewed = view(texts, seeds)
         is_listed = isinstance(viewed, Sequence) and {*map(type, viewed)} <= {Viewed} and len(viewed) == len(texts)
         if not is_listed or any((one.text is None) != (one.status in ("failed", "rejected")) for one in viewed):
@@ -154,7 +153,7 @@ def _write(run: ViewRun, read: Read, viewed: Sequence[Viewed], started: float, s
             rows = slice(first, first + stop - start)
             first = rows.stop
             ids, texts, *spans = (column[rows] for column in columns)
-            with blamed(ENTRY_POINT_GROUP, run.plan.name):
+            with VIEWS.blamed(run.plan.name):
                 arrays = [ids, texts, *zip(*viewed[rows], strict=True)]
                 for each in spans:
                     arrays += zip(*map(_carried, texts, each, viewed[rows]), strict=True)

@@ -1,5 +1,6 @@
 """A view or filter of another package that does not work: one line that names it, and everything else works."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -111,3 +112,39 @@ def test_a_filter_that_fails_is_one_line_that_names_it(augment: Augment, module:
     arguments = ("build-pairs", "--pairs", "self", "--filter", "odd", "lines.txt")
     code, _, err = augment(module, *arguments, group="filters")
     assert (code, f"error: filter 'odd' {said}" in err, "Traceback" in err) == (1, True, False)
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "module", "arguments"),
+    [
+        ("views", "identity", view("1 / 0"), ("identity", "lines.txt")),
+        ("views", "mlm_fill", view("1 / 0"), ("identity", "lines.txt")),
+        ("filters", "length-ratio", FILTER.format(made="1 / 0"), ("build-pairs", "--pairs", "self", "lines.txt")),
+    ],
+)
+def test_a_plugin_with_a_name_of_ours_is_passed_over(
+    group: str, name: str, module: str, arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "lines.txt").write_text("one two\nthree four\n", encoding="utf-8")
+    site = add_package(tmp_path / "site", {"odd_module": module}, **{group: f"{name} = odd_module"})
+    filters = ("--filter", name) if group == "filters" else ()
+    process = start_beside(site, tmp_path, *arguments, *filters)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    line = f"{group.removesuffix('s')} {name!r} of odd_module is passed over: Twinviews has that name"
+    assert [text.split(";")[0] for text in err.splitlines() if "odd_module" in text] == [line]
+
+
+def test_of_two_plugins_with_one_name_the_first_by_module_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("one two\n", encoding="utf-8")
+    modules = {"odd_a": view('[Viewed("a view")]'), "odd_b": view("1 / 0")}
+    site = add_package(tmp_path / "site", modules, views="odd = odd_a")
+    other = site / "another-1.0.dist-info"
+    shutil.copytree(site / "foreign-1.0.dist-info", other)
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: another\nVersion: 1.0\n")
+    for folder, module in ((other, "odd_a"), (site / "foreign-1.0.dist-info", "odd_b")):
+        (folder / "entry_points.txt").write_text(f"[twinviews.views]\nodd = {module}\n")
+    process = start_beside(site, tmp_path, "odd", "lines.txt")
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert "view 'odd' of odd_b is passed over: odd_a has that name; rename" in err

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from augment.errors import InputError, MissingExtraError
-from augment.plugins import plugin_names
 from augment.view import Runtime
-from pipelines.filter import ENTRY_POINT_GROUP, FILTERS_PACKAGE, About, Filter, PairColumns, make_filter
+from pipelines.filter import FILTERS, About, Filter, PairColumns, make_filter
 from pipelines.filters.near_duplicates import HASHES, sign
 
 CPU = Runtime("cpu")
@@ -276,9 +275,7 @@ def test_a_wrong_filter_is_one_clear_line(written: str, expected: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in plugin_names(FILTERS_PACKAGE, ENTRY_POINT_GROUP) if name != "language"]
-)
+@pytest.mark.parametrize("name", [name for name in FILTERS.usable() if name != "language"])
 def test_a_filter_written_out_makes_the_same_filter(name: str) -> None:
     made = make_filter(name, CPU)
     assert made.name == name

@@ -1,16 +1,14 @@
 """Options, presets and help, of our objectives and of those that others add."""
 
-import sys
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import pytest
-from small_trainings import Capsys, error_line, train
+from foreigners import add_package, start_beside
+from small_trainings import Capsys, train
 
 import trainers.objectives
 from pipelines.console import call
-from trainers import catalogue
 from trainers.catalogue import load_objective, objective_names
 from trainers.cli import make_app
 from trainers.encoders.loading import load_encoder
@@ -61,7 +59,6 @@ def test_objective_is_added_by_one_file(
     tiny_bert: Path, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     (tmp_path / "pull_together.py").write_text(NEW_OBJECTIVE, encoding="utf-8")
-    monkeypatch.setattr(catalogue, "FOLDER", tmp_path)
     monkeypatch.setattr(trainers.objectives, "__path__", [*trainers.objectives.__path__, str(tmp_path)])
     app = make_app()
     assert call(app, ["--help"]) == 0
@@ -84,24 +81,79 @@ def test_a_preset_may_keep_the_pooling_that_an_encoder_was_made_for(tiny_bert: P
     assert resolve(PRESETS, PARAMS, "code", {}, own_pooling="cls")[1].pooling == "mean"
 
 
+TRAIN = "from trainers.__main__ import main; main()"
 BROKEN = {
     "import nothing_of_that_name": "cannot be used: ModuleNotFoundError",
     "raise SystemExit(3)": "cannot be used: SystemExit: 3",
-    "PARAMS = 1": "cannot be used: AttributeError: module 'broken_objective' has no attribute 'READS'",
+    "PARAMS = 1": "cannot be used: it has no READS",
 }
 
 
-@pytest.mark.parametrize("source", BROKEN)
-def test_broken_objective(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
-    (tmp_path / "broken_objective.py").write_text(source)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "broken_objective", raising=False)
-    point = EntryPoint("broken", "broken_objective", catalogue.GROUP)
-    monkeypatch.setattr(catalogue, "_third_party", lambda: {"broken": point})
-    assert call(make_app(), ["broken", "--help"]) == 2
-    assert BROKEN[source] in error_line(capsys)
-    assert call(make_app(), ["--help"]) == 0
-    assert capsys.readouterr().err == ""
+def test_a_broken_objective_is_named_when_it_is_used_and_not_before(tmp_path: Path) -> None:
+    modules = {f"broken_{number}": source for number, source in enumerate(BROKEN)}
+    site = add_package(tmp_path / "site", modules, objectives="\n".join(f"{name} = {name}" for name in modules))
+
+    def ran(*arguments: str) -> tuple[int, str]:
+        process = start_beside(site, tmp_path, *arguments, program=TRAIN)
+        _, err = process.communicate(timeout=120)
+        return process.returncode, err
+
+    assert ran("--help") == (0, "")
+    for name, source in modules.items():
+        code, err = ran(name, "--help")
+        assert (code, err.count("\n")) == (2, 1)
+        assert err.startswith(f"error: objective {name!r} of {name} {BROKEN[source]}")
+
+
+ODD_LENGTHS = '''"""How many lines of `lines.txt` have an odd length."""
+
+from pathlib import Path
+
+from trainers.evaluation.task import Result, Task
+
+METRICS = ("odd",)
+
+
+def find(data):
+    lines = Path(data, "lines.txt").read_text().splitlines()
+
+    def score(vectors, seed):
+        vectors.of(lines)
+        return Result({"odd": 100 * sum(len(line) % 2 for line in lines) / SHARE})
+
+    return [Task(name="odd", title="odd lines", source=data, size=len(lines), texts=lines, lines=lines, score=score)]
+'''
+
+
+def test_an_objective_with_a_name_of_ours_is_passed_over(tmp_path: Path) -> None:
+    site = add_package(tmp_path / "site", {"toy": NEW_OBJECTIVE}, objectives="contrastive = toy\ntoy = toy")
+    process = start_beside(site, tmp_path, "contrastive", "--help", program=TRAIN)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, "--temperature" in out, "--strength" in out) == (0, True, False)
+    assert err.startswith("objective 'contrastive' of toy is passed over: Twinviews has that name;")
+
+
+def test_a_suite_of_another_package_is_evaluated_under_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("a cat\na dog\na bird\n", encoding="utf-8")
+    modules = {"odd_lengths": ODD_LENGTHS.replace("SHARE", "len(lines)"), "odd_zero": ODD_LENGTHS.replace("SHARE", "0")}
+    points = "odd-lengths = odd_lengths\nsts = odd_lengths\nodd-zero = odd_zero\nodd-none = no_such_module"
+    site = add_package(tmp_path / "site", modules, suites=points)
+
+    def evaluated(suite: str) -> tuple[int, str, str]:
+        arguments = ("evaluate", "starter", "--data", tmp_path, "--no-cache", "--out", "out", "--suite", suite)
+        process = start_beside(site, tmp_path, *arguments, program=TRAIN)
+        out, err = process.communicate(timeout=240)
+        return process.returncode, out, err
+
+    code, out, err = evaluated("odd-lengths")
+    assert (code, "odd lines" in out, "66.67" in out) == (0, True, True), err
+    assert "suite 'sts' of odd_lengths is passed over: Twinviews has that name;" in err
+    code, _, err = evaluated("odd-zero")
+    assert (code, "Traceback" in err) == (1, False)
+    assert "error: suite 'odd-zero' of odd_zero failed: ZeroDivisionError: division by zero" in err
+    code, _, err = evaluated("odd-none")
+    assert (code, "Traceback" in err) == (2, False)
+    assert "error: suite 'odd-none' of no_such_module cannot be used: ModuleNotFoundError" in err
 
 
 SIZED = {

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from small_trainings import Capsys, error_line, prepared, read_log, train, train_killed, write_pairs
@@ -210,7 +211,12 @@ def test_a_start_that_scores_higher_is_said_and_saved(
     assert all(torch.equal(trained[name], untrained[f"bert.{name}"]) for name in shared)
 
 
-def test_card_shows_lists_and_bars_readably_and_the_licence_of_the_encoder(tmp_path: Path) -> None:
+def header(card: str) -> dict[str, object]:
+    values: dict[str, object] = yaml.safe_load(card.split("---")[1])
+    return values
+
+
+def test_card_shows_lists_and_bars_readably_and_what_the_encoder_began_with(tmp_path: Path) -> None:
     recipe = {
         "command": "bsl", "twinviews": {"rows": 1234, "version": "9"}, "encoder": None, "pooling": "mean",
         "views": ["a.arrow", "b|c.arrow"], "limit": None,
@@ -218,9 +224,18 @@ def test_card_shows_lists_and_bars_readably_and_the_licence_of_the_encoder(tmp_p
     card = model_card(recipe, 7, {}, locate(None))
     assert "the Twinviews starter encoder, trained for 7 steps on 1,234 rows without labels by\nTwinviews 9 (" in card
     assert "\n| pooling | mean |\n| views | a.arrow, b\\|c.arrow |\n\n`recipe.json` holds" in card
-    assert card.startswith("---\nlicense: apache-2.0\nlibrary_name: ")
-    (tmp_path / "README.md").write_text("---\nlicense: [\n---\n")
-    assert model_card(recipe, 7, {}, Source("x", str(tmp_path))).startswith("---\nlibrary_name: ")
+    assert "license" not in header(card), "nobody has chosen one"
+    assert header(card)["base_model"] == "sentence-transformers/all-MiniLM-L6-v2"
+    assert "\nThe encoder that it began with is under apache-2.0.\n" in card
+    assert "whitening" not in card
+    assert "plain transformers loses the whitening" in model_card({**recipe, "whiten": True}, 7, {}, locate(None))
+    assert header(model_card(recipe, 7, {}, Source("me/bert", "me/bert")))["base_model"] == "me/bert"
+    local = Source("x", str(tmp_path), tmp_path)
+    for damaged in ("license: [", "base_model: 'a: b'", "base_model: [a]"):
+        (tmp_path / "README.md").write_text(f"---\n{damaged}\n---\n")
+        assert header(model_card(recipe, 7, {}, local)).keys() == {"library_name", "pipeline_tag", "tags"}
+    (tmp_path / "README.md").write_text(card)
+    assert header(model_card(recipe, 7, {}, local))["base_model"] == "sentence-transformers/all-MiniLM-L6-v2"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -17,7 +17,7 @@ from trainers.data.examples import Examples
 from trainers.embedding.vectors import TextEncoder, Vectors
 from trainers.encoders.location import STARTER
 from trainers.evaluation.pairs import METRICS, average, read_pairs
-from trainers.evaluation.suites import SMOKE_TEST, expanded, load_suite
+from trainers.evaluation.suites import SMOKE_TEST, SUITES, expanded
 from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
@@ -42,12 +42,17 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
             raise InputError(f"no data folder {data!r}: give a folder that exists, or hf:mteb")
     suites = []
     for name in chosen:
-        module = load_suite(name)
+        module = SUITES.module(name)
         graded = getattr(module, "BENCHMARKS", ())
-        read = module.find(data or "") if hasattr(module, "find") else [read_pairs(each, data or "") for each in graded]
+        with SUITES.blamed(name):
+            read = list(
+                module.find(data or "")
+                if hasattr(module, "find")
+                else (read_pairs(part, data or "") for part in graded)
+            )
         tasks = tuple(item for item in read if isinstance(item, Task))
         missing = tuple(item for item in read if isinstance(item, Missing))
-        title, metrics = module.__doc__.splitlines()[0], tuple(getattr(module, "METRICS", METRICS))
+        title, metrics = (module.__doc__ or name).splitlines()[0], tuple(getattr(module, "METRICS", METRICS))
         counted = getattr(module, "COUNTED", sum(benchmark.counted for benchmark in graded))
         suites.append(Suite(name, title, metrics, counted, tasks, missing))
     if not any(suite.tasks for suite in suites):
@@ -87,7 +92,8 @@ def evaluate_suites(
             start = time.perf_counter()
             results: dict[str, Result] = {}
             for task in suite.tasks:
-                results[task.name] = task.score(vectors, seed)
+                with SUITES.blamed(suite.name):
+                    results[task.name] = task.score(vectors, seed)
                 advance(1)
             predictions = {name: each.predictions for name, each in results.items() if each.predictions}
             times = {"seconds": seconds | {"score": round(time.perf_counter() - start, 2)}}

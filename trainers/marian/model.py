@@ -1,15 +1,26 @@
 """The translation model that `train marian` begins with, and its loss: smoothed cross-entropy of the real tokens."""
 
+import shutil
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import MarianConfig, MarianMTModel, MarianTokenizer
+from transformers import (
+    MarianConfig,
+    MarianMTModel,
+    MarianTokenizer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 from transformers.models.marian.modeling_marian import shift_tokens_right
 
 from trainers.objective import drop_aliases, restore_aliases
+from trainers.training.directory import checkpoints, step_of
 
 
 def new_model(shape: Mapping[str, Any], tokenizer: MarianTokenizer) -> MarianMTModel:
@@ -41,6 +52,23 @@ def new_model(shape: Mapping[str, Any], tokenizer: MarianTokenizer) -> MarianMTM
         embeddings.normal_(std=shape["d_model"] ** -0.5)
         embeddings[tokenizer.pad_token_id].zero_()
     return model
+
+
+class KeepBeforeDecay(TrainerCallback):  # type: ignore[misc] # transformers is untyped here
+    """Keep the two newest checkpoints and that of `step`, after which the rate falls: more epochs continue from it."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_step_end(self, _: object, state: TrainerState, control: TrainerControl, **__: object) -> None:
+        """Ask for a checkpoint at the step."""
+        control.should_save |= state.global_step == self.step
+
+    def on_save(self, arguments: TrainingArguments, *_: object, **__: object) -> None:
+        """Remove what is older than the two newest."""
+        for path in checkpoints(Path(arguments.output_dir))[2:]:
+            if step_of(path) != self.step:
+                shutil.rmtree(path)
 
 
 class Translation(nn.Module):

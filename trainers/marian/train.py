@@ -1,6 +1,10 @@
 """`train marian`: train or fine-tune MarianMT on parallel text, and keep it in the run's folder."""
 
+import json
 import os
+import shutil
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,7 +13,8 @@ import xxhash
 from pydantic import Field
 from safetensors import SafetensorError
 
-from pipelines.console import InputError, TwinviewsError, show
+from pipelines.console import InputError, TwinviewsError, note, show
+from pipelines.files import write_whole
 from pipelines.lock import locked_folder
 from trainers.encoders.location import first_line, quiet
 from trainers.settings import Options, checked, flags_of, with_flags
@@ -85,10 +90,10 @@ marian = with_flags(_run, flags_of(MarianOptions))
 def train_marian(pairs: "Pairs", options: MarianOptions) -> Path:
     """Train on (source, target) pairs; write the model to `options.out / "model"` in float16 and return that folder.
 
-    An interrupted run resumes from its last checkpoint. The rate is constant until the last steps, so a run that is
-    given more epochs continues as if it had had them from the start. Raises InputError: the folder holds something else
-    or is in use, the start model or the tokenizer cannot be loaded, or the text is too little for the vocabulary.
-    Raises TwinviewsError: the disk is full, or weights are not finite.
+    An interrupted run resumes from its last checkpoint. A run that is given other epochs continues from its last
+    checkpoint of the time when the rate was the same under both, as if it had had them from the start. Raises
+    InputError: the folder holds something else or is in use, the start model or the tokenizer cannot be loaded, or the
+    text is too little for the vocabulary. Raises TwinviewsError: the disk is full, or weights are not finite.
     """
     from transformers import MarianMTModel, MarianTokenizer, set_seed
 
@@ -123,7 +128,7 @@ def train_marian(pairs: "Pairs", options: MarianOptions) -> Path:
         if not options.model and not kept.exists():
             tokenizer.save_pretrained(out / "tokenizer.tmp")
             (out / "tokenizer.tmp").rename(kept)
-        _train(pairs, options, tokenizer, model)
+        _train(pairs, options, tokenizer, model, recipe, before["epochs"] if before and resumed else options.epochs)
     return out / "model"
 
 
@@ -136,24 +141,43 @@ def _load(kind: Any, start: str | Path, **options: Any) -> Any:  # noqa: ANN401 
         raise InputError(f"cannot load MarianMT from {str(start)!r}: {said}") from error
 
 
-def _train(pairs: "Pairs", options: MarianOptions, tokenizer: "MarianTokenizer", model: "MarianMTModel") -> None:
+def _phases(steps: int, options: MarianOptions) -> tuple[int, int]:
+    """Return how many steps the warm-up and the decay take, of all steps."""
+    return min(options.warmup_steps, steps // 5), round(steps * options.decay)
+
+
+def _train(
+    pairs: "Pairs", options: MarianOptions, tokenizer: "MarianTokenizer", model: "MarianMTModel",
+    recipe: Mapping[str, Any], earlier_epochs: float,
+) -> None:  # fmt: skip
+    """Train and save the model; checkpoints of `earlier_epochs` that do not fit the options' are removed first."""
     import torch
     from torch.utils.data import DataLoader
     from transformers import DataCollatorForSeq2Seq, PrinterCallback, Trainer, TrainingArguments
 
-    from trainers.marian.model import Translation
+    from trainers.marian.model import KeepBeforeDecay, Translation
     from trainers.marian.text import ParallelIds, token_batches
 
     rows = ParallelIds(pairs, tokenizer, options.max_tokens)
-    batches = token_batches(rows, budget=options.batch_tokens, epochs=options.epochs, seed=options.seed)
+    draw = partial(token_batches, rows, budget=options.batch_tokens, seed=options.seed)
+    batches = draw(epochs=options.epochs)
     steps = len(batches)
+    warmup, decay = _phases(steps, options)
+    if earlier_epochs != options.epochs:
+        earlier_steps = len(draw(epochs=earlier_epochs))
+        earlier_warmup, earlier_decay = _phases(earlier_steps, options)
+        last = min(steps - decay, earlier_steps - earlier_decay) if warmup == earlier_warmup else 0
+        for path in directory.checkpoints(options.out / directory.CHECKPOINTS):
+            if directory.step_of(path) > last:
+                shutil.rmtree(path)
+        write_whole(options.out / directory.RECIPE, json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
     arguments = TrainingArguments(
         output_dir=str(options.out / directory.CHECKPOINTS),
         max_steps=steps,
         learning_rate=options.lr,
         lr_scheduler_type="warmup_stable_decay",
-        lr_scheduler_kwargs={"num_decay_steps": round(steps * options.decay), "decay_type": "1-sqrt"},
-        warmup_steps=min(options.warmup_steps, steps // 5),
+        lr_scheduler_kwargs={"num_decay_steps": decay, "decay_type": "1-sqrt"},
+        warmup_steps=warmup,
         optim="adamw_torch_fused",
         adam_beta2=0.98,
         adam_epsilon=1e-9,
@@ -161,7 +185,6 @@ def _train(pairs: "Pairs", options: MarianOptions, tokenizer: "MarianTokenizer",
         use_cpu=not torch.cuda.is_available(),
         seed=options.seed,
         save_steps=options.save_steps,
-        save_total_limit=2,
         logging_steps=100,
         remove_unused_columns=False,
         disable_tqdm=not os.isatty(2),
@@ -172,7 +195,11 @@ def _train(pairs: "Pairs", options: MarianOptions, tokenizer: "MarianTokenizer",
     loader = DataLoader(rows, batch_sampler=batches, collate_fn=collator)
     trainer.get_train_dataloader = lambda: trainer.accelerator.prepare(loader)
     trainer.remove_callback(PrinterCallback)  # it prints raw dictionaries to stdout
+    trainer.add_callback(KeepBeforeDecay(steps - decay))
     checkpoint = directory.newest_checkpoint(options.out)
+    if earlier_epochs != options.epochs:
+        step = directory.step_of(checkpoint) if checkpoint else 0
+        note(f"--epochs was {earlier_epochs:g}, is now {options.epochs:g}: trains again from step {step}")
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if not all(parameter.isfinite().all() for parameter in model.half().parameters()):
         raise TwinviewsError(f"the weights became NaN or too large for float16: lower --lr ({options.lr:g})")

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel
+
 from pipelines.console import InputError, TwinviewsError, counted, note, table
 from pipelines.files import write_whole
 from trainers.catalogue import ObjectiveModule
@@ -54,10 +56,10 @@ class Study:
     file: Path
     scoring: Scoring | None
 
-    def training(self, options: Mapping[str, Any]) -> Training:
-        """Return the training settings of one run, those of its preset included."""
+    def resolved(self, options: Mapping[str, Any]) -> tuple[Training, BaseModel]:
+        """Return the training settings of one run and its objective's own, those of its preset included."""
         given, own = settings_of(self.module, options), locate(options["encoder"]).pooling()
-        return resolve(self.module.PRESETS, self.module.PARAMS, options["preset"], given, own_pooling=own)[1]
+        return resolve(self.module.PRESETS, self.module.PARAMS, options["preset"], given, own_pooling=own)[1:]
 
     def shared(self) -> dict[str, Any]:
         """Return the options that apply to all runs, as they are stored."""
@@ -92,7 +94,7 @@ def train_study(
         return
     join_processes()
     if study.scoring is not None and baseline and is_first():
-        starts = [(options["encoder"] or STARTER, study.training(options).pooling) for _, _, options in runs]
+        starts = [(options["encoder"] or STARTER, study.resolved(options)[0].pooling) for _, _, options in runs]
         for encoder, pooling in dict.fromkeys(starts):
             folder = out / f"untrained={folder_part(f'{encoder}-{pooling}')}"
             score(encoder, folder, study.scoring, pooling, again=values["overwrite"])
@@ -164,11 +166,13 @@ def _planned(study: Study) -> list[list[object]]:
         data = request_of(study.objective, study.module, options).data
         if repr(data) not in counted:
             counted[repr(data)] = len(read_examples(data, study.module.READS)[0])
-        rows, training = counted[repr(data)], study.training(options)
-        steps = training.model_copy(update={"batch_size": min(training.batch_size, rows)}).steps(rows)
+        rows, (training, params) = counted[repr(data)], study.resolved(options)
+        training = training.model_copy(update={"batch_size": min(training.batch_size, rows)})
+        if hasattr(params, "held_out"):
+            rows -= params.held_out(rows, training.batch_size)
         run = options["out"]
         state = "finished" if (run / DONE).is_file() else "begun" if (run / RECIPE).is_file() else ""
-        planned.append([*setting.labels.values(), seed, rows, steps, str(run), state])
+        planned.append([*setting.labels.values(), seed, rows, training.steps(rows), str(run), state])
     return planned
 
 

@@ -148,8 +148,13 @@ def _is_intact(checkpoint: Path) -> bool:
 
 def checkpoints(folder: Path) -> list[Path]:
     """Return all checkpoints in a folder, intact or not, the newest first."""
-    steps = {path: path.name.removeprefix("checkpoint-") for path in folder.glob("checkpoint-*")}
-    return sorted((path for path in steps if steps[path].isdigit()), key=lambda path: -int(steps[path]))
+    paths = folder.glob("checkpoint-*")
+    return sorted((path for path in paths if path.name[len("checkpoint-") :].isdigit()), key=step_of, reverse=True)
+
+
+def step_of(checkpoint: Path) -> int:
+    """Return the step after which a checkpoint was written, by its name."""
+    return int(checkpoint.name.removeprefix("checkpoint-"))
 
 
 def history_of(checkpoint: Path) -> list[dict[str, float]]:

@@ -1,5 +1,6 @@
 """How a training runs: read the data, build the objective, train (see `fit`), save the encoder with its model card."""
 
+import re
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from importlib.metadata import version
@@ -199,13 +200,15 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:
     """Return the README of an encoder that was trained for this many optimiser steps.
 
-    `dev`: scores on the development set by step, if any. `source`: the encoder that the training started from; its
-    licence holds for the trained one too.
+    `dev`: scores on the development set by step, if any. `source`: the encoder that the training started from. Its
+    licence is told, but not taken over: nobody has chosen one for the trained encoder.
     """
     from huggingface_hub import metadata_load
 
-    licence = None
+    started: dict[str, object] = {}
     with suppress(OSError, ValueError, YAMLError):  # another author's card can hold anything
-        licence = (metadata_load(Path(source.path, "README.md")) or {}).get("license")
+        started = metadata_load(Path(source.path, "README.md")) or {}
+    base = source.name if source.folder is None else str(started.get("base_model", ""))
+    named = {"base": base if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", base) else None, "licence": started.get("license")}
     template = Template(CARD.read_text(encoding="utf-8"), keep_trailing_newline=True)
-    return str(template.render(recipe=recipe, steps=steps, trained=counted(steps, "step"), dev=dev, licence=licence))
+    return str(template.render(recipe=recipe, steps=steps, trained=counted(steps, "step"), dev=dev, **named))

@@ -73,11 +73,24 @@ def test_resumed_run_equals_the_whole_one(trained: Path, pairs: list[tuple[str, 
 
 def test_more_epochs_continue_the_run(trained: Path, pairs: list[tuple[str, str]], tmp_path: Path) -> None:
     long = {"tokenizer": trained / "tokenizer", "decay": 0.25}
-    trained_in(tmp_path / "in-two", pairs, epochs=15, **long)
-    for later in checkpoints(tmp_path / "in-two" / "checkpoints")[:-1]:  # the rate has begun to fall
-        shutil.rmtree(later)
-    once, again = (weights(trained_in(tmp_path / run, pairs, epochs=20, **long)) for run in ("at-once", "in-two"))
+    for epochs in (15, 17):  # the rate falls at the end of each
+        trained_in(tmp_path / "in-three", pairs, epochs=epochs, **long)
+    once, again = (weights(trained_in(tmp_path / run, pairs, epochs=20, **long)) for run in ("at-once", "in-three"))
     torch.testing.assert_close(again, once, rtol=0, atol=0)
+    assert json.loads((tmp_path / "in-three" / "recipe.json").read_text())["epochs"] == 20
+    steps = [int(path.name.partition("-")[2]) for path in checkpoints(tmp_path / "in-three" / "checkpoints")]
+    assert steps == [200, 150], "the second is the last before the rate falls"
+
+
+def test_checkpoints_that_do_not_fit_more_epochs_are_not_continued(
+    trained: Path, pairs: list[tuple[str, str]], tmp_path: Path, capsys: Capsys
+) -> None:
+    warmed = {"tokenizer": trained / "tokenizer", "warmup_steps": 1000}  # for a fifth of the steps
+    trained_in(tmp_path / "in-two", pairs, epochs=4, **warmed)
+    capsys.readouterr()
+    once, again = (weights(trained_in(tmp_path / run, pairs, epochs=6, **warmed)) for run in ("at-once", "in-two"))
+    torch.testing.assert_close(again, once, rtol=0, atol=0)
+    assert "--epochs was 4, is now 6: trains again from step 0" in capsys.readouterr().err
 
 
 def test_recipe_and_checkpoints_are_those_of_earlier_versions(trained: Path) -> None:

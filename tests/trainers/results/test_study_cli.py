@@ -140,6 +140,16 @@ def test_dry_run_lists_the_cells_and_writes_nothing(small: list[str], capsys: Ca
     assert not Path("runs").exists()
 
 
+def test_dry_run_of_a_study_counts_the_rows_that_the_single_run_trains_on(small: list[str], capsys: Capsys) -> None:
+    arguments = ["distil", *small, "--teacher", small[3], "--queue", 10, "--epochs", 1, "--dry-run"]
+    assert train(*arguments) == 0
+    single = dict(re.findall(r"^(rows|optimiser steps) +(\d+) *$", capsys.readouterr().out, re.MULTILINE))
+    assert single == {"rows": "38", "optimiser steps": "4"}
+    assert train(*arguments, "--seeds", 1) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "seed-" in line)
+    assert line.split()[:3] == ["1", *single.values()]
+
+
 def test_study_with_other_options_is_refused_and_left_as_it_is(small: list[str], capsys: Capsys) -> None:
     assert train("sweep", "mirror", *small, "--over", "temperature=0.04") == 0
     before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")}
