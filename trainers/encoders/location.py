@@ -35,6 +35,23 @@ class Source:
             return None if found is None else Path(found)
         return None
 
+    def check_hub(self) -> bool:
+        """Return whether the Hub, or its cache, has this model: False if neither can tell, for lack of a network.
+
+        Raises InputError if the Hub has no model of this name.
+        """
+        from huggingface_hub import errors, hf_hub_download
+
+        try:
+            with quiet(), suppress(errors.RemoteEntryNotFoundError):  # a model of another layout
+                hf_hub_download(self.path, "config.json")
+        except errors.LocalEntryNotFoundError:
+            return False
+        except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
+            message = f"no model {self.name!r} on the Hub ({first_line(error)})"
+            raise InputError(f"{message}: give the name of one, or a directory") from None
+        return True
+
     def modules(self) -> list[tuple[str, str]]:
         """Return class and folder of each module, none for a bare transformer; raises InputError if damaged."""
         try:

@@ -77,6 +77,8 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
     plan = _make_plan(request, module, given)
     out = request.out or Path("runs", request.objective)
     if request.dry_run:
+        if plan.source.folder is None and not plan.source.check_hub():
+            note(f"encoder {plan.source.name}: not checked, as the Hub cannot be reached")
         rows = len(plan.examples)
         if hasattr(plan.params, "held_out"):
             rows -= plan.params.held_out(rows, plan.training.batch_size)
