@@ -13,7 +13,7 @@ from pipelines.console import InputError, TwinviewsError
 from trainers.data.examples import Examples
 from trainers.data.kinds import read_graded
 from trainers.evaluation.pairs import read_pairs, spearman
-from trainers.evaluation.suites.sts import BENCHMARKS
+from trainers.evaluation.suites import sts, sts_multilingual
 from trainers.evaluation.task import DATA_VARIABLE, Missing
 from trainers.objective import Objective, autocast
 from trainers.processes import is_first
@@ -35,7 +35,7 @@ def read_dev(name: str, data: str | None) -> Examples:
     Benchmarks are read from `data` (a folder, or `hf:ORGANISATION`), else from TWINVIEWS_DATA. Raises InputError for
     pairs that cannot be read or have nothing to rank.
     """
-    known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
+    known = {benchmark.name: benchmark for benchmark in (*sts.BENCHMARKS, *sts_multilingual.BENCHMARKS)}
     if name not in known:
         if not Path(name).is_file():
             raise InputError(f"--dev {name}: neither a file nor a benchmark; benchmarks are {', '.join(known)}")
