@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from io import IncrementalNewlineDecoder
 from itertools import chain
 from pathlib import Path
@@ -118,6 +119,7 @@ def _read(source: Source, columns: ColumnChoice, *, running: bool) -> Iterator[R
     return collect(read_jsonl(lines, name, columns) if form == "jsonl" else read_cells(form, lines, name, columns))
 
 
+@lru_cache(maxsize=8)  # a run reads its sources several times, and loading one asks the Hub
 def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
     """The dataset that `hf:NAME[:CONFIG][:SPLIT]` names; one extra part is a split unless a config has its name."""
     from datasets import get_dataset_config_names, load_dataset
