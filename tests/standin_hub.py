@@ -57,7 +57,7 @@ class StandinHub:
             objects = json.loads(body)["objects"]
             upload = [{"upload": {"href": f"{self.endpoint}/objects/{each['oid']}"}} for each in objects]
             return {"transfer": "basic", "objects": [{**a, "actions": b} for a, b in zip(objects, upload, strict=True)]}
-        if parts[2:4] == ["resolve", COMMIT]:
+        if parts[2:3] == ["resolve"] and parts[3] in (COMMIT, "main"):
             return self.repositories["/".join(["model", *parts[:2]])].files["/".join(parts[4:])]
         repository = self.repositories[f"{parts[1].removesuffix('s')}/{parts[2]}/{parts[3]}"]
         if parts[4:5] == ["revision"] and parts[5] not in (COMMIT, "main"):
@@ -104,13 +104,16 @@ def standin_hub() -> Iterator[StandinHub]:
         def _handle(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             hub.requests.append(f"{self.command} {self.path}")
+            absent = False
             try:
                 answer = {} if hub.refusing else hub.answer(self.command, self.path, body)
                 status = hub.refusing or (answer.pop("status", 200) if isinstance(answer, dict) else 200)
             except KeyError as missing:
                 status, answer = 404, {"error": f"nothing at {self.path} ({missing})"}
+                absent = str(missing.args[0]).startswith(("model/", "dataset/"))
             data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             about = {"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X-Repo-Commit": COMMIT}
+            about |= {"X-Error-Code": "RepoNotFound" if absent else "EntryNotFound"} if status == 404 else {}
             about |= {"Content-Type": "application/json", "Content-Length": str(len(data))}
             self.send_response(status)
             for name, value in about.items():

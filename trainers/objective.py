@@ -131,8 +131,13 @@ class Objective(nn.Module):
         return torch.cat([embed(*part) for part in parts])
 
     @torch.no_grad()
-    def encode(self, texts: Sequence[str] | Sequence[list[int]], batch_size: int = 64) -> Tensor:
-        """Return the vectors (texts, d) of texts or their ids in evaluation mode, cut as in training, on the CPU."""
+    def encode(
+        self, texts: Sequence[str] | Sequence[list[int]], batch_size: int = 64, before: str | None = None
+    ) -> Tensor:
+        """Return the vectors (texts, d) of texts or their ids in evaluation mode, cut as in training, on the CPU.
+
+        `before` is as for `batches.embed`.
+        """
         mode, device = self.encoder.training, next(self.encoder.parameters()).device
         width = int(self.encoder.max_seq_length) if is_padded(self.encoder) else self.max_tokens
         self.encoder.eval()
@@ -141,7 +146,7 @@ class Objective(nn.Module):
             part: Any = texts[start : start + batch_size]
             ids = list(batches.tokenize(self.encoder, part, width)) if isinstance(part[0], str) else part
             batch = {name: value.to(device) for name, value in self.pad(ids).items()}
-            vectors.append(batches.embed(self.encoder, **batch, max_tokens=width).cpu())
+            vectors.append(batches.embed(self.encoder, **batch, max_tokens=width, before=before).cpu())
         self.encoder.train(mode)
         return torch.cat(vectors)
 
@@ -154,7 +159,10 @@ class Objective(nn.Module):
         """Prepare what is trained besides the encoder, once in a run: here, fit the whitening layer, if any."""
         if training.whiten:
             places = torch.randperm(len(rows))[:WHITENED_ON].tolist()
-            whiten(self.encoder.get_submodule(WHITENING), self.encode([rows[place]["left"] for place in places]))
+            ids = sorted((rows[place]["left"] for place in places), key=len)  # by length: little padding
+            with autocast(next(self.encoder.parameters()).device, training.precision):
+                vectors = self.encode(ids, batch_size=256, before=WHITENING)
+            whiten(self.encoder.get_submodule(WHITENING), vectors)
 
     def after_step(self, step: int, total: int) -> None:
         """Act on parameters and buffers after step `step` (from 1) of `total`; by default, do nothing."""

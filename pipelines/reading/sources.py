@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -139,6 +140,7 @@ def _read(source: Source, columns: ColumnChoice, *, running: bool) -> Iterator[R
     return collect(read_jsonl(lines, name, columns) if form == "jsonl" else read_cells(form, lines, name, columns))
 
 
+@lru_cache(maxsize=8)  # a run reads its sources several times, and loading one asks the Hub
 def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
     """The dataset that `hf:NAME[:CONFIG][:SPLIT]` names; one extra part is a split unless a config has its name."""
     from datasets import get_dataset_config_names, load_dataset

@@ -79,6 +79,13 @@ def test_formats_read_alike(folder: Path, source: str, write: Callable[[Path], N
     assert list(nli_rows(found)) == ROWS
 
 
+def test_a_dataset_of_the_hub_is_loaded_once(folder: Path) -> None:
+    hub_dataset(folder / "once")
+    (source,) = nli_sources([f"hf:{folder / 'once'}"], folder)
+    (folder / "once" / "train.parquet").unlink()
+    assert list(nli_rows(source)) == ROWS
+
+
 def test_entailed_rows_become_pairs_and_others_have_a_reason(augment: Augment, folder: Path) -> None:
     txt(folder / "a.txt")
     jsonl(folder / "b.jsonl")

@@ -210,6 +210,14 @@ def test_every_line_end_ends_a_sentence_and_a_limit_is_of_sentences(tmp_path: Pa
     assert (some.texts, some.dropped, read(text=path, limit=1).dropped) == (["one", "two"], 1, 0)
 
 
+def test_rows_that_are_taken_share_their_columns_as_before(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("one\ntwo\nthree\n")
+    taken = read(text=path).take([2, 0])
+    assert taken.texts == ["three", "one"]
+    assert taken.right is taken.left is taken.texts
+
+
 STSB = 'main-news\tMSRpar\t2012\t7\t{}\tHe said "no.\tShe said yes.\tsource\n'
 
 

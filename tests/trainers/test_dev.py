@@ -148,3 +148,12 @@ def test_pairs_are_read_from_a_file_on_any_scale_or_from_a_benchmark_by_its_name
     (tmp_path / "stsbenchmark" / "sts-dev.csv").write_text("".join(lines), encoding="utf-8")
     found = read_dev("stsb-dev", str(tmp_path))
     assert (found.left[7], found.right[7], found.labels[7]) == ("a dog 7", "a cat 7", 1)
+
+
+@pytest.mark.parametrize("language", ["en", "de", "es", "fr", "ru"])
+def test_translated_benchmarks_are_development_sets_too(language: str, tmp_path: Path) -> None:
+    (tmp_path / "stsb-multi-mt").mkdir()
+    lines = [f"a dog {row},a cat {row},{row % 6}\n" for row in range(1500)]
+    (tmp_path / "stsb-multi-mt" / f"stsb-{language}-dev.csv").write_text("".join(lines), encoding="utf-8")
+    dev = read_dev(f"stsb-{language}-dev", str(tmp_path))
+    assert (dev.left[7], dev.right[7], dev.labels[7]) == ("a dog 7", "a cat 7", 1)

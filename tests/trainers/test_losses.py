@@ -8,6 +8,8 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
+from pytorch_metric_learning.losses import MultiSimilarityLoss, NTXentLoss
+from pytorch_metric_learning.miners import TripletMarginMiner
 from torch import Tensor
 from torch.nn import functional
 
@@ -52,6 +54,25 @@ def twins(count: int, dimension: int, noise: float) -> Tensor:
     left = torch.randn(count, dimension, generator=draw, dtype=torch.float64)
     right = left + noise * torch.randn(count, dimension, generator=draw, dtype=torch.float64)
     return torch.cat([left, right]).float()
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.5])
+def test_contrast_and_its_gradient_equal_another_library_s(temperature: float) -> None:
+    vectors, labels = twins(9, 6, 0.8).requires_grad_(), torch.arange(9).repeat(2)
+    expected = NTXentLoss(temperature)(vectors, labels)
+    loss = contrast(vectors, temperature)
+    assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
+    torch.testing.assert_close(*(torch.autograd.grad(each, vectors)[0] for each in (loss, expected)))
+
+
+def test_multi_similarity_and_its_gradient_equal_those_that_the_authors_of_mirror_bert_import() -> None:
+    vectors, labels = twins(9, 6, 0.8).requires_grad_(), torch.arange(9).repeat(2)
+    triplets = TripletMarginMiner(MARGIN, type_of_triplets="all")(vectors, labels)
+    expected = MultiSimilarityLoss(losses.ALPHA, losses.BETA, losses.BASE)(vectors, labels, triplets)
+    loss = multi_similarity(vectors)
+    assert expected > 0
+    assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
+    torch.testing.assert_close(*(torch.autograd.grad(each, vectors)[0] for each in (loss, expected)))
 
 
 def by_loops(vectors: np.ndarray, excluded: Tensor | None = None) -> float:

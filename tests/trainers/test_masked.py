@@ -11,11 +11,12 @@ import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
-from small_trainings import batch_of, build, pairs, pooled_by_hand, rows_of
+from small_trainings import batch_of, build, pairs, pooled_by_hand, rows_of, write_pairs
 from torch import nn
 from transformers import AutoModelForMaskedLM, BertForMaskedLM
 
 from pipelines.console import InputError
+from trainers.data.examples import from_pairs
 from trainers.embedding.model import load_model as load_for_scores
 from trainers.objectives.diffcse import DiffCse
 from trainers.objectives.mirror import mask_span, mask_span_compat
@@ -81,6 +82,15 @@ def test_masks_come_from_the_row_s_seed(name: str, drawn: str, tiny_bert: Path, 
     assert together[last, :width].tolist() == alone[-1].tolist()
     rows.epoch = 1
     assert objective.collate([rows[row] for row in range(5)])[drawn].tolist() != together.tolist()
+
+
+def test_texts_to_mask_stay_in_their_file(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+    rows = [(text, text, text) for text in sentences]
+    examples = from_pairs([str(write_pairs(tmp_path / "pairs.arrow", rows))])
+    objective = build("mirror", tiny_bert)
+    assert objective.columns(examples)["right"] is examples.right
+    from_file, from_list = (batch_of(objective, each)["input_ids"] for each in (examples, pairs(sentences)))
+    assert from_file.tolist() == from_list.tolist()
 
 
 def test_saved_model_keeps_its_head(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:

@@ -1,8 +1,12 @@
 """Directories and Hub names that others made: read with their layers, pinned, whitened, or refused in one line."""
 
 import json
+import os
 import pickle
 import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +22,11 @@ from torch import nn
 
 from augment.weights import find_encoder
 from pipelines.console import InputError, TwinviewsError
+from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.encoders.modules import parts_of, pooling_of, whiten, with_cnn
 from trainers.objective import Objective
-
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def older(folder: Path, bert: Path, pooling: str = "mean_tokens", between: tuple[str, ...] = ()) -> Path:
@@ -177,6 +180,44 @@ def test_minilm_is_found_in_its_package_then_in_the_cache_of_the_hub(
         locate(name)  # a directory of that name comes first
 
 
+@pytest.fixture
+def hub(tiny_bert: Path, tmp_path: Path) -> Iterator[StandinHub]:
+    """A Hub with the model me/small."""
+    folder = saved(tmp_path / "small", tiny_bert)
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    with standin_hub() as hub:
+        files = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+        hub.repositories["model/me/small"] = Repository({"visibility": "public"}, files)
+        yield hub
+
+
+def at_hub(hub: StandinHub, *arguments: object, offline: bool = False) -> tuple[int, str]:
+    """Return exit code and errors of `train` in a process of its own, to which `hub` is the Hub."""
+    environment = {**os.environ, **hub.environment(), "HF_HOME": str(Path("home").absolute())}
+    environment |= {"HF_HUB_OFFLINE": "1"} if offline else {}
+    command = [sys.executable, "-m", "trainers", *map(str, arguments)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, " ".join(done.stderr.split())
+
+
+def test_a_model_of_the_hub_is_known_by_its_commit_and_encodes_a_text_once(hub: StandinHub) -> None:
+    notes = [at_hub(hub, "evaluate", "me/small") for _ in range(2)]
+    assert [code for code, _ in notes] == [0, 0]
+    assert ["texts were in the cache" in note for _, note in notes] == [False, True]
+    (path,) = Path().glob("runs/*/evaluation/*.json")
+    model = json.loads(path.read_text())["model"]
+    assert model["weights"] == {"revision": COMMIT}
+    assert len(model["fingerprint"]) == 32
+
+
+def test_a_dry_run_asks_the_hub_for_the_encoder(hub: StandinHub, text_file: Path) -> None:
+    options = ["mirror", "--text", text_file, "--dry-run", "--encoder"]
+    code, note = at_hub(hub, *options, "me/large")
+    assert (code, "has no me/large: status 404" in note) == (2, True), note
+    code, note = at_hub(hub, *options, "me/small")
+    assert code == 0, note
+
+
 def pickled(encoder: Path, folder: Path, extra: dict[str, object], *, zipped: bool = True) -> Path:
     shutil.copytree(encoder, folder)
     tensors = load_file(folder / "model.safetensors")
@@ -213,20 +254,29 @@ def test_pickled_code_is_not_run(zipped: bool, tiny_bert: Path, recwarn: pytest.
     assert not Path("mark").exists()
 
 
-WHITENED = ["bsl", "contrastive", "diffcse", "distil", "mirror", "rank", "regression", "sct"]
+WHITENED: list[tuple[str, dict[str, object]]] = [
+    *((name, {}) for name in ("bsl", "contrastive", "diffcse", "mirror", "rank", "regression", "sct")),
+    ("contrastive", {"keep_head": True}),
+    ("distil", {"method": "sct"}),
+    ("distil", {"method": "congen"}),
+]
 
 
-def vectors_at_start(name: str, encoder: Path, texts: list[str]) -> tuple[Objective, np.ndarray]:
-    given = {"method": "sct"} if name == "distil" else {}  # ConGen adds a layer, and some rows are not trained on
+def whitened_at_start(name: str, encoder: Path, texts: list[str], **given: object) -> Objective:
     objective, rows, training = prepared(name, encoder, texts, whiten=True, pooling="cls", **given)
     objective.before_first_step(rows, training)
-    return objective, objective.encode(texts).double().numpy()
+    return objective
 
 
-@pytest.mark.parametrize("name", WHITENED)
-def test_training_begins_with_the_vectors_that_numpy_whitens(name: str, tiny_bert: Path, sentences: list[str]) -> None:
-    _, found = vectors_at_start(name, tiny_bert, sentences)
+@pytest.mark.parametrize(("name", "given"), WHITENED)
+def test_training_begins_with_the_vectors_that_numpy_whitens(
+    name: str, given: dict[str, object], tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    if name == "distil":  # a teacher of another width, so that the student gets a layer behind the whitening
+        given = {**given, "teacher": str(saved(tmp_path / "teacher", tiny_bert, modules.Dense(16, 24)))}
+    layer = whitened_at_start(name, tiny_bert, sentences, **given).encoder.get_submodule("whitening").linear
     plain = encoder_of(tiny_bert, "cls").encode(sentences).double().numpy()
+    found = plain @ layer.weight.detach().double().numpy().T + layer.bias.detach().double().numpy()
     centred = plain - plain.mean(0)
     covariance = centred.T @ centred / len(plain)
     shrunk = 0.8 * covariance + 0.2 * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
@@ -235,13 +285,13 @@ def test_training_begins_with_the_vectors_that_numpy_whitens(name: str, tiny_ber
 
 
 def test_both_networks_of_bsl_begin_whitened(tiny_bert: Path, sentences: list[str]) -> None:
-    objective, _ = vectors_at_start("bsl", tiny_bert, sentences)
+    objective = whitened_at_start("bsl", tiny_bert, sentences)
     for online, target in zip(objective.encoder.parameters(), objective.target.parameters(), strict=True):
         torch.testing.assert_close(online, target)
 
 
 def test_plain_loader_reads_the_layer_and_it_was_trained(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
-    start, _ = vectors_at_start("contrastive", tiny_bert, sentences)
+    start = whitened_at_start("contrastive", tiny_bert, sentences)
     objective, _ = trained("contrastive", tiny_bert, sentences, tmp_path / "run", whiten=True, pooling="cls")
     objective.save(tmp_path / "saved", "")
     plain = SentenceTransformer(str(tmp_path / "saved"), device="cpu").encode(sentences)

@@ -79,12 +79,11 @@ class Examples:
         return state.hexdigest()
 
     def take(self, rows: Sequence[int]) -> Self:
-        """Return the rows of these numbers, in this order."""
-        taken: dict[str, Any] = {}
-        for name in ("texts", "left", "right", "labels", "negatives"):
-            column = getattr(self, name)
-            taken[name] = column and take(column, rows)
-        return replace(self, **taken)
+        """Return the rows of these numbers, in this order; columns that were one object stay one."""
+        columns = {name: getattr(self, name) for name in ("texts", "left", "right", "labels", "negatives")}
+        distinct = {id(column): column for column in columns.values()}
+        taken = {key: column and take(column, rows) for key, column in distinct.items()}
+        return replace(self, **{name: taken[id(column)] for name, column in columns.items()})
 
 
 def take(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:

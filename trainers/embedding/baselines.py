@@ -9,7 +9,9 @@ import zlib
 from collections.abc import Callable, Container, Sequence, Set
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -69,18 +71,36 @@ def open_encoder(name: str, **options: Any) -> TextEncoder:  # noqa: ANN401 - as
 
 
 def load_function(name: str) -> Baseline:
-    """Import `package.module:function`, from the working directory too; raises InputError if that is not possible."""
+    """Return `package.module:function` as an encoder, from the working directory's file of that name if there is one.
+
+    Modules beside that file can be imported while it is loaded, and shadow no others. Raises InputError: the module
+    cannot be imported or has no such function.
+    """
     module, _, function = name.partition(":")
-    if not {str(Path.cwd()), ""} & set(sys.path):
-        sys.path.insert(0, str(Path.cwd()))
+    folder = str(Path.cwd())
+    place = Path(folder, *module.split("."))
+    path = next(filter(Path.is_file, (place.with_suffix(".py"), place / "__init__.py")), None)
+    absent = folder not in sys.path
+    sys.path += [folder] * absent
     try:
-        found: Any = import_module(module)
+        found: Any = _load_file(module, path) if path else import_module(module)
     except (Exception, SystemExit) as error:  # a module's code can raise anything, or exit
         raise InputError(f"cannot import {module}: {type(error).__name__}: {error}") from error
+    finally:
+        if absent:
+            sys.path.remove(folder)
     source, found = getattr(found, "__file__", None), getattr(found, function, None)
     if not callable(found):
         raise InputError(f"{module} has no function {function!r}: name one that maps texts to vectors")
     return function_encoder(found, name, Path(source) if source else None)
+
+
+def _load_file(name: str, path: Path) -> ModuleType:
+    spec: Any = spec_from_file_location(name, path)
+    module = module_from_spec(spec)
+    sys.modules.setdefault(name, module)  # dataclasses look their module up; an imported one of that name stays
+    spec.loader.exec_module(module)
+    return module
 
 
 def function_encoder(

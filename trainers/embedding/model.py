@@ -184,10 +184,12 @@ def _described(
 ) -> EmbeddingModel:
     """Return a loaded model with what identifies its weights: the Hub's commit, or checksums."""
     tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
-    commit = getattr(getattr(model[0], "config", None), "_commit_hash", None)
-    folder, weights = source.folder, {"revision": str(commit)} if commit else {}
+    folder = source.folder
     if folder is not None:
         weights = _checksums(folder, [*sorted(folder.rglob("*.safetensors")), *[folder / PICKLE] * pickled(folder)])
+    else:
+        commit = source.digest()
+        weights = {"revision": commit.removeprefix("commit:")} if commit else {}
     return EmbeddingModel(model, source.name, pooling_of(model), precision, folder, weights, tokens)
 
 

@@ -50,10 +50,14 @@ class TextEncoder(Protocol):
 
 
 class Vectors(NamedTuple):
-    """The vectors of distinct texts: `rows` maps a text to its row of `matrix`."""
+    """The vectors of distinct texts: `rows` maps a text to its row of `matrix`.
+
+    `device` is where they are compared: the encoder's own, a GPU if there is one for an encoder without a device.
+    """
 
     rows: Mapping[str, int]
     matrix: Matrix
+    device: str | None = None
 
     @classmethod
     def encode(cls, encoder: TextEncoder, texts: Iterable[str], advance: Advance = still) -> Vectors:
@@ -61,7 +65,7 @@ class Vectors(NamedTuple):
         distinct = list(dict.fromkeys(texts))
         matrix = encoder.encode(distinct, advance)
         check(matrix, distinct, encoder.name)
-        return cls({text: row for row, text in enumerate(distinct)}, matrix)
+        return cls({text: row for row, text in enumerate(distinct)}, matrix, getattr(encoder, "device", None))
 
     def of(self, texts: Sequence[str]) -> Matrix:
         """Return a row for each of `texts`, in their order, repeated texts included."""
@@ -164,8 +168,9 @@ class CachedEncoder:
 
 
 def nearest(
-    queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: Literal["cosine", "dot"] = "cosine"
-) -> NDArray[np.int64]:
+    queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: Literal["cosine", "dot"] = "cosine",
+    device: str | None = None,
+) -> NDArray[np.int64]:  # fmt: skip
     """Return the rows of `keys` (m, d) that are nearest to each of `queries` (n, d), best first: (n, min(k, m)).
 
     Of equal ones the first comes first. "dot" is the product with the key as it is; a zero vector has similarity 0.
@@ -178,7 +183,7 @@ def nearest(
     # Divided by the longest, because `TIED` is meant for products of at most 1.
     keys = unit(keys) if similarity == "cosine" else keys * np.float32(1 / max(norms(keys).max(initial=0.0), 1e-30))
     found = np.empty((len(queries), k), np.int64)
-    for start, block in score_blocks(queries, keys) if k else ():
+    for start, block in score_blocks(queries, keys, device) if k else ():
         least = torch.topk(block, k, dim=1).values[:, -1:] - TIED
         for row, near in enumerate((block >= least).cpu().numpy(), start):
             candidates = np.flatnonzero(near)
@@ -188,11 +193,16 @@ def nearest(
     return found
 
 
-def score_blocks(queries: NDArray[np.float32], keys: NDArray[np.float32]) -> Iterator[tuple[int, torch.Tensor]]:
-    """Yield first row and products of blocks of queries (n, d) with all keys (m, d), each of at most `SCORES`."""
+def score_blocks(
+    queries: NDArray[np.float32], keys: NDArray[np.float32], device: str | None = None
+) -> Iterator[tuple[int, torch.Tensor]]:
+    """Yield first row and products of blocks of queries (n, d) with all keys (m, d), each of at most `SCORES`.
+
+    They are computed on `device`, for None on a GPU if there is one.
+    """
     import torch
 
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     step = max(1, SCORES // max(1, len(keys)))
     columns = torch.from_numpy(keys).to(device).T
     for start in range(0, len(queries), step):

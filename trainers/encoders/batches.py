@@ -46,14 +46,19 @@ def tokenize(encoder: Encoder, texts: Sequence[str], max_tokens: int, literal_ma
     return Ragged(ids())
 
 
-def embed(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> Tensor:
+def embed(
+    encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, max_tokens: int, before: str | None = None
+) -> Tensor:
     """Return the sentence vectors (sentences, d), float32; in training mode with dropout.
 
     A sentence's vector does not depend on the others. Ids and mask are (sentences, tokens), padded on the right.
-    Padding affects only the pooling `padded-mean`, where every text is padded to `max_tokens`.
+    Padding affects only the pooling `padded-mean`, where every text is padded to `max_tokens`. `before` names the
+    layer whose input is returned; without it the vectors have passed all layers.
     """
     features = {"sentence_embedding": pool(encoder, groups(encoder, input_ids, attention_mask, max_tokens))}
-    for module in list(encoder)[pooling_at(encoder) + 1 :]:
+    for name, module in list(encoder.named_children())[pooling_at(encoder) + 1 :]:
+        if name == before:
+            break
         features = module(features)
     return features["sentence_embedding"].float()
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal
 
+import numpy as np
 import regex
 import torch
 from pydantic import Field
@@ -74,18 +75,18 @@ class Mirror(Objective):
     def columns(self, examples: Examples) -> dict[str, Any]:
         """Return the ids of both sides and the `keys`; for right sides to mask in each epoch, texts instead."""
         columns = super().columns(examples)
-        mirrored = list(map(str.__eq__, examples.left, examples.right))
-        if self.params.span and any(mirrored):
-            columns["right"] = list(zip(examples.right, mirrored, strict=True))
+        mirrored = np.fromiter(map(str.__eq__, examples.left, examples.right), bool)
+        if self.params.span and mirrored.any():
+            columns |= {"right": examples.right, "mirrored": mirrored}
         return columns
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), left sides first, and the `keys`; draw this epoch's masks."""
-        if isinstance(rows[0]["right"], tuple):
+        if "mirrored" in rows[0]:
             span, mask = self.params.span, mask_span_compat if self.params.compat else mask_span
-            drawn = [(*row["right"], Random(row["seed"])) for row in rows]
-            texts = [mask(text, span, random) if mirrored else text for text, mirrored, random in drawn]
-            rows = [{**row, "right": ids} for row, ids in zip(rows, self.tokenize(texts), strict=True)]
+            texts = [mask(row["right"], span, Random(row["seed"])) if row["mirrored"] else row["right"] for row in rows]
+            shared = [{name: cell for name, cell in row.items() if name != "mirrored"} for row in rows]
+            rows = [{**row, "right": ids} for row, ids in zip(shared, self.tokenize(texts), strict=True)]
         return super().collate(rows)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:

@@ -16,7 +16,7 @@ from trainers.data.kinds import read_graded
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation.judge import kind_of, read_judge
 from trainers.evaluation.pairs import read_pairs, spearman
-from trainers.evaluation.suites.sts import BENCHMARKS
+from trainers.evaluation.suites import sts, sts_multilingual
 from trainers.evaluation.task import DATA_VARIABLE, SEED, Missing, Task
 from trainers.files import file_lines
 from trainers.objective import Objective, autocast
@@ -39,7 +39,7 @@ def read_dev(name: str, data: str | None) -> Examples | Task:
     Of any other table that `read_judge` takes, it is the task of the first figure. Benchmarks are read from `data` (a
     folder, or `hf:ORGANISATION`), else from TWINVIEWS_DATA. Raises InputError for what cannot be read or told apart.
     """
-    known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
+    known = {benchmark.name: benchmark for benchmark in (*sts.BENCHMARKS, *sts_multilingual.BENCHMARKS)}
     if name not in known:
         path = Path(name.partition(",")[0])
         binary = path.suffix in (".jsonl", ".parquet", ".arrow")

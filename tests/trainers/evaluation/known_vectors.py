@@ -19,6 +19,7 @@ class Known:
     """An encoder that knows its texts' vectors, the rows of an array or of a sparse matrix."""
 
     name = title = "known"
+    device = "cpu"
 
     def __init__(self, texts: list[str], matrix: Any) -> None:  # noqa: ANN401 - either kind
         self.rows = {text: row for row, text in enumerate(texts)}

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -59,6 +60,22 @@ def test_unusable_function_is_one_line(
     (tmp_path / f"{name}.py").write_text(code)
     with pytest.raises(TwinviewsError, match=message):
         load_function(f"{name}:f").encode(TEXTS)
+
+
+def test_only_the_named_file_of_the_working_directory_is_imported(tmp_path: Path) -> None:
+    """Its neighbours can be imported by it, but shadow nothing, then or later."""
+    sys.modules.pop("colorsys", None)
+    paths = list(sys.path)
+    (tmp_path / "colorsys.py").write_text("raise RuntimeError")
+    (tmp_path / "own_neighbour.py").write_text("SIZE = 2.0")
+    code = "import colorsys\nfrom own_neighbour import SIZE\ndef f(texts): return [[SIZE] for _ in texts]"
+    (tmp_path / "json.py").write_text(code)
+    (tmp_path / "own_package").mkdir()
+    (tmp_path / "own_package" / "inner.py").write_text(code)
+    for name in ("json:f", "own_package.inner:f"):
+        assert load_function(name).encode(TEXTS).tolist() == [[2.0]] * 4
+    assert sys.path == paths
+    assert hasattr(sys.modules["json"], "dumps")
 
 
 def test_vectors_of_changing_length_are_refused() -> None:

@@ -16,10 +16,13 @@ from scipy import stats
 
 from trainers.embedding import vectors as vectors_module
 from trainers.embedding.vectors import Vectors, nearest, norms
+from trainers.evaluation.concepts import Mention
 from trainers.evaluation.pairs import pearson, spearman
 from trainers.evaluation.record import mean
 from trainers.evaluation.suites import geometry
+from trainers.evaluation.suites.bli import Lexicon, score_lexicon
 from trainers.evaluation.suites.geometry import METRICS, POSITIVE, score_texts
+from trainers.evaluation.suites.linking import score_mentions
 
 
 @pytest.mark.parametrize("block", [3, 1024])
@@ -92,6 +95,18 @@ def by_hand(queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, sim
 
     rows, columns = queries.tolist(), keys.tolist()
     return [sorted(range(len(columns)), key=lambda j: (-score(query, columns[j]), j))[:k] for query in rows]
+
+
+def test_vectors_are_compared_where_they_were_encoded() -> None:
+    """On torch's device for shapes alone, which can only fail once a number is asked for."""
+    encoder = Known(["a", "b"], np.eye(2, dtype=np.float32))
+    encoder.device = "meta"
+    vectors = Vectors.encode(encoder, ["a", "b"])
+    mention = Mention(("a",), frozenset("1"))
+    with pytest.raises(NotImplementedError, match="meta tensor"):
+        score_mentions([mention], {"b": frozenset("1")}, vectors)
+    with pytest.raises(NotImplementedError, match="meta tensor"):
+        score_lexicon(Lexicon(("a",), ("b",), ((0, 0),), {0: (0,)}), vectors)
 
 
 @settings(max_examples=60, deadline=None)

@@ -57,7 +57,8 @@ def score_lexicon(lexicon: Lexicon, vectors: Vectors, seed: int = 0) -> Result:
     parts: dict[str, dict[str, float | None]] = {}
     outcomes: list[NDArray[np.float64]] = []
     for kind, (x, y) in {"mapped": (mapped, two), "unmapped": (source, target)}.items():
-        found = ranks(x[list(lexicon.test)], y, list(lexicon.test.values()), neighbourhood(y, x))
+        penalties = neighbourhood(y, x, vectors.device)
+        found = ranks(x[list(lexicon.test)], y, list(lexicon.test.values()), penalties, vectors.device)
         for how, rank in zip(("CSLS", "cosine"), found, strict=True):
             outcomes.append((rank == 1).astype(np.float64))
             right, reciprocal = float(100 * outcomes[-1].mean()), float(100 * (1 / rank).mean())
@@ -72,18 +73,20 @@ def centred(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return unit(directions - directions.mean(axis=0, dtype=np.float64).astype(np.float32))
 
 
-def neighbourhood(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
+def neighbourhood(
+    vectors: NDArray[np.float32], others: NDArray[np.float32], device: str | None = None
+) -> NDArray[np.float32]:
     """Return each vector's mean cosine with its 10 nearest of `others`, shape (n,): r of CSLS (Lample et al. 2018)."""
     import torch
 
     k = min(NEIGHBOURS, len(others))
-    blocks = score_blocks(unit(vectors), unit(others))
+    blocks = score_blocks(unit(vectors), unit(others), device)
     return torch.cat([torch.topk(block, k, dim=1).values.mean(dim=1).cpu() for _, block in blocks]).float().numpy()
 
 
 def ranks(
     queries: NDArray[np.float32], candidates: NDArray[np.float32], translations: Sequence[Sequence[int]],
-    penalties: NDArray[np.float32],
+    penalties: NDArray[np.float32], device: str | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
     """Return the ranks, from 1, of each query's best translation among the candidates, by CSLS and by cosine.
 
@@ -95,7 +98,7 @@ def ranks(
     # Repeating the first translation fills the rows without changing the best one.
     padded = np.array([[*rows, *[rows[0]] * (width - len(rows))] for rows in translations])
     found = []
-    for start, block in score_blocks(unit(queries), unit(candidates)):
+    for start, block in score_blocks(unit(queries), unit(candidates), device):
         cosines = block.cpu().numpy()
         right = padded[start : start + len(cosines)]
         # Half of CSLS ranks the same.

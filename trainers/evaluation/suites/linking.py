@@ -112,7 +112,7 @@ def score_mentions(mentions: Sequence[Mention], names: Names, vectors: Vectors, 
 
     def right(similarity: Literal["cosine", "dot"]) -> NDArray[np.bool_]:
         """Return whether each mention is right at each of `RANKS`, shape (mentions, ranks)."""
-        found = dict(zip(distinct, nearest(queries, keys, last, similarity).tolist(), strict=True))
+        found = dict(zip(distinct, nearest(queries, keys, last, similarity, vectors.device).tolist(), strict=True))
 
         def rank(part: str, ids: frozenset[str]) -> int:
             return next((rank for rank, row in enumerate(found[part], 1) if names[listed[row]] & ids), last + 1)
