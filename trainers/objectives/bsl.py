@@ -39,7 +39,7 @@ _CODE = {**_COMMON, **_PREDICTOR, "lr": 1e-4, "dev_similarity": "best"}
 # As printed; where the print is silent (schedule, clipping, length), as in the code. The decay is AdamW's: with L2
 # inside Adam, 0.01 would outweigh this loss's gradients and shrink every weight.
 _PAPER = {**_COMMON, "lr": 5e-4, "weight_decay": 0.01, "dev_similarity": "cosine"}
-_WARMED = {"momentum": 0.99, "predictor_lr": 50.0, "predictor_warmup": 250}
+_WARMED = {"momentum": 0.99, "predictor_lr": 50.0, "predictor_warmup": 125}
 PRESETS: Presets = {
     # Ours, for some ten thousand pairs: a predictor that is first fitted to the untouched encoder and learns fast
     # enough to be useful within so few steps, and an encoder that changes too slowly to lose what it knew.
