@@ -80,9 +80,11 @@ class Examples:
 
     def take(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in this order; columns that were one object stay one."""
-        columns = {name: getattr(self, name) for name in ("texts", "left", "right", "labels", "negatives")}
+        columns: dict[str, Any] = {
+            name: getattr(self, name) for name in ("texts", "left", "right", "labels", "negatives")
+        }
         distinct = {id(column): column for column in columns.values()}
-        taken = {key: column and take(column, rows) for key, column in distinct.items()}
+        taken: dict[int, Any] = {key: column and take(column, rows) for key, column in distinct.items()}
         return replace(self, **{name: taken[id(column)] for name, column in columns.items()})
 
 

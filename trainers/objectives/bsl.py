@@ -39,7 +39,7 @@ _CODE = {**_COMMON, **_PREDICTOR, "lr": 1e-4, "dev_similarity": "best"}
 # As printed; where the print is silent (schedule, clipping, length), as in the code. The decay is AdamW's: with L2
 # inside Adam, 0.01 would outweigh this loss's gradients and shrink every weight.
 _PAPER = {**_COMMON, "lr": 5e-4, "weight_decay": 0.01, "dev_similarity": "cosine"}
-_WARMED = {"momentum": 0.99, "predictor_lr": 50.0, "predictor_warmup": 250}
+_WARMED = {"momentum": 0.99, "predictor_lr": 50.0, "predictor_warmup": 125}
 PRESETS: Presets = {
     # Ours, for some ten thousand pairs: a predictor that is first fitted to the untouched encoder and learns fast
     # enough to be useful within so few steps, and an encoder that changes too slowly to lose what it knew.
@@ -71,30 +71,34 @@ class Bsl(Objective):
         """Whiten both networks' vectors, then fit the predictor to them for `predictor_warmup` steps at its own rate.
 
         A fresh predictor's gradients are random and damage a good encoder. Vectors are computed once, with dropout, of
-        at most `CACHED_ROWS` rows; the steps run the predictor alone.
+        at most `CACHED_ROWS` rows; the steps run the predictor alone. Both networks are equal here, so the vectors of
+        one serve as input and, those of the other view, as what is predicted.
         """
         super().before_first_step(rows, training)
         self.target.load_state_dict(self.encoder.state_dict())
         steps, size = self.params.predictor_warmup, training.batch_size
         if not steps:
             return
-        places = torch.randperm(len(rows))[: min(CACHED_ROWS, steps * size)]
+        chosen = [rows[place] for place in torch.randperm(len(rows))[: min(CACHED_ROWS, steps * size)].tolist()]
+        chosen.sort(key=lambda row: len(row["left"]) + len(row["right"]))  # by length: little padding
         self.train()
-        made, networks, device = [], (self.encoder, self.target), next(self.predictor.parameters()).device
-        bar = progress("vectors for the predictor", len(places))
+        parts, device = [], next(self.predictor.parameters()).device
+        bar = progress("vectors for the predictor", len(chosen))
         with bar as advance, torch.no_grad(), autocast(device, training.precision):
-            for part in torch.split(places, size):
-                batch = {key: value.to(device) for key, value in self.collate([rows[row] for row in part]).items()}
-                vectors = [batches.embed(network, **batch, max_tokens=self.max_tokens) for network in networks]
-                made.append(torch.stack(vectors).view(2, 2, len(part), -1))  # networks, views, rows, d
-                advance(len(part))
-        online, target = torch.cat(made, dim=2)
+            for start in range(0, len(chosen), size):
+                batch = self.collate(chosen[start : start + size])
+                ids, mask = (batch[name].to(device) for name in ("input_ids", "attention_mask"))
+                parts.append(torch.stack(batches.embed(self.encoder, ids, mask, self.max_tokens).chunk(2)))
+                advance(parts[-1].shape[1])
+        vectors = torch.cat(parts, dim=1)  # views, rows, d
         rate = training.lr * self.params.predictor_lr
-        optimizer = torch.optim.AdamW(self.predictor.parameters(), lr=rate, weight_decay=0.0, eps=training.eps)
+        optimizer = torch.optim.AdamW(
+            self.predictor.parameters(), lr=rate, weight_decay=0.0, eps=training.eps, fused=True
+        )
         for _ in range(steps):
-            drawn = torch.randperm(online.shape[1], device=online.device)[:size]
-            predicted = self.predictor(online[:, drawn].flatten(0, 1))
-            loss = -functional.cosine_similarity(predicted, target[:, drawn].flip(0).flatten(0, 1), dim=-1).mean()
+            views = vectors[:, torch.randperm(vectors.shape[1], device=device)[:size]]
+            predicted = self.predictor(views.flatten(0, 1))
+            loss = -functional.cosine_similarity(predicted, views.flip(0).flatten(0, 1), dim=-1).mean()
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
