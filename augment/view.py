@@ -23,6 +23,10 @@ Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
 VIEWS = Plugins("augment.views", lacks_model)
 WEIGHTS_PARAMS = ("models", "encoder", "file")
 """Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the content."""
+REVISED = {"keep": "keep_revision", "judge_encoder": "judge_revision"}
+"""Parameters that a signature omits if another one, named here, identifies the content."""
+LATER = {"candidates": 1, "min_meaning": 0, "diverse": False}
+"""Later parameters, which a signature omits where they change nothing."""
 
 
 class Edit(NamedTuple):
@@ -52,7 +56,9 @@ class ViewSpec:
         """
         params = {key: value for key, value in {**self.params, **self.constants}.items() if value is not None}
         revision = params.pop("revision", None)
-        unused = {*(WEIGHTS_PARAMS if revision is not None else ()), *(["keep"] if "keep_revision" in params else ())}
+        unused = {key for key, other in REVISED.items() if other in params}
+        unused |= {key for key, value in LATER.items() if params.get(key) == value}
+        unused |= {*(WEIGHTS_PARAMS if revision is not None else ())}
         parts = [("view", self.name), *sorted(part for part in params.items() if part[0] not in unused)]
         parts += [("rev", revision)] if revision is not None else []
         texts = (

@@ -5,6 +5,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,6 +32,9 @@ SPECIAL_TOKENS = re.compile(
     re.IGNORECASE,
 )
 """Special tokens of language models."""
+_LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+COMMON = 2.5
+"""The Zipf frequency, which is the logarithm of occurrences in a billion words, from which on a word is common."""
 _GLUE = frozenset("#@/\\=<>|~^&+")
 _GLUE_INSIDE = frozenset("-:.\u2010\u2011'’")
 """`_GLUE` joins whatever it touches; `_GLUE_INSIDE` only what touches it on both sides."""
@@ -80,3 +84,40 @@ def _glues(token: Token, touches_next: bool) -> bool:
     """Whether a token makes the word that it touches part of something longer, given if it touches another beyond."""
     _, _, text, kind = token
     return kind != "other" or text in _GLUE or (text in _GLUE_INSIDE and touches_next)
+
+
+@cache
+def has_word_list(language: str) -> bool:
+    """Whether wordfreq knows the words of a language, which are separated by spaces."""
+    from wordfreq import available_languages
+
+    # wordfreq itself would take a related language instead, or English.
+    return language in available_languages() and language not in ("ja", "ko", "zh")
+
+
+def has_non_word(text: str, language: str, sentence: str, *, compounds: bool = False) -> bool:
+    """Whether a text has a word of three letters or more that neither wordfreq's list nor `sentence` has.
+
+    With `compounds`, two common words make a word, as in German.
+    """
+    own = {word.lower() for word in _LETTERS.findall(sentence)}
+    words = {word.lower() for word in _LETTERS.findall(text)} - own
+    return not all(_is_word(word, language, compounds) for word in words if len(word) > 2)
+
+
+@lru_cache(maxsize=100_000)
+def _is_word(word: str, language: str, compounds: bool) -> bool:
+    from wordfreq import zipf_frequency
+
+    def is_common(part: str) -> bool:
+        return len(part) > 2 and zipf_frequency(part, language) >= COMMON
+
+    parts = ((word[:end], word[end:]) for end in range(3, len(word) - 2) if compounds)
+    return zipf_frequency(word, language) > 0 or any(is_common(head) and is_common(tail) for head, tail in parts)
+
+
+def shared_words(text: str, sentence: str) -> float:
+    """The share, 0 to 1, of a text's words that the sentence has too."""
+    own = {word.lower() for word in _LETTERS.findall(sentence)}
+    words = [word.lower() for word in _LETTERS.findall(text)]
+    return sum(word in own for word in words) / max(len(words), 1)

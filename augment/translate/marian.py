@@ -104,20 +104,39 @@ class MarianTranslator:
 
     def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[Translation]:
         """One translation a text, in order, drawn by its seed (0 by default); equal rows are translated once."""
-        used = seeds if self.decoding.sampled and seeds is not None else [0] * len(texts)
-        rows = list(zip(texts, used, strict=True))
+        return [translations[0] for translations in self.candidates(texts, seeds, 1)]
+
+    def candidates(self, texts: Sequence[str], seeds: Sequence[int] | None, number: int) -> list[list[Translation]]:
+        """For each text up to `number` good translations, the best first, or else a bad one.
+
+        They are the hypotheses of one beam search, or draws of different seeds.
+        """
+        draws = number if self.decoding.sampled else 1
+        beams = max(self.decoding.num_beams, number)
+        decoding = self.decoding if draws == number else replace(self.decoding, num_beams=beams, hypotheses=number)
+        own = seeds if self.decoding.sampled and seeds is not None else [0] * len(texts)
+        used = [seed if not draw else row_seed(seed, str(draw), "") for seed in own for draw in range(draws)]
+        rows = list(zip((text for text in texts for _ in range(draws)), used, strict=True))
         self.tokenise([text for text in texts if text not in self._tokenised])
         pieces = {row: self._pieces(*row, self._tokenised[row[0]]) for row in dict.fromkeys(rows)}
         for text in texts:
             self._tokenised.pop(text, None)
         unique = list(dict.fromkeys(piece for parts in pieces.values() for piece in parts))
-        found = self._translate(unique, self.decoding)
-        bad = [piece for piece in unique if found[piece].reason is not None]
+        hypotheses = self._translate(unique, decoding)
+        bad = [piece for piece in unique if hypotheses[piece][0].reason is not None]
         if bad and self.retries:
-            again = self._translate(bad, self.decoding.retry(), attempt=1)
-            found |= {piece: one._replace(retried=True) for piece, one in again.items() if one.reason is None}
-        joined = {row: _joined([found[piece] for piece in parts]) for row, parts in pieces.items()}
-        return [joined[row] for row in rows]
+            again = self._translate(bad, decoding.retry(), attempt=1)
+            hypotheses |= {
+                piece: [translation._replace(retried=True) for translation in translations[:number]]
+                for piece, translations in again.items()
+                if translations[0].reason is None
+            }
+        joined = {row: _joined_ranks([hypotheses[piece] for piece in parts]) for row, parts in pieces.items()}
+        if draws == 1:
+            return [joined[row] for row in rows]
+        drawn = [joined[row][0] for row in rows]
+        groups = [drawn[start : start + draws] for start in range(0, len(drawn), draws)]
+        return [[draw for draw in group if draw.reason is None] or group[:1] for group in groups]
 
     def _pieces(self, text: str, seed: int, ids: tuple[int, ...]) -> list[_Piece]:
         """The text itself, its parts if it is too long, nothing if it is empty."""
@@ -131,9 +150,11 @@ class MarianTranslator:
         encoded = self.vocabulary.encode(parts, self.prefix)
         return [_Piece(*piece) for piece in zip(parts, encoded, seeds, strict=True)]
 
-    def _translate(self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int = 0) -> dict[_Piece, Translation]:
-        """Each piece's first good translation, or else its first; another attempt makes other draws."""
-        done: dict[_Piece, Translation] = {}
+    def _translate(
+        self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int = 0
+    ) -> dict[_Piece, list[Translation]]:
+        """Each piece's good translations, or else its first; another attempt makes other draws."""
+        done: dict[_Piece, list[Translation]] = {}
         # Without beams, an output begins the same whatever its limit; a longer one only makes loops longer.
         for length in (USUAL_LENGTH, decoding.length) if decoding.num_beams == 1 else (decoding.length,):
             for batch, outputs in self._batches(pieces, replace(decoding, length=length), attempt):
@@ -141,8 +162,10 @@ class MarianTranslator:
                     texts = iter(self.vocabulary.decode(output for found in outputs for output in found))
                     for piece, found in zip(batch, outputs, strict=True):
                         judged = [self._judged(piece, output, next(texts)) for output in found]
-                        done[piece] = next((one for one in judged if one.reason is None), judged[0])
-            pieces = [piece for piece in pieces if done[piece].reason == "no-end"]
+                        done[piece] = [translation for translation in judged if translation.reason is None] or judged[
+                            :1
+                        ]
+            pieces = [piece for piece in pieces if done[piece][0].reason == "no-end"]
         return done
 
     def _batches(
@@ -194,6 +217,12 @@ def copies(text: str, source: str) -> bool:
     match = SequenceMatcher(None, first, second, autojunk=False)
     # Each ratio is slower than the one before and at most as large.
     return all(share() >= 0.9 for share in (match.real_quick_ratio, match.quick_ratio, match.ratio))
+
+
+def _joined_ranks(pieces: Sequence[Sequence[Translation]]) -> list[Translation]:
+    """The first translations of a text's pieces joined, the second ones, and so on; the last one of a piece repeats."""
+    ranks = range(max(map(len, pieces), default=1))
+    return [_joined([ranked[min(rank, len(ranked) - 1)] for ranked in pieces]) for rank in ranks]
 
 
 def _joined(pieces: Sequence[Translation]) -> Translation:

@@ -12,7 +12,7 @@ import typer
 
 from augment.errors import InputError, TwinviewsError
 from augment.view import ViewSpec, check_params, make_view, view_attribute, view_label, view_module, view_options
-from pipelines.console import flat, offline, show_json, table
+from pipelines.console import flat, note, offline, show_json, table
 from pipelines.files import locate
 from pipelines.folder import Dataset, check_folder
 from pipelines.options import ViewOptions
@@ -102,6 +102,8 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
         built = [make_view(spec, device=options.device, batch_tokens=options.batch_tokens) for spec in begun]
         source = sentences_for(options.sources or (), dry_run=options.dry_run)
     note_starter(built[0].spec)
+    for text in getattr(built[0], "notes", ()):
+        note(text)
     _skip_pandas()
     shown = []
     for view, folder in zip(built, places, strict=True):

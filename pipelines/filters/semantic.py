@@ -1,20 +1,15 @@
 """Score the sides' cosine (-1 to 1) by any sentence encoder and drop pairs outside of `min` to `max`."""
 
-import logging
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from pydantic import Field, PrivateAttr
 
-from augment.device import quiet_transformers, resolve_device
 from augment.errors import InputError
+from augment.meaning import sentence_encoder
 from augment.view import Runtime
 from augment.weights import find_encoder
 from pipelines.filter import SIDES, Bounds, PairColumns, Verdicts
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
 
 
 class Semantic(Bounds):
@@ -46,27 +41,3 @@ class Semantic(Bounds):
         rows = {text: row for row, text in enumerate(texts)}
         one, two = (vectors[[rows[text] for text in side]] for side in sides)
         return self.verdicts("semantic similarity", [round(float(score), 4) for score in (one * two).sum(axis=1)])
-
-
-@cache
-def sentence_encoder(path: Path, device: str) -> "SentenceTransformer":
-    """The encoder in a folder, in float32; raises InputError if it cannot be loaded.
-
-    A plain transformers model is pooled by the mean over its tokens.
-    """
-    from safetensors import SafetensorError
-    from sentence_transformers import SentenceTransformer
-
-    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)  # it warns that a plain model gets mean pooling
-    try:
-        with quiet_transformers():
-            model = SentenceTransformer(
-                str(path),
-                device=str(resolve_device(device)),
-                trust_remote_code=False,
-                local_files_only=True,
-                model_kwargs={"use_safetensors": True},
-            )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
-        raise InputError(f"encoder {path} cannot be loaded ({' '.join(str(error).split())[:120]})") from None
-    return model.float().eval()

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 import xxhash
 
 from augment.errors import InputError
+from augment.meaning import sentence_encoder
 from augment.weights import find_encoder
 from pipelines.console import note, progress
 from pipelines.files import sha256_of
-from pipelines.filters.semantic import sentence_encoder
 from pipelines.options import MiningOptions, PairsOptions
 from pipelines.pairing.candidates import DROPPED, TASK_ROWS, PairSource
 from pipelines.pairing.write import PairsJob, write_pairs

@@ -3,6 +3,7 @@
 import json
 import random
 import shutil
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,31 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import COPIED, DOGS, EMPTY, ENGLISH, FRENCH, GERMAN, GUITAR, LOOPING, PARAPHRASE, POSITIONS, random_marian
+from samples import (
+    COPIED,
+    DOGS,
+    EMPTY,
+    ENGLISH,
+    FRENCH,
+    GERMAN,
+    GUITAR,
+    LOOPING,
+    PARAPHRASE,
+    POSITIONS,
+    random_marian,
+    real_sentences,
+)
 from transformers import GenerationConfig, MarianMTModel
 
 from augment.errors import InputError
+from augment.meaning import Judge
 from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.marian import MarianTranslator, Translation, _joined, copies, repeats, split
 from augment.translate.models import resolve_models
 from augment.translate.pytorch import CACHED_SCORES, Decoder, _mix, cut, draw, search, uniform
-from augment.view import View, ViewSpec, make_view, row_seed
+from augment.view import View, Viewed, ViewSpec, make_view, row_seed
+from augment.weights import find_encoder
+from augment.words import has_non_word, shared_words
 
 END, PAD, NEVER = 0, 59, [7, 59]
 
@@ -187,13 +204,18 @@ def test_several_hops_follow_each_other(translation_models: Path) -> None:
     assert revisions == revisions[:2] * 2
 
 
+GREEDY = {"candidates": 1, "min_meaning": 0.0}
+
+
 def test_draws_depend_on_the_seed_in_every_leg() -> None:
-    drawn = back("starter", decode="top-p:0.9", temperature=1.2)
+    drawn = back("starter", decode="top-p:0.9", temperature=1.2, **GREEDY)
     first, second = drawn(SENTENCES[:1] * 2, [row_seed(7, row, "") for row in "01"])
     assert first != second
     assert first.pivot != second.pivot
-    (same_pivot,) = {one.pivot for one in back("starter", return_decode="sample")(SENTENCES[:1] * 9, range(9))}
-    (greedy,) = view("translate", "starter", to="de", translator="transformers")(SENTENCES[:1], [0])
+    (same_pivot,) = {
+        one.pivot for one in back("starter", return_decode="sample", **GREEDY)(SENTENCES[:1] * 9, range(9))
+    }
+    (greedy,) = view("translate", "starter", to="de", translator="transformers", **GREEDY)(SENTENCES[:1], [0])
     assert same_pivot == greedy.text
 
 
@@ -204,7 +226,7 @@ def test_strict_texts_depend_on_neither_batch_nor_threads(decode: str) -> None:
     try:
         for count, batch_tokens in ((1, 1), (2, 100_000)):
             torch.set_num_threads(count)
-            translate = view("translate", "starter", batch_tokens, to="de", decode=decode, precision="fp64")
+            translate = view("translate", "starter", batch_tokens, to="de", decode=decode, precision="fp64", **GREEDY)
             made.append(translate(texts, seeds))
     finally:
         torch.set_num_threads(threads)
@@ -234,7 +256,7 @@ def test_a_retried_translation_is_marked_and_is_not_the_source() -> None:
         "Syria Loads Chemical Weapons into Bombs, Awaiting Assad Order",
         *SENTENCES,
     ]
-    once, twice = (back("starter", retry=retry)(texts, range(len(texts))) for retry in (False, True))
+    once, twice = (back("starter", retry=retry, **GREEDY)(texts, range(len(texts))) for retry in (False, True))
     rescued = 0
     for text, first, second in zip(texts, once, twice, strict=True):
         assert first.text is None or second == first
@@ -316,3 +338,95 @@ def test_folders_named_by_their_languages_are_found(translation_models: Path, tm
     for name, source, target in (("en-es", "en", "es"), ("opus-mt-es-en", "es", "en")):
         (tmp_path / name).symlink_to(translation_models / "xx-en")
         assert resolve_models(str(tmp_path), source, target)[:2] == (tmp_path / name, None)
+
+
+NON_WORDS = "The mole is leaning over the engine.", "He learned to add at three.", "A good fortress can stand a siege."
+CHOSEN = [*SENTENCES, "The dog sleeps under the table.", "It took us five hours to drive there.", *NON_WORDS]
+
+
+@cache
+def chosen(**params: Any) -> list[Viewed]:  # noqa: ANN401
+    return back("starter", **params)(CHOSEN, range(len(CHOSEN)))
+
+
+def test_the_candidate_that_means_most_alike_is_the_view() -> None:
+    views = chosen(min_meaning=0.0)
+    judge = Judge(find_encoder("starter"), "ctranslate2", "fp32", "cpu")
+    greedy = chosen(**GREEDY)
+    better = 0
+    for text, view, alone in zip(CHOSEN, views, greedy, strict=True):
+        assert (view.status, view.text == text) == ("ok", False)
+        assert not any(has_non_word(form, "en", text) for form in (view.text or "", *view.alternatives))
+        scores = judge.scores([text], [[view.text or "", *view.alternatives, alone.text or ""]])[0]
+        own = scores.pop(view.text or "")
+        assert all(own >= scores[form] for form in view.alternatives)
+        better += own > scores.get(alone.text or "", 1.0)
+    assert better > len(CHOSEN) // 3
+    assert any(view.alternatives for view in views)
+
+
+@pytest.mark.parametrize("pivot", ["de", "fr"])
+def test_a_floor_of_meaning_fails_rows_and_changes_no_other(pivot: str) -> None:
+    free, held, none = (chosen(pivot=pivot, min_meaning=floor) for floor in (0.0, 0.9, 1.0))
+    judge = Judge(find_encoder("starter"), "ctranslate2", "fp32", "cpu")
+    for text, one, other in zip(CHOSEN, free, held, strict=True):
+        passes = judge.scores([text], [[one.text or ""]])[0][one.text or ""] >= 0.9
+        assert (other.text, other.reason) == ((one.text, None) if passes else (None, "meaning"))
+        assert other.pivot == one.pivot or not passes
+    assert {view.status for view in held} == {"ok", "failed"}
+    assert {view.text for view in none} < {view.text for view in held}
+
+
+def test_a_view_with_a_word_that_is_none_fails_if_there_is_no_other() -> None:
+    texts = real_sentences(60)
+    greedy = back("starter", **GREEDY)(texts, range(60))
+    held = back("starter", candidates=1, min_meaning=0.001)(texts, range(60))
+    bad = [
+        has_non_word(view.text or "", "en", text) and view.status == "ok"
+        for text, view in zip(texts, greedy, strict=True)
+    ]
+    assert [view.reason == "non-word" for view in held] == bad
+    assert any(bad)
+    chosen_views = back("starter", min_meaning=0.0)(texts, range(60))
+    assert sum(view.reason == "non-word" for view in chosen_views) < sum(bad)
+
+
+@pytest.mark.parametrize("precision", ["int8", "fp32", "fp64"])
+def test_a_choice_ignores_its_batch(precision: str) -> None:
+    texts = [*CHOSEN, GUITAR, "The guitar, which nobody had played for years, was still in tune when she picked it up."]
+    settings = {"precision": precision, "min_meaning": 0.5}
+    expected = back("starter", 1, **settings)(texts, range(len(texts)))
+    together = back("starter", 100_000, **settings)
+    assert together(texts[::-1], range(len(texts)))[::-1] == expected
+    assert [together([text], [0])[0] for text in texts[:3]] == expected[:3]
+
+
+def test_a_diverse_choice_shares_fewest_words() -> None:
+    plain, diverse = (chosen(min_meaning=0.7, diverse=flag) for flag in (False, True))
+    for text, view in zip(CHOSEN, diverse, strict=True):
+        if view.text is not None:
+            shares = [shared_words(form, text) for form in (view.text, *view.alternatives)]
+            assert shares == sorted(shares)
+    assert [view.text for view in plain] != [view.text for view in diverse]
+
+
+def test_another_encoder_judges_and_is_named_by_its_revision(encoder_folder: Path, tmp_path: Path) -> None:
+    moved = shutil.copytree(encoder_folder, tmp_path / "elsewhere")
+    here, there = (back("starter", judge_encoder=str(path), candidates=2) for path in (encoder_folder, moved))
+    assert here.spec.signature() == there.spec.signature()
+    assert f"judge_revision:{find_encoder(str(moved)).revision}|" in here.spec.signature()
+    assert here(CHOSEN, range(len(CHOSEN))) == there(CHOSEN, range(len(CHOSEN)))
+    (german,) = view("translate", "starter", to="de", judge_encoder=str(moved))(SENTENCES[:1], [0])
+    assert german.status == "ok"
+
+
+def test_a_translation_takes_the_likeliest_of_known_words(translation_models: Path) -> None:
+    beam, best = (
+        view("translate", "starter", to="de", **params)(CHOSEN, range(len(CHOSEN)))
+        for params in ({"decode": "beam:4", **GREEDY}, {})
+    )
+    for text, first, view_of_it in zip(CHOSEN, beam, best, strict=True):
+        assert not has_non_word(view_of_it.text or "", "de", text)
+        if not has_non_word(first.text or "", "de", text):
+            assert view_of_it.text == first.text
+    assert view("translate", translation_models, to="de").spec.params["candidates"] == 1

@@ -12,8 +12,8 @@ import pytest
 import xxhash
 from foreigners import Augment, is_refused, rows_of, write_pairs
 
+from augment.meaning import sentence_encoder
 from augment.weights import STARTER_ENCODER, find_encoder
-from pipelines.filters.semantic import sentence_encoder
 from pipelines.pairing.nli import NliRow, nli_rows, nli_sources
 from pipelines.pairs import read_pairs
 from pipelines.verify import verify
