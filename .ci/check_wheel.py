@@ -27,7 +27,7 @@ REQUIRED = (
     "augment/starter/translation/xx-en/model.safetensors",
     "pipelines/py.typed",
     "pipelines/sample/sentences.txt",
-    "pipelines/look/templates/report.html",
+    "pipelines/inspection/templates/report.html",
     "trainers/evaluation/sample/pairs.tsv",
     "trainers/pages/templates/report.html",
     "trainers/py.typed",

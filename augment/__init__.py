@@ -1,3 +1,3 @@
-"""Ground floor: text to text. Views of a sentence, with what became of it; no files, no commands."""
+"""Views of a sentence, and what became of it: text to text, without files or commands."""
 
 __version__ = "0.1.0"

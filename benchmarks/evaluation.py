@@ -25,10 +25,10 @@ from typing import Any
 
 import torch
 
-from trainers.embedding.model import load_model
-from trainers.embedding.vectors import cached
-from trainers.evaluation import record
-from trainers.evaluation.suite import distinct_texts, evaluate_suites, find_suites
+from trainers.encoders.model import load_model
+from trainers.encoders.vectors import cached
+from trainers.evaluation import result_files as record
+from trainers.evaluation.scoring import distinct_texts, evaluate_suites, find_suites
 from trainers.evaluation.task import Suite
 
 CONTENDERS = ("ours", "sentence-transformers", "ours, cached")

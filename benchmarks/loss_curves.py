@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipelines.console import call
+from pipelines.terminal.console import call
 from trainers.catalogue import load_objective, objective_names
-from trainers.cli import app
+from trainers.cli.app import app
 
 STEPS, BATCH = 20, 8
 

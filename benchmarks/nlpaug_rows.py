@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from augment import wordnet
-from augment.weights import STARTER_ENCODER, STARTER_TRANSLATION
+from augment.lexicon import wordnet
+from augment.models.weights import STARTER_ENCODER, STARTER_TRANSLATION
 
 Row = tuple[list[str | None], None, float]
 

@@ -13,7 +13,7 @@ import torch
 import typer
 from transformers import MarianConfig, MarianMTModel
 
-from augment.weights import STARTER_TRANSLATION
+from augment.models.weights import STARTER_TRANSLATION
 
 OPUS_MT = {"d_model": 512, "ffn": 2_048, "heads": 8, "layers": 6, "vocabulary": 58_101}
 """The sizes of Helsinki-NLP's opus-mt models."""

@@ -54,10 +54,10 @@ def translate_batch(settings: Settings) -> Work:
     """CTranslate2's `translate_batch`: int8, a translator a core, in the batches that are fastest on a CPU."""
     import ctranslate2
 
+    from augment.models.weights import local_weights
     from augment.translate.ctranslate import converted
     from augment.translate.decoding import COMPUTE_TYPES
     from augment.translate.vocabulary import Vocabulary
-    from augment.weights import local_weights
 
     def load(folder: Path) -> tuple[ctranslate2.Translator, Vocabulary]:
         vocabulary = Vocabulary(folder)
@@ -126,8 +126,8 @@ def nlpaug_synonym(_settings: Settings) -> Work:
     import nltk.data
     from nltk.tag.perceptron import PerceptronTagger
 
-    from augment import wordnet
-    from augment.english import load_data
+    from augment.lexicon import wordnet
+    from augment.text.english import load_data
 
     nltk.data.path.insert(0, str(wordnet.find().parent.parent))
     tagger = PerceptronTagger(load=False)

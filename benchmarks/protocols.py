@@ -16,8 +16,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 
-from trainers.embedding.baselines import open_encoder
-from trainers.embedding.vectors import Vectors
+from trainers.encoders.baselines import open_encoder
+from trainers.encoders.vectors import Vectors
 from trainers.evaluation.pairs import Pairs, read_pairs
 from trainers.evaluation.suites import sts
 from trainers.settings import Pooling

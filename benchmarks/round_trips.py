@@ -24,9 +24,9 @@ import numpy as np
 import yaml
 from wordfreq import zipf_frequency
 
-from augment.meaning import Judge, sentence_encoder
+from augment.models.weights import find_encoder
+from augment.translate.meaning import Judge, sentence_encoder
 from augment.view import JSON, Viewed, ViewSpec, make_view
-from augment.weights import find_encoder
 
 SAMPLE = Path(__file__).parent.parent / "pipelines" / "sample" / "sentences.txt"
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")

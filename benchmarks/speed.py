@@ -24,8 +24,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from augment.models.weights import STARTER_TRANSLATION
 from augment.translate.vocabulary import Vocabulary
-from augment.weights import STARTER_TRANSLATION
 
 HERE = Path(__file__).parent
 COLUMNS = ("bench", "text", "what runs", "rows/s", "source words/s/core", "CPU s", "peak MB", "ratio", "bar")

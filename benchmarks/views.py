@@ -27,8 +27,8 @@ import numpy as np
 from nlpaug_rows import NLPAUG_ROWS, Row
 from wordfreq import zipf_frequency
 
+from augment.text.words import FUNCTION_WORDS
 from augment.view import ViewSpec, make_view, row_seed
-from augment.words import FUNCTION_WORDS
 
 OURS = {
     "synonym": ViewSpec("synonym"),

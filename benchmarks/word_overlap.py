@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trainers.embedding.baselines import open_encoder
-from trainers.embedding.vectors import Vectors
+from trainers.encoders.baselines import open_encoder
+from trainers.encoders.vectors import Vectors
 from trainers.evaluation.pairs import Pair, Pairs, read_pairs, spearman
 from trainers.evaluation.suites import sts
 

@@ -1,1 +1,1 @@
-"""The middle floor: sentences -> views -> pairs, on disk. Imports `augment` and nothing above it."""
+"""Datasets of sentences, views and pairs: the command `augment`."""

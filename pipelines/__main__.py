@@ -5,7 +5,7 @@ import os
 import sys
 from importlib.util import find_spec
 
-from pipelines.interrupt import end_at_once
+from pipelines.terminal.interrupt import end_at_once
 
 ALLOCATIONS = 100_000
 """New objects between two runs of Python's garbage collector. Rows form no cycles, and with the default threshold the
@@ -28,7 +28,7 @@ def main() -> None:
     end_at_once()
     gc.set_threshold(ALLOCATIONS)
     check_namesakes()
-    from pipelines.cli import main as run_augment
+    from pipelines.cli.app import main as run_augment
 
     run_augment()
 

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 
 from augment.view import Runtime
-from pipelines.files import beside
-from pipelines.reading.sources import Format
-from pipelines.recipe import ConfigOption
-from pipelines.shards import SHARD_ROWS
+from pipelines.sentences.sources import Format
+from pipelines.storage.files import beside
+from pipelines.storage.recipe import ConfigOption
+from pipelines.storage.shards import SHARD_ROWS
 
 Policy = Literal["bsl", "original", "self", "multilingual", "entailment"]
 SENTENCES = Path("data/sentences")

@@ -21,9 +21,9 @@ import yaml
 from huggingface_hub import try_to_load_from_cache
 from typer.core import TyperCommand
 
-from pipelines.cli import build_app
-from pipelines.console import call
-from trainers.cli import app as train_app
+from pipelines.cli.app import build_app
+from pipelines.terminal.console import call
+from trainers.cli.app import app as train_app
 
 PROGRAMS = {"augment": build_app(), "train": train_app}
 

@@ -26,7 +26,7 @@ from wordfreq import zipf_frequency
 
 from augment.translate.decoding import parse_decoding
 from augment.translate.marian import MarianTranslator
-from augment.translate.models import resolve_models
+from augment.translate.model_names import resolve_models
 
 PIVOTS = {"de": "deu", "fr": "fra"}
 ROOT = Path(__file__).parent.parent

@@ -15,8 +15,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 FLOORS = ("augment", "pipelines", "trainers", "data_cards")
-FOR_TRAINERS = {f"pipelines.{name}" for name in ("__main__", "pairs", "console", "files", "interrupt", "lock")}
-FOR_TRAINERS |= {"augment.weights"}
+FOR_TRAINERS = {f"pipelines.storage.{name}" for name in ("files", "lock", "pair_files")} | {"pipelines.__main__"}
+FOR_TRAINERS |= {"pipelines.terminal.console", "pipelines.terminal.interrupt", "augment.models.weights"}
 
 
 def modules() -> dict[str, Path]:

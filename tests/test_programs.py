@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from augment import wordnet
 from augment.errors import InputError
+from augment.lexicon import wordnet
 
 PROGRAMS = {"augment": "pipelines", "train": "trainers"}
 ROOT = Path(__file__).parents[1]

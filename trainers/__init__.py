@@ -1,1 +1,1 @@
-"""The top floor: pairs -> encoder -> scores. Of ours it imports `pipelines.pairs` and `pipelines.console` alone."""
+"""Pairs to an encoder, and an encoder to scores: the command `train`."""

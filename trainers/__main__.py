@@ -6,7 +6,7 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 
 from pipelines.__main__ import check_namesakes
-from pipelines.interrupt import end_at_once
+from pipelines.terminal.interrupt import end_at_once
 
 
 def main() -> None:
@@ -18,8 +18,8 @@ def main() -> None:
     first = int(os.environ.get("RANK", "0")) == 0
     if first:
         check_namesakes()
-    from pipelines.console import call
-    from trainers.cli import app
+    from pipelines.terminal.console import call
+    from trainers.cli.app import app
 
     if first:
         sys.exit(call(app, sys.argv[1:]))

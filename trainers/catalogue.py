@@ -6,12 +6,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeAlias
 
-from pipelines.console import Plugins
+from pipelines.terminal.console import Plugins
 
 ObjectiveModule: TypeAlias = ModuleType
 """The module of an objective. It has
 
-- `READS`: what it trains on, the usual kind first: some of `trainers.data.kinds.KINDS`, such as "views" and "text";
+- `READS`: what it trains on, the usual kind first: some of `trainers.data.reading.KINDS`, such as "views" and "text";
 - `PRESETS`: values of `Training` and of its own options, by preset; the first is the default;
 - `PARAMS`: its own options, a pydantic model. An optional method `held_out(rows, batch_size)` returns how many of the
   rows are not trained on;

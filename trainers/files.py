@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.console import InputError
-from pipelines.files import sha256_of as file_sha256
-from pipelines.files import temporaries
+from pipelines.storage.files import sha256_of as file_sha256
+from pipelines.storage.files import temporaries
+from pipelines.terminal.console import InputError
 
 __all__ = ["Rows", "csv_rows", "file_lines", "file_sha256", "read_arrays", "remove_stale", "tsv_rows"]
 Rows: TypeAlias = list[tuple[int, list[str]]]  # cells of each row, with the number of the line that it begins in

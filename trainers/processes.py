@@ -8,7 +8,7 @@ import torch
 import xxhash
 from torch import Tensor, distributed
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 
 
 def join_processes() -> None:

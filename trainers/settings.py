@@ -13,7 +13,7 @@ from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typer.core import TyperCommand
 
-from pipelines.console import ConfigOption, InputError, first_problem
+from pipelines.terminal.console import ConfigOption, InputError, first_problem
 
 Model = TypeVar("Model", bound=BaseModel)
 Presets = Mapping[str, Mapping[str, Any]]  # values of `Training` and of an objective's own options, by preset

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import ctranslate2
 
-from augment.device import padded, usable_cores
 from augment.errors import InputError
+from augment.models.device import padded, usable_cores
+from augment.models.weights import cache_folder, cached, local_weights
 from augment.translate.decoding import COMPUTE_TYPES, Decoding
 from augment.translate.vocabulary import Vocabulary
-from augment.weights import cache_folder, cached, local_weights
 
 LARGE = 100_000_000
 """Bytes of the float32 weights of models for which larger batches pay; Opus-MT's have three times as many."""

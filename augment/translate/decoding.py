@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass, replace
 
-from augment.device import device_kind
 from augment.errors import InputError
+from augment.models.device import device_kind
 
 COMPUTE_TYPES = {"int8": "int8_float32", "fp32": "float32", "bf16": "bfloat16"}
 """The precisions of CTranslate2 and its names for them, the fastest first."""

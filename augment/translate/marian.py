@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import regex
 
-from augment.device import SECONDS, pack, padded, timed
+from augment.models.device import SECONDS, pack, padded, timed
 from augment.translate.decoding import Decoding, resolve_engine
 from augment.translate.vocabulary import Vocabulary
 from augment.view import row_seed

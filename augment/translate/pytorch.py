@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from augment.device import LENGTH_STEP, padded, quiet_transformers, resolve_device
 from augment.errors import InputError
+from augment.models.device import LENGTH_STEP, padded, quiet_transformers, resolve_device
 from augment.translate.decoding import Decoding
 from augment.translate.vocabulary import Vocabulary
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError
+from augment.models.weights import find_encoder
+from augment.text.words import has_non_word, has_word_list, shared_words
 from augment.translate.decoding import Decoding, parse_decoding, resolve_engine
 from augment.translate.marian import MarianTranslator, Translation
-from augment.translate.models import resolve_chain
+from augment.translate.model_names import resolve_chain
 from augment.view import Runtime, Status, View, Viewed, row_seed
-from augment.weights import find_encoder
-from augment.words import has_non_word, has_word_list, shared_words
 
 if TYPE_CHECKING:
-    from augment.meaning import Judge
+    from augment.translate.meaning import Judge
 
 HOP = "+"
 """Joins the languages of a translation in several hops, and the revisions of their models."""
@@ -116,7 +116,7 @@ class TranslationView(View):
             raise InputError(f"{self.name}: diverse and judge_encoder choose between candidates; give 2 or more")
         view = self.model_copy(update={"candidates": number, "min_meaning": floor, "judge_revision": None})
         if encoder is not None and view._chooses:
-            from augment.meaning import Judge  # it needs NumPy
+            from augment.translate.meaning import Judge  # it needs NumPy
 
             try:
                 weights = find_encoder(encoder, self.judge_revision)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from augment.device import LENGTH_STEP
+from augment.models.device import LENGTH_STEP
 
 # MarianTokenizer's defaults, which transformers leaves out of the files that it writes.
 _SPECIAL = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}

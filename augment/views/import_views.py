@@ -9,9 +9,9 @@ from typing import Self
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 
 from augment.errors import InputError
+from augment.models.weights import check_revision, revision_of
+from augment.text.words import special_tokens
 from augment.view import Runtime, View, Viewed, normalise, row_id
-from augment.weights import check_revision, revision_of
-from augment.words import special_tokens
 
 
 class _Line(BaseModel):

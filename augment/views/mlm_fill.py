@@ -7,13 +7,13 @@ from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr
 
-from augment.edits import Token, apply_edits, matching_case, tokens
-from augment.english import wants_an
-from augment.keep import WordView, touches
-from augment.masked import FillModel, Masked, Proposals, Slot, folded, token_span
+from augment.masked_lm.masking import FillModel, Masked, Proposals, Slot, folded, token_span
+from augment.models.weights import find_encoder
+from augment.protected_terms import WordView, touches
+from augment.text.edits import Token, apply_edits, matching_case, tokens
+from augment.text.english import wants_an
+from augment.text.words import NEGATIONS, replaceable, rounded
 from augment.view import Edit, Runtime, Viewed
-from augment.weights import find_encoder
-from augment.words import NEGATIONS, replaceable, rounded
 
 ARTICLES = frozenset(["a", "an"])
 KEPT = NEGATIONS | ARTICLES
@@ -35,8 +35,8 @@ class _Row(NamedTuple):
 class MlmFill(WordView):
     """The view.
 
-    A word is eligible if `augment.words.replaceable` allows it, it is not a negation or an article, the model sees it
-    whole (not cut off, not sharing a token with a neighbour), and the vocabulary has words in its script. `fraction`
+    A word is eligible if `augment.text.words.replaceable` allows it, it is not a negation or an article, the model sees
+    it whole (not cut off, not sharing a token with a neighbour), and the vocabulary has words in its script. `fraction`
     and `achieved_fraction` are shares of all words, with numbers and names, as in the paper. The number of words is
     rounded up or down by the row's own draw, so that the mean over sentences equals the fraction.
     """

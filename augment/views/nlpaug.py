@@ -11,16 +11,16 @@ from typing import Any, Self
 
 from pydantic import Field, JsonValue, PrivateAttr
 
-from augment import wordnet
-from augment.device import quiet_transformers, resolve_device
-from augment.edits import apply_edits, find_edits
-from augment.english import tagger
 from augment.errors import InputError, is_out_of_memory
-from augment.keep import WordView, touches
-from augment.omw import tables
+from augment.lexicon import wordnet
+from augment.lexicon.omw import tables
+from augment.models.device import quiet_transformers, resolve_device
+from augment.models.weights import check_revision
+from augment.protected_terms import WordView, touches
+from augment.text.edits import apply_edits, find_edits
+from augment.text.english import tagger
+from augment.text.words import special_tokens
 from augment.view import Runtime, Viewed
-from augment.weights import check_revision
-from augment.words import special_tokens
 
 NLTK_WANTS = re.compile(r"nltk\.download\('([\w.-]+)'\)")
 """NLTK's message about missing data."""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from augment.edits import apply_edits, words
-from augment.keep import WordView, touches
+from augment.protected_terms import WordView, touches
+from augment.text.edits import apply_edits, words
 from augment.view import Edit, Viewed
 
 

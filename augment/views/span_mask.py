@@ -8,13 +8,13 @@ import regex
 import xxhash
 from pydantic import Field, PrivateAttr
 
-from augment.edits import words
 from augment.errors import InputError
-from augment.keep import WordView, touches
-from augment.masked import FillModel
+from augment.masked_lm.masking import FillModel
+from augment.models.weights import find_encoder
+from augment.protected_terms import WordView, touches
+from augment.text.edits import words
+from augment.text.words import rounded
 from augment.view import Edit, Runtime, Viewed, ViewSpec
-from augment.weights import find_encoder
-from augment.words import rounded
 
 MASK = "[MASK]"
 """How a mask is stored for every encoder; trainers replace it by their tokenizer's own mask token."""

@@ -8,18 +8,18 @@ from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr
 
-from augment import wordnet
-from augment.edits import Token, apply_edits, matching_case, tokens
 from augment.errors import InputError
-from augment.keep import WordView, touches
-from augment.masked import FillModel
-from augment.omw import Multilingual
-from augment.ranking import Ranking, Target
-from augment.synonyms import TIERS, English, Tiers, Weighted, agreement, english
+from augment.lexicon import wordnet
+from augment.lexicon.omw import Multilingual
+from augment.lexicon.synonyms import TIERS, English, Tiers, Weighted, agreement, english
+from augment.masked_lm.masking import FillModel
+from augment.masked_lm.ranking import Ranking, Target
+from augment.models.weights import check_revision, find_encoder
+from augment.protected_terms import WordView, touches
+from augment.text.edits import Token, apply_edits, matching_case, tokens
+from augment.text.words import rounded
 from augment.view import Edit, Runtime, Viewed, ViewSpec
 from augment.views.nlpaug import published_synonyms
-from augment.weights import check_revision, find_encoder
-from augment.words import rounded
 
 BLOCK = 256
 """Texts whose tokens are held at once: fewer are slower to tag, more to collect as garbage."""

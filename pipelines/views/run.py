@@ -9,21 +9,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from augment.device import Stage
 from augment.errors import TwinviewsError
-from augment.translate.models import AUTO
+from augment.models.device import Stage
+from augment.translate.model_names import AUTO
 from augment.view import View, ViewSpec, view_attribute, view_label
-from pipelines.card import view_card
-from pipelines.console import note, progress
-from pipelines.files import write_whole
-from pipelines.folder import Dataset, claim_folder, clear_dataset, finalise, remove_leftovers, view_schema
-from pipelines.lock import locked_folder
 from pipelines.options import ViewOptions
-from pipelines.plan import PLAN_FILE, Input, Plan, read_plan
-from pipelines.recipe import recipe_text
-from pipelines.shards import RECEIPTS, Receipt, count_receipts, read_table, valid_receipt
-from pipelines.views.work import ViewRun, Window, make_windows, run_cluster, worker
-from pipelines.workers import AHEAD, run_workers
+from pipelines.storage.card import view_card
+from pipelines.storage.dataset import Dataset, claim_folder, clear_dataset, finalise, remove_leftovers, view_schema
+from pipelines.storage.files import write_whole
+from pipelines.storage.lock import locked_folder
+from pipelines.storage.plan import PLAN_FILE, Input, Plan, read_plan
+from pipelines.storage.recipe import recipe_text
+from pipelines.storage.shards import RECEIPTS, Receipt, count_receipts, read_table, valid_receipt
+from pipelines.terminal.console import note, progress
+from pipelines.views.windows import ViewRun, Window, make_windows, run_cluster, worker
+from pipelines.views.workers import AHEAD, run_workers
 
 VIEWS = Path("data/views")
 WINDOW_SECONDS = 20.0

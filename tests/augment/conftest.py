@@ -8,8 +8,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before anything imports the Hub'
 import pytest
 from samples import ENGLISH, ENGLISH_LINES, FRENCH, GERMAN, build_marian, wordpiece
 
-from augment import wordnet
 from augment.errors import InputError
+from augment.lexicon import wordnet
 
 
 @pytest.fixture(scope="session")

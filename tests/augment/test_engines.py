@@ -14,11 +14,11 @@ from safetensors.torch import load_file, save_file
 from samples import DOGS, GERMAN, GUITAR, refused
 from transformers import MarianTokenizer
 
-from augment.device import padded
+from augment.models.device import padded
 from augment.translate import marian
 from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.marian import MarianTranslator, Translation
-from augment.translate.models import resolve_models
+from augment.translate.model_names import resolve_models
 from augment.translate.vocabulary import Vocabulary
 
 SENTENCES = [

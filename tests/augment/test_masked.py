@@ -14,15 +14,15 @@ from tokenizers import Tokenizer
 from tokenizers.models import BPE
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertModel, PreTrainedTokenizerFast
 
-from augment import wordnet
-from augment.edits import apply_edits, words
-from augment.english import wants_an
-from augment.masked import MOST_TOKENS, FillModel, WholeWords, folded, script_of
-from augment.ranking import FIT, SIMILARITY, Ranking, Target
+from augment.lexicon import wordnet
+from augment.masked_lm.masking import MOST_TOKENS, FillModel, WholeWords, folded, script_of
+from augment.masked_lm.ranking import FIT, SIMILARITY, Ranking, Target
+from augment.models.weights import STARTER_ENCODER, find_encoder
+from augment.text.edits import apply_edits, words
+from augment.text.english import wants_an
+from augment.text.words import NEGATIONS
 from augment.view import Runtime, ViewSpec, make_view
 from augment.views.mlm_fill import MlmFill
-from augment.weights import STARTER_ENCODER, find_encoder
-from augment.words import NEGATIONS
 
 
 @pytest.fixture(scope="module", params=KINDS)

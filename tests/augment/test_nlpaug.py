@@ -13,8 +13,8 @@ import pytest
 import torch
 from samples import DATA, TEXTS, built, real_sentences, refused
 
-from augment import wordnet
 from augment.errors import InputError
+from augment.lexicon import wordnet
 from augment.view import View, ViewSpec, make_view
 from augment.views.nlpaug import Nlpaug
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import KINDS, real_sentences
 
-from augment.edits import words
+from augment.text.edits import words
 from augment.view import Viewed, ViewSpec, make_view
 from augment.views.repeat import Repeat
 

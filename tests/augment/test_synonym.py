@@ -9,11 +9,11 @@ import pytest
 from samples import built, real_sentences, refused
 from wordfreq import zipf_frequency
 
-from augment import omw, wordnet
-from augment.edits import apply_edits
-from augment.synonyms import English, english
+from augment.lexicon import omw, wordnet
+from augment.lexicon.synonyms import English, english
+from augment.text.edits import apply_edits
+from augment.text.words import FUNCTION_WORDS
 from augment.view import Viewed, ViewSpec, make_view
-from augment.words import FUNCTION_WORDS
 
 SENTENCES = {
     "The old woman bought a big car in Paris for $3,500 yesterday.": ["Paris", "$3,500"],

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import refused
 
-from augment.device import pack, resolve_device
+from augment.models.device import pack, resolve_device
 from augment.view import View, Viewed, ViewSpec, check_params, make_view, row_id, row_seed
 
 

@@ -16,9 +16,9 @@ from safetensors.numpy import save
 from samples import ENGLISH, refused
 from transformers import MarianMTModel
 
+from augment.models.weights import cached, find_encoder
 from augment.translate.marian import MarianTranslator
-from augment.translate.models import resolve_models
-from augment.weights import cached, find_encoder
+from augment.translate.model_names import resolve_models
 from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
 
 SAFETENSORS = save({"weight": np.zeros(3, np.float32)})
@@ -26,8 +26,8 @@ FILES = {"config.json": b"{}", "model.safetensors": SAFETENSORS, "pytorch_model.
 FIND = """
 import sys
 from augment.errors import InputError
-from augment.translate.models import resolve_models
-from augment.weights import find_encoder
+from augment.translate.model_names import resolve_models
+from augment.models.weights import find_encoder
 name, *revision = sys.argv[1:]
 try:
     found = resolve_models(name, "de", "en", *revision) if name == "opus-mt" else find_encoder(name, *revision)

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from samples import TEXTS, built, real_sentences, refused
 
-from augment.edits import LabelledSpan, apply_edits, carry_spans, words
-from augment.keep import WordView, touches
+from augment.protected_terms import WordView, touches
+from augment.text.edits import LabelledSpan, apply_edits, carry_spans, words
 from augment.view import Edit, Runtime, View, ViewSpec, make_view
 from augment.views.repeat import Repeat
 

@@ -21,9 +21,10 @@ from lemminflect import config
 from nltk.tag.perceptron import PerceptronTagger
 from samples import TEXTS, real_sentences, refused
 
-from augment import english, wordnet
-from augment.edits import apply_edits, find_edits, tokens, words
-from augment.english import INFLECTED, inflect, load_data, tagger, wants_an
+from augment.lexicon import wordnet
+from augment.text import english
+from augment.text.edits import apply_edits, find_edits, tokens, words
+from augment.text.english import INFLECTED, inflect, load_data, tagger, wants_an
 from augment.view import Edit
 
 
@@ -256,7 +257,7 @@ def test_a_damaged_wordnet_is_one_line(real_wordnet: Path, tmp_path: Path) -> No
 
 def test_nltks_folders_are_known_without_importing_it() -> None:
     code = (
-        "import sys; from augment.wordnet import nltk_folders; found = nltk_folders(); "
+        "import sys; from augment.lexicon.wordnet import nltk_folders; found = nltk_folders(); "
         "assert 'nltk' not in sys.modules; import nltk.data; assert found == nltk.data.path, (found, nltk.data.path)"
     )
     environment = {**os.environ, "NLTK_DATA": f"/mine{os.pathsep}/theirs"}

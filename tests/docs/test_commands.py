@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 
-from pipelines.cli import build_app
-from pipelines.console import call
-from trainers.cli import app as train_app
+from pipelines.cli.app import build_app
+from pipelines.terminal.console import call
+from trainers.cli.app import app as train_app
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("data_cards/**/*.md")])

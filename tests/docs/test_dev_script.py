@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from augment import wordnet
+from augment.lexicon import wordnet
 
 ROOT = Path(__file__).parents[2]
 APT = """#!/bin/sh
@@ -23,7 +23,7 @@ esac
 """Like apt-get, it needs lists of packages to download anything."""
 CONTROL = "Package: wordnet-base\nVersion: 3.0\nArchitecture: all\nMaintainer: nobody\nDescription: WordNet\n"
 DEAD = "http://127.0.0.1:9"
-FIND = [sys.executable, "-c", "from augment.wordnet import find; print(find())"]
+FIND = [sys.executable, "-c", "from augment.lexicon.wordnet import find; print(find())"]
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.cli import build_app
-from pipelines.console import call
-from pipelines.pairs import PAIR_COLUMNS
+from pipelines.cli.app import build_app
+from pipelines.storage.pair_files import PAIR_COLUMNS
+from pipelines.terminal.console import call
 
 Augment = Callable[..., Any]
 """`augment` in this process: its arguments in, an Outcome out."""
@@ -21,7 +21,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 ROOT = Path(__file__).parents[2]
 # A background job starts with Ctrl-C ignored, and so would the processes that tests interrupt.
 CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-COMMAND = f"{CTRL_C}from pipelines.cli import main; main()"
+COMMAND = f"{CTRL_C}from pipelines.cli.app import main; main()"
 SLOW = '''"""Reverse the words, slowly."""
 
 import os
@@ -102,7 +102,7 @@ PICKY = '''"""Drop pairs with a number in the forties, slowly, and score the res
 
 import time
 
-from pipelines.filter import Filter, Verdicts
+from pipelines.pairs.filter import Filter, Verdicts
 
 
 class Picky(Filter):

@@ -18,9 +18,9 @@ import typer
 from foreigners import Augment, Start, is_refused, write_stream
 
 from augment.view import view_names
-from pipelines.cli import build_app
-from pipelines.console import InputError, TwinviewsError, call
-from pipelines.folder import open_dataset
+from pipelines.cli.app import build_app
+from pipelines.storage.dataset import open_dataset
+from pipelines.terminal.console import InputError, TwinviewsError, call
 
 COMMANDS = sorted(typer.main.get_command(build_app()).commands)
 
@@ -107,7 +107,7 @@ def test_a_bug_keeps_its_traceback(bug: Callable[[], object], error: type[Except
 @pytest.mark.parametrize("arguments", [["inspect", "data/sentences", "--json"], ["views"]])
 def test_results_that_cannot_be_written_are_one_line(arguments: list[str], lines: Path, augment: Augment) -> None:
     augment("ingest", lines)
-    command = [sys.executable, "-c", "from pipelines.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "from pipelines.cli.app import main; main()", *arguments]
     known = {"PYTHONPATH": str(Path(__file__).parents[2])}
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=known, check=False)

@@ -86,7 +86,7 @@ def test_a_view_that_fails_is_one_line_that_names_it(augment: Augment, module: s
 
 
 FILTER = '''"""A filter."""
-from pipelines.filter import Filter, Verdicts
+from pipelines.pairs.filter import Filter, Verdicts
 
 class Odd(Filter):
     def __call__(self, pairs):
@@ -105,7 +105,7 @@ class Odd(Filter):
             (FILTER.format(made=made), "gave 1 verdicts for 2 pairs: fix the filter")
             for made in ("Verdicts([None])", "Verdicts([None, None], [0.5])")
         ),
-        (view(), "is not a subclass of pipelines.filter.Filter: fix the plugin\n"),
+        (view(), "is not a subclass of pipelines.pairs.filter.Filter: fix the plugin\n"),
     ],
 )
 def test_a_filter_that_fails_is_one_line_that_names_it(augment: Augment, module: str, said: str) -> None:

@@ -8,7 +8,7 @@ import datasets
 import pytest
 from foreigners import Augment, Start, add_package, content, done, is_refused, rows_of, start_beside
 
-from pipelines.pairs import PAIR_COLUMNS, read_pairs
+from pipelines.storage.pair_files import PAIR_COLUMNS, read_pairs
 
 
 def test_original_pairs_a_sentence_with_its_view(augment: Augment, lines: Path) -> None:
@@ -69,7 +69,7 @@ def sides_of(path: str) -> list[tuple[str, str]]:
 def test_every_imported_view_of_a_sentence_becomes_a_pair(
     augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    monkeypatch.setattr("pipelines.pairing.build.TASK_ROWS", 2)
+    monkeypatch.setattr("pipelines.pairs.build.TASK_ROWS", 2)
     import_written(augment, "people", WRITTEN)
     run = ["build-pairs", "--pairs", "original", "--view", "import-views-people", "--json", "--workers", workers]
     counts = json.loads(augment(*run, "--rejects", "rejects.arrow").out)

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from foreigners import Augment, is_refused
 
-from pipelines.folder import open_dataset
-from pipelines.reading.documents import document_paragraphs, paragraphs
+from pipelines.sentences.documents import document_paragraphs, paragraphs
+from pipelines.storage.dataset import open_dataset
 
 MARKDOWN = """---
 title: left out

@@ -19,7 +19,7 @@ from foreigners import Augment, is_refused, write_pairs
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pipelines.pairs import PAIR_COLUMNS
+from pipelines.storage.pair_files import PAIR_COLUMNS
 from tests.standin_hub import StandinHub, standin_hub
 
 
@@ -106,7 +106,7 @@ def hub() -> Iterator[StandinHub]:
 
 def push(hub: StandinHub, *arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
     """`augment export` as a process: the Hub's client reads its settings when it is imported."""
-    command = [sys.executable, "-c", "from pipelines.cli import main; main()", "export", *arguments]
+    command = [sys.executable, "-c", "from pipelines.cli.app import main; main()", "export", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **hub.environment(), **more}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 

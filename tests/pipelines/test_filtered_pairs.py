@@ -7,16 +7,15 @@ import datasets
 import pytest
 from foreigners import Augment, Start, add_package, done, is_refused, rows_of, start_beside
 
-from pipelines.filters import paraphrase
-from pipelines.folder import clear_dataset
-from pipelines.pairing import build
-from pipelines.pairs import PAIR_COLUMNS, read_pairs
+from pipelines.pairs.filters import paraphrase
+from pipelines.storage.dataset import clear_dataset
+from pipelines.storage.pair_files import PAIR_COLUMNS, build, read_pairs
 
 
 def test_any_number_of_workers_makes_the_same_bytes(
     augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.pairing.build.TASK_ROWS", 16)
+    monkeypatch.setattr("pipelines.pairs.build.TASK_ROWS", 16)
     augment("span-mask", lines)
     filters = ["--filter", "length-ratio:unit=character,max=2", "--filter", "near-duplicates:n=2,threshold=0.5"]
     run = ["build-pairs", "--pairs", "original", "--view", "span-mask", *filters, "--filter", "chrf:max=95"]
@@ -72,7 +71,7 @@ def test_what_a_filter_drops_the_next_does_not_see(start: Start, folder: Path, w
 
 SHORT = '''"""Drop pairs of long sentences."""
 
-from pipelines.filter import Filter, Verdicts
+from pipelines.pairs.filter import Filter, Verdicts
 
 
 class Short(Filter):

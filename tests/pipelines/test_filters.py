@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from augment.errors import InputError, MissingExtraError
 from augment.view import Runtime
-from pipelines.filter import FILTERS, About, Filter, PairColumns, make_filter
-from pipelines.filters.near_duplicates import HASHES, sign
+from pipelines.pairs.filter import FILTERS, About, Filter, PairColumns, make_filter
+from pipelines.pairs.filters.near_duplicates import HASHES, sign
 
 CPU = Runtime("cpu")
 MASKED, PLAIN, GERMAN = About("span-mask", "span-mask"), About("synonym"), About("de", "translate", "de")
@@ -145,7 +145,7 @@ def test_semantic_is_the_cosine_of_masked_means() -> None:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from augment.weights import find_encoder
+    from augment.models.weights import find_encoder
 
     path = find_encoder("starter").path
     tokenizer = AutoTokenizer.from_pretrained(path)
@@ -169,7 +169,7 @@ def test_semantic_is_the_cosine_of_masked_means() -> None:
 
 
 def test_semantic_belongs_to_the_weights_and_not_to_their_place() -> None:
-    from augment.weights import find_encoder
+    from augment.models.weights import find_encoder
 
     weights = find_encoder("starter")
     one, two = make_filter("semantic", CPU), make_filter(f"semantic:encoder={weights.path}", CPU)
@@ -190,7 +190,7 @@ def test_language_of_the_view_or_as_given() -> None:
 
 
 def test_language_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.filters.language.find_spec", lambda name: None)
+    monkeypatch.setattr("pipelines.pairs.filters.language.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"twinviews\[lid\]"):
         make_filter("language", CPU)
 

@@ -21,9 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augment.view import normalise, row_id
-from pipelines.ingest import Seen
-from pipelines.reading import rows as rows_module
-from pipelines.reading import sources as lines_module
+from pipelines.sentences import rows as rows_module
+from pipelines.sentences import sources as lines_module
+from pipelines.sentences.ingest import Seen
 
 TEXTS = ['A cat, "sleeping".', "Zwei Bäume", "A dog."]
 

@@ -12,11 +12,11 @@ import pytest
 import xxhash
 from foreigners import Augment, is_refused, rows_of, write_pairs
 
-from augment.meaning import sentence_encoder
-from augment.weights import STARTER_ENCODER, find_encoder
-from pipelines.pairing.nli import NliRow, nli_rows, nli_sources
-from pipelines.pairs import read_pairs
-from pipelines.verify import verify
+from augment.models.weights import STARTER_ENCODER, find_encoder
+from augment.translate.meaning import sentence_encoder
+from pipelines.outputs.verify import verify
+from pipelines.pairs.nli import NliRow, nli_rows, nli_sources
+from pipelines.storage.pair_files import read_pairs
 
 ROWS = [
     NliRow("A man plays.", "Someone plays.", "entailment"),

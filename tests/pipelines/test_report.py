@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from foreigners import Augment, is_refused, write_pairs, write_stream
 
-from pipelines.console import harmless
-from pipelines.look.opened import open_path, statistics
-from pipelines.look.report import report_path
+from pipelines.inspection.opened import open_path, statistics
+from pipelines.inspection.report import report_path
+from pipelines.terminal.console import harmless
 
 
 @pytest.mark.parametrize(

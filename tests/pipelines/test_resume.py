@@ -17,11 +17,11 @@ import pytest
 import typer
 from foreigners import CTRL_C, Augment, Start, content, done, is_refused, start_beside, wait_for
 
-from augment.weights import STARTER_TRANSLATION
-from pipelines import interrupt
-from pipelines.console import call, progress
-from pipelines.folder import open_dataset
-from pipelines.plan import read_plan
+from augment.models.weights import STARTER_TRANSLATION
+from pipelines.storage.dataset import open_dataset
+from pipelines.storage.plan import read_plan
+from pipelines.terminal import interrupt
+from pipelines.terminal.console import call, progress
 from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
 
 LINE = "stopping; run the same command again to resume\n"
@@ -237,7 +237,7 @@ def test_several_pivots_make_several_datasets(start: Start, lines: Path, folder:
 
 
 # A background job starts with Ctrl-C ignored, and so would the processes that these tests interrupt.
-MARKED = f"{CTRL_C}from pipelines.__main__ import main; from pipelines.interrupt import end_at_once; end_at_once(); "
+MARKED = f"{CTRL_C}from pipelines.__main__ import main\nfrom pipelines.terminal.interrupt import end_at_once\nend_at_once(); "
 
 
 def span_mask(lines: Path, folder: Path, seconds: float | None = None) -> tuple[int, str, float]:

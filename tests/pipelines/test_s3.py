@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import pytest
 from foreigners import Augment, Start, content, done, is_refused, wait_for
 
-from pipelines import files
-from pipelines.console import MissingExtraError
-from pipelines.lock import locked_folder
+from pipelines.storage import files
+from pipelines.storage.lock import locked_folder
+from pipelines.terminal.console import MissingExtraError
 
 boto3 = pytest.importorskip("boto3")
 pytest.importorskip("s3fs")
@@ -137,7 +137,7 @@ def test_a_file_that_fails_does_not_appear_in_a_store(bucket: Bucket, address: s
 
 KILLED = """
 import os
-from pipelines import files
+from pipelines.storage import files
 with files.whole_file(files.locate("s3://views/half/data.arrow")) as stream:
     stream.write(bytes(6 << 20))
     stream.flush()

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF
 
 from augment.errors import InputError
-from pipelines.console import counted
-from pipelines.folder import view_schema
-from pipelines.look.inspect import LONGEST, Piece, pieces, wdiff
-from pipelines.look.opened import QUANTILES, AnyDataset, Distribution, distribution, open_path, statistics
-from pipelines.pairs import PAIR_COLUMNS, PairFile
-from pipelines.plan import Kind
+from pipelines.inspection.inspect import LONGEST, Piece, pieces, wdiff
+from pipelines.inspection.opened import QUANTILES, AnyDataset, Distribution, distribution, open_path, statistics
 from pipelines.similarity import chrf, chrf_signature, self_bleu
+from pipelines.storage.dataset import view_schema
+from pipelines.storage.pair_files import PAIR_COLUMNS, PairFile
+from pipelines.storage.plan import Kind
+from pipelines.terminal.console import counted
 
 PAIRS = [
     ("a dog runs", "a dog runs", "the dog is running"),

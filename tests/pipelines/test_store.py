@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from foreigners import Augment, Start, content, done, is_refused, wait_for, write_stream
 
-from pipelines.console import InputError
-from pipelines.files import write_whole
-from pipelines.pairs import PAIR_COLUMNS, read_pairs
-from pipelines.shards import commit_shards, read_table
+from pipelines.storage.files import write_whole
+from pipelines.storage.pair_files import PAIR_COLUMNS, read_pairs
+from pipelines.storage.shards import commit_shards, read_table
+from pipelines.terminal.console import InputError
 from trainers.data.examples import from_text
 
 SENTENCES, VIEW, PAIRS = Path("data/sentences"), Path("data/views/span-mask"), Path("data/pairs.arrow")
@@ -270,7 +270,7 @@ def test_sentences_overwritten_while_a_view_runs_stop_it(
 
 
 def test_a_dry_run_counts_and_writes_nothing(augment: Augment, lines: Path) -> None:
-    with mock.patch("pipelines.ingest.commit_shards", side_effect=AssertionError("a dry run writes shards")):
+    with mock.patch("pipelines.sentences.ingest.commit_shards", side_effect=AssertionError("a dry run writes shards")):
         said = json.loads(augment("ingest", lines, "--shard-size", 25, "--dry-run", "--json").out)
     assert (said["kept"], said["shards"], said["made_now"]) == (60, 3, False)
     assert json.loads(augment("span-mask", lines, "--dry-run", "--json").out)["rows"] == 60

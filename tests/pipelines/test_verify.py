@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from foreigners import Augment, is_refused, make
 
-from pipelines.files import beside
-from pipelines.pairs import REJECTS_SHA256
-from pipelines.recipe import recipe_text
-from pipelines.verify import verify
+from pipelines.outputs.verify import verify
+from pipelines.storage.files import beside
+from pipelines.storage.pair_files import REJECTS_SHA256
+from pipelines.storage.recipe import recipe_text
 
 VIEW, PAIRS, FOLDER = Path("data/views/span-mask"), Path("data/pairs.arrow"), Path("data/folder.arrow")
 EXPORT, REJECTS = Path("data/pairs.jsonl"), Path("data/rejects.arrow")

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from pipelines.workers import run_workers
+from pipelines.views.workers import run_workers
 
 
 class OneLessArgumentError(Exception):

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from transformers import AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM, BertTokenizerFast, set_seed
 
-from pipelines.console import call
+from pipelines.terminal.console import call
 from trainers.catalogue import load_objective
-from trainers.cli import app
+from trainers.cli.app import app
 from trainers.data.examples import Examples
 from trainers.data.rows import Rows
 from trainers.encoders.loading import load_for_training
@@ -181,7 +181,7 @@ def error_line(capsys: Capsys) -> str:
 
 def train_killed(ready: Callable[[], object], *arguments: object) -> None:
     """Run `train` in a process of its own and kill it as soon as it is `ready`."""
-    code = "import sys; from pipelines.console import call; from trainers.cli import app; call(app, sys.argv[1:])"
+    code = "from trainers.__main__ import main; main()"
     process = subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)])
     deadline = time.monotonic() + 120
     while not ready():

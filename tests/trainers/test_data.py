@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_trainings import write_columns, write_pairs
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples, Texts, read_part, shares
-from trainers.data.kinds import KINDS, DataOptions, data_flags, read_examples, read_words
+from trainers.data.reading import KINDS, DataOptions, data_flags, read_examples, read_words
 
 NAMES = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
 

@@ -7,7 +7,7 @@ import torch
 from scipy.stats import spearmanr
 from small_trainings import Interrupted, check_same, prepared, read_log, trained
 
-from pipelines.console import TwinviewsError
+from pipelines.terminal.console import TwinviewsError
 from trainers.data.examples import Examples
 from trainers.objective import Objective
 from trainers.settings import Training

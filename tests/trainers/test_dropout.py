@@ -8,7 +8,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from transformers import AutoConfig, AutoModel, XLMConfig, XLMModel
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.encoders.modules import head_weights, set_drophead, set_dropout
 
 KINDS = ("bert", "roberta", "xlm-roberta", "electra", "distilbert", "modernbert", "mpnet", "albert")

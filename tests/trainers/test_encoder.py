@@ -9,11 +9,11 @@ from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from small_trainings import build, encoder_of, pooled_by_hand, prepared
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.catalogue import objective_names
-from trainers.embedding.model import load_model
 from trainers.encoders.batches import by_length
 from trainers.encoders.location import locate
+from trainers.encoders.model import load_model
 from trainers.encoders.modules import with_cnn
 from trainers.settings import POOLINGS
 

@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import save_file
 from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, trained
 
-from pipelines.console import InputError, TwinviewsError
+from pipelines.terminal.console import InputError, TwinviewsError
 from trainers.catalogue import objective_names
 from trainers.settings import Training
 from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpoint

@@ -15,9 +15,9 @@ from small_trainings import batch_of, build, pairs, pooled_by_hand, rows_of, wri
 from torch import nn
 from transformers import AutoModelForMaskedLM, BertForMaskedLM
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.data.examples import from_pairs
-from trainers.embedding.model import load_model as load_for_scores
+from trainers.encoders.model import load_model as load_for_scores
 from trainers.objectives.diffcse import DiffCse
 from trainers.objectives.mirror import mask_span, mask_span_compat
 from trainers.objectives.mlm import IGNORED, PARAMS, MaskedLm, masked_lm_logits

@@ -8,9 +8,9 @@ from foreigners import add_package, start_beside
 from small_trainings import Capsys, train
 
 import trainers.objectives
-from pipelines.console import call
+from pipelines.terminal.console import call
 from trainers.catalogue import load_objective, objective_names
-from trainers.cli import make_app
+from trainers.cli.app import make_app
 from trainers.encoders.loading import load_encoder
 from trainers.encoders.location import locate
 from trainers.objectives.bsl import PARAMS, PRESETS

@@ -20,8 +20,8 @@ from sentence_transformers.sentence_transformer.modules import Dense
 from small_trainings import Capsys, build, encoder_of, prepared, trained
 from torch import nn
 
-from augment.weights import find_encoder
-from pipelines.console import InputError, TwinviewsError
+from augment.models.weights import find_encoder
+from pipelines.terminal.console import InputError, TwinviewsError
 from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from small_trainings import LINEAR, Interrupted, batch_of, build, prepared, teachers, trained
 from torch import distributed, multiprocessing
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.catalogue import objective_names
 from trainers.data.examples import Examples
 from trainers.encoders.modules import set_dropout

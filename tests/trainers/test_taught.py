@@ -12,12 +12,12 @@ from sentence_transformers.sentence_transformer.modules import Dense
 from small_trainings import Capsys, batch_of, build, pairs, rows_of
 from torch import nn
 
-import trainers.embedding.model
-import trainers.embedding.vectors
-from pipelines.console import InputError, TwinviewsError
-from trainers.embedding.model import load_teacher
+import trainers.encoders.model
+import trainers.encoders.vectors
+from pipelines.terminal.console import InputError, TwinviewsError
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
+from trainers.encoders.model import load_teacher
 from trainers.encoders.modules import set_dropout
 from trainers.objectives.distil import Distil
 from trainers.objectives.sct import Sct
@@ -111,13 +111,13 @@ def test_dense_layer(preset: str, teacher: str, layers: int, tiny_bert: Path, wi
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the texts that teachers encode from now on."""
     calls: list[int] = []
-    encode = trainers.embedding.model.EmbeddingModel.encode
+    encode = trainers.encoders.model.EmbeddingModel.encode
 
     def spied(self: object, texts: list[str], *rest: object) -> object:
         calls.append(len(texts))
         return encode(self, texts, *rest)
 
-    monkeypatch.setattr(trainers.embedding.model.EmbeddingModel, "encode", spied)
+    monkeypatch.setattr(trainers.encoders.model.EmbeddingModel, "encode", spied)
     return calls
 
 
@@ -133,9 +133,9 @@ def test_vectors_are_kept(wide: Path, sentences: list[str], tmp_path: Path, monk
 
 
 def test_killed_teacher(wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trainers.embedding.vectors, "CHUNK", 16)
+    monkeypatch.setattr(trainers.encoders.vectors, "CHUNK", 16)
     calls = counted(monkeypatch)
-    check = trainers.embedding.vectors.check
+    check = trainers.encoders.vectors.check
 
     def cut(matrix: object, *rest: object) -> None:
         check(matrix, *rest)
@@ -144,7 +144,7 @@ def test_killed_teacher(wide: Path, sentences: list[str], tmp_path: Path, monkey
 
     teacher = load_teacher(str(wide), None)
     with monkeypatch.context() as power:
-        power.setattr(trainers.embedding.vectors, "check", cut)
+        power.setattr(trainers.encoders.vectors, "check", cut)
         with pytest.raises(KeyboardInterrupt):
             teacher.vectors(sentences, tmp_path)
     calls.clear()

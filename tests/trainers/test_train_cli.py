@@ -15,11 +15,11 @@ from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from small_trainings import Capsys, error_line, prepared, read_log, train, train_killed, write_pairs
 
-from pipelines.console import InputError
-from trainers.auto import CHOICES
+from pipelines.terminal.console import InputError
 from trainers.catalogue import load_objective, objective_names
-from trainers.cli import MODULES
-from trainers.data.kinds import DataOptions
+from trainers.cli.app import MODULES
+from trainers.cli.auto import CHOICES
+from trainers.data.reading import DataOptions
 from trainers.encoders.location import Source, locate
 from trainers.training.run import Request, model_card, run_training
 
@@ -327,8 +327,8 @@ def test_an_encoder_out_of_reach_is_not_taken_for_another(
 
 WITHOUT_TORCH = """
 import sys
-from pipelines.console import call
-from trainers.cli import app
+from pipelines.terminal.console import call
+from trainers.cli.app import app
 code = call(app, sys.argv[1:])
 sys.exit(f"imported: {loaded}" if (loaded := {"torch", "transformers", "datasets"} & set(sys.modules)) else code)
 """
@@ -353,9 +353,9 @@ def test_help_and_misspelt_options_need_no_torch(arguments: str, code: int) -> N
 
 HELP_OF_ALL_OBJECTIVES = """
 import sys
-from pipelines.console import call
+from pipelines.terminal.console import call
 from trainers.catalogue import objective_names
-from trainers.cli import app
+from trainers.cli.app import app
 codes = [call(app, [*group, name, "--help"]) for name in objective_names() for group in ([], ["sweep"])]
 codes.append(call(app, ["bsl", "--momentun", "1"]) - 2)
 slow = {"sentence_transformers", "transformers", "datasets", "sklearn"} & set(sys.modules)

@@ -1,1 +1,1 @@
-"""The encoder that is trained: read, run, and written for sentence-transformers."""
+"""Texts to vectors: what scores, baselines and teachers need of an encoder, and vectors kept from before."""

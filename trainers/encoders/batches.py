@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.data.examples import BLOCK
 from trainers.data.rows import Ragged
 from trainers.encoders.modules import Encoder, is_padded, pooling_at

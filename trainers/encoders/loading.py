@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from pipelines.console import InputError, note
+from pipelines.terminal.console import InputError, note
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet, transformer_weights
 from trainers.encoders.modules import WHITENING, Encoder, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
 from trainers.processes import is_first

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import xxhash
 
-from augment.weights import HUB_NAMES, cached_snapshot, hub_offer, installed_encoder
-from pipelines.console import InputError
+from augment.models.weights import HUB_NAMES, cached_snapshot, hub_offer, installed_encoder
+from pipelines.terminal.console import InputError
 
 STARTER = "starter"
 PICKLE = "pytorch_model.bin"

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
-from pipelines.console import InputError, TwinviewsError
+from pipelines.terminal.console import InputError, TwinviewsError
 
 if TYPE_CHECKING:  # it takes seconds to import, and `--help` does without
     from sentence_transformers import SentenceTransformer

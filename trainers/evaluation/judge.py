@@ -15,10 +15,10 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from pipelines.console import InputError, counted, note
-from pipelines.pairs import table_cells
-from trainers.data.kinds import FIRST, SCORES, SECOND
-from trainers.embedding.vectors import Vectors, nearest, unit
+from pipelines.storage.pair_files import table_cells
+from pipelines.terminal.console import InputError, counted, note
+from trainers.data.reading import FIRST, SCORES, SECOND
+from trainers.encoders.vectors import Vectors, nearest, unit
 from trainers.evaluation.pairs import spearman
 from trainers.evaluation.task import Predictions, Result, Suite, Task
 

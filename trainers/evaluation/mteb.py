@@ -10,8 +10,8 @@ from datasets.exceptions import DatasetsError
 from mteb.models import ModelMeta
 from mteb.models.abs_encoder import AbsEncoder
 
-from pipelines.console import InputError
-from trainers.embedding.vectors import Matrix, TextEncoder, Vectors
+from pipelines.terminal.console import InputError
+from trainers.encoders.vectors import Matrix, TextEncoder, Vectors
 from trainers.evaluation.task import Result, Suite, Task
 
 MAIN = "main score"

@@ -12,8 +12,8 @@ from datasets import load_dataset
 from datasets.exceptions import DatasetsError
 from numpy.typing import ArrayLike, NDArray
 
-from pipelines.console import InputError
-from trainers.embedding.vectors import Vectors
+from pipelines.terminal.console import InputError
+from trainers.encoders.vectors import Vectors
 from trainers.evaluation.reading import check_count, columns, find_files, tsv_rows
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
 from trainers.files import file_sha256

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.files import Rows, file_lines
 from trainers.files import csv_rows as csv_rows
 from trainers.files import tsv_rows as tsv_rows

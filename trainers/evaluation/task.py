@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from trainers.embedding.vectors import Vectors
+    from trainers.encoders.vectors import Vectors
 
 DATA_VARIABLE = "TWINVIEWS_DATA"  # names the folder of the benchmarks, if no option does
 HUB = "hf:"  # precedes the organisation if sets are read from the Hub

@@ -13,7 +13,7 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from torch.utils.data import Dataset
 from transformers import MarianTokenizer
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.data.rows import Ragged
 from trainers.files import file_lines
 

@@ -13,9 +13,9 @@ import xxhash
 from pydantic import Field
 from safetensors import SafetensorError
 
-from pipelines.console import InputError, TwinviewsError, note, show
-from pipelines.files import write_whole
-from pipelines.lock import locked_folder
+from pipelines.storage.files import write_whole
+from pipelines.storage.lock import locked_folder
+from pipelines.terminal.console import InputError, TwinviewsError, note, show
 from trainers.encoders.location import first_line, quiet
 from trainers.settings import Options, checked, flags_of, with_flags
 from trainers.training import directory

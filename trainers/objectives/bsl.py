@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from pipelines.console import progress
+from pipelines.terminal.console import progress
 from trainers.encoders import batches
 from trainers.encoders.modules import Encoder
 from trainers.objective import Objective, Row, autocast, float32

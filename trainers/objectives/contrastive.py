@@ -12,7 +12,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.location import Source
 from trainers.encoders.modules import Encoder, has_dense
@@ -69,7 +69,7 @@ class Contrastive(Objective):
             width = linear.out_features
             encoder.append(Dense(width, width, True, nn.Tanh(), linear.weight.detach(), linear.bias.detach()))
         if params.guide is not None:
-            from trainers.embedding.model import load_teacher
+            from trainers.encoders.model import load_teacher
 
             self.teachers = [load_teacher(params.guide, role="guide").vectors]
         self.head = train_only_head(encoder) if params.head else nn.Identity()
@@ -82,7 +82,7 @@ class Contrastive(Objective):
             raise InputError(f"{said}: leave out --guide, --keep-head and --whiten")
         objective = super().build(options, training, source)
         if options.retain:
-            from trainers.embedding.model import Teacher, starting_model
+            from trainers.encoders.model import Teacher, starting_model
 
             guide = starting_model(copy.deepcopy(objective.encoder), source, training.max_tokens)
             objective.teachers = [Teacher(guide, "guide").vectors]

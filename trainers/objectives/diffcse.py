@@ -15,7 +15,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.encoders.batches import by_length
 from trainers.encoders.loading import load_generator
 from trainers.encoders.location import Source, locate

@@ -14,7 +14,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pipelines.console import note
+from pipelines.terminal.console import note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.modules import Encoder, has_dense
 from trainers.losses import Queue, relation_loss
@@ -73,7 +73,7 @@ class Distil(Objective):
     def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         from sentence_transformers.sentence_transformer.modules import Dense
 
-        from trainers.embedding.model import load_teacher
+        from trainers.encoders.model import load_teacher
 
         super().__init__(encoder, max_tokens, params)
         self.congen = params.method == "congen"

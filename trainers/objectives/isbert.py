@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders import batches
 from trainers.encoders.modules import Encoder, pooling_at, pooling_of, with_cnn

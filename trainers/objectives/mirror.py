@@ -14,7 +14,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.batches import MASK
 from trainers.encoders.loading import PADDED, position_limit

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.batches import by_length
 from trainers.encoders.loading import load_masked_lm, save_encoder

@@ -46,7 +46,7 @@ class Rank(Objective):
     keyed = True
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
-        from trainers.embedding.model import load_teacher
+        from trainers.encoders.model import load_teacher
 
         super().__init__(encoder, max_tokens, params)
         self.teachers = [load_teacher(name, params.teacher_pooling).vectors for name in params.teacher]

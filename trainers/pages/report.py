@@ -11,15 +11,15 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from pipelines.console import ConfigOption, InputError, note, render_page, show
-from pipelines.files import is_written_by, write_whole
+from pipelines.storage.files import is_written_by, write_whole
+from pipelines.terminal.console import ConfigOption, InputError, note, render_page, show
+from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.data.examples import Examples
-from trainers.data.kinds import KINDS, DataOptions, read_examples
-from trainers.embedding.vectors import Vectors, unit
+from trainers.data.reading import KINDS, DataOptions, read_examples
 from trainers.encoders.location import locate
-from trainers.evaluation.cli import JudgeOption, evaluate
+from trainers.encoders.vectors import Vectors, unit
 from trainers.results.comparison import compare_suite, published_tables
-from trainers.results.records import FOLDER, read_runs
+from trainers.results.runs import FOLDER, read_runs
 from trainers.training.directory import LOG, RECIPE
 
 PAGE, MOST = "report.html", 6
@@ -57,7 +57,7 @@ def report(
 
     Example: train report runs/bsl
     """
-    from trainers.judging import judged_tables
+    from trainers.results.judged import judged_tables
 
     if len(runs) > MOST:
         raise InputError(f"{len(runs)} runs: at most {MOST} lines can be told apart")
@@ -104,8 +104,8 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
     Returns what the page shows: sizes of the groups, their histograms and mean cosines, and the sentences whose
     neighbours changed most. Raises InputError if the data or an encoder is missing.
     """
-    from trainers.embedding.model import load_model, starting_model
     from trainers.encoders.loading import load_for_training
+    from trainers.encoders.model import load_model, starting_model
 
     groups = sample_pairs(recipe, count)
     columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import xxhash
 from pydantic import TypeAdapter, ValidationError
 
-from pipelines.console import InputError, first_problem
+from pipelines.terminal.console import InputError, first_problem
 from trainers.settings import Flag
 
 LONGEST = 80  # most characters of a value in a folder's name

@@ -11,12 +11,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.console import InputError
-from trainers.evaluation.record import Table
+from pipelines.terminal.console import InputError
+from trainers.evaluation.result_files import Table
 from trainers.evaluation.task import Predictions
 from trainers.files import read_arrays
 from trainers.results.comparison import ALL
-from trainers.results.records import Run, StoredSet
+from trainers.results.runs import Run, StoredSet
 
 Floats: TypeAlias = "NDArray[np.float64]"
 PORTION = 100_000  # items in memory at once: about what fits a processor's cache

@@ -15,19 +15,19 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from pipelines.console import InputError, TwinviewsError, counted, note, table
-from pipelines.files import write_whole
+from pipelines.storage.files import write_whole
+from pipelines.terminal.console import InputError, TwinviewsError, counted, note, table
 from trainers.catalogue import ObjectiveModule
-from trainers.data.kinds import DataOptions, read_examples
-from trainers.embedding.model import Precision, load_model
+from trainers.data.reading import DataOptions, read_examples
 from trainers.encoders.location import STARTER, locate
-from trainers.evaluation.record import markdown, show, write
-from trainers.evaluation.suite import evaluate_suites, find_suites
+from trainers.encoders.model import Precision, load_model
+from trainers.evaluation.result_files import markdown, show, write
+from trainers.evaluation.scoring import evaluate_suites, find_suites
 from trainers.evaluation.task import DATA_VARIABLE, Suite
 from trainers.processes import is_first, join_processes, of_first, processes
 from trainers.results.axes import Axes, Setting, folder_part, settings
 from trainers.results.comparison import compare_suite
-from trainers.results.records import Evaluation, StoredSet, StoredStudy, StoredSuite, load, read_results, read_study
+from trainers.results.runs import Evaluation, StoredSet, StoredStudy, StoredSuite, load, read_results, read_study
 from trainers.settings import Pooling, Training, resolve
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
 from trainers.training.run import request_of, run_training, settings_of

@@ -10,10 +10,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SimilarityFunction
 
-from pipelines.console import InputError, TwinviewsError
+from pipelines.terminal.console import InputError, TwinviewsError
 from trainers.data.examples import Examples
-from trainers.data.kinds import read_graded
-from trainers.embedding.vectors import Vectors
+from trainers.data.reading import read_graded
+from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import kind_of, read_judge
 from trainers.evaluation.pairs import read_pairs, spearman
 from trainers.evaluation.suites import sts, sts_multilingual

@@ -11,9 +11,9 @@ from zipfile import BadZipFile, ZipFile
 
 from safetensors import SafetensorError, safe_open
 
-from pipelines.console import InputError, TwinviewsError, note
-from pipelines.files import read_json, write_whole
-from pipelines.lock import LOCK
+from pipelines.storage.files import read_json, write_whole
+from pipelines.storage.lock import LOCK
+from pipelines.terminal.console import InputError, TwinviewsError, note
 
 RECIPE, DONE, CHECKPOINTS = "recipe.json", "modules.json", "checkpoints"
 LOG, WEIGHTS, STATE = "log.jsonl", "model.safetensors", "trainer_state.json"

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from pipelines.console import TwinviewsError, note, progress
-from pipelines.files import write_whole
+from pipelines.storage.files import write_whole
+from pipelines.terminal.console import TwinviewsError, note, progress
 from trainers.data.examples import Examples
 from trainers.data.rows import Order, Rows
 from trainers.evaluation.task import Task

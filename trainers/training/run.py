@@ -12,12 +12,12 @@ from jinja2 import Template
 from pydantic import BaseModel, Field
 from yaml import YAMLError
 
-from augment.weights import Unreachable
-from pipelines.console import InputError, counted, note, show, table
-from pipelines.lock import locked_folder
+from augment.models.weights import Unreachable
+from pipelines.storage.lock import locked_folder
+from pipelines.terminal.console import InputError, counted, note, show, table
 from trainers.catalogue import ObjectiveModule
 from trainers.data.examples import Examples
-from trainers.data.kinds import DataOptions, data_flags, read_examples
+from trainers.data.reading import DataOptions, data_flags, read_examples
 from trainers.data.rows import Rows
 from trainers.encoders.location import Source, locate
 from trainers.encoders.modules import WHITENING

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from pipelines.console import InputError, TwinviewsError
-from trainers.embedding.baselines import function_encoder, load_function, read_word_vectors, word_vectors
-from trainers.embedding.vectors import Vectors
+from pipelines.terminal.console import InputError, TwinviewsError
+from trainers.encoders.baselines import function_encoder, load_function, read_word_vectors, word_vectors
+from trainers.encoders.vectors import Vectors
 
 TEXTS = ["the cat sat on the mat", "the dog sat", "a dog ate the cat", "Dog dog"]
 

@@ -7,8 +7,8 @@ import pytest
 from known_vectors import parted, write_files
 from numpy.typing import NDArray
 
-from pipelines.console import InputError
-from trainers.embedding.vectors import Vectors
+from pipelines.terminal.console import InputError
+from trainers.encoders.vectors import Vectors
 from trainers.evaluation.suites import bli
 from trainers.evaluation.suites.bli import METRICS, REPORTED, Lexicon, neighbourhood, ranks, score_lexicon
 

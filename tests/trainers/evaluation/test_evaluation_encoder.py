@@ -15,11 +15,11 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import CNN, Dense, Normalize, Pooling, Transformer
 from small_trainings import Capsys, pooled_by_hand, write_bert
 
-from pipelines.console import InputError, TwinviewsError
-from trainers.embedding.model import load_model, pack
-from trainers.embedding.vectors import Vectors
+from pipelines.terminal.console import InputError, TwinviewsError
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
+from trainers.encoders.model import load_model, pack
+from trainers.encoders.vectors import Vectors
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "padded-mean"])

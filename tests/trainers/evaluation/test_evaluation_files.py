@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.console import InputError
-from pipelines.files import whole_file
-from trainers.embedding import vectors as cache
-from trainers.embedding.baselines import function_encoder
-from trainers.embedding.model import load_model
-from trainers.embedding.vectors import Advance, cached, still
+from pipelines.storage.files import whole_file
+from pipelines.terminal.console import InputError
+from trainers.encoders import vectors as cache
+from trainers.encoders.baselines import function_encoder
+from trainers.encoders.model import load_model
+from trainers.encoders.vectors import Advance, cached, still
 from trainers.evaluation.reading import csv_rows
 from trainers.evaluation.suites.afs import read_afs
 from trainers.evaluation.suites.lexical import read_multi_simlex
@@ -31,7 +31,7 @@ def test_a_killed_writer_leaves_the_old_file_and_a_draft_that_is_removed_when_st
     path = tmp_path / "sts.json"
     path.write_text("old")
     code = (
-        "import os, sys; from pathlib import Path; from pipelines.files import whole_file\n"
+        "import os, sys; from pathlib import Path; from pipelines.storage.files import whole_file\n"
         "with whole_file(Path(sys.argv[1])) as stream: stream.write(b'half'); stream.flush(); os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
@@ -205,7 +205,7 @@ def test_processes_that_write_at_once_leave_whole_shards(tmp_path: Path) -> None
     script = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]);"
         "from tests.trainers.evaluation.test_evaluation_files import Counting;"
-        "from trainers.embedding.vectors import cached;"
+        "from trainers.encoders.vectors import cached;"
         "[cached(Counting(), Path(sys.argv[2])).encode([f'{sys.argv[3]} {i} {j}' for j in range(50)] + ['both'])"
         " for i in range(20)]"
     )

@@ -14,11 +14,11 @@ from known_vectors import Known, parted
 from numpy.typing import NDArray
 from scipy import stats
 
-from trainers.embedding import vectors as vectors_module
-from trainers.embedding.vectors import Vectors, nearest, norms
+from trainers.encoders import vectors as vectors_module
+from trainers.encoders.vectors import Vectors, nearest, norms
 from trainers.evaluation.concepts import Mention
 from trainers.evaluation.pairs import pearson, spearman
-from trainers.evaluation.record import mean
+from trainers.evaluation.result_files import mean
 from trainers.evaluation.suites import geometry
 from trainers.evaluation.suites.bli import Lexicon, score_lexicon
 from trainers.evaluation.suites.geometry import METRICS, POSITIVE, score_texts

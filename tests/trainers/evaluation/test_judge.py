@@ -20,8 +20,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from small_trainings import Capsys, error_line, train
 
-from pipelines.console import InputError
-from trainers.embedding.vectors import Vectors
+from pipelines.terminal.console import InputError
+from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import read_judge
 from trainers.evaluation.task import Predictions, Result, Suite
 from trainers.results.significance import estimate

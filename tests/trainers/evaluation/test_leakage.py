@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from small_trainings import train, write_pairs
 
-from trainers.evaluation.suite import find_leaks, leaks_of, normalised
+from trainers.evaluation.scoring import find_leaks, leaks_of, normalised
 from trainers.evaluation.task import Result, Task
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from known_vectors import parted, write_files
 
-from pipelines.console import InputError
-from trainers.embedding.vectors import Vectors
+from pipelines.terminal.console import InputError
+from trainers.encoders.vectors import Vectors
 from trainers.evaluation import concepts
 from trainers.evaluation.concepts import Annotation, Mention, joined, read_names, read_pubtator
 from trainers.evaluation.suites import linking

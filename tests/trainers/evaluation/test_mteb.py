@@ -13,8 +13,8 @@ from mteb import TaskMetadata
 from mteb.abstasks import AbsTaskSTS
 from mteb.get_tasks import _TASKS_REGISTRY
 
-from trainers.embedding.model import load_model
-from trainers.embedding.vectors import Vectors
+from trainers.encoders.model import load_model
+from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import read_judge
 
 

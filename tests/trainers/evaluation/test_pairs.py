@@ -13,8 +13,8 @@ from known_vectors import parted, write_files
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from pipelines.console import InputError
-from trainers.embedding.vectors import Vectors
+from pipelines.terminal.console import InputError
+from trainers.encoders.vectors import Vectors
 from trainers.evaluation import pairs as graded
 from trainers.evaluation.pairs import Benchmark, HubCopy, Pair, Pairs, Subsets, read_pairs, score_binary, score_pairs
 from trainers.evaluation.suites import afs, lexical, lexical_crosslingual, qnli, sts, sts_multilingual

@@ -10,13 +10,13 @@ import pytest
 from known_vectors import evaluate
 from small_trainings import Capsys
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.data.examples import from_text
-from trainers.embedding.baselines import function_encoder
-from trainers.embedding.vectors import Vectors
+from trainers.encoders.baselines import function_encoder
+from trainers.encoders.vectors import Vectors
 from trainers.evaluation import suites
-from trainers.evaluation.record import results_table, write
-from trainers.evaluation.suite import evaluate_suites, find_suites
+from trainers.evaluation.result_files import results_table, write
+from trainers.evaluation.scoring import evaluate_suites, find_suites
 from trainers.evaluation.suites import expanded, suite_names
 from trainers.evaluation.task import SEED, Predictions, Result, Suite, Task
 

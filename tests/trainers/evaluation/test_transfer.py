@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from pipelines.console import InputError
-from trainers.embedding.vectors import Vectors
+from pipelines.terminal.console import InputError
+from trainers.encoders.vectors import Vectors
 from trainers.evaluation.reading import find_files
 from trainers.evaluation.suites import transfer
 from trainers.evaluation.suites.transfer import BEFORE_TEST, WITHIN, Labelled, Parts, judge, score_labelled

@@ -11,7 +11,7 @@ from small_trainings import Capsys, error_line, train
 from torch.nn import functional
 from transformers import DataCollatorForSeq2Seq, MarianMTModel, MarianTokenizer
 
-from pipelines.console import InputError, TwinviewsError
+from pipelines.terminal.console import InputError, TwinviewsError
 from trainers.data.rows import Ragged
 from trainers.marian.model import Translation
 from trainers.marian.text import ParallelIds, read_parallel, token_batches

@@ -10,9 +10,9 @@ import pytest
 from safetensors.torch import load_file, save_file
 from small_trainings import Capsys
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.results.axes import read_axes, settings
-from trainers.results.records import read_results
+from trainers.results.runs import read_results
 from trainers.results.studies import Scoring, find_scoring, read_training, score
 from trainers.settings import Flag
 

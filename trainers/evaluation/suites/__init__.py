@@ -7,7 +7,7 @@ The module of a suite has `BENCHMARKS` of graded pairs, or `find(data)`, which r
 
 from collections.abc import Sequence
 
-from pipelines.console import InputError, Plugins
+from pipelines.terminal.console import InputError, Plugins
 
 ALL = "all"
 SMOKE_TEST = "sample"  # the bundled suite: it reads no data and is not a benchmark, so `all` leaves it out

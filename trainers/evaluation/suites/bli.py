@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.embedding.vectors import Vectors, score_blocks, unit
+from trainers.encoders.vectors import Vectors, score_blocks, unit
 from trainers.evaluation.reading import bad_line, check_count, filled_lines, tsv_rows, usual_places
 from trainers.evaluation.task import HUB, MARK, Missing, Predictions, Result, Task
 from trainers.files import file_sha256

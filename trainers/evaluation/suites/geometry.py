@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.embedding.vectors import Vectors, unit
+from trainers.encoders.vectors import Vectors, unit
 from trainers.evaluation.pairs import Pairs, read_pairs
 from trainers.evaluation.suites.sts import STSB, STSB_TRAIN
 from trainers.evaluation.task import Missing, Result, Task

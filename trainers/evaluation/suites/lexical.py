@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.console import InputError
+from pipelines.terminal.console import InputError
 from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair, column_reader
 from trainers.evaluation.reading import columns, csv_rows
 

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.console import InputError
-from trainers.embedding.vectors import Vectors, nearest
+from pipelines.terminal.console import InputError
+from trainers.encoders.vectors import Vectors, nearest
 from trainers.evaluation import concepts
 from trainers.evaluation.concepts import Entry, Mention, Names, read_names
 from trainers.evaluation.reading import check_count, filled_lines, find_file, find_files, usual_places

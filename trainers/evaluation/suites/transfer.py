@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.embedding.vectors import Vectors
+from trainers.encoders.vectors import Vectors
 from trainers.evaluation.reading import bad_line, check_count, find_files
 from trainers.evaluation.suites.sts import SENTEVAL
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task

@@ -1,0 +1,1 @@
+"""WordNet: synonyms, other languages."""

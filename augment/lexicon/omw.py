@@ -1,0 +1,112 @@
+"""Synonyms in languages other than English, by NLTK's Open Multilingual WordNet (Bond and Foster 2013)."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from augment.errors import InputError
+from augment.lexicon.synonyms import TIERS, Tiers
+from augment.lexicon.wordnet import WordNet, find
+from augment.models.weights import revision_of
+from augment.text.edits import Token
+from augment.text.words import replaceable
+
+if TYPE_CHECKING:
+    from nltk.corpus.reader.api import CorpusReader
+
+OMW = "omw-1.4"
+_LANGUAGES = """
+ar arb arabic, bg bul, ca cat catalan, da dan danish, el ell greek, es spa spanish, eu eus basque, fi fin finnish,
+fr fra french, gl glg, he heb hebrew, hr hrv, id ind indonesian, is isl, it ita italian, ja jpn, lt lit, ms zsm,
+nb nob norwegian, nl nld dutch, nn nno norwegian, pl pol, pt por portuguese, ro ron romanian, sk slk, sl slv slovene,
+sq als, sv swe swedish, th tha, zh cmn chinese
+"""
+LANGUAGES = [entry.split() for entry in _LANGUAGES.split(",")]
+"""The languages of OMW 1.4: a code of two letters, OMW's own of three, and the name of NLTK's stop words, if any."""
+
+
+class Multilingual:
+    """The synonyms of words in a language of OMW ("fr" or "fra"), for words in their dictionary form only.
+
+    Nothing is inflected, so few words of a highly inflected language are eligible. Raises InputError if OMW is not
+    installed or does not have the language.
+    """
+
+    def __init__(self, language: str) -> None:
+        self._code = {short: code for short, code, *_ in LANGUAGES}.get(language, language)
+        corpus = tables()
+        files = {file.rpartition("-")[2].removesuffix(".tab"): file for file in reversed(corpus.fileids())}
+        if self._code not in files:
+            known = ", ".join(sorted(short for short, code, *_ in LANGUAGES if code in files)) or "none"
+            raise InputError(f"language {language!r}: this Open Multilingual WordNet does not have it; it has: {known}")
+        self._stop_words = _stop_words(self._code)
+        content = corpus.raw(files[self._code])
+        self.revision = revision_of("\n".join([content, *sorted(self._stop_words)]).encode())
+        """Twelve hex digits that identify the language's table and stop words."""
+        self._wordnet = WordNet(find())
+        # Synsets by word, and words by synset; a synset is known by its part and offset.
+        self._senses: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        self._words: dict[tuple[str, int], list[str]] = defaultdict(list)
+        for line in content.splitlines():
+            sense, label, *_, word = [*line.split("\t"), "", ""][:3]
+            place, _, part = sense.partition("-")
+            key = part.replace("s", "a"), int(place) if place.isdigit() else -1
+            if label.rpartition(":")[2] == "lemma" and self._wordnet.has_synset(*key):
+                word = word.strip().replace(" ", "_")
+                self._senses[word.lower()].append(key)
+                self._words[key].append(word)
+        self._synonyms = lru_cache(maxsize=50_000)(self._synonyms_of)
+
+    def choices(self, rows: Sequence[Sequence[Token]]) -> list[dict[int, Tiers]]:
+        """The eligible words of each text by their place among its tokens, each with its synonyms."""
+        tiers = [{index: self._synonyms(found[index].text.lower()) for index in replaceable(found)} for found in rows]
+        return [{index: synonyms for index, synonyms in row.items() if synonyms} for row in tiers]
+
+    def _synonyms_of(self, word: str) -> Tiers:
+        """Words that share a sense with `word` as its likeliest part of speech; () if there are none.
+
+        OMW has no counts, so the counts of its English words are a sense's weight.
+        """
+        senses: dict[str, list[tuple[tuple[str, int], float]]] = defaultdict(list)
+        for key in () if word in self._stop_words else dict.fromkeys(self._senses.get(word, ())):
+            uses = 0.5 + sum(entry.uses for entry in self._wordnet.synset(*key).entries)
+            senses[key[0]].append((key, uses))
+        likeliest = max(senses.values(), key=lambda entries: sum(uses for _, uses in entries), default=[])
+        total = sum(uses for _, uses in likeliest)
+        tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
+        for key, uses in likeliest:
+            for name in () if self._wordnet.synset(*key).unwanted else dict.fromkeys(self._words[key]):
+                if len(name) > 1 and name != word and name.isalpha() and name == name.lower():
+                    for weights, (least_share, _, _) in zip(tiers, TIERS, strict=True):
+                        if uses / total >= least_share:
+                            weights[name] += (uses / total) ** 2
+        return tuple(tuple(sorted(weights.items())) for weights in tiers) if tiers[-1] else ()
+
+
+@lru_cache(maxsize=1)
+def tables() -> "CorpusReader":
+    """OMW's tables, for `wordnet.reader`; raises InputError if they are not installed."""
+    from nltk.corpus.reader import CorpusReader
+    from nltk.corpus.util import LazyCorpusLoader
+
+    loader = LazyCorpusLoader(OMW, CorpusReader, r".*/wn-data-.*\.tab")
+    try:
+        loader.fileids()
+    except LookupError:
+        how = f"run `python -m nltk.downloader {OMW}`"
+        raise InputError(f"NLTK's Open Multilingual WordNet was not found: {how}, or use language en") from None
+    return loader
+
+
+def _stop_words(code: str) -> frozenset[str]:
+    """NLTK's stop words of a language; none if the list is not installed."""
+    from nltk.corpus.reader import WordListCorpusReader
+    from nltk.corpus.util import LazyCorpusLoader
+
+    lists = LazyCorpusLoader("stopwords", WordListCorpusReader, r"[a-z]+")
+    name = next((names[0] for _, known, *names in LANGUAGES if known == code and names), None)
+    try:
+        return frozenset(lists.words(name)) if name in lists.fileids() else frozenset()
+    except LookupError:
+        return frozenset()

@@ -1,0 +1,249 @@
+"""WordNet 3.0: found, read in place, and opened for NLTK's reader, which nlpaug uses."""
+
+import hashlib
+import io
+import os
+import re
+import sys
+import warnings
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from augment.errors import InputError
+from augment.models.weights import cache_folder, revision_of
+from augment.text.words import word_list
+
+if TYPE_CHECKING:
+    from nltk.corpus.reader.api import CorpusReader
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+ENVIRONMENT = "TWINVIEWS_WORDNET"
+DEBIAN_FOLDER = Path("/usr/share/wordnet")
+BELOW = Path("corpora", "wordnet")
+"""WordNet's place in a folder of NLTK data."""
+PARTS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
+"""WordNet's parts of speech: their names in its files, and their numbers."""
+NEEDED = ("cntlist.rev", *(name for part in PARTS for name in (f"data.{part}", f"index.{part}", f"{part}.exc")))
+"""The files that decide what WordNet says."""
+_ENDINGS = {
+    "n": "s: ses:s ves:f xes:x zes:z ches:ch shes:sh men:man ies:y",
+    "v": "s: ies:y es:e es: ed:e ed: ing:e ing:",
+    "a": "er: est: er:e est:e",
+    "r": "",
+}
+ENDINGS = {part: [rule.split(":") for rule in rules.split()] for part, rules in _ENDINGS.items()}
+"""WordNet's rules of detachment: the endings of forms, and those of their lemmas."""
+UNWANTED = frozenset(["ethnic_slur", "disparagement", "obscenity", "archaism", "dialect"])
+"""WordNet's usage labels of words that do not belong in a corpus."""
+UNWANTED_GLOSS = re.compile(
+    r"\b(?:archaic|derogatory|disparaging|obscene|offensive|pejorative|vulgar)\b(?:[^;]*\bterms?\b| slang)"
+    r"|\bterms? of contempt\b|\barchaic use\b"
+)
+QUOTED = re.compile('".*?"')
+"""An example in a gloss."""
+HOW_TO_GET_IT = (
+    f"run `python -m nltk.downloader wordnet`, or install Debian's wordnet-base, or set {ENVIRONMENT} to its folder"
+)
+
+
+def find() -> Path:
+    """WordNet's folder, or NLTK's archive of it.
+
+    It is looked for in TWINVIEWS_WORDNET if that is set, else in the folders of NLTK data, in the user's cache, and in
+    Debian's /usr/share/wordnet. Raises InputError if it is not found.
+    """
+    named = os.environ.get(ENVIRONMENT)
+    if named:
+        places = [Path(named), Path(named) / BELOW]
+    else:
+        folders = [*(Path(folder) / BELOW for folder in nltk_folders()), cached_wordnet()]
+        places = [place for folder in folders for place in (folder, folder.with_suffix(".zip"))] + [DEBIAN_FOLDER]
+    for place in places:
+        if _is_whole(place):
+            return place.resolve()
+    lead = f"{ENVIRONMENT}={named}: no WordNet there" if named else "WordNet was not found"
+    raise InputError(f"{lead}: {HOW_TO_GET_IT}")
+
+
+def nltk_folders() -> list[str]:
+    """The folders of NLTK data, in order; they are known without importing NLTK, which takes two seconds."""
+    if "nltk" in sys.modules:  # whose list may have been changed
+        import nltk.data
+
+        return [str(folder) for folder in nltk.data.path]
+    named = [os.path.expanduser(folder) for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep) if folder]
+    prefixes = (sys.prefix, f"{sys.prefix}/share", f"{sys.prefix}/lib")
+    system = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
+    return [*named, *(f"{above}/nltk_data" for above in (os.path.expanduser("~"), *prefixes, *system))]
+
+
+def cached_wordnet() -> Path:
+    """WordNet's place in the user's cache, where `./dev` puts it."""
+    return cache_folder() / BELOW
+
+
+@lru_cache(maxsize=2)
+def reader(multilingual: "CorpusReader | None" = None) -> "WordNetCorpusReader":
+    """NLTK's reader of the WordNet that `find` gives, alone or with OMW's tables; opened once in a process (2 s).
+
+    Files are read into memory, from a folder, an archive or through links; NLTK itself refuses links.
+    """
+    import nltk.data
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+    place = find()
+
+    class File(io.StringIO):
+        def discard_line(self) -> None:
+            self.readline()
+
+    class Reader(WordNetCorpusReader):  # type: ignore[misc]
+        def open(self, file: str) -> File:
+            return File(lexnames() if file == "lexnames" else _read(place, file))
+
+        def map_wn(self, version: str = "wordnet") -> None:
+            """OMW has the offsets of WordNet 3.0, so nothing needs mapping."""
+
+    if str(place.parent) not in nltk.data.path:
+        # NLTK wants the root of a reader below its data folders.
+        nltk.data.path.append(str(place.parent))
+    with warnings.catch_warnings(action="ignore"):
+        return Reader(str(place), multilingual)
+
+
+@lru_cache(maxsize=4)
+def revision(place: Path) -> str:
+    """Twelve hex digits that identify a WordNet: sha256 over its data, index, count and exception files."""
+    hashes = ((name.encode(), hashlib.sha256(_read(place, name).encode()).digest()) for name in sorted(NEEDED))
+    return revision_of(b"".join(name + b"\0" + digest for name, digest in hashes))
+
+
+class Entry(NamedTuple):
+    """A word of a synset as WordNet spells it ("ice_cream"), how often its tagged texts use it, and its label.
+
+    The marker says where an adjective can stand: "(p)" after a verb, "(a)" before a noun, "(ip)" right after one.
+    """
+
+    name: str
+    marker: str | None
+    uses: int
+    unwanted: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Synset:
+    """Words that share a sense, and whether that sense is one of slurs, obscenities, or words out of use.
+
+    A `WordNet` makes each once, so that equal ones are identical.
+    """
+
+    entries: list[Entry]
+    unwanted: bool
+
+
+class WordNet:
+    """The synsets of one WordNet, parsed when they are asked for; several times as fast as NLTK's reader.
+
+    Parts of speech are "n", "v", "a" and "r".
+    """
+
+    def __init__(self, place: Path) -> None:
+        self._index: dict[str, dict[str, str]] = {}  # by part and lemma
+        self._lines = {part: _read(place, f"data.{name}") for part, name in zip("nvar", PARTS, strict=True)}
+        self.exceptions: dict[str, dict[str, list[str]]] = {}
+        """By part and irregular form, its lemmas: mice -> mouse."""
+        for part, name in zip("nvar", PARTS, strict=True):
+            entries = (line.partition(" ") for line in _read(place, f"index.{name}").splitlines())
+            self._index[part] = {lemma: rest for lemma, _, rest in entries if lemma}  # notes begin with a blank
+            lines = map(str.split, _read(place, f"{name}.exc").splitlines())
+            self.exceptions[part] = {form: lemmas for form, *lemmas in lines if lemmas}
+        counts = map(str.split, _read(place, "cntlist.rev").splitlines())
+        self._uses = {key: int(uses) for key, _, uses in counts}
+        self.names = frozenset().union(*self._index.values())
+        """All entries in lower case, with "_" for blanks."""
+        self.synset = cache(self._synset)
+
+    def lemmas(self, word: str, part: str) -> list[str]:
+        """The entries of a part that a lower-case word can be a form of, itself first (WordNet's `morphy`)."""
+        forms = self.exceptions[part].get(word)
+        if forms is None:
+            forms = [word[: -len(old)] + new for old, new in ENDINGS[part] if word.endswith(old)]
+        return [form for form in dict.fromkeys([word, *forms]) if form in self._index[part]]
+
+    def senses(self, word: str, part: str) -> list[Synset]:
+        """The synsets of a word and then of those that it can be a form of, the most frequent first."""
+        return [self.synset(part, place) for lemma in self.lemmas(word, part) for place in self._places(lemma, part)]
+
+    def entries(self, name: str, part: str) -> Iterator[Entry]:
+        """The entry of a lower-case name in each of its senses, in whatever case WordNet spells it."""
+        for place in self._places(name, part):
+            yield from (entry for entry in self.synset(part, place).entries if entry.name.lower() == name)
+
+    def _places(self, name: str, part: str) -> list[int]:
+        """The offsets of a name's synsets."""
+        _, number, *rest = self._index[part].get(name, "- 0").split()
+        return [*map(int, rest[len(rest) - int(number) :])]
+
+    def has_synset(self, part: str, place: int) -> bool:
+        """Whether a synset begins at an offset of a part's file."""
+        return part in self._lines and self._lines[part].startswith(f"{place:08d} ", max(place, 0))
+
+    def _synset(self, part: str, place: int) -> Synset:
+        """The synset at an offset of a part's file."""
+        head, _, gloss = self._line(part, place).partition("|")
+        _, file, kind, number, *fields = head.split()
+        words = [*zip(fields[::2], fields[1::2], strict=False)][: int(number, 16)]
+        pointers = fields[2 * len(words) + 1 :][: 4 * int(fields[2 * len(words)])]
+        key_end, labelled = "::", set[int]()  # labelled are numbers of words, 0 for the whole synset
+        for symbol, target, its_part, ends in zip(*[iter(pointers)] * 4, strict=True):
+            if symbol == ";u" and self._first(its_part, target)[0] in UNWANTED:
+                labelled.add(int(ends[:2], 16))
+            elif symbol == "&" and kind == "s":  # sense keys of satellite adjectives name the head
+                key_end = ":{}:{:02d}".format(*self._first(its_part, target))
+        entries = []
+        for rank, (word, number) in enumerate(words, start=1):
+            name, bracket, marker = word.partition("(")
+            key = f"{name.lower()}%{' nvars'.index(kind)}:{file}:{int(number, 16):02d}{key_end}"
+            entries.append(Entry(name, bracket + marker or None, self._uses.get(key, 0), rank in labelled))
+        return Synset(entries, 0 in labelled or UNWANTED_GLOSS.search(QUOTED.sub("", gloss)) is not None)
+
+    def _first(self, part: str, place: str) -> tuple[str, int]:
+        """The first word of a synset in lower case, and its number among the words spelt so."""
+        _, _, _, _, word, number, _ = self._line(part, int(place)).split(maxsplit=6)
+        return word.partition("(")[0].lower(), int(number, 16)
+
+    def _line(self, part: str, place: int) -> str:
+        lines = self._lines["a" if part == "s" else part]
+        if not lines.startswith(f"{place:08d} ", place):
+            raise InputError(f"WordNet has no synset at {place} of part {part!r}, so it is damaged: {HOW_TO_GET_IT}")
+        return lines[place : lines.find("\n", place)]
+
+
+def lexnames() -> str:
+    """WordNet's table of lexicographer files, which NLTK's reader needs and Debian's package lacks."""
+    names = enumerate(word_list("lexnames"))
+    return "".join(f"{number:02d}\t{name}\t{PARTS[name.partition('.')[0]]}\n" for number, name in names)
+
+
+def _root(place: Path) -> Path | zipfile.Path:
+    return zipfile.Path(place, "wordnet/") if place.suffix == ".zip" else place
+
+
+def _is_whole(place: Path) -> bool:
+    """Whether WordNet is there, in a folder or in NLTK's archive."""
+    try:
+        return all((_root(place) / name).is_file() for name in NEEDED)
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def _read(place: Path, name: str) -> str:
+    """A file of WordNet; it is ASCII, so its offsets in bytes are also offsets in characters."""
+    try:
+        return (_root(place) / name).read_text(encoding="utf-8")
+    except (UnicodeDecodeError, zipfile.BadZipFile) as error:
+        raise InputError(f"{place}: {name} is damaged ({error}): {HOW_TO_GET_IT}") from None

@@ -1,0 +1,1 @@
+"""Masked language models: proposals and their ranking."""

@@ -1,0 +1,246 @@
+"""A masked language model that proposes whole words for masked words, many rows in one forward pass."""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from augment.errors import InputError
+from augment.models.device import pack, padded, quiet_transformers, resolve_device
+from augment.view import Runtime
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+CPU_BATCH_TOKENS = 4_096
+CUDA_BATCH_TOKENS = 65_536
+MOST_TOKENS = 512
+BYTES = "Ġ"
+SPACES = (BYTES, "▁")
+"""First characters of tokens after a space: in byte-level tokenizers, whose tokens spell bytes, and SentencePiece."""
+UNSPACED = frozenset(["CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR"])
+"""Scripts without spaces between words."""
+
+Proposals = list[tuple[str, float]]
+"""Words for one masked place, in lower case, with their logits; the likeliest first."""
+
+
+class Slot(NamedTuple):
+    """The kind of word that a place takes: its script; lower case only; no space before it, as after a bracket."""
+
+    script: str | None
+    lower: bool
+    bare: bool
+
+
+class Masked(NamedTuple):
+    """A row for the model: token ids, the places of its masks, and, for proposals, their slots and original words."""
+
+    ids: list[int]
+    places: list[int]
+    slots: Sequence[Slot] = ()
+    originals: Sequence[str] = ()
+
+
+@dataclass(eq=False)
+class FillModel:
+    """A masked language model and its fast tokenizer in one folder, each loaded when it is first needed."""
+
+    path: Path
+    runtime: Runtime
+
+    @cached_property
+    def tokenizer(self) -> "PreTrainedTokenizerFast":
+        """The tokenizer; raises InputError if it has no offsets or no vocabulary."""
+        from transformers import AutoTokenizer
+
+        tokenizer = self._read("tokenizer", AutoTokenizer)
+        if not tokenizer.is_fast or len(tokenizer) <= len(tokenizer.all_special_tokens):
+            raise InputError(f"--encoder {self.path}: needs a fast tokenizer (tokenizer.json) with its vocabulary")
+        return tokenizer
+
+    @cached_property
+    def model(self) -> "PreTrainedModel":
+        """The model in float32, on its device; raises InputError if there is none or it lacks its head."""
+        import torch
+        from transformers import AutoModelForMaskedLM
+
+        if self.tokenizer.mask_token_id is None:
+            raise InputError(f"--encoder {self.path}: no mask token; give a masked language model")
+        settings = {"dtype": torch.float32, "use_safetensors": True, "output_loading_info": True}
+        model, info = self._read("masked language model", AutoModelForMaskedLM, **settings)
+        if info["missing_keys"]:
+            raise InputError(f"--encoder {self.path}: without a masked-language head (no {min(info['missing_keys'])})")
+        return model.to(resolve_device(self.runtime.device)).eval()
+
+    def _read(self, what: str, kind: Any, **settings: Any) -> Any:  # noqa: ANN401 - one of transformers' classes
+        try:
+            with quiet_transformers():
+                return kind.from_pretrained(self.path, **settings)
+        except (OSError, ValueError, KeyError) as error:
+            said = " ".join(str(error).split())[:120]
+            raise InputError(f"--encoder {self.path}: no {what} could be read there ({said})") from None
+
+    @cached_property
+    def words(self) -> "WholeWords":
+        """The whole words of the vocabulary; raises InputError if it has none or marks them in an unknown way."""
+        return WholeWords(self.tokenizer)
+
+    @cached_property
+    def limit(self) -> int:
+        """The most tokens of a row that tokenizer and model take."""
+        positions: int = self.model.config.max_position_embeddings
+        pad = self.model.config.pad_token_id or 0
+        # RoBERTa counts positions from the id of the padding token, which is then one of the first, special ones.
+        unused = pad + 1 if 0 < pad < 10 else 0
+        return min(positions - unused, int(self.tokenizer.model_max_length), MOST_TOKENS)
+
+    def encoded(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Token ids with special tokens, cut at the model's limit, and each token's characters in `text`."""
+        batch = self.tokenizer(text, truncation=True, max_length=self.limit, return_offsets_mapping=True)
+        return list(batch["input_ids"]), [tuple(pair) for pair in batch["offset_mapping"]]
+
+    def propose(self, rows: Sequence[Masked], top: int) -> list[list[Proposals]]:
+        """The `top` likeliest words for every masked place of every row, or all if the vocabulary has fewer.
+
+        The original word and its variants in case or accents are left out.
+        """
+        proposals: list[list[Proposals]] = [[[] for _ in row.places] for row in rows]
+        for batch, scores in self.batches(rows):
+            masks = [(number, index) for number in batch for index in range(len(rows[number].places))]
+            slots = [rows[number].slots[index] for number, index in masks]
+            for slot in dict.fromkeys(slots):
+                ids, words = self.words.fitting(slot)
+                alike = [mask for mask, other in enumerate(slots) if other == slot]
+                # More than `top`, as variants of the original word and second spellings of a word are dropped.
+                best = scores[alike][:, ids].topk(min(2 * top + 8, len(ids)), dim=1)
+                for mask, logits, indices in zip(alike, best.values.tolist(), best.indices.tolist(), strict=True):
+                    number, index = masks[mask]
+                    original = folded(rows[number].originals[index])
+                    kept: dict[str, float] = {}
+                    for word, logit in zip(map(words.__getitem__, indices), logits, strict=True):
+                        if folded(word) != original:
+                            kept.setdefault(word, logit)
+                    proposals[number][index] = [*kept.items()][:top]
+        return proposals
+
+    def batches(self, rows: Sequence[Masked]) -> Iterator[tuple[list[int], "torch.Tensor"]]:
+        """Batches of the rows that have places: their numbers, and the logits at all their places in order."""
+        with_places = [number for number, row in enumerate(rows) if row.places]
+        default = CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS
+        widths = [padded(len(rows[number].ids), self.limit) for number in with_places]
+        for batch in pack(widths, self.runtime.batch_tokens or default):
+            numbers = [with_places[place] for place in batch]
+            yield numbers, self.logits([rows[number] for number in numbers])
+
+    def logits(self, rows: Sequence[Masked]) -> "torch.Tensor":
+        """Logits at the masked places of rows of one width, in order: (places, vocabulary)."""
+        import torch
+
+        device = self.model.device
+        width = padded(max(len(row.ids) for row in rows), self.limit)
+        pad = self.tokenizer.pad_token_id or 0
+        ids = torch.tensor([[*row.ids, *[pad] * (width - len(row.ids))] for row in rows], device=device)
+        mask = torch.tensor([[1] * len(row.ids) + [0] * (width - len(row.ids)) for row in rows], device=device)
+        pairs = [(number, place) for number, row in enumerate(rows) for place in row.places]
+        numbers, places = torch.tensor(pairs, device=device).T
+
+        def cut(_module: object, _inputs: object, output: Any) -> Any:  # noqa: ANN401 - a model's output
+            hidden = getattr(output, "last_hidden_state", None)
+            if hidden is not None and hidden.dim() == 3:
+                output.last_hidden_state = hidden[numbers, places][None]
+            return output
+
+        # A head treats each place by itself, so it gets the hidden states of these alone: (1, places, width).
+        hook = self.model.base_model.register_forward_hook(cut)
+        try:
+            with torch.inference_mode(), quiet_transformers():
+                logits: torch.Tensor = self.model(input_ids=ids, attention_mask=mask).logits
+        finally:
+            hook.remove()
+        found = logits[0] if logits.shape[:2] != ids.shape else logits[numbers, places]
+        return found.float()
+
+
+def folded(word: str) -> str:
+    """A word without case and accents."""
+    return "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
+
+
+def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
+    """First and last token of a word, given the characters of each token and of the word.
+
+    None if the tokens do not start and end where the word does, or were cut off.
+    """
+    inside = [place for place, (first, last) in enumerate(offsets) if first < last and first < end and last > start]
+    # Byte-level tokenizers count the space before a word as part of its first token.
+    if inside and offsets[inside[0]][0] in (start, start - 1) and offsets[inside[-1]][1] == end:
+        return inside[0], inside[-1]
+    return None
+
+
+class WholeWords:
+    """The tokens that are whole words, by the kind of place that they may fill.
+
+    It leaves out pieces of words, special tokens, tokens with digits or punctuation, single letters, words of mixed
+    script, and capitalised words without a lower-case entry, which are names. Raises InputError for a vocabulary that
+    has no words or marks them in an unknown way.
+    """
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerFast") -> None:
+        special, decoder = set(tokenizer.all_special_tokens), tokenizer.backend_tokenizer.decoder
+        self._mark = _word_mark(tokenizer)
+        tables: tuple[dict[int, str], dict[int, str]] = {}, {}
+        for token, number in tokenizer.get_vocab().items():
+            word = token.removeprefix(self._mark)
+            if self._mark == BYTES and not word.isascii():
+                word = decoder.decode([word]).strip()
+            is_word = word[:1].isalpha() and all(c.isalpha() or unicodedata.category(c)[0] == "M" for c in word)
+            if token not in special and is_word and len(word) > 1 and script_of(word) not in (None, *UNSPACED):
+                tables[not token.startswith(self._mark)][number] = word
+        lower = {word for word in tables[0].values() if word == word.lower()}
+        after_space, bare = ({n: word for n, word in table.items() if word.lower() in lower} for table in tables)
+        if not after_space:
+            raise InputError(f"--encoder {tokenizer.name_or_path}: its vocabulary has no whole words to fill in")
+        self._tables = after_space, bare if self._mark else after_space
+        self.fitting = lru_cache(maxsize=None)(self._fitting)
+
+    def _fitting(self, slot: Slot) -> tuple[list[int], list[str]]:
+        """Ids of the tokens that fit such a place, and their words in lower case."""
+        found = {
+            number: word.lower()
+            for number, word in sorted(self._tables[slot.bare].items())
+            if script_of(word) == slot.script and not (slot.lower and word != word.lower())
+        }
+        return [*found], [*found.values()]
+
+    def serves(self, slot: Slot) -> bool:
+        """Whether the vocabulary has 200 words, or 3% of a small one, for such a place: an English one has no Greek."""
+        return len(self.fitting(slot)[0]) >= min(200, 0.03 * len(self._tables[0]))
+
+    def slot(self, word: str, first: str) -> Slot:
+        """The kind of place that a word of a text leaves, given its first token."""
+        return Slot(script_of(word), word == word.lower(), not first.startswith(self._mark))
+
+
+def script_of(word: str) -> str | None:
+    """The script that all letters of a word share ("LATIN", "CYRILLIC", "CJK"), None if they do not."""
+    names = [unicodedata.name(letter, "") for letter in word if unicodedata.category(letter)[0] != "M"]
+    scripts = {name.partition(" ")[0] for name in names}
+    return scripts.pop() if len(scripts) == 1 else None
+
+
+def _word_mark(tokenizer: "PreTrainedTokenizerFast") -> str:
+    """The first character of a token that begins a word; "" for WordPiece, which marks all other tokens."""
+    vocabulary = tokenizer.get_vocab()
+    counts = {mark: sum(token.startswith(mark) for token in vocabulary) for mark in SPACES}
+    mark = max(SPACES, key=counts.__getitem__)
+    if counts[mark] > 0.05 * len(vocabulary):  # otherwise it is an ordinary character
+        return mark
+    if any(token.startswith("##") for token in vocabulary):
+        return ""
+    known = "known: ## as BERT, Ġ as RoBERTa, ▁ as XLM-R"
+    raise InputError(f"--encoder {tokenizer.name_or_path}: its vocabulary marks words in an unknown way ({known})")

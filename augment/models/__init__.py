@@ -1,0 +1,1 @@
+"""Weights and the devices they run on."""

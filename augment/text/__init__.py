@@ -1,0 +1,1 @@
+"""Words and edits of a text; English tags and forms."""

@@ -1,0 +1,246 @@
+"""English: parts of speech by NLTK's tagger, forms by LemmInflect, and "a" or "an" by inflect."""
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache, reduce
+from importlib.metadata import distribution
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from augment.models.weights import STARTER
+from augment.text.words import word_list
+
+if TYPE_CHECKING:
+    import numpy as np
+    from inflect import engine
+    from numpy.typing import NDArray
+
+_PARTS = {"N": "NOUN", "V": "VERB", "J": "ADJ", "R": "ADV"}
+INFLECTED = frozenset(["NNS", "VBZ", "VBG", "VBD", "VBN", "JJR", "JJS", "RBR", "RBS"])
+"""Penn tags of forms that differ from the lemma."""
+
+_LIKE = {entry.replace("-", ""): entry.partition("-") for entry in word_list("compounds")}
+"""Compounds missing from LemmInflect; they inflect like the verb after the list's hyphen."""
+_OWN = {(lemma, tag): None if form == "-" else form for lemma, tag, form in map(str.split, word_list("forms"))}
+"""Forms that LemmInflect gets wrong; None, "-" in the list, if there is none."""
+_START = ("-START-", "-START2-")
+"""The tags and words before a sentence."""
+_AN = "(usher.*|ouija.*|oui)"
+_A = "(unanim.*|uk|ubermensch.*)"
+"""Regular expressions of words that inflect gives the wrong article."""
+
+
+class Tagger:
+    """NLTK's averaged perceptron (Honnibal 2013), with its weights and tags, several times as fast.
+
+    What a word, its neighbours and the tags before it add to the scores of all tags is summed once and then remembered.
+    """
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        weights, self._known = load_data("weights"), load_data("tagdict")
+        # In a tie NLTK takes the last label of the alphabet, argmax the first of the list.
+        self._labels = sorted(load_data("classes"), reverse=True)
+        place = {label: number for number, label in enumerate(self._labels)}
+
+        @lru_cache(maxsize=50_000)
+        def vector(feature: str) -> "NDArray[np.int32]":
+            found = np.zeros(len(place), dtype=np.int32)  # in thousandths, whose sums are exact in any order
+            for label, weight in weights.get(feature, {}).items():
+                found[place[label]] = round(weight * 1000)
+            return found
+
+        def scores(*features: str) -> "NDArray[np.int32]":
+            return reduce(np.add, map(vector, features))
+
+        def around(word: str, normal: str) -> "NDArray[np.int32]":
+            own = scores("bias", f"i suffix {word[-3:]}", f"i pref1 {word[:1]}", f"i word {normal}")
+            left, right = (scores(f"i{step} word {normal}", f"i{step} suffix {normal[-3:]}") for step in ("-1", "+1"))
+            return np.array([scores(f"i-2 word {normal}"), left, own, right, scores(f"i+2 word {normal}")])
+
+        def after(tag: str, earlier: str, word: str) -> "NDArray[np.int32]":
+            pair, link = f"i tag+i-2 tag {tag} {earlier}", f"i-1 tag+i word {tag} {_normal(word)}"
+            return scores(f"i-1 tag {tag}", f"i-2 tag {earlier}", pair, link)
+
+        self._edges = [around(edge, edge) for edge in (*_START, "-END-", "-END2-")]
+        self._around = lru_cache(maxsize=30_000)(lambda word: around(word, _normal(word)))
+        self._after = lru_cache(maxsize=50_000)(after)
+
+    def tags(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+        """The Penn tags of the words of each sentence; for many sentences at once twice as fast."""
+        import numpy as np
+
+        # What each edge of a sentence and each word adds to the scores two places on, one on, of its own, and back.
+        numbers = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(sentences)), start=4)}
+        table = np.array([*self._edges, *map(self._around, numbers)])
+        ids = np.array([each for words in sentences for each in (0, 1, *map(numbers.get, words), 2, 3)], int)
+        unknown = np.array([False] * 4 + [word not in self._known for word in numbers])
+        (places,) = unknown[ids].nonzero()
+        scores = iter(sum(table[ids[places + step - 2], step] for step in range(5)))
+        found = []
+        for words in sentences:
+            before, earlier = _START
+            tags: list[str] = []
+            for word in words:
+                tag = self._known.get(word)
+                if tag is None:
+                    tag = self._labels[int((next(scores) + self._after(before, earlier, word)).argmax())]
+                tags.append(tag)
+                before, earlier = tag, before
+            found.append(tags)
+        return found
+
+
+def _normal(word: str) -> str:
+    """What the tagger was trained on in place of a word."""
+    if "-" in word[1:] and word[0] != "-":
+        return "!HYPHEN"
+    if word[:1].isdigit():
+        return "!YEAR" if len(word) == 4 and word.isdigit() else "!DIGITS"
+    return word.lower()
+
+
+tagger = cache(Tagger)
+"""The tagger, loaded once in a process."""
+
+
+def load_data(name: str) -> Any:  # noqa: ANN401 - JSON
+    """One of the files of NLTK's tagger: "weights", "tagdict" or "classes"."""
+    return json.loads(gzip.decompress((STARTER / "tagger" / f"{name}.json.gz").read_bytes()))
+
+
+@lru_cache(maxsize=200_000)
+def inflect(lemma: str, tag: str) -> str | None:
+    """The form of a lower-case lemma for a Penn tag; None if English has none (a comparative of "wooden").
+
+    For tags that are not in `INFLECTED` the lemma itself is the form.
+    """
+    if tag not in INFLECTED:
+        return lemma
+    if (lemma, tag) in _OWN:
+        return _OWN[lemma, tag]
+    if tag[0] == "V" and lemma in _LIKE:
+        prefix, _, base = _LIKE[lemma]
+        form_of_base = inflect(base, tag)
+        return form_of_base and prefix + form_of_base
+    known = _known(lemma, tag)
+    if tag == "VBN":
+        # LemmInflect lists only participles that differ from the regular past: "leant", not "leaned".
+        pasts = _known(lemma, "VBD")
+        if pasts and (not known or (known[0] in pasts and pasts[0].endswith("ed"))):
+            return pasts[0]
+    if known:
+        return known[0]
+    return _unknown_plural(lemma) if tag == "NNS" else None
+
+
+@lru_cache(maxsize=50_000)
+def is_plural_entry(lemma: str) -> bool:
+    """Whether a dictionary's noun is itself a plural: scissors, clothes; not glass, bus, basis, gas."""
+    return lemma.endswith("s") and inflect(lemma, "NNS") == lemma
+
+
+@lru_cache(maxsize=50_000)
+def wants_an(word: str) -> bool:
+    """Whether "an" stands before `word`, by its sound: an hour, a university; capitals do not matter."""
+    # inflect spells out words in capitals, like acronyms.
+    return bool(_engine().a(word.lower()).startswith("an "))
+
+
+def _known(lemma: str, tag: str) -> list[str]:
+    """LemmInflect's spellings for a tag, the usual one first, without hyphenated ones ("over-ate")."""
+    return [form.lower() for form in _forms(lemma, _PARTS[tag[0]]).get(tag, ()) if form.isalpha()]
+
+
+@lru_cache(maxsize=50_000)
+def _forms(lemma: str, part: str) -> Mapping[str, Sequence[str]]:
+    """LemmInflect's spellings of a lower-case lemma's forms, by Penn tag."""
+    from lemminflect import config, getAllInflectionsOOV
+    from lemminflect.codecs.InflectionLUCodec import InflectionLUCodec
+
+    entry: dict[str, Sequence[str]] = {}
+    for line in _entries(config.inflection_lu_fn).get(lemma, "").splitlines():
+        entry |= InflectionLUCodec.fromString(line)[2]
+    entry = InflectionLUCodec.updateForAuxMod({lemma: entry})[lemma]
+    entry |= _corrections(config.infl_overrides_fn).get(lemma, {})
+    forms: Mapping[str, Sequence[str]] = {tag: entry[tag] for tag in entry if _PARTS.get(tag[0]) == part}
+    # Its dictionary has "can" and "will" as modals only, "blog" and "dare" with one form; WordNet has regular verbs.
+    if part == "VERB" and "VBG" not in forms:
+        forms = getAllInflectionsOOV(lemma, part)
+    return forms
+
+
+def _lemmas(word: str) -> Mapping[str, Sequence[str]]:
+    """LemmInflect's lemmas of a lower-case word, by part of speech."""
+    from lemminflect import config
+    from lemminflect.codecs.LemmaLUCodec import LemmaLUCodec
+
+    entries = map(LemmaLUCodec.fromString, _entries(config.lemma_lu_fn).get(word, "").splitlines())
+    lemmas = {part.upper(): tuple(lemma.lower() for lemma in lemmas) for _, part, lemmas in entries}
+    return {**lemmas, **_corrections(config.lemma_overrides_fn).get(word, {})}
+
+
+@cache
+def _entries(file: str) -> Mapping[str, str]:
+    """The lines of a dictionary of LemmInflect by word: it would parse all 120,000 before it looks up the first."""
+    entries: dict[str, str] = {}
+    for line in gzip.decompress(Path(file).read_bytes()).decode().splitlines(keepends=True):
+        word = line.partition(",")[0]
+        entries[word] = entries.get(word, "") + line
+    return entries
+
+
+@cache
+def _corrections(file: str) -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """What LemmInflect corrects in a dictionary, by word and tag or part of speech."""
+    from lemminflect.codecs.OverridesCodec import OverridesCodec
+
+    corrections: Mapping[str, Mapping[str, Sequence[str]]] = OverridesCodec.load(file)
+    return corrections
+
+
+def _unknown_plural(lemma: str) -> str | None:
+    """The plural of a noun missing from LemmInflect's dictionary; None for one that is there without a plural."""
+    if _forms(lemma, "NOUN"):
+        return None
+    lemmas = _lemmas(lemma)
+    if any(lemma not in lemmas.get(part, (lemma,)) for part in ("NOUN", "VERB")):
+        # It is a form of another word: "woods" and "men" are plurals, "drinking" has none.
+        return lemma if "NOUN" in lemmas or lemma.endswith("s") else None
+    if lemma.endswith(("o", "s")) and not lemma.endswith("is"):
+        # inflect makes "condoes" and "senss"; for other words its rules are better: "coachmen", "angelfish".
+        from lemminflect import getAllInflectionsOOV
+
+        return str(getAllInflectionsOOV(lemma, "NOUN")["NNS"][0])
+    return str(_engine().plural_noun(lemma))
+
+
+@cache
+def written_words() -> frozenset[str]:
+    """The words of wordfreq's English list, which takes a quarter of a second to load by wordfreq itself."""
+    import msgpack
+
+    path = Path(str(distribution("wordfreq").locate_file("wordfreq/data/large_en.msgpack.gz")))
+    _, *words = msgpack.unpackb(gzip.decompress(path.read_bytes()))
+    return frozenset(chain.from_iterable(words))
+
+
+@cache
+def _engine() -> "engine":
+    """The engine of inflect with `_AN` and `_A`."""
+    import typeguard
+
+    # Checks of its functions' arguments would take a second or two to set up.
+    checked = typeguard.typechecked
+    typeguard.typechecked = lambda function: function  # type: ignore[assignment]
+    try:
+        import inflect
+    finally:
+        typeguard.typechecked = checked
+    made = inflect.engine()
+    made.defan(_AN)
+    made.defa(_A)
+    return made

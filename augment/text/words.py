@@ -1,0 +1,123 @@
+"""Words that a view may replace (no digits, single letters, acronyms or names), and how many to replace."""
+
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from itertools import pairwise
+from pathlib import Path
+
+from augment.text.edits import Token
+
+
+def word_list(name: str) -> list[str]:
+    """The lines of one of the lists in `starter/english`."""
+    return (Path(__file__).parents[1] / "starter" / "english" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+
+
+FUNCTION_WORDS = frozenset(word_list("function_words"))
+"""Closed-class English words, numerals, auxiliaries and titles: replacing one breaks the sentence."""
+
+_NEGATIONS = "no not never none nobody nothing neither nor nowhere without hardly scarcely barely"
+NEGATIONS = frozenset(_NEGATIONS.split())
+"""Words that reverse a sentence's meaning when they are added or removed."""
+SPECIAL_TOKENS = re.compile(
+    r"\[(?:MASK|UNK|PAD|CLS|SEP|BOS|EOS)\]"  # BERT
+    r"|</?s>|<(?:mask|unk|pad|bos|eos|extra_id_\d+)>"  # RoBERTa, XLM-R, Marian, T5
+    r"|<\|\w+\|>"  # GPT
+    r"|>>\w+<<"  # Marian's target languages
+    r"|[⁇▁]",  # SentencePiece's unknown piece and word mark
+    re.IGNORECASE,
+)
+"""Special tokens of language models."""
+_LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+COMMON = 2.5
+"""The Zipf frequency, which is the logarithm of occurrences in a billion words, from which on a word is common."""
+_GLUE = frozenset("#@/\\=<>|~^&+")
+_GLUE_INSIDE = frozenset("-:.\u2010\u2011'’")
+"""`_GLUE` joins whatever it touches; `_GLUE_INSIDE` only what touches it on both sides."""
+_SENTENCE_ENDS = frozenset(".!?…:\"“”‘'«»([{*-–—•")
+
+
+def special_tokens(text: str) -> Counter[str]:
+    """How often a text has each special token, in lower case."""
+    return Counter(token.lower() for token in SPECIAL_TOKENS.findall(text))
+
+
+def rounded(number: float, draw: random.Random) -> int:
+    """`number` rounded up or down at random, with `number` as the mean: 1.2 becomes 2 in a fifth of the draws."""
+    whole = math.floor(number)
+    return whole + (draw.random() < number - whole)
+
+
+def replaceable(tokens: Sequence[Token]) -> list[int]:
+    """Positions in `tokens` of plain words, including function words but no single letters, acronyms or proper names.
+
+    A capital marks a name, except at the beginning of a sentence. Parts of addresses, tags and compounds ("#word",
+    "U.S.-led", "http://...", "3-year") are left out.
+    """
+    # Whether each token touches the one before it, and whether the last touches one after it.
+    touches = [False, *[first.end == second.start for first, second in pairwise(tokens)], False]
+    return [
+        index
+        for index, (_, _, word, kind) in enumerate(tokens)
+        if kind == "word"
+        and len(word) > 1
+        and word.isalpha()
+        and (word.islower() or _is_plain(tokens, index))
+        and not (touches[index] and _glues(tokens[index - 1], touches[index - 1]))
+        and not (touches[index + 1] and _glues(tokens[index + 1], touches[index + 2]))
+    ]
+
+
+def _is_plain(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a word with letters that are not lower-case is neither an acronym nor a name."""
+    word = tokens[index].text
+    if word[1:].islower():
+        return index == 0 or tokens[index - 1].text in _SENTENCE_ENDS
+    return not any(map(str.isupper, word))
+
+
+def _glues(token: Token, touches_next: bool) -> bool:
+    """Whether a token makes the word that it touches part of something longer, given if it touches another beyond."""
+    _, _, text, kind = token
+    return kind != "other" or text in _GLUE or (text in _GLUE_INSIDE and touches_next)
+
+
+@cache
+def has_word_list(language: str) -> bool:
+    """Whether wordfreq knows the words of a language, which are separated by spaces."""
+    from wordfreq import available_languages
+
+    # wordfreq itself would take a related language instead, or English.
+    return language in available_languages() and language not in ("ja", "ko", "zh")
+
+
+def has_non_word(text: str, language: str, sentence: str, *, compounds: bool = False) -> bool:
+    """Whether a text has a word of three letters or more that neither wordfreq's list nor `sentence` has.
+
+    With `compounds`, two common words make a word, as in German.
+    """
+    own = {word.lower() for word in _LETTERS.findall(sentence)}
+    words = {word.lower() for word in _LETTERS.findall(text)} - own
+    return not all(_is_word(word, language, compounds) for word in words if len(word) > 2)
+
+
+@lru_cache(maxsize=100_000)
+def _is_word(word: str, language: str, compounds: bool) -> bool:
+    from wordfreq import zipf_frequency
+
+    def is_common(part: str) -> bool:
+        return len(part) > 2 and zipf_frequency(part, language) >= COMMON
+
+    parts = ((word[:end], word[end:]) for end in range(3, len(word) - 2) if compounds)
+    return zipf_frequency(word, language) > 0 or any(is_common(head) and is_common(tail) for head, tail in parts)
+
+
+def shared_words(text: str, sentence: str) -> float:
+    """The share, 0 to 1, of a text's words that the sentence has too."""
+    own = {word.lower() for word in _LETTERS.findall(sentence)}
+    words = [word.lower() for word in _LETTERS.findall(text)]
+    return sum(word in own for word in words) / max(len(words), 1)

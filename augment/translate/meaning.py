@@ -1,0 +1,208 @@
+"""How close texts are in meaning: cosines of sentence vectors, by the bundled encoder or any other."""
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augment.errors import InputError
+from augment.models.device import pack, padded, quiet_transformers, resolve_device, usable_cores
+from augment.models.weights import STARTER_ENCODER, Weights, cache_folder, cached
+from augment.translate.decoding import COMPUTE_TYPES
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+    from tokenizers import Tokenizer
+
+BLOCK = 1_024
+"""Texts whose candidates are judged at once, which bounds memory."""
+BATCH_TOKENS = 2_048
+MOST_TOKENS = 512
+LENGTH_STEP = 4
+RAREST = 8.0
+"""A token's weight is this minus its Zipf frequency (the logarithm of its occurrences in a billion words)."""
+LEAST_WEIGHT, OTHER_WEIGHT = 0.2, 0.5
+"""The least weight of a word's token, and that of punctuation."""
+Encode: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Texts to vectors of length 1, one a row."""
+
+
+class Judge:
+    """Scores candidates for texts by the cosine of their vectors, -1 to 1, to three decimals.
+
+    A vector of the bundled encoder has two halves of one length: the mean of the last hidden states, and the mean of
+    the word embeddings, centred and weighted by how rare each token is. Each half alone judges worse. The second is
+    nearly free, so it chooses which candidates the first one sees.
+
+    With `engine` "ctranslate2" the bundled encoder runs there in `precision`; in int8 no bit of a vector depends on the
+    other texts of its batch. Otherwise sentence-transformers runs the encoder on `device`, in float32 or, for "fp64",
+    in float64, as it does with any other. There the batch may change the last digits, which are rounded away.
+    """
+
+    def __init__(self, weights: Weights, engine: str, precision: str, device: str) -> None:
+        self._weights, self._engine, self._precision, self._device = weights, engine, precision, device
+        self._is_bundled = weights.path == STARTER_ENCODER
+
+    def scores(
+        self, texts: Sequence[str], candidates: Sequence[Sequence[str]], most: int | None = None
+    ) -> list[dict[str, float]]:
+        """For each text its candidates with their scores, the best first, ties in the order given.
+
+        Of more than `most` candidates the bundled encoder sees only those whose words are closest.
+        """
+        rows: list[dict[str, float]] = []
+        for start in range(0, len(texts), BLOCK):
+            block, forms = texts[start : start + BLOCK], candidates[start : start + BLOCK]
+            if self._is_bundled:
+                words = _cosines(self._word_vectors, block, forms)
+                if most is not None:
+                    closest = [[form for form, _ in _best_first(row)[:most]] for row in words]
+                    words = [{form: row[form] for form in forms} for row, forms in zip(words, closest, strict=True)]
+                whole = _cosines(self._sentence_vectors, block, [*map(list, words)])
+                cosines = [
+                    {form: (score + closeness[form]) / 2 for form, score in row.items()}
+                    for row, closeness in zip(whole, words, strict=True)
+                ]
+            else:
+                cosines = _cosines(self._sentence_vectors, block, forms)
+            rows += [dict(_best_first(row)) for row in cosines]
+        return rows
+
+    @cached_property
+    def _tokenizer(self) -> "Tokenizer":
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(self._weights.path / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(MOST_TOKENS)
+        return tokenizer
+
+    @cached_property
+    def _sentence_vectors(self) -> Encode:
+        if self._is_bundled and self._engine == "ctranslate2":
+            return _ctranslate2_encoder(self._weights, self._tokenizer, COMPUTE_TYPES[self._precision])
+        model = sentence_encoder(self._weights.path, self._device, double=self._precision == "fp64")
+        return lambda texts: model.encode(texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False)
+
+    @cached_property
+    def _word_vectors(self) -> Encode:
+        from safetensors import safe_open
+        from wordfreq import zipf_frequency
+
+        with safe_open(self._weights.path / "model.safetensors", "np") as tensors:
+            table = tensors.get_tensor("bert.embeddings.word_embeddings.weight").astype(np.float32)
+        weights = np.zeros((len(table), 1), np.float32)
+        for token, number in self._tokenizer.get_vocab().items():
+            word = token.removeprefix("##")
+            is_word = word != token or word[0].isalnum()
+            rarity = max(RAREST - zipf_frequency(word, "en"), LEAST_WEIGHT)
+            weights[number] = 0 if token in ("[CLS]", "[SEP]") else rarity if is_word else OTHER_WEIGHT
+        table = (table - table.mean(axis=0)) * weights
+
+        def encode(texts: Sequence[str]) -> NDArray[np.float32]:
+            rows = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+            starts = np.cumsum([0, *map(len, rows[:-1])])
+            return _of_length_1(np.add.reduceat(table[np.concatenate(rows)], starts))
+
+        return encode
+
+
+def _cosines(encode: Encode, texts: Sequence[str], candidates: Sequence[Sequence[str]]) -> list[dict[str, float]]:
+    rows = [(text, forms) for text, forms in zip(texts, candidates, strict=True) if forms]
+    unique = dict.fromkeys(each for text, forms in rows for each in (text, *forms))
+    places = {text: place for place, text in enumerate(unique)}
+    vectors = encode([*unique]) if unique else np.empty((0, 0), np.float32)
+
+    def scores(text: str, forms: Sequence[str]) -> dict[str, float]:
+        cosines = vectors[[places[form] for form in forms]] @ vectors[places[text]] if forms else np.empty(0)
+        return dict(zip(forms, cosines.tolist(), strict=True))
+
+    return [scores(text, forms) for text, forms in zip(texts, candidates, strict=True)]
+
+
+def _best_first(scores: dict[str, float]) -> list[tuple[str, float]]:
+    # Rounded, as the last digits may differ between batches.
+    return sorted(((form, round(score, 3)) for form, score in scores.items()), key=lambda item: -item[1])
+
+
+def _of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(lengths, np.float32(1e-9))  # type: ignore[no-any-return]
+
+
+@cache
+def sentence_encoder(path: Path, device: str, *, double: bool = False) -> "SentenceTransformer":
+    """The encoder in a folder, in float32 or float64; raises InputError if it cannot be loaded.
+
+    A plain transformers model is pooled by the mean over its tokens.
+    """
+    from safetensors import SafetensorError
+    from sentence_transformers import SentenceTransformer
+
+    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)  # it warns that a plain model gets mean pooling
+    try:
+        with quiet_transformers():
+            model = SentenceTransformer(
+                str(path),
+                device=str(resolve_device(device)),
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"use_safetensors": True},
+            )
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
+        raise InputError(f"encoder {path} cannot be loaded ({' '.join(str(error).split())[:120]})") from None
+    return (model.double() if double else model.float()).eval()
+
+
+def _ctranslate2_encoder(weights: Weights, tokenizer: "Tokenizer", compute_type: str) -> Encode:
+    """The mean of the last hidden states of a BERT on CTranslate2."""
+    import ctranslate2
+
+    place = cache_folder() / "ctranslate2" / f"{weights.revision}-{ctranslate2.__version__}"
+    folder, cores = cached(place, "model.bin", lambda draft: _convert(weights.path, draft)), usable_cores()
+    try:
+        encoder = ctranslate2.Encoder(str(folder), compute_type=compute_type, inter_threads=cores, intra_threads=1)
+    except RuntimeError as error:
+        raise InputError(f"{folder}: CTranslate2 cannot load it ({error}); delete it to convert again") from None
+    filler = tokenizer.token_to_id("[PAD]")
+
+    def hidden_means(rows: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        # The width of a batch changes the rounding, so a row of padding fills it where no text does.
+        width = padded(len(rows[0]), MOST_TOKENS, LENGTH_STEP)
+        fillers = [] if any(len(row) == width for row in rows) else [[filler] * width]
+        hidden = np.array(encoder.forward_batch([*rows, *fillers]).last_hidden_state)
+        return np.stack([states[: len(row)].mean(axis=0) for row, states in zip(rows, hidden, strict=False)])
+
+    def encode(texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
+        batches = [*pack([padded(len(row), MOST_TOKENS, LENGTH_STEP) for row in rows], BATCH_TOKENS)]
+        with ThreadPoolExecutor(cores) as threads:
+            means = np.concatenate([*threads.map(lambda batch: hidden_means([rows[row] for row in batch]), batches)])
+        vectors = np.empty_like(means)
+        vectors[np.concatenate(batches)] = means
+        return _of_length_1(vectors)
+
+    return encode
+
+
+def _convert(path: Path, draft: Path) -> None:
+    import torch
+    from ctranslate2.converters.transformers import BertLoader
+    from tokenizers import Tokenizer
+    from transformers import BertModel
+
+    with torch.random.fork_rng(devices=[]), quiet_transformers():  # the pooler, which nothing uses, is drawn
+        model = BertModel.from_pretrained(path, dtype=torch.float32, use_safetensors=True)
+    vocabulary = Tokenizer.from_file(str(path / "tokenizer.json")).get_vocab()
+    with torch.no_grad():
+        spec = BertLoader().get_model_spec(model)
+    spec.config.unk_token, spec.config.layer_norm_epsilon = "[UNK]", model.config.layer_norm_eps
+    spec.register_vocabulary(sorted(vocabulary, key=vocabulary.__getitem__))
+    spec.validate()
+    spec.optimize()
+    spec.save(str(draft))

@@ -1,0 +1,130 @@
+"""The model from one language to another: bundled, in a folder, or an OPUS-MT model of the Hub."""
+
+import json
+import logging
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from augment.errors import InputError
+from augment.models.weights import DRY_RUN, STARTER_TRANSLATION, cached_snapshot, hub_offer, hub_weights, local_weights
+
+FLAG = "--models"
+AUTO, OPUS, STARTER = "auto", "opus-mt", "starter"
+OPUS_NAME = "Helsinki-NLP/opus-mt-{}-{}"
+_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:[_-][A-Za-z0-9]{2,8})*")
+_NEEDED = ("config.json", "source.spm", "target.spm", "vocab.json")
+logger = logging.getLogger(__name__)
+
+
+class TranslationModel(NamedTuple):
+    """A MarianMT folder, the code before every source sentence (">>de<<") if it needs one, and its revision."""
+
+    path: Path
+    prefix: str | None
+    revision: str
+
+
+def resolve_chain(
+    models: str, hops: Sequence[tuple[str, str]], revisions: Sequence[str | None]
+) -> tuple[str, list[TranslationModel], int]:
+    """Find the models of all hops, at these revisions; also what `models` stands for, and the bytes to download.
+
+    `models` is as for `resolve_models`, or "auto": what the revisions are of; without them OPUS-MT, if the Hub's cache
+    or the Hub has it for every hop, else the bundled models, with a log line. Only a dry run leaves bytes to download,
+    and models without a folder. Raises InputError for no such language or model.
+    """
+    if models == AUTO and revisions[0] is not None:
+        models = OPUS if len(revisions[0]) == 40 else STARTER  # a folder's revision is shorter than a commit
+    if models == AUTO:
+        for hop in hops:
+            _check_languages(*hop)
+        try:
+            return _opus_chain(hops)
+        except InputError as error:
+            _warn_of_starter(str(error))
+        models = STARTER
+    return models, [resolve_models(models, *hop, each) for hop, each in zip(hops, revisions, strict=True)], 0
+
+
+def _opus_chain(hops: Sequence[tuple[str, str]]) -> tuple[str, list[TranslationModel], int]:
+    """OPUS-MT for every hop; the Hub is asked only for what its cache lacks. Raises InputError if one is missing."""
+    names = [OPUS_NAME.format(*hop) for hop in hops]
+    places = [cached_snapshot(name, _NEEDED) for name in names]
+    offers = [hub_offer(name) if place is None else (place.name, 0) for name, place in zip(names, places, strict=True)]
+    missing = sum(size for _, size in offers)
+    if None in places and DRY_RUN.get():
+        return OPUS, [TranslationModel(Path(), None, revision) for revision, _ in offers], missing
+    if None in places:
+        logger.warning("downloading %s (%.0f MB); --models starter needs none", " and ".join(names), missing / 1e6)
+    revisions = [None if place is None else place.name for place in places]  # a commit in the cache needs no Hub
+    return OPUS, [resolve_models(OPUS, *hop, each) for hop, each in zip(hops, revisions, strict=True)], 0
+
+
+@cache  # said once a process
+def _warn_of_starter(reason: str) -> None:
+    said = (
+        "OPUS-MT is out of reach (%s): the small bundled models translate, well enough for short everyday sentences; "
+    )
+    said += (
+        "most round trips of other text are not paraphrases. Online, --models opus-mt gets it (about 300 MB a model)"
+    )
+    logger.warning(said, reason)
+
+
+def resolve_models(models: str, source: str, target: str, revision: str | None = None) -> TranslationModel:
+    """Find the model from `source` to `target`, codes such as "en" and "de", at `revision` if one is given.
+
+    `models` is "starter" (bundled), "opus-mt" (Helsinki-NLP/opus-mt-SOURCE-TARGET on the Hub), or a folder with folders
+    `SOURCE-TARGET`, `opus-mt-SOURCE-TARGET`, `en-xx` or `xx-en`. Raises InputError for no such language or model.
+    """
+    _check_languages(source, target)
+    weights = None
+    if models == OPUS:
+        weights = hub_weights(OPUS_NAME.format(source, target), f"{FLAG} {OPUS}:", revision, _NEEDED)
+    folder = weights.path if weights else _folder(models, source, target)
+    missing = [name for name in _NEEDED if not (folder / name).is_file()]
+    if missing:
+        raise InputError(f"{FLAG}: {folder} is not a MarianMT model: it lacks {', '.join(missing)}")
+    weights = weights or local_weights(folder, FLAG, revision)
+    prefix = f">>{target}<<" if target in _codes(weights.path) else None
+    return TranslationModel(weights.path, prefix, weights.revision)
+
+
+def _check_languages(source: str, target: str) -> None:
+    for language in (source, target):
+        if not _LANGUAGE.fullmatch(language) or language == "xx":
+            raise InputError(f"language {language!r}: not a language code; write it as in de, fr or zh")
+    if source == target:
+        raise InputError(f"language {target!r}: source and target are the same; choose another")
+
+
+def _folder(models: str, source: str, target: str) -> Path:
+    """The folder from `source` to `target` among those in `models`."""
+    base = STARTER_TRANSLATION if models == STARTER else Path(models)
+    if not base.is_dir():
+        raise InputError(f"{FLAG} {models}: no such folder; give auto, starter, opus-mt or a folder of MarianMT models")
+    codes = _codes(base / "en-xx") or [source]
+    joint = {"en-xx": [f"en-{code}" for code in codes], "xx-en": [f"{code}-en" for code in codes]}
+    folders: dict[str, Path] = {}  # by direction, in the order of the names above
+    there = (path for path in base.iterdir() if path.is_dir())
+    for path in sorted(there, key=lambda path: (path.name in joint, path.name.startswith("opus-mt-"), path.name)):
+        name = path.name.removeprefix("opus-mt-")
+        for direction in joint.get(name, [name]):
+            folders.setdefault(direction, path)
+    if f"{source}-{target}" not in folders:
+        has = f"there are {', '.join(folders)}" if folders else "there is none"
+        raise InputError(f"{FLAG} {models}: no model from {source} to {target} ({has}); try {FLAG} opus-mt")
+    return folders[f"{source}-{target}"]
+
+
+def _codes(folder: Path) -> list[str]:
+    """The target languages of a model that are chosen by a code before the source sentence; none for most models."""
+    path = folder / "vocab.json"
+    try:
+        pieces = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else ()
+    except ValueError as error:
+        raise InputError(f"{FLAG} {path}: not valid JSON ({error}); get the file again") from None
+    return sorted(piece[2:-2] for piece in pieces if piece.startswith(">>") and piece.endswith("<<"))

@@ -1,0 +1,147 @@
+"""The subcommand of a view, with an option for every field of the view."""
+
+import inspect
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+
+from augment.errors import InputError, TwinviewsError
+from augment.view import ViewSpec, check_params, make_view, view_attribute, view_label, view_module, view_options
+from pipelines.options import ViewOptions
+from pipelines.storage.dataset import Dataset, check_folder
+from pipelines.storage.files import locate
+from pipelines.storage.recipe import parse_yaml
+from pipelines.terminal.console import flat, note, offline, show_json, table
+
+
+def show_preview(preview: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print what a dry run would do."""
+    lists = {name: ", ".join(each) or "none" for name, each in preview.items() if isinstance(each, list | dict)}
+    rows = [(name.replace("_", " "), value) for name, value in {**preview, **lists}.items()]
+    show_json(preview) if as_json else table(("", "would be"), rows)
+
+
+def describe_view(name: str) -> tuple[str, str]:
+    """The first line of a view module's docstring, and a command line for the view that can be pasted."""
+    example = f"augment {name}"
+    for key, field in view_options(name).items():
+        if field.is_required() or key == view_attribute(name, "named_by"):
+            example += f" --{key} {(field.examples or ['de'])[0] if field.is_required() else field.default or 'de'}"
+    return (inspect.getdoc(view_module(name)) or "").split("\n")[0], example
+
+
+def add_view_command(app: typer.Typer, name: str) -> None:
+    """Add the subcommand of a view; raises TwinviewsError if it names a parameter like an option of every view."""
+    own = {key: _option(key, field) for key, field in view_options(name).items()}
+    sources, *shared = inspect.signature(ViewOptions).parameters.values()
+    clash = sorted(own.keys() & {item.name for item in (sources, *shared)})
+    if clash:
+        raise TwinviewsError(f"view {name!r}: parameter {clash[0]!r} is an option of every view command: rename it")
+
+    def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
+        given = {key: value for key in own if (value := values.pop(key)) is not None}
+        named_by = view_attribute(name, "named_by", "")
+        listed = given.get(named_by)
+        if isinstance(listed, str) and "," in listed:  # `--pivot de,fr` asks for two views
+            names = dict.fromkeys(part.strip() for part in listed.split(",") if part.strip())
+            if not names:
+                raise InputError(f"--{named_by} {listed!r} names nothing: write one, or several as in de,fr")
+            each = [{**given, named_by: part} for part in names]
+        else:
+            each = [given]
+        specs = [ViewSpec(name, check_params(name, params).model_dump()) for params in each]
+        _run_view_command(specs, ViewOptions(**values))
+
+    parameters = [sources, *own.values(), *(item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in shared)]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    summary, example = describe_view(name)
+    app.command(name, help=summary, epilog=f"Example: {example}")(command)
+
+
+def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pydantic FieldInfo
+    """A field as an option; values of a type that the command line does not know are written as YAML."""
+    annotation, more = field.annotation, dict[str, Any]()
+    default = inspect.Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
+    is_union = get_origin(annotation) in (Union, UnionType)
+    kinds = [kind for kind in (get_args(annotation) if is_union else (annotation,)) if kind is not NoneType]
+    is_choice = get_origin(kinds[0]) is Literal and {*map(type, get_args(kinds[0]))} == {str}
+    if len(kinds) > 1 or not (is_choice or kinds[0] in (str, int, float, bool)):
+        annotation, default = str | None, default if field.is_required() else None
+        more = {"parser": _parse_option, "metavar": "YAML"}
+    option = typer.Option(help=field.description, show_default=default is not None, **more)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(key, kind, default=default, annotation=Annotated[annotation, option])
+
+
+def _parse_option(given: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe holds
+    try:
+        return parse_yaml(given) if isinstance(given, str) else given
+    except ValueError:
+        raise typer.BadParameter(f"{given[:60]!r} is not YAML: write it like [1, 2] or {{a: 1}}") from None
+
+
+def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
+    """Make a dataset of each view and print what became of its rows; several go to folders of their own in `out`."""
+    from pipelines.sentences.ingest import sentences_for
+    from pipelines.views.run import VIEWS, as_begun, make_run, note_starter, plan_run, preview_run
+
+    if options.address is not None and options.engine != "ray":
+        raise InputError(f"--address {options.address} belongs to --engine ray: add it, or leave out --address")
+    out = None if options.out is None else locate(options.out)
+    if out is not None:
+        check_folder(out)
+    places = [out if out and len(specs) == 1 else (out or VIEWS) / view_label(spec) for spec in specs]
+    with offline() if options.dry_run else nullcontext():
+        # First, so that a wrong pivot or a missing model is reported before anything is ingested.
+        begun = specs if options.overwrite else [*map(as_begun, specs, places)]
+        built = [make_view(spec, device=options.device, batch_tokens=options.batch_tokens) for spec in begun]
+        source = sentences_for(options.sources or (), dry_run=options.dry_run)
+    note_starter(built[0].spec)
+    for text in getattr(built[0], "notes", ()):
+        note(text)
+    _skip_pandas()
+    shown = []
+    for view, folder in zip(built, places, strict=True):
+        run = plan_run(view, source, options, folder)
+        if options.dry_run:
+            shown.append(preview_run(run))
+            if not options.json:
+                show_preview(shown[-1], as_json=False)
+        else:
+            started = time.monotonic()
+            dataset, made = make_run(run)
+            shown.append(_report(dataset, made, time.monotonic() - started, quiet=options.json))
+    if options.json:
+        show_json(shown[0] if len(shown) == 1 else shown)
+
+
+def _skip_pandas() -> None:
+    """Let pyarrow's first look for pandas fail: it would import it, for 0.2 s, to tell our lists from its arrays.
+
+    pandas can be imported afterwards, also by pyarrow.
+    """
+    import pyarrow as pa
+
+    if "pandas" not in sys.modules:
+        sys.modules["pandas"] = None  # type: ignore[assignment]
+        with suppress(ImportError, AttributeError):  # the latter of a pyarrow that takes None for the module
+            pa.array([])
+        del sys.modules["pandas"]
+
+
+def _report(dataset: Dataset, made: int, seconds: float, *, quiet: bool) -> dict[str, Any]:
+    """What became of the rows of a view dataset, as JSON; printed as tables, unless `quiet`."""
+    counts, total = dataset.counts, dataset.rows
+    if not quiet:
+        rows = flat({**counts["statuses"], "reason": counts["reasons"]})
+        table(("status", "rows", "%"), [(key, n, round(100 * n / (total or 1), 1)) for key, n in rows])
+        if "spans" in counts:
+            table(("spans", "number"), counts["spans"].items())
+        done = f"made {made:,} at {made / seconds:,.0f} rows/s" if made else "already complete, nothing done"
+        table(("dataset", "rows", "this run"), [(f"{dataset.path}/", total, done)])
+    return {"out": str(dataset.path), **counts, "made_now": made}

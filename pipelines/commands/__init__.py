@@ -1,1 +1,0 @@
-"""The subcommands of `augment` for views and pairs."""

@@ -1,0 +1,156 @@
+"""`augment inspect`: counts, origin, statistics, and rows with what a view changed in a text marked word by word."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import regex
+from rich.table import Table
+from rich.text import Text
+
+from augment.text.edits import find_edits
+from augment.view import Edit
+from pipelines.inspection.opened import QUANTILES, Statistics, open_path, statistics
+from pipelines.similarity import UNSPACED
+from pipelines.storage.pair_files import NEGATIVE
+from pipelines.terminal.console import counted, flat, harmless, print_on, show, show_json, stdout_console, table
+
+Change: TypeAlias = Literal["same", "removed", "added"]
+
+LONGEST = 1_000
+"""Characters of a text that are compared and shown."""
+WORD = regex.compile(rf"\s*+(?:(?:(?!{UNSPACED.pattern})[\p{{L}}\p{{N}}_]\p{{M}}*[\u200c\u200d'’‘\-‐‑]?)+|\X)|\s+")
+"""A word with its accents and apostrophes, or one sign (an emoji with all its parts, a letter of an unspaced script),
+and the white space before it."""
+STYLES = {"same": "", "removed": "red strike", "added": "bold green"}
+TEXTS = ("text", "pair", "pivot", "view", "view_a", "view_b", NEGATIVE)
+"""Columns that are shown on lines of their own; the views are compared with the sentence."""
+UNTITLED = {"id", *TEXTS, "view_a_name", "view_b_name", "target_fraction", "achieved_fraction"}
+"""Columns that a row's heading leaves out."""
+
+
+class Piece(NamedTuple):
+    """Text that is in both versions ("same"), only in the old one ("removed"), or only in the new one ("added")."""
+
+    change: Change
+    text: str
+
+
+def pieces(old: str, new: str, edits: Sequence[Mapping[str, Any]] = ()) -> list[Piece]:
+    """How `old` became `new`: by the recorded edits if they lead there, otherwise word by word.
+
+    Same and removed pieces make `old`, same and added pieces `new`. Only the first LONGEST characters are compared.
+    """
+    found, hidden = _marked(old, [Edit(**edit) for edit in edits]), max(len(old), len(new)) - LONGEST
+    if hidden > 0 or "".join(piece.text for piece in found if piece.change != "removed") != new:
+        old, new = old[:LONGEST], new[:LONGEST]
+        found = _marked(old, find_edits(old, new, WORD.findall))
+    found.append(Piece("same", f" … {counted(hidden, 'more character')}" if hidden > 0 else ""))
+    return [piece for piece in found if piece.text]
+
+
+def _marked(old: str, edits: Sequence[Edit]) -> list[Piece]:
+    found, at = list[Piece](), 0
+    for edit in edits:
+        gone = old[edit.start : edit.end]
+        found += [Piece("same", old[at : edit.start]), Piece("removed", gone), Piece("added", edit.new)]
+        at = edit.end
+    return [*found, Piece("same", old[at:])]
+
+
+def wdiff(parts: Iterable[Piece]) -> str:
+    """Pieces as wdiff writes them: `a [-big-]{+large+} dog`."""
+    marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
+    return "".join(marks[piece.change].format(piece.text) for piece in parts)
+
+
+def figure(value: float) -> str:
+    """A number with three digits or three decimals, without decimals from 100 on; a dash for NaN."""
+    if value != value:
+        return "–"
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.3f}" if 0.001 <= abs(value) < 0.1 else f"{value:.3g}"
+
+
+def percent(value: float) -> str:
+    """A share as a percentage with one decimal."""
+    return f"{100 * value:.1f}"
+
+
+def sampling(found: Statistics) -> str:
+    """Which rows the statistics cover, and the signatures of chrF and BLEU."""
+    every = f"{'' if found.rows == 1 else 'all '}{counted(found.rows, 'row')}"
+    drawn = f"{found.sampled:,} of {found.rows:,} rows, drawn with seed {found.seed}"
+    said = f"statistics over {every if found.sampled == found.rows else drawn}"
+    said += f"; chrF {found.chrf_signature}" if found.chrf_signature else ""
+    return said + (f"; self-BLEU {found.self_bleu[1]}" if found.self_bleu else "")
+
+
+def heading(row: Mapping[str, Any]) -> str:
+    """A row's id, and its status, reason, label and scores by name."""
+    shown = {key: value for key, value in row.items() if key not in UNTITLED}
+    parts = (
+        f"{key} {figure(value) if isinstance(value, float) else value}"
+        for key, value in shown.items()
+        if value is not None and not isinstance(value, list | dict)
+    )
+    return "  ".join([str(row["id"]), *parts])
+
+
+def lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Piece]]]:
+    """The texts of a row by their names, views as they differ from the sentence."""
+    for name in TEXTS:
+        if isinstance(row.get(name), str):
+            old = row["text"] or "" if name.startswith("view") else row[name]
+            edits = row.get("edits") if name == "view" else None
+            yield str(row.get(f"{name}_name") or name), pieces(old, row[name], edits or ())
+
+
+def inspect(path: Path, shown: int, seed: int | None, sampled: int, *, as_json: bool) -> None:
+    """Print what is in sentences, a view dataset, pairs or rejects: counts, statistics over a sample, and some rows.
+
+    The seed draws both; without one the rows are spread evenly. Raises InputError if the dataset is damaged or missing.
+    """
+    opened = open_path(path)
+    rows = opened.sample(shown, seed).to_pylist()
+    found = statistics(opened, sampled, seed or 0)
+    if as_json:
+        whole = {"counts": opened.counts, "statistics": asdict(found)}
+        show_json({"kind": opened.kind, "path": str(path), **opened.facts, **whole, "sample": rows})
+        return
+    facts = [(key, value) for key, value in opened.facts.items() if key not in ("inputs", "params") and value]
+    inputs = opened.facts.get("inputs", [])
+    origins = [("made from", f"{item['name']} (sha256 {item['sha256'][:12]}…)") for item in inputs]
+    table((opened.kind, ""), [("path", opened.path), *facts, *origins])
+    table(("counted", "rows"), flat(opened.counts))
+    _show_statistics(found)
+    for row in rows:
+        _show_row(row)
+
+
+def _show_statistics(found: Statistics) -> None:
+    if found.shares:
+        rows = [(name, f"{count:,}", f"{of:,}", percent(count / of)) for name, (count, of) in found.shares.items()]
+        table(("share", "rows", "of", "%"), rows, right=("rows", "of", "%"))
+    if found.measures:
+        cells = [(name, *map(figure, (each.mean, *each.quantiles.values()))) for name, each in found.measures.items()]
+        table(["measure", "mean", *QUANTILES], cells, right=["mean", *QUANTILES])
+    for name, counts in found.values.items():
+        table((f"column {name}", "rows"), counts.items())
+    if found.self_bleu:
+        show(f"self-BLEU of view_a against view_b: {found.self_bleu[0]:.1f}")
+    show(sampling(found))
+
+
+def _show_row(row: Mapping[str, Any]) -> None:
+    """A heading and the texts: on a terminal wrapped and, if it can, coloured."""
+    console, grid = stdout_console(), Table.grid(padding=(0, 2, 0, 0))
+    colored = console.color_system is not None and not console.no_color
+    for label, parts in lines(row):
+        styled = Text.assemble(*((harmless(piece.text), STYLES[piece.change]) for piece in parts))
+        text = styled if colored else Text(harmless(wdiff(parts)))
+        text.overflow = "fold"
+        grid.add_row("", Text(harmless(label)), text)
+    print_on(console, "", Text(harmless(heading(row)), "bold"), grid)

@@ -1,0 +1,221 @@
+"""A dataset opened for inspection: its kind, its origin, its rows, and statistics over a sample."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import ArrayLike
+
+from augment.errors import InputError
+from pipelines.inspection import SAMPLE_ROWS
+from pipelines.similarity import chrf, chrf_signature, self_bleu
+from pipelines.storage.dataset import open_dataset
+from pipelines.storage.files import beside
+from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, PairFile, made_plan, pair_files
+from pipelines.storage.plan import Kind, Plan, read_plan
+from pipelines.storage.recipe import read_made
+from pipelines.storage.shards import read_table
+
+MOST_VALUES = 20
+BINS = 20
+QUANTILES = {"min": 0.0, "5%": 0.05, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max": 1.0}
+COMPARED: Mapping[Kind, Mapping[str, tuple[str, str]]] = {
+    "sentences": {},
+    "view": {"view {} text": ("view", "text")},
+    "pairs": {
+        "b {} a": ("view_b", "view_a"),
+        "a {} text": ("view_a", "text"),
+        "b {} text": ("view_b", "text"),
+        "negative {} a": (NEGATIVE, "view_a"),
+    },
+}
+"""Columns whose texts are compared, if a dataset has them: hypothesis and reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnyDataset:
+    """A dataset: the kind of its rows, where it is, its origin as JSON, what was counted, and its files."""
+
+    kind: Kind
+    path: Path
+    facts: Mapping[str, Any]
+    counts: Mapping[str, Any]
+    files: Sequence[PairFile]
+
+    @property
+    def rows(self) -> int:
+        """Rows in all files."""
+        return sum(file.rows for file in self.files)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The rows, file by file."""
+        return (read_table(file.path, file.sha256) for file in self.files)
+
+    def sample(self, most: int, seed: int | None = None, reason: str | None = None) -> pa.Table:
+        """At most `most` rows (of a view, those with a reason), in order: spread evenly, or drawn by the seed."""
+        total = self.rows if reason is None else self.counts["reasons"][reason]
+        number, first, taken = min(most, total), 0, []
+        spread = [place * total // number for place in range(number)]
+        places = np.array(spread if seed is None else Random(seed).sample(range(total), number), dtype=np.int64)
+        for table in self.tables():
+            rows = table if reason is None else table.filter(pc.equal(table["reason"], reason))
+            mask = np.zeros(len(rows), dtype=np.bool_)
+            mask[places[(places >= first) & (places < first + len(rows))] - first] = True
+            taken.append(rows.filter(mask))
+            first += len(rows)
+        try:
+            return pa.concat_tables(taken, promote_options="permissive")
+        except pa.ArrowException as error:
+            raise InputError(f"{self.path} holds files with different columns ({error}): give one of them") from None
+
+
+def open_path(path: Path) -> AnyDataset:
+    """Open sentences, a view dataset, pairs (a file, or a folder of them) or rejects.
+
+    Raises InputError if there is no dataset, it is unfinished or damaged, or a folder's files have their own recipes.
+    """
+    plan: Plan | None
+    if not path.is_file() and (read_plan(path) is not None or not any(path.glob("*.arrow"))):
+        dataset = open_dataset(path)
+        plan, counts = dataset.plan, dataset.counts
+        files = [PairFile(path / each.file, each.sha256, each.rows) for each in dataset.receipts]
+        hashes: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
+    else:
+        files, made = pair_files(path), read_made(beside(path, "recipe.json"))
+        plan, counts, hashes = made_plan(made), made.get("counts", {}), {"sha256": made.get("sha256")}
+    rows = sum(file.rows for file in files)
+    if plan is None:
+        return AnyDataset("pairs", path, {"rows": rows}, {"pairs": rows}, files)
+    facts = plan.model_dump(include={"name", "signature", "seed", "inputs", "twinviews"}, exclude_none=True)
+    params = {key: value for key, value in plan.params.items() if value is not None}
+    return AnyDataset(plan.kind, path, {"rows": rows, **facts, "params": params, **hashes}, counts, files)
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Summary of `n` numbers: mean, quantiles, and counts in bins of equal width between two `ends`.
+
+    Numbers beyond the ends are counted in the outermost bins.
+    """
+
+    n: int
+    mean: float
+    quantiles: Mapping[str, float]
+    ends: tuple[float, float]
+    counts: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Statistics:
+    """What was found in a sample of the rows, drawn by the seed.
+
+    By name: `shares` are counts and totals, `measures` distributions (chrF from 0 to 100, length ratios in characters),
+    `values` the counts of a further column's texts, the most frequent first. `self_bleu` is the BLEU of `view_a` by
+    `view_b` and sacrebleu's signature of it, `chrf_signature` that of chrF.
+    """
+
+    rows: int
+    sampled: int
+    seed: int
+    shares: dict[str, tuple[int, int]] = field(default_factory=dict)
+    measures: dict[str, Distribution] = field(default_factory=dict)
+    values: dict[str, dict[str, int]] = field(default_factory=dict)
+    self_bleu: tuple[float, str] | None = None
+    chrf_signature: str | None = None
+
+    def share(self, name: str, flags: pa.ChunkedArray) -> None:
+        """Count the true flags among those that are not null."""
+        if of := len(flags) - flags.null_count:
+            self.shares[name] = (pc.sum(flags).as_py() or 0, of)
+
+    def measure(self, name: str, values: ArrayLike, ends: tuple[float, float] | None = None) -> None:
+        """Add the distribution of the values, if there are any."""
+        if found := distribution(values, ends):
+            self.measures[name] = found
+
+
+def statistics(opened: AnyDataset, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
+    """Statistics of a random sample of rows (0: all); raises InputError if a file cannot be read."""
+    table = opened.sample(sample or opened.rows, seed)
+    found = Statistics(opened.rows, table.num_rows, seed)
+    {"sentences": _sentences, "view": _view, "pairs": _pairs}[opened.kind](table, found)
+    compare = lru_cache(maxsize=2)(chrf)  # of three comparisons two may be of the same texts
+    for name, columns in COMPARED[opened.kind].items():
+        if columns[0] in table.schema.names:
+            one, two = _whole(table, *columns)
+            lengths = [np.array([*map(len, texts)], dtype=np.float64) for texts in (one, two)]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found.measure(f"length, {name.format('/')}", lengths[0] / lengths[1])
+            found.measure(f"chrF, {name.format('~')}", compare(tuple(one), tuple(two)), (0, 100))
+            found.chrf_signature = chrf_signature()
+    for name in table.schema.names if opened.kind != "view" else ():
+        column = table[name].drop_null()
+        if pa.types.is_floating(column.type):
+            found.measure(f"column {name}", column)
+        elif pa.types.is_string(column.type) and name not in (*PAIR_COLUMNS, NEGATIVE, "pair"):
+            found.values[name] = dict(Counter(sorted(column.to_pylist())).most_common(MOST_VALUES))
+    return found
+
+
+def distribution(values: ArrayLike, ends: tuple[float, float] | None = None) -> Distribution | None:
+    """The distribution of the finite values; None if there are none.
+
+    Without `ends` the bins lie between the 1% and the 99% quantiles; of whole numbers each bin then holds equally many.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    numbers = numbers[np.isfinite(numbers)]
+    if not numbers.size:
+        return None
+    first, last = np.quantile(numbers, [0.01, 0.99]).tolist()
+    if ends is None and (numbers == np.round(numbers)).all():
+        width = -(-(np.ceil(last) - np.floor(first) + 1) // BINS)
+        edges = np.arange(np.floor(first) - 0.5, np.ceil(last) + 0.5 + width, width)
+        ends = (float(edges[0] + 0.5), float(edges[-1] - 0.5))
+    else:  # equal numbers make one bar in the middle
+        ends = ends or (first, last)
+        edges = np.linspace(*(ends if ends[0] < ends[1] else (ends[0] - 0.5, ends[0] + 0.5)), BINS + 1)
+    counts, _ = np.histogram(np.clip(numbers, edges[0], edges[-1]), edges)
+    quantiles = dict(zip(QUANTILES, np.quantile(numbers, list(QUANTILES.values())).tolist(), strict=True))
+    return Distribution(numbers.size, float(numbers.mean()), quantiles, ends, tuple(counts.tolist()))
+
+
+def _sentences(table: pa.Table, found: Statistics) -> None:
+    found.measure("words", pc.list_value_length(pc.utf8_split_whitespace(table["text"])))
+    found.measure("characters", pc.utf8_length(table["text"]))
+    if "pair" in table.schema.names:
+        found.share("have a pair", table["pair"].is_valid())
+
+
+def _view(table: pa.Table, found: Statistics) -> None:
+    """All but the first share are of the rows that have a view."""
+    found.share("have a view", table["view"].is_valid())
+    rows = table.filter(table["view"].is_valid())
+    found.share("view equals the sentence", pc.equal(rows["status"], "unchanged"))
+    found.share("pivot equals the sentence", pc.equal(rows["pivot"], rows["text"]))
+    for name in ("target fraction", "achieved fraction"):
+        found.measure(name, rows[name.replace(" ", "_")], (0, 1))
+    edits = pc.list_value_length(rows["edits"]).fill_null(0)
+    found.measure("edits", edits if pc.any(pc.greater(edits, 0)).as_py() else [])
+
+
+def _pairs(table: pa.Table, found: Statistics) -> None:
+    """Rejects may lack a side; they are left out of whatever needs it."""
+    found.share("the two views are identical", pc.equal(table["view_a"], table["view_b"]))
+    for side in ("view_a", "view_b"):
+        found.share(f"{side} equals the sentence", pc.equal(table[side], table["text"]))
+    if NEGATIVE in table.schema.names:
+        found.share("have a negative", table[NEGATIVE].is_valid())
+    one, two = _whole(table, "view_a", "view_b")
+    found.self_bleu = self_bleu(one, two) if one else None
+
+
+def _whole(table: pa.Table, *columns: str) -> list[list[str]]:
+    """The texts of these columns in the rows that have all of them."""
+    return [column.to_pylist() for column in table.select(columns).drop_null().columns]

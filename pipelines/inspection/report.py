@@ -1,0 +1,97 @@
+"""A dataset as one HTML page that needs no other file: provenance, statistics, rows with their changes."""
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+
+from augment import __version__
+from augment.errors import InputError
+from pipelines.inspection.inspect import figure, heading, lines, percent, sampling
+from pipelines.inspection.opened import QUANTILES, AnyDataset, statistics
+from pipelines.storage.dataset import REPORT_FILE
+from pipelines.storage.files import UNSEALED, beside, is_written_by, remove_temporaries, seal, write_whole
+from pipelines.storage.lock import locked_file
+from pipelines.storage.plan import read_plan
+from pipelines.terminal.console import flat, render_page
+
+ROWS_PER_REASON = 3
+MOST_REASONS = 8
+REPORT_MARKS = (b'<meta name="generator" content="Twinviews ', b"<!-- checksum ")
+"""Either of these identifies a damaged report as one of ours."""
+
+
+def report_path(path: Path) -> Path:
+    """Where the report of a dataset goes: beside it, as in `data/pairs.report.html`, or into a folder of pairs.
+
+    The report beside a folder of pairs may belong to a file with the same name.
+    """
+    is_pairs = path.is_dir() and (plan := read_plan(path)) is not None and plan.kind == "pairs"
+    return path / REPORT_FILE if is_pairs else beside(path, REPORT_FILE)
+
+
+def write_report(out: Path, make_html: Callable[[], str], *, overwrite: bool, dry_run: bool = False) -> bool:
+    """Write a report, unless it is a dry run; False if this very report exists already.
+
+    A dry run makes the page only to compare it with a report that would not be replaced. Raises InputError if any other
+    file than a report is at `out`, or another report without `overwrite`.
+    """
+    with nullcontext() if dry_run else locked_file(out):
+        check_free(out, overwrite=True)
+        if dry_run and (overwrite or not out.exists()):
+            return True
+        html = make_html()
+        if out.exists() and out.read_bytes() == html.encode():
+            return False
+        check_free(out, overwrite=overwrite)
+        if not dry_run:
+            remove_temporaries(out)
+            write_whole(out, html)
+    return True
+
+
+def check_free(out: Path, *, overwrite: bool) -> None:
+    """Raise InputError if `out` exists, unless it is a report and `overwrite` is given."""
+    if out.exists():
+        ours = is_written_by(out, *REPORT_MARKS)
+        if not (ours and overwrite):
+            raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if ours else ""))
+
+
+def report_html(opened: AnyDataset, rows: int, sampled: int, seed: int) -> str:
+    """The page; equal datasets and settings make equal pages.
+
+    It shows `rows`, spread evenly, and of a view some with each reason, and statistics of `sampled` rows drawn by the
+    seed (0: of all).
+    """
+    found = statistics(opened, sampled, seed)
+    numbers = [(name, number) for name, number in flat(opened.counts) if isinstance(number, int)]
+    most = max((number for _, number in numbers), default=0)
+    groups = {"Rows, spread evenly": opened.sample(rows)}
+    for reason in list(opened.counts["reasons"] if opened.kind == "view" and rows else ())[:MOST_REASONS]:
+        groups[f"Rows with the reason {reason}"] = opened.sample(ROWS_PER_REASON, reason=reason)
+    html = render_page(
+        "pipelines.inspection",
+        figure,
+        percent,
+        written,
+        heading,
+        lines,
+        opened=opened,
+        found=found,
+        version=__version__,
+        title=(opened.path if opened.path.name else opened.path.resolve()).name,
+        # With the share of the greatest; left out if there is only the number of rows.
+        counts=[(name, number, number / most) for name, number in numbers] if most and len(numbers) > 1 else [],
+        quantiles=list(QUANTILES),
+        groups={title: table.to_pylist() for title, table in groups.items()},
+        sampling=sampling(found),
+        command=f"augment report --rows {rows} --sample {sampled} --seed {seed}",
+    )
+    return seal(f"{html}<!-- checksum {UNSEALED} -->\n")
+
+
+def written(value: object) -> str:
+    """A setting as text: lists and mappings without brackets."""
+    if isinstance(value, Mapping):
+        value = [f"{key}={each}" for key, each in value.items()]
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,1 @@
+"""Checking and exporting what was written."""

@@ -1,0 +1,144 @@
+"""A dataset as Parquet, JSONL or CSV, or on the Hugging Face Hub: one commit of Parquet and a card."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from augment.errors import InputError, TwinviewsError
+from pipelines.inspection.opened import AnyDataset
+from pipelines.sentences.rows import as_text
+from pipelines.storage.dataset import CARD_FILE
+from pipelines.storage.files import beside, remove_temporaries, sha256_of, whole_file, write_whole
+from pipelines.storage.lock import locked_file
+from pipelines.storage.recipe import check_twin, command_of, recipe_text
+from pipelines.storage.shards import BATCH_ROWS
+from pipelines.terminal.console import counted
+
+GROUP_BYTES = 100_000_000
+"""About the size of a row group in memory."""
+
+
+def export(opened: AnyDataset, rows: int, to: str, out: Path, *, overwrite: bool, dry_run: bool = False) -> None:
+    """Write the first rows of sentences, a view dataset or pairs as parquet, jsonl or csv, unless it is a dry run.
+
+    Nested columns become JSON in CSV. Raises InputError if there is anything at `out`, unless that is an earlier export
+    and `overwrite` is given, if another file has its recipe, or for a NUL character, which no CSV can hold.
+    """
+    recipe = beside(out, "recipe.json")
+    is_ours = command_of(recipe) == "export"
+    if out.is_dir() or (out.exists() and not (overwrite and is_ours)):
+        raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else ""))
+    if recipe.exists() and not is_ours:
+        raise InputError(f"{recipe} was not written by this command: move it, or choose another --out")
+    check_twin(out)
+    if dry_run:
+        return
+    with locked_file(out):
+        remove_temporaries(out, recipe)
+        with whole_file(out) as stream:
+            _write_rows(stream, opened, rows, to)
+            options = {"path": str(opened.path), "to": to, "limit": rows if rows < opened.rows else None}
+            made = {"sha256": sha256_of(Path(stream.name))}
+            write_whole(recipe, recipe_text("export", options, made=made))
+
+
+def _write_rows(stream: BinaryIO, opened: AnyDataset, rows: int, to: str) -> None:
+    tables = _tables(opened, rows)
+    waiting = next(tables)
+    if to == "parquet":
+        with pq.ParquetWriter(stream, waiting.schema) as parquet:
+            for following in chain(tables, [None]):
+                group = max(1, GROUP_BYTES * len(waiting) // max(1, waiting.nbytes))
+                end = len(waiting) - (0 if following is None else len(waiting) % group)
+                if end:  # a table without rows would be a row group without rows
+                    parquet.write_table(waiting.slice(0, end), row_group_size=group)
+                waiting = waiting if following is None else pa.concat_tables([waiting.slice(end), following])
+    else:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
+        # With its own "\r\n" as line end the writer quotes a cell with "\r" too; the file's line end is "\n".
+        lines = SimpleNamespace(write=lambda line: text.write(line.removesuffix("\r\n") + "\n"))
+        write, number = csv.writer(lines).writerow, 0
+        if to == "csv":
+            write(waiting.schema.names)
+        for batch in (batch for table in chain([waiting], tables) for batch in table.to_batches(BATCH_ROWS)):
+            for row in batch.to_pylist():
+                number += 1
+                if to == "csv":
+                    cells = [*map(as_text, row.values())]
+                    if "\0" in "".join(filter(None, cells)):
+                        said = f"row {number} holds a NUL character, which CSV cannot hold"
+                        raise InputError(f"{opened.path}: {said}: give --to jsonl or parquet")
+                    write(cells)
+                else:
+                    text.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+        text.detach()
+    stream.flush()
+
+
+def _tables(opened: AnyDataset, rows: int) -> Iterator[pa.Table]:
+    """Tables of the first rows; without rows there is one empty table, for its columns."""
+    schema = None
+    for table in opened.tables():
+        schema = schema or table.schema
+        if not table.schema.equals(schema):
+            raise InputError(f"{opened.path} holds files with different columns: export one of them")
+        yield table.slice(0, rows)
+        rows -= min(rows, table.num_rows)
+        if not rows:
+            return
+
+
+def push(opened: AnyDataset, rows: int, to: str, *, public: bool, license: str, overwrite: bool) -> str:
+    """Put the first rows on the Hub, as `hf:OWNER/NAME` or `hf:NAME`, with the dataset's card; returns the address.
+
+    A missing repository is made. An existing one must be as public as asked for, and needs `overwrite` if it holds
+    files. Raises InputError for a wrong name, no permission or another repository, TwinviewsError if the Hub failed.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HFValidationError, HTTPError, OfflineModeIsEnabled  # type: ignore[attr-defined]
+
+    api, kind = HfApi(), "dataset"
+    with TemporaryDirectory() as folder:
+        with Path(folder, "train.parquet").open("wb") as stream:
+            _write_rows(stream, opened, rows, "parquet")
+        Path(folder, "README.md").write_text(_hub_card(opened, license), encoding="utf-8")
+        try:
+            repository = api.create_repo(to.removeprefix("hf:"), repo_type=kind, private=not public, exist_ok=True)
+            there = api.dataset_info(repository.repo_id)
+            if there.private is public:
+                found, instead = ("private", "leave --public out") if public else ("public", "give --public")
+                raise InputError(f"{repository} exists and is {found}: {instead}, or choose another name")
+            if not overwrite and any(file.rfilename != ".gitattributes" for file in there.siblings or ()):
+                raise InputError(f"{repository} holds files: choose another name, or --overwrite it")
+            message = f"Add {counted(rows, 'row')}"
+            api.upload_folder(repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=message)
+        except (HFValidationError, OfflineModeIsEnabled, HTTPError, OSError, RuntimeError, ValueError) as error:
+            said = " ".join(str(error).split())[:200] or type(error).__name__
+            status = getattr(getattr(error, "response", None), "status_code", None)
+            mistake = isinstance(error, HFValidationError | OfflineModeIsEnabled) or status in (401, 403)
+            advice = "check the name (hf:OWNER/NAME), your token (`hf auth login`, or HF_TOKEN) and the network"
+            raise (InputError if mistake else TwinviewsError)(f"--to {to} failed ({said}): {advice}") from None
+    return str(repository)
+
+
+def _hub_card(opened: AnyDataset, license: str) -> str:
+    """The dataset's card with the Hub's metadata in front: the licence, and where the rows are."""
+    path = opened.path
+    card = path / CARD_FILE if path.is_dir() else beside(path, CARD_FILE)
+    front = {
+        "license": license,
+        "tags": ["twinviews", opened.kind],
+        "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "train.parquet"}]}],
+    }
+    text = card.read_text(encoding="utf-8") if card.is_file() else f"# {path.stem}\n"
+    return f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}"

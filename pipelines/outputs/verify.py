@@ -1,0 +1,168 @@
+"""Whether every file of an output is as it was written: by receipts, `state.json` and the hashes in recipes."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+from augment.errors import InputError
+from pipelines.inspection.report import REPORT_MARKS
+from pipelines.storage.dataset import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state
+from pipelines.storage.files import beside, is_sealed, is_written_by, sha256_of
+from pipelines.storage.pair_files import PAIR_COLUMNS, REJECTS, REJECTS_SHA256
+from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS
+from pipelines.storage.recipe import command_of, read_made
+from pipelines.storage.shards import (
+    RECEIPTS,
+    make_receipt,
+    read_receipt,
+    read_table,
+    receipt_path,
+    shard_name,
+    shard_number,
+)
+
+PAIR_COMMANDS = ("build-pairs", "mine-negatives")
+Problem: TypeAlias = Literal["damaged", "missing", "unfinished"]
+Verified: TypeAlias = tuple[Path, Problem | None]
+"""A file and what is wrong with it (None: nothing)."""
+WORST_FIRST = (*get_args(Problem), None)
+
+
+def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
+    """Check every file of datasets, pairs, rejects and exports, or of all outputs in a folder.
+
+    Raises InputError if there is no output at a path.
+    """
+    verdicts: dict[Path, Problem | None] = {}
+    for path in paths:
+        outputs = _outputs(path) if path.is_dir() and not _is_dataset(path) else [path]
+        verified = [file for output in outputs for file in (_dataset if _is_dataset(output) else _file)(output)]
+        if not verified:
+            what = "no output of `augment` that recorded its hashes" if path.exists() else "nothing"
+            raise InputError(f"there is {what} at {path}: give a dataset folder, a pairs.arrow or an export")
+        for file, problem in verified:  # one file can belong to two outputs
+            verdicts[file] = min(problem, verdicts.get(file), key=WORST_FIRST.index)
+    return verdicts
+
+
+def _outputs(folder: Path) -> list[Path]:
+    """The datasets, pairs and exports in a folder, and the Arrow files next to them, which may be rejects."""
+    files = [*_files_below(folder)]
+    datasets = {parent for parent in {file.parent for file in files} if _is_dataset(parent)}
+    recorded = {_output_of(file) for file in files if file.name[1:].endswith((".recipe.json", ".card.md"))}
+    outputs = datasets | {output for output in recorded if output is not None}
+    places = {output.parent for output in outputs} - datasets
+    return sorted(outputs | {file for place in places for file in place.glob("*.arrow") if file.is_file()})
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """The files in a folder and in those below it, linked ones too, each folder once."""
+    seen = set[str]()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen:
+            folders.clear()
+        else:
+            seen.add(real)
+            yield from (Path(place, name) for name in names)
+
+
+def _is_dataset(folder: Path) -> bool:
+    """Whether a folder has a plan or, if that is missing, the state and receipts of a dataset."""
+    is_planned = is_written_by(folder / PLAN_FILE, *PLAN_MARKS)
+    return is_planned or ((folder / STATE_FILE).is_file() and (folder / RECEIPTS).is_dir())
+
+
+def _output_of(record: Path) -> Path | None:
+    """The file of pairs or the export that a recipe or a card belongs to; None for any other file."""
+    plain = record.with_name(record.name.removesuffix(".recipe.json").removesuffix(".card.md"))
+    stream = plain.with_name(f"{plain.name}.arrow")
+    command = command_of(beside(plain, "recipe.json"))
+    missing = stream if command in PAIR_COMMANDS else plain if command == "export" else None
+    return next((each for each in (stream, plain) if each.is_file()), missing)
+
+
+def _file(path: Path) -> Iterator[Verified]:
+    """Pairs or an export, by its recipe; without a recipe, rejects."""
+    recipe, card = beside(path, "recipe.json"), beside(path, "card.md")
+    if not recipe.is_file() and not card.is_file():
+        yield from _rejects(path) if path.is_file() else ()
+        return
+    yield _checked(recipe)
+    if card.is_file() or command_of(recipe) in PAIR_COMMANDS:
+        yield _checked(card)
+    yield from _reports(beside(path, REPORT_FILE))
+    yield from _rejects_elsewhere(path, recipe)
+    recorded = read_made(recipe).get("sha256")
+    yield _checked(path, lambda path: recorded in (None, sha256_of(path)))  # a damaged recipe proves nothing
+
+
+def _reports(*paths: Path) -> Iterator[Verified]:
+    return (_checked(path) for path in paths if is_written_by(path, *REPORT_MARKS))
+
+
+def _checked(path: Path, is_whole: Callable[[Path], bool] = lambda path: is_sealed(path.read_bytes())) -> Verified:
+    return path, "missing" if not path.is_file() else None if is_whole(path) else "damaged"
+
+
+def _rejects(path: Path) -> Iterator[Verified]:
+    """A file of rejects, known by its hash in a recipe; if no file there has that hash, by its columns."""
+    folder = path.parent
+    recipes = (*folder.glob("*.recipe.json"), *folder.glob(f"*/{RECIPE_FILE}"))
+    lost = {read_made(recipe).get(REJECTS_SHA256) for recipe in recipes} - {None}
+    is_whole = sha256_of(path) in lost
+    if lost and not is_whole:
+        lost -= {sha256_of(file) for file in folder.glob("*.arrow") if file.is_file()}
+    if is_whole or (lost and _may_be_rejects(path)):
+        yield path, None if is_whole else "damaged"
+
+
+def _rejects_elsewhere(out: Path, recipe: Path) -> Iterator[Verified]:
+    """Rejects in another folder than their pairs `out`, if they are still there."""
+    made = read_made(recipe)
+    path = out.parent / made.get(REJECTS, "")
+    if path.is_file():
+        yield _checked(path, lambda path: sha256_of(path) == made[REJECTS_SHA256])
+
+
+def _may_be_rejects(file: Path) -> bool:
+    """Whether a file is an Arrow stream with a column of pairs, or a damaged one."""
+    try:
+        return file.suffix == ".arrow" and not {*PAIR_COLUMNS}.isdisjoint(read_table(file).schema.names)
+    except (InputError, UnicodeDecodeError):
+        return True
+
+
+def _dataset(folder: Path) -> Iterator[Verified]:
+    """The files of a dataset folder, finished or not."""
+    yield from _reports(beside(folder, REPORT_FILE), folder / REPORT_FILE)
+    yield from _rejects_elsewhere(folder, folder / RECIPE_FILE)
+    state = folder / STATE_FILE
+    shards, hashes = read_state(folder)
+    is_finished = state.is_file()
+    yield state, "unfinished" if not is_finished else None if shards else "damaged"
+    for path in (folder / name for name in (FILES[1:] if is_finished else [PLAN_FILE])):
+        if path.name in hashes or not path.is_file():
+            yield _checked(path, lambda path: sha256_of(path) == hashes.get(path.name))
+    present = {shard_number(path.name) for path in folder.iterdir()}
+    present |= {shard_number(path.stem) for path in (folder / RECEIPTS).glob("*.json")}
+    for index in sorted({*range(len(shards)), *(index for index in present if index is not None)}):
+        yield from _shard(folder, index, shards[index][1] if index < len(shards) else None)
+
+
+def _shard(folder: Path, index: int, recorded: str | None) -> Iterator[Verified]:
+    """A shard, by the hash in `state.json` or else in its receipt, and its receipt, which follows from the shard."""
+    path, record = folder / shard_name(index), receipt_path(folder, index)
+    receipt = read_receipt(folder, index)
+    expected = recorded or (receipt.sha256 if receipt is not None else None)
+    if path.is_file() and expected is None and not record.is_file():
+        yield path, "unfinished"
+        return
+    shard = _checked(path, lambda path: sha256_of(path) == expected)
+    if not path.is_file() or expected is not None:
+        yield shard
+    is_whole = receipt is not None and receipt.sha256 == expected
+    if expected is not None and is_whole and shard[1] is None:
+        is_whole = record.read_bytes() == make_receipt(index, read_table(path), expected).to_json().encode()
+    yield _checked(record, lambda _: is_whole)

@@ -1,0 +1,1 @@
+"""The sources of pairs; filtering and writing them."""

@@ -1,0 +1,182 @@
+"""Filters of pairs: columns in, "keep" or "drop, because" out. Filters are found by file name."""
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self, cast
+
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, model_validator
+
+from augment.errors import InputError, TwinviewsError, first_problem
+from augment.plugins import Plugins, lacks_model, plugin_model
+from augment.view import WEIGHTS_PARAMS, Runtime, view_class, view_names
+
+FILTERS = Plugins("pipelines.pairs.filters", lacks_model)
+SIDES = ("view_a", "view_b")
+
+
+class About(NamedTuple):
+    """One side of a pair: its name, the view that made it and its language (None if unknown)."""
+
+    name: str
+    view: str | None = None
+    language: str | None = None
+
+
+@dataclass(frozen=True)
+class PairColumns:
+    """A batch of pairs as a filter sees it; `known` maps the names of sides to what is known about them, if anything.
+
+    `rows` is an Arrow record batch of strings: `text`, the sentence (or premise) that a pair comes from, its sides
+    `view_a` and `view_b`, and their names `view_a_name` and `view_b_name`.
+    """
+
+    rows: Any
+    known: Mapping[str, About]
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def strings(self, name: str) -> list[str]:
+        """A column as Python strings."""
+        return cast(list[str], self.rows.column(name).to_pylist())
+
+    def about(self, side: str) -> list[About]:
+        """What is known about one side, `view_a` or `view_b`, of each pair."""
+        names = self.rows.column(f"{side}_name").dictionary_encode()
+        known = [self.known.get(name, About(name)) for name in names.dictionary.to_pylist()]
+        return [known[index] for index in names.indices.to_pylist()]
+
+
+class Verdicts(NamedTuple):
+    """What a filter says about pairs: one value per pair, as Arrow arrays or sequences.
+
+    Reasons say why a pair is dropped (null: it is kept). They are counted, so use a few short texts without numbers or
+    words of the pair. Scores are floats for the filter's column, if it has one.
+    """
+
+    reasons: Any
+    scores: Any = None
+
+
+class Filter(BaseModel):
+    """A filter of pairs. Its fields are its parameters; unknown parameters are refused.
+
+    It gets one batch after another, in the order of the pairs, without those that an earlier filter dropped. A filter
+    that remembers pairs sets `by_row = False`; it runs in one process, and so does every filter after it, so give it
+    last. Worker processes can still help if it splits the call in two: `prepare(pairs)` computes what depends on each
+    pair alone, in any process, and `settle(prepared)` returns the verdicts. `score` names the column for its scores, if
+    it gives any; `versions` has the versions of the libraries that its verdicts depend on.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    by_row: ClassVar[bool] = True
+    score: ClassVar[str | None] = None
+    versions: ClassVar[Mapping[str, str]] = {}
+    _name: str = PrivateAttr("")
+
+    def build(self, runtime: Runtime) -> Self:
+        """The filter, ready to judge, with revisions filled in; raises InputError if something is missing."""
+        return self
+
+    @abstractmethod
+    def __call__(self, pairs: PairColumns) -> Verdicts:
+        """Judge every pair."""
+
+    @property
+    def name(self) -> str:
+        """The name it was made by."""
+        return self._name
+
+    def text(self, hidden: Collection[str] = (), **more: str) -> str:
+        """The filter as `--filter` takes it: `chrf:max=90.0,min=20.0`."""
+        params = {**self.model_dump(exclude=set(hidden), exclude_none=True), **more}
+        values = {key: str(value).lower() if isinstance(value, bool) else value for key, value in params.items()}
+        parts = ",".join(f"{key}={value}" for key, value in sorted(values.items()))
+        return f"{self.name}:{parts}" if parts else self.name
+
+    def signature(self) -> str:
+        """Everything that decides its verdicts: parameters and versions. A revision replaces the place of weights."""
+        return self.text(WEIGHTS_PARAMS if getattr(self, "revision", None) is not None else (), **self.versions)
+
+
+class SideFilter(Filter):
+    """A filter that judges each side by itself and drops a pair for the first reason."""
+
+    @abstractmethod
+    def reasons(self, pairs: PairColumns, side: str) -> Iterable[str | None]:
+        """Why pairs are dropped for a side, `view_a` or `view_b`; None where they are not."""
+
+    def __call__(self, pairs: PairColumns) -> Verdicts:
+        """Judge both sides of every pair."""
+        return Verdicts([one or two for one, two in zip(*(self.reasons(pairs, side) for side in SIDES), strict=True)])
+
+
+class Bounds(Filter):
+    """A filter that keeps scores between `min` and `max`; a missing bound drops nothing."""
+
+    min: float | None = None
+    max: float | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
+        return self
+
+    def verdicts(self, what: str, scores: Sequence[float]) -> Verdicts:
+        """Drop scores out of bounds, as `what` too low or too high."""
+        low = float("-inf") if self.min is None else self.min
+        high = float("inf") if self.max is None else self.max
+        reasons = [f"{what} too low" if x < low else f"{what} too high" if x > high else None for x in scores]
+        return Verdicts(reasons, scores)
+
+
+def is_round_trip(view: str | None) -> bool:
+    """Whether a view translates with models to a pivot language and back."""
+    return view in view_names() and {"models", "pivot"} <= view_class(view or "").model_fields.keys()
+
+
+def filter_summaries() -> list[tuple[str, str]]:
+    """Every filter's name and defaults, as a user writes them, and the first line of its module's docstring."""
+    summaries = []
+    for name in FILTERS.usable():
+        module = FILTERS.module(name)
+        fields = cast(type[BaseModel], plugin_model(module)).model_fields.items()
+        defaults = {key: None if field.is_required() else field.default for key, field in fields}
+        shown = {key: str(value).lower() if isinstance(value, bool) else value for key, value in defaults.items()}
+        keys = ",".join(f"{key}={'' if value is None else value}" for key, value in shown.items())
+        summaries.append((f"{name}:{keys}" if keys else name, (inspect.getdoc(module) or "").split("\n")[0]))
+    return summaries
+
+
+def make_filter(written: str, runtime: Runtime) -> Filter:
+    """Build a filter from `NAME` or `NAME:key=value,key=value`; cheap, as weights are loaded on first use.
+
+    Raises InputError for an unknown filter, a wrong parameter, or missing weights or extras.
+    """
+    name, _, rest = written.partition(":")
+    name = name.strip().replace("_", "-")
+    params = {}
+    for part in rest.split(",") if rest else []:
+        key, equals, value = part.partition("=")
+        if not key or not equals:
+            raise InputError(f"--filter {written}: {part!r} is not key=value: write NAME:key=value,key=value")
+        key = key.strip().replace("-", "_")
+        if key in params:
+            raise InputError(f"--filter {written}: {part!r} gives {key} again: give each once")
+        params[key] = value.strip()
+    model = plugin_model(FILTERS.module(name))
+    if model is None or not issubclass(model, Filter):
+        raise TwinviewsError(f"filter {name!r} is not a subclass of pipelines.pairs.filter.Filter: fix the plugin")
+    with FILTERS.blamed(name):
+        try:
+            filter = model(**params)
+        except ValidationError as error:
+            field, value, problem = first_problem(error)
+            problem = f"{field}={value!r}: {problem}" if field else problem
+            takes = ", ".join(model.model_fields) or "no parameters"
+            raise InputError(f"--filter {written}: {problem} (it takes {takes})") from None
+        filter._name = name
+        return filter.build(runtime)

@@ -1,0 +1,157 @@
+"""Drop pairs that are nearly the same as an earlier one: MinHash over character n-grams, banded (LSH)."""
+
+from array import array
+from collections.abc import Sequence
+from importlib.metadata import version
+from itertools import chain
+from typing import Self
+from unicodedata import normalize
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, PrivateAttr
+from xxhash import xxh64_intdigest
+
+from augment.errors import InputError
+from augment.view import Runtime
+from pipelines.pairs.filter import Filter, PairColumns, Verdicts
+
+REASON = "near-duplicate of an earlier pair"
+HASHES = 128
+SEED = 1
+RECALL = 0.98
+"""The lowest probability that two pairs whose similarity is the threshold meet in a band."""
+CHANCE = 1 / 256
+"""How probable it is that two different hashes are equal in 8 bits."""
+
+
+class NearDuplicates(Filter):
+    """It remembers the pairs that it kept, the last `window` of them (0.3 GB per million).
+
+    A pair is dropped if the Jaccard similarity of its n-grams of `n` characters, those of both sides together, to
+    those of an earlier pair is at least `threshold`. Only pairs that share all hashes of a band are compared.
+    Their similarity is the share of equal hashes (to 8 bits, corrected for chance), within 0.05 of the Jaccard
+    similarity two times out of three, or better. Pairs of one sentence by different views are meant to be alike and
+    are not compared.
+    """
+
+    by_row = False
+    versions = {"rensa": version("rensa")}  # noqa: RUF012 - a ClassVar of the parent
+    threshold: float = Field(default=0.8, ge=0.3, le=1)
+    n: int = Field(default=5, ge=1, le=50)
+    window: int = Field(default=1_000_000, ge=1, le=100_000_000)
+    _index: "Index" = PrivateAttr()
+
+    def build(self, runtime: Runtime) -> Self:
+        """Reserve memory for the pairs it remembers; raises InputError if there is too little."""
+        try:
+            self._index = Index(self.window, self.threshold)
+        except MemoryError:
+            raise InputError(f"--filter near-duplicates: no memory for window={self.window}: lower it") from None
+        return self
+
+    def __call__(self, pairs: PairColumns) -> Verdicts:
+        """Judge every pair."""
+        return self.settle(self.prepare(pairs))
+
+    def prepare(self, pairs: PairColumns) -> NDArray[np.uint32]:
+        """The signature of each pair and then its origin: (pairs, HASHES + 4)."""
+        texts, one, two, name, other = map(pairs.strings, ("text", "view_a", "view_b", "view_a_name", "view_b_name"))
+        signatures = sign(list(zip(one, two, strict=True)), self.n)
+        names = map("\0".join, zip(name, other, strict=True))
+        hashes = np.array([xxh64_intdigest(each.encode()) for each in (*texts, *names)], dtype=np.uint64)
+        return np.hstack([signatures, hashes.reshape(2, -1).T.copy().view(np.uint32)])
+
+    def settle(self, prepared: NDArray[np.uint32]) -> Verdicts:
+        """The verdicts on successive pairs, from what was prepared."""
+        origins = np.ascontiguousarray(prepared[:, HASHES:]).view(np.uint64)
+        return Verdicts([REASON if each else None for each in self._index.add(prepared[:, :HASHES], origins)])
+
+
+def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
+    """MinHash signatures (Broder 1997) of pairs, (pairs, HASHES): the minima over the n-grams of both texts together.
+
+    N-grams have `n` characters and do not span two texts; a shorter text is padded.
+    """
+    from rensa import RMinHash
+
+    folded = [
+        [" ".join(normalize("NFKC", text).casefold().split()).ljust(n) for text in dict.fromkeys(pair)]
+        for pair in pairs
+    ]
+    flat = [*chain.from_iterable(folded)]
+    codes = np.frombuffer("".join(flat).encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
+    factors = np.array([xxh64_intdigest(b"letter %d" % place) | 1 for place in range(n)], dtype=np.uint64)
+    grams = np.correlate(codes, factors, "valid")
+    grams ^= grams >> np.uint64(32)
+    ends = np.array([len(text) for text in flat]).cumsum()
+    whole = np.ones(len(grams), dtype=bool)
+    whole[(ends[:-1, None] - np.arange(1, n)).ravel()] = False  # n-grams that span two texts
+    texts_so_far = np.array([len(texts) for texts in folded]).cumsum()
+    starts = np.array([0, *(ends[texts_so_far - 1] - (n - 1) * texts_so_far)], dtype=np.uint64)
+    signatures = array("I")
+    for row in RMinHash.digest_matrix_from_flat_token_hashes(grams[whole], starts, HASHES, SEED).to_rows():
+        signatures.fromlist(row)
+    return np.frombuffer(signatures, dtype=np.uint32).reshape(-1, HASHES)
+
+
+class Index:
+    """The signatures of the last `window` pairs, found by bands of hashes.
+
+    A band has as many hashes as pairs at the threshold can have and still meet with a probability of `RECALL`. Tables
+    take about 150 bytes per pair of the window at once, signatures and origins 144 as pairs come. An origin says where
+    a pair comes from: hashes of its sentence and of its views' names, 64 bits each.
+    """
+
+    def __init__(self, window: int, threshold: float) -> None:
+        rows = max(r for r in range(1, HASHES // 2) if 1 - (1 - threshold**r) ** (HASHES // r) >= RECALL)
+        self._window, self._threshold, self._rows, self._bands = window, threshold, rows, HASHES // rows
+        self._slots = 1 << max(16, (2 * window - 1).bit_length())
+        # One table per band: the number, from 1, of the last pair with a hash. A pair that takes another's slot in one
+        # band hides it there but not in the others.
+        self._tables = np.zeros(self._bands * self._slots, dtype=np.uint32)
+        self._signatures = np.zeros((window, HASHES), dtype=np.uint8)
+        self._origins = np.zeros((window, 2), dtype=np.uint64)
+        self._factors = np.array([xxh64_intdigest(b"band %d" % i) | 1 for i in range(rows)], dtype=np.uint64)
+        self._added = 0
+
+    def add(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64]) -> list[bool]:
+        """Add pairs one by one, except those like an earlier one; returns which are. Shapes: (n, HASHES), (n, 2)."""
+        bands = signatures[:, : self._bands * self._rows].astype(np.uint64).reshape(-1, self._bands, self._rows)
+        hashed = bands @ self._factors
+        slots = ((hashed ^ (hashed >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
+        places, octets, dropped = slots + np.arange(self._bands) * self._slots, signatures.astype(np.uint8), []
+        order = places.argsort(axis=None, kind="stable")
+        rows, ordered = order // self._bands, places.ravel()[order]
+        shared = np.flatnonzero(ordered[1:] == ordered[:-1])
+        met = np.full(len(places), -1)  # the last earlier row with which a row shares a place
+        np.maximum.at(met, rows[shared + 1], rows[shared])
+        start = 0
+        for stop in (*np.flatnonzero(met >= 0).tolist(), len(places)):
+            if stop == len(places) or met[stop] >= start:
+                dropped += self._add_run(octets[start:stop], origins[start:stop], places[start:stop])
+                start = stop
+        return dropped
+
+    def _add_run(
+        self, signatures: NDArray[np.uint8], origins: NDArray[np.uint64], places: NDArray[np.int64]
+    ) -> list[bool]:
+        """Add pairs of which no two share a place, so that all can be looked up before one of them is added."""
+        numbers = self._tables[places].astype(np.int64)
+        rows, bands = np.nonzero(numbers > max(0, self._added - self._window))
+        numbers = numbers[rows, bands]
+        near = (numbers - 1) % self._window
+        others, own = self._origins[near], origins[rows]
+        compared = (others[:, 0] != own[:, 0]) | (others[:, 1] == own[:, 1])
+        equal = np.count_nonzero(self._signatures[near] == signatures[rows], axis=1)
+        alike = compared & ((equal / HASHES - CHANCE) / (1 - CHANCE) >= self._threshold)
+        newest = np.zeros(len(places), dtype=np.int64)
+        np.maximum.at(newest, rows[alike], numbers[alike])
+        first, dropped = self._added, []
+        for number in newest.tolist():
+            dropped.append(number > max(0, self._added - self._window))  # the pairs added meanwhile may have ousted it
+            self._added += not dropped[-1]
+        kept, added = ~np.array(dropped), np.arange(first, self._added)
+        self._signatures[added % self._window], self._origins[added % self._window] = signatures[kept], origins[kept]
+        self._tables[places[kept]] = added[:, None] + 1
+        return dropped

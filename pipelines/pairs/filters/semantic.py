@@ -1,0 +1,43 @@
+"""Score the sides' cosine (-1 to 1) by any sentence encoder and drop pairs outside of `min` to `max`."""
+
+from pathlib import Path
+from typing import ClassVar, Self
+
+from pydantic import Field, PrivateAttr
+
+from augment.errors import InputError
+from augment.models.weights import find_encoder
+from augment.translate.meaning import sentence_encoder
+from augment.view import Runtime
+from pipelines.pairs.filter import SIDES, Bounds, PairColumns, Verdicts
+
+
+class Semantic(Bounds):
+    """The encoder is starter, or a folder or Hub name, optionally with its revision; without bounds it only scores."""
+
+    score: ClassVar[str | None] = "semantic"
+    min: float | None = Field(default=None, ge=-1, le=1)
+    max: float | None = Field(default=None, ge=-1, le=1)
+    encoder: str = "starter"
+    revision: str | None = None
+    _path: Path = PrivateAttr()
+    _device: str = PrivateAttr()
+
+    def build(self, runtime: Runtime) -> Self:
+        """Find the weights; raises InputError if the encoder is missing or has no safetensors."""
+        try:
+            weights = find_encoder(self.encoder, self.revision)
+        except InputError as error:
+            raise InputError(str(error).replace("--encoder", "--filter semantic: encoder")) from None
+        self.revision, self._path, self._device = weights.revision, weights.path, runtime.device
+        return self
+
+    def __call__(self, pairs: PairColumns) -> Verdicts:
+        """Judge every pair."""
+        sides = [pairs.strings(side) for side in SIDES]
+        texts = list(dict.fromkeys(text for pair in zip(*sides, strict=True) for text in pair))
+        model = sentence_encoder(self._path, self._device)
+        vectors = model.encode(texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False)
+        rows = {text: row for row, text in enumerate(texts)}
+        one, two = (vectors[[rows[text] for text in side]] for side in sides)
+        return self.verdicts("semantic similarity", [round(float(score), 4) for score in (one * two).sum(axis=1)])

@@ -1,1 +1,0 @@
-"""Sentences from files and streams: formats, columns, lines."""

@@ -1,0 +1,1 @@
+"""Reading sentences from files, documents, tables and the Hub."""

@@ -1,0 +1,235 @@
+"""Reading rows of CSV, TSV, JSONL, Parquet, Arrow and Hub datasets: their columns, and labelled spans in a cell."""
+
+import csv
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from augment.errors import InputError
+from augment.text.edits import LabelledSpan
+from pipelines.storage.shards import check_stream_end
+
+TEXT_COLUMNS = ("text", "sentence")
+BATCH_ROWS = 10_000
+HALF = re.compile("[\ud800-\udfff]")
+"""Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
+SPAN_KEYS = ("start", "end", "label")
+Row: TypeAlias = tuple[str, str | None, str | None]
+"""The text, label and pair of a row as the source has them; None for a missing value."""
+
+
+class Rows(NamedTuple):
+    """Columns of successive rows, all of one length."""
+
+    texts: Sequence[str]
+    labels: Sequence[str | None]
+    pairs: Sequence[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns to read: `text` by name, by number from 1, or None for `text`, `sentence` or the only one."""
+
+    text: str | None = None
+    label: str = "label"
+    pair: str = "pair"
+
+
+ColumnChoice: TypeAlias = Columns | Callable[[Sequence[str]], Columns]
+"""The columns to read, or what chooses them by the names of all columns."""
+
+
+def collect(rows: Iterator[Row]) -> Iterator[Rows]:
+    """Rows in batches."""
+    while batch := list(islice(rows, BATCH_ROWS)):
+        yield Rows(*zip(*batch, strict=True))
+
+
+def as_text(value: object) -> str | None:
+    """A value as a string; lists and objects become JSON, with dates and the like as strings."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
+
+
+def find_columns(where: str, columns: ColumnChoice, names: Sequence[str]) -> Columns:
+    """The columns to read, with the name of the text column; raises InputError, naming `where`, if there is none."""
+    columns = columns(names) if callable(columns) else columns
+    if columns.text is not None and columns.text not in names:
+        raise InputError(f"{where} has no column {listed([columns.text])}, only {listed(names)}: give --column")
+    for name in TEXT_COLUMNS if columns.text is None else (columns.text,):
+        if name in names:
+            return columns if columns.text else replace(columns, text=name)
+    if len(names) == 1 and names[0] not in ("id", columns.label, columns.pair):
+        return replace(columns, text=names[0])
+    raise InputError(f"{where} has the columns {listed(names)}: say which with --column")
+
+
+def listed(cells: Sequence[str]) -> str:
+    """The first few names or cells, quoted and shortened, for an error message."""
+    shown = [cell if len(cell) <= 24 else cell[:23] + "…" for cell in cells[:8]]
+    return ", ".join(map(repr, shown)) + (", …" if len(cells) > 8 else "")
+
+
+def read_cells(form: str, lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
+    """The rows of a CSV, from lines with their ends, or of a TSV, from lines without; for the header see `_name_cells`.
+
+    A CSV whose first line has semicolons and no comma is separated by semicolons, as spreadsheets write it where the
+    comma is the decimal mark.
+    """
+    first = next(lines, "")
+    lines = chain([first], lines)
+    if form == "tsv":  # a quotation mark is an ordinary character, as in most corpora
+        reader = csv.reader((f"{line}\n" for line in lines), delimiter="\t", quoting=csv.QUOTE_NONE)
+    else:
+        reader = csv.reader(lines, delimiter=";" if ";" in first and "," not in first else ",", strict=True)
+    places: list[int] = []
+    try:
+        for cells in reader:
+            if not cells:
+                yield "", None, None
+                continue
+            if not places:
+                stripped = [cell.strip() for cell in cells]
+                names, is_header = _name_cells(columns, stripped)
+                note = f"first row {listed(stripped)}, a header if --column names one of them"
+                where = name if is_header else f"{name} ({note})"
+                found = find_columns(where, columns, names)
+                places = [names.index(each) if each in names else -1 for each in (found.text, found.label, found.pair)]
+                if is_header:
+                    continue
+            if max(places) >= len(cells):
+                said = f"has {len(cells)} cells, but column {max(places) + 1} is needed: fix the line"
+                raise InputError(f"{name}: line {reader.line_num} {said}")
+            if form == "csv" and any(cells[len(names) :]):
+                said = f"has {len(cells)} cells, but the first row has {len(names)}: put texts with commas in quotes"
+                raise InputError(f"{name}: line {reader.line_num} {said}, or give --format text")
+            text, label, pair = (cells[place] if place >= 0 else None for place in places)
+            yield text or "", label, pair
+    except csv.Error as error:
+        said = f"line {reader.line_num} is not valid CSV ({error}): fix the line, or give --format"
+        raise InputError(f"{name}: {said}") from None
+
+
+def _name_cells(columns: ColumnChoice, first: Sequence[str]) -> tuple[list[str], bool]:
+    """The names of a table's columns, which are numbers from 1 without a header, and whether its first row is a header.
+
+    It is one if a cell is the wanted column's name, or `text`, `sentence` or the name of the label or pair column in
+    upper or lower case. A column that is wanted by its number has the number as its name.
+    """
+    columns = columns(first) if callable(columns) else columns
+    known = {each.lower(): each for each in (*TEXT_COLUMNS, columns.label, columns.pair)}
+    is_header = columns.text in first or any(cell.lower() in known for cell in first)
+    numbers = [str(place) for place in range(1, len(first) + 1)]
+    names = [cell if cell == columns.text else known.get(cell.lower(), cell) for cell in first]
+    if columns.text in numbers and columns.text not in first:
+        names[numbers.index(columns.text)] = columns.text
+    return (names if is_header else numbers), is_header
+
+
+def read_jsonl(lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
+    """One JSON object or string per line; a blank line and a null text count as empty.
+
+    The first object says which column holds the text; every other one must have it too.
+    """
+    for number, line in enumerate(lines, start=1):
+        where = f"{name}: line {number}"
+        try:
+            value = json.loads(line) if line.strip() else ""
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{where} is not JSON ({error}): one object a line") from None
+        if isinstance(value, str):
+            row: Row = (value, None, None)
+        elif isinstance(value, dict):
+            columns = find_columns(where, columns, list(value))
+            column = str(columns.text)
+            for each in (column, columns.pair):
+                if not isinstance(value.get(each), str | None):
+                    raise InputError(f"{where}: {each!r} is {repr(value[each])[:60]}, not a string: give --column")
+            row = value[column] or "", as_text(value.get(columns.label)), value.get(columns.pair)
+        else:
+            raise InputError(f"{where} is a {type(value).__name__}: one object or string a line")
+        if any(cell and HALF.search(cell) for cell in row):
+            raise InputError(f"{where} holds half a surrogate pair, not a character: fix the line")
+        yield row
+
+
+def read_columns(form: str, path: Path, name: str, columns: ColumnChoice) -> Iterator[Rows]:
+    """Stream the rows of a Parquet or Arrow file (a stream or an IPC file, such as Feather); errors call it `name`.
+
+    Raises pyarrow.ArrowInvalid if it is damaged, or its strings are not UTF-8.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if form == "parquet":
+        file = pq.ParquetFile(path)
+        yield from rows_of(file.iter_batches, file.schema_arrow, name, columns)
+        return
+    with pa.memory_map(str(path)) as mapped:
+        is_file = mapped.read(6) == b"ARROW1"
+        mapped.seek(0)
+        reader = pa.ipc.open_file(mapped) if is_file else pa.ipc.open_stream(mapped)
+        if not is_file:
+            check_stream_end(path)
+        batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else iter(reader)
+        yield from rows_of(lambda **_: batches, reader.schema, name, columns)
+
+
+def rows_of(batches: Any, schema: Any, name: str, columns: ColumnChoice) -> Iterator[Rows]:  # noqa: ANN401 - pyarrow
+    """The rows of Arrow batches; null texts are empty, labels become strings.
+
+    `batches` is called with the size of a batch and the wanted columns.
+    """
+    import pyarrow as pa
+
+    found = find_columns(name, columns, schema.names)
+    text, label, pair = (each if each in schema.names else None for each in (found.text, found.label, found.pair))
+    for column in filter(None, (text, pair)):
+        kind = schema.field(column).type
+        value = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if str(value) not in ("string", "large_string", "string_view"):
+            raise InputError(f"{name}: column {column!r} is {kind}, not string: give --column")
+    wanted = list(dict.fromkeys(filter(None, (text, label, pair))))
+    for batch in batches(batch_size=BATCH_ROWS, columns=wanted):
+        part = batch.select(wanted)
+        part.validate(full=True)
+        nothing = [None] * part.num_rows
+        texts, labels, pairs = (nothing if each is None else part[each].to_pylist() for each in (text, label, pair))
+        yield Rows([each or "" for each in texts], [as_text(each) for each in labels], pairs)
+
+
+def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[LabelledSpan] | None:
+    """The spans that a cell lists as `[start, end, label]` or as objects with these keys; None if it is blank.
+
+    Offsets are in characters of `raw`, the text as the source has it; `text` is the same in NFC, without outer white
+    space. Raises InputError, which names `where`, for anything else, and for a span that is empty, outside the text or
+    cuts a character.
+    """
+    if not cell or not cell.strip():
+        return None
+    normal = partial(unicodedata.normalize, "NFC")
+    margin = len(normal(raw)) - len(normal(raw).lstrip())
+    try:
+        listed, spans = json.loads(cell), []
+        if isinstance(listed, dict):  # three lists, as `datasets` has them
+            listed = zip(*(listed[key] for key in SPAN_KEYS), strict=True)
+        for each in listed:
+            start, end, label = (each[key] for key in SPAN_KEYS) if isinstance(each, dict) else each
+            if type(start) is not int or type(end) is not int or type(label) not in (str, int):
+                raise TypeError
+            first, last = (min(max(len(normal(raw[:place])) - margin, 0), len(text)) for place in (start, end))
+            covered = text[first:last].strip()
+            if not 0 <= start < end <= len(raw) or not covered or covered != normal(raw[start:end]).strip():
+                raise ValueError
+            spans.append(LabelledSpan(first, last, str(label)))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        said = f"{where}: {cell[:60]!r} does not list spans of {text[:40]!r}"
+        raise InputError(f"{said}: write [[start, end, label], ...], in characters from 0") from None
+    return spans

@@ -1,0 +1,1 @@
+"""Files on disk: shards, plans, datasets, recipes, cards, pair files."""

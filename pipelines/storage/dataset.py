@@ -1,0 +1,243 @@
+"""A dataset as a folder that `datasets.load_from_disk` opens: who owns it, how it is written, finished and read.
+
+A writer holds the folder's lock. It writes the plan first, then shards and their receipts (`pipelines.storage.shards`),
+then recipe, card, counts and features, and last `state.json` with the hash of every file. Each file appears whole and is
+synced before the next kind of file is written; they are removed in reverse order. So a file with one of our names in a
+folder with a plan is ours, a shard without a matching receipt is made again, and without `state.json` nothing is read.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from augment.errors import InputError
+from augment.view import Viewed
+from pipelines.storage.files import is_remote, is_written_by, sync_folder, temporaries, write_whole
+from pipelines.storage.lock import LOCK
+from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS, Kind, Plan, read_plan
+from pipelines.storage.shards import RECEIPTS, Receipt, read_table, shard_number, valid_receipt
+
+STATE_FILE = "state.json"
+INFO_FILE = "dataset_info.json"
+COUNTS_FILE = "counts.json"
+RECIPE_FILE = "recipe.json"
+CARD_FILE = "card.md"
+REPORT_FILE = "report.html"
+FILES = (STATE_FILE, INFO_FILE, COUNTS_FILE, RECIPE_FILE, CARD_FILE, PLAN_FILE)
+SPANS, LOST = "spans", "spans_lost"
+"""Columns with labelled spans of characters and, in a view, the number of its sentence's spans that it lost."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A finished dataset folder: its plan, the receipts of its shards, and what was counted when it was made.
+
+    Sentences that a dry run only counted have no receipts.
+    """
+
+    path: Path
+    plan: Plan
+    receipts: tuple[Receipt, ...]
+    counts: Mapping[str, Any]
+
+    @property
+    def rows(self) -> int:
+        """Rows in all shards."""
+        return sum(receipt.rows for receipt in self.receipts) if self.receipts else int(self.counts["kept"])
+
+    @property
+    def digest(self) -> str:
+        """sha256 over the shards' hashes, in order: the hash of the content; empty if there are none yet."""
+        return _sha256("".join(receipt.sha256 for receipt in self.receipts)) if self.receipts else ""
+
+    def read(self, start: int, stop: int) -> Any:  # noqa: ANN401 - a pyarrow table
+        """Rows start to stop of sentences or a view as one table; opens only the shards that hold them."""
+        import pyarrow as pa
+
+        first, last = start // self.plan.shard_size, -(-stop // self.plan.shard_size)
+        shards = [read_table(self.path / each.file, each.sha256) for each in self.receipts[first:last]]
+        return pa.concat_tables(shards).slice(start - first * self.plan.shard_size, stop - start)
+
+
+def dataset_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow schema
+    """The schema of these columns; offsets of edits and spans are in characters of `text`, fractions in [0, 1]."""
+    import pyarrow as pa
+
+    string, offsets = pa.string(), [("start", pa.int32()), ("end", pa.int32())]
+    kinds = {
+        "edits": pa.list_(pa.struct([*offsets, ("old", string), ("new", string)])),
+        **dict.fromkeys(("target_fraction", "achieved_fraction"), pa.float64()),
+        "alternatives": pa.list_(string),
+        SPANS: pa.list_(pa.struct([*offsets, ("label", string)])),
+        LOST: pa.int32(),
+    }
+    return pa.schema([(name, kinds.get(name, string)) for name in columns])
+
+
+def view_schema(columns: Sequence[str] = ()) -> Any:  # noqa: ANN401 - a pyarrow schema
+    """The schema of a view of sentences with these columns; if they have spans, those of the view come last."""
+    return dataset_schema(["id", "text", "view", *Viewed._fields[1:], *([SPANS, LOST] if SPANS in columns else [])])
+
+
+def finalise(
+    folder: Path,
+    plan: Plan,
+    receipts: Sequence[Receipt],
+    schema: Any,  # noqa: ANN401 - a pyarrow schema
+    counts: Mapping[str, Any],
+    *,
+    recipe: str,
+    card: str,
+) -> Dataset:
+    """Turn the shards of these receipts into a dataset; `state.json`, written last, marks it as finished."""
+    features = {field.name: _feature(field.type) for field in schema}
+    description = plan.signature or f"{plan.kind}: {plan.name}"
+    info = {"citation": "", "description": description, "features": features, "homepage": "", "license": ""}
+    texts = {PLAN_FILE: plan.to_json(), RECIPE_FILE: recipe, CARD_FILE: card}
+    texts |= {COUNTS_FILE: _json(counts), INFO_FILE: _json(info)}
+    hashes = {name: _sha256(text) for name, text in texts.items()}
+    shards = [(receipt.file, receipt.sha256) for receipt in receipts]
+    if read_state(folder) != (shards, hashes):
+        (folder / STATE_FILE).unlink(missing_ok=True)  # it would mark other files as finished
+    for name, text in (*texts.items(), (STATE_FILE, state_text(shards, hashes))):
+        write_whole(folder / name, text)
+    return Dataset(folder, plan, tuple(receipts), counts)
+
+
+def _feature(kind: Any) -> Any:  # noqa: ANN401 - a pyarrow type
+    """A column's type as `datasets` writes it; importing `datasets` itself takes two seconds."""
+    name = str(kind)
+    if name.startswith("list"):
+        return {"feature": _feature(kind.value_type), "_type": "List"}
+    if name.startswith("struct"):
+        return {field.name: _feature(field.type) for field in kind}
+    return {"dtype": "float64" if name == "double" else name, "_type": "Value"}
+
+
+def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str]) -> str:
+    """`state.json`: name and sha256 of every shard, the sha256 of the other files by name, its own fingerprint."""
+    state = {
+        "_data_files": [{"filename": name, "sha256": sha256} for name, sha256 in shards],
+        "_files": dict(sorted(hashes.items())),
+        "_format_columns": None,
+        "_format_kwargs": {},
+        "_format_type": None,
+        "_output_all_columns": False,
+        "_split": None,
+    }
+    return _json({"_fingerprint": _sha256(json.dumps(state))[:16], **state})
+
+
+def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """What `state.json` was made from, as `state_text` takes it; empty if it is missing or altered."""
+    try:
+        text = (folder / STATE_FILE).read_bytes().decode()
+        state = json.loads(text)
+        shards = [(each["filename"], each["sha256"]) for each in state["_data_files"]]
+        return (shards, state["_files"]) if text == state_text(shards, state["_files"]) else ([], {})
+    except (OSError, TypeError, KeyError, AttributeError, ValueError, RecursionError):
+        return [], {}
+
+
+def open_dataset(folder: Path, kind: Kind | None = None, *, strict: bool = False) -> Dataset:
+    """A finished dataset; raises InputError if it is missing, not ours, of another kind, unfinished or damaged.
+
+    Recipe and card are checked only if `strict`: they are for people, and the command that made them can repair them.
+    """
+    plan = read_plan(folder)
+    if plan is None:
+        what = f"is not a dataset folder of twinviews (no {PLAN_FILE} there)" if folder.exists() else "does not exist"
+        raise InputError(f"{folder} {what}: check the path")
+    if kind is not None and plan.kind != kind:
+        raise InputError(f"{folder} holds {plan.kind} ({plan.name}), not {kind}: check the path")
+    advice = "run the command that makes it again"
+    if not (folder / STATE_FILE).exists():
+        raise InputError(f"{folder} is not finished (it has no {STATE_FILE}): {advice}")
+    shards, hashes = read_state(folder)
+    receipts = [valid_receipt(folder, index) for index in range(len(shards))]
+    damaged = [] if shards else [STATE_FILE]
+    for receipt, (name, sha256) in zip(receipts, shards, strict=True):
+        damaged += [] if receipt is not None and receipt.sha256 == sha256 else [name]
+    for name, sha256 in hashes.items():
+        content = (folder / name).read_bytes() if (folder / name).is_file() else b""
+        is_ignored = not strict and name in (RECIPE_FILE, CARD_FILE)
+        damaged += [] if is_ignored or _sha256(content) == sha256 else [name]
+    if damaged:
+        raise InputError(f"{folder / damaged[0]} is missing, altered or damaged: {advice}")
+    return Dataset(folder, plan, tuple(filter(None, receipts)), json.loads((folder / COUNTS_FILE).read_bytes()))
+
+
+def finished_dataset(folder: Path) -> Dataset | None:
+    """The dataset if all of its files are as they were written, otherwise None."""
+    with suppress(InputError):
+        return open_dataset(folder, strict=True)
+    return None
+
+
+def claim_folder(out: Path, plan: Plan, *, overwrite: bool = False, dry_run: bool = False) -> Dataset | None:
+    """The finished dataset in `out` under this plan; None if it is still to be made there.
+
+    Unless it is a dry run, the caller holds the folder's lock, and what interrupted runs left there is removed. Raises
+    InputError if `out` belongs to another recipe (and names the difference), holds foreign files, or is a file.
+    """
+    check_folder(out)
+    is_replaced = overwrite and is_written_by(out / PLAN_FILE, *PLAN_MARKS)
+    standing = None if is_replaced else read_plan(out)
+    if standing is not None:
+        standing.check_same(plan, out)
+    elif not is_replaced:
+        ours = {LOCK, f".{REPORT_FILE}{LOCK}", *(entry.name for entry, _ in temporaries(out))}
+        foreign = min({entry.name for entry in out.glob("*")} - ours, default=None)
+        if foreign is not None:
+            raise InputError(f"{out} holds {foreign!r} and no {PLAN_FILE}, so it is not ours: choose another --out")
+    if not dry_run:
+        remove_leftovers(out)
+    return None if standing is None else finished_dataset(out)
+
+
+def check_folder(out: Path) -> None:
+    """Raise InputError if `out` cannot be a dataset folder because a file is there."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} cannot be created: choose another --out")
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files that interrupted runs left in a dataset folder; the caller holds its lock."""
+    for entry, name in (*temporaries(folder), *temporaries(folder / RECEIPTS)):
+        if _is_ours(name):
+            entry.unlink(missing_ok=True)
+
+
+def clear_dataset(folder: Path, *, plan_too: bool = False) -> None:
+    """Remove the files of a dataset of ours except its plan, so that no power cut brings them back."""
+    (folder / STATE_FILE).unlink(missing_ok=True)
+    for place in (folder / RECEIPTS, folder):
+        for entry in [*place.glob("*")]:
+            # The recipe stays until it is replaced: the hash of rejects in it shows that they are ours.
+            kept = entry.name == PLAN_FILE or (entry.name == RECIPE_FILE and not plan_too)
+            if _is_ours(entry.name) and not kept and entry.is_file():
+                entry.unlink()
+        sync_folder(place)
+    if not is_remote(folder):
+        with suppress(OSError):  # it does not exist, or holds foreign files
+            (folder / RECEIPTS).rmdir()
+            sync_folder(folder)
+    if plan_too:
+        (folder / PLAN_FILE).unlink(missing_ok=True)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether we give this name in a dataset folder."""
+    return name in (*FILES, REPORT_FILE) or shard_number(name.removesuffix(".json")) is not None
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def _sha256(content: str | bytes) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()

@@ -1,0 +1,86 @@
+"""One writer at a time for an output: a lock file that names its holder, and is free when the holder is dead."""
+
+import errno
+import logging
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import xxhash
+from filelock import FileLock, Timeout
+
+from augment.errors import InputError
+from pipelines.storage.files import ADDRESS, is_remote, make_folder
+
+logger = logging.getLogger(__name__)
+LOCK = ".augment.lock"
+"""The name of a folder's lock, which is inside the folder. A file's lock is next to it and begins with its name."""
+TRIES = 100
+WAIT_SECONDS = 0.1
+"""A lock whose holder removes it right now is free within that time."""
+NO_LOCKS = "warning: the file system of %s has no locks: make sure that no other machine or process writes there"
+
+
+@contextmanager
+def locked_folder(out: Path) -> Iterator[None]:
+    """Hold a folder (of a dataset or a run) for this process; make it if missing, remove it if it stays empty.
+
+    Raises InputError if another process holds it (the line says which), or a file is in the way.
+    """
+    with locked_file(out, out / LOCK):
+        yield
+
+
+@contextmanager
+def locked_file(out: Path, lock: Path | None = None) -> Iterator[None]:
+    """Hold an output that is one file, as `locked_folder` does."""
+    if not is_remote(out) and ADDRESS.fullmatch(str(out)):
+        raise InputError(f"{out}: only sentences and views can be written to an address: give a local path")
+    lock = lock or out.with_name(f".{out.name}{LOCK}")
+    if is_remote(out):
+        logger.warning(NO_LOCKS, out)
+        lock = Path(tempfile.gettempdir()) / f".{xxhash.xxh64_hexdigest(str(out).encode())}{LOCK}"
+    missing = [folder for folder in (lock.parent, *lock.parent.parents) if not folder.exists()]
+    try:
+        held = _acquire(lock, out)
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+            held.release()
+    finally:
+        for folder in missing:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _acquire(lock: Path, out: Path) -> FileLock:
+    """The lock, acquired, with our name in its file."""
+    held = FileLock(lock, timeout=WAIT_SECONDS, poll_interval=WAIT_SECONDS / 10, fallback_to_soft=False)
+    for _ in range(TRIES):
+        try:
+            make_folder(lock.parent)
+            held.acquire()
+        except FileNotFoundError:  # a previous holder has removed the folder since
+            continue
+        except (FileExistsError, NotADirectoryError):
+            break
+        except Timeout:
+            owner = ""
+            with suppress(OSError):
+                owner = lock.read_text(errors="replace")[:220]
+            holder = f"another process ({owner})" if owner else "another process"  # which is just starting
+            raise InputError(f"{out} is being written by {holder}: wait for it, or choose another --out") from None
+        except OSError as error:
+            if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
+                raise
+            logger.warning(NO_LOCKS, out)
+        with suppress(OSError):  # on a full disk the lock still holds, but names no owner
+            name = f"pid {os.getpid()}: {shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])}"
+            lock.write_text(name, errors="replace")
+        return held
+    raise InputError(f"{out} cannot be created: choose another --out")

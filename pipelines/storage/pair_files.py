@@ -1,0 +1,122 @@
+"""Pairs, sentences and tables, as a trainer reads them; checked first, so that none is unfinished or altered."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from augment.errors import InputError
+from pipelines.sentences.rows import Columns
+from pipelines.sentences.sources import check_source, read_rows
+from pipelines.storage.dataset import open_dataset
+from pipelines.storage.files import beside
+from pipelines.storage.plan import Plan, read_plan
+from pipelines.storage.recipe import read_made
+from pipelines.storage.shards import read_table
+
+if TYPE_CHECKING:
+    import datasets
+
+PAIR_COLUMNS = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
+NEGATIVE = "negative"
+"""A column that pairs may have: a text that is not a paraphrase of `view_a`, null if a pair has none."""
+
+REJECTS, REJECTS_SHA256 = "rejects", "rejects_sha256"
+"""Keys in the recipe of pairs: where their rejects are, if in another folder, and the rejects' hash, by which the next
+run recognises them."""
+REASON = "reason"
+"""The column of rejects with why a pair was dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairFile:
+    """An IPC stream, the sha256 that was recorded for it (None if there is no recipe), its rows, and their kind."""
+
+    path: Path
+    sha256: str | None
+    rows: int
+    is_rejects: bool = False
+
+
+def read_pairs(path: str | Path) -> "datasets.Dataset":
+    """Open pairs, an IPC stream file or a folder of them, mapped into memory.
+
+    Its rows are `id, text, view_a, view_b, view_a_name, view_b_name`, and a negative, a label or filters' scores if
+    there are any. Raises InputError if there is no Arrow IPC stream, it has no rows or lacks columns, it is unfinished,
+    cut short, or altered since it was written, or a folder's files were not made together.
+    """
+    files = [file.path for file in pair_files(path)]
+    from datasets import Dataset as ArrowDataset
+    from datasets import concatenate_datasets
+
+    pairs = concatenate_datasets([ArrowDataset.from_file(str(file)) for file in files])
+    if not pairs.num_rows:
+        raise InputError(f"{path} holds no pairs: make them with `augment build-pairs`")
+    return pairs
+
+
+def table_cells(name: str, choose: Callable[[Sequence[str]], Sequence[str]]) -> tuple[str, list[tuple[str, str, str]]]:
+    """Return the sha256 of a table that `augment ingest` can read, and three cells of each row, stripped.
+
+    `choose` maps the names of its columns to those of a text, a value of any type and a second text ("": none). Raises
+    InputError as it does, and for a table that cannot be read.
+    """
+    try:
+        with TemporaryDirectory() as spool:
+            source = check_source(name, Path(spool))
+            parts = read_rows(source, lambda names: Columns(*choose(names)))
+            rows = (row for part in parts for row in zip(*part, strict=True))
+            return source.sha256, [tuple((cell or "").strip() for cell in row) for row in rows]  # type: ignore[misc]
+    except InputError as error:  # these options are those of `augment ingest`
+        raise InputError(re.sub(r"(, or|:) give --(column|format)( text)?$", "", str(error))) from None
+
+
+def check_dataset(folder: Path) -> None:
+    """Raise InputError, naming the file, if a dataset folder is unfinished or altered."""
+    if read_plan(folder) is not None:
+        open_dataset(folder)
+
+
+def made_plan(made: Mapping[str, Any]) -> Plan | None:
+    """The plan that a recipe of pairs recorded; None if it has none, or another version's."""
+    try:
+        return Plan.model_validate(made.get("plan"))
+    except ValidationError:
+        return None
+
+
+def pair_files(path: str | Path) -> list[PairFile]:
+    """The files of pairs at a path, one or those of a folder in their order; raises InputError as `read_pairs` does."""
+    path = Path(path)
+    if path.is_dir() and read_plan(path) is not None:
+        return [_checked(path / each.file, each.sha256) for each in open_dataset(path, "pairs").receipts]
+    files = [path] if path.exists() else []
+    if path.is_dir():
+        found = (file for file in path.glob("*.arrow") if not file.name.startswith(("cache-", ".")))
+        files = sorted(found, key=lambda file: re.sub(r"\d+", lambda number: number[0].zfill(20), file.name))
+    if not files:
+        raise InputError(f"no pairs at {str(path)!r}: make them with `augment build-pairs`")
+    streams = [_checked(file, read_made(beside(file, "recipe.json")).get("sha256")) for file in files]
+    own = [stream.path.name for stream in streams if beside(stream.path, "recipe.json").is_file()]
+    if any(stream.is_rejects for stream in streams):
+        own += [stream.path.name for stream in streams if not stream.is_rejects]
+    if own and len(streams) > 1:
+        raise InputError(f"{path} holds {len(streams)} files that were not made together: give one, such as {own[0]}")
+    return streams
+
+
+def _checked(path: Path, sha256: str | None) -> PairFile:
+    """A stream of pairs; raises InputError unless it is whole and has the columns of pairs, as text."""
+    table = read_table(path, sha256)
+    schema = table.schema
+    for name in (*PAIR_COLUMNS, *({NEGATIVE} & set(schema.names))):
+        if name not in schema.names:
+            raise InputError(f"{path} has no column {name!r}, only {', '.join(schema.names)}: it holds no pairs")
+        kind = schema.field(name).type
+        if str(kind) not in ("string", "large_string", "null"):
+            raise InputError(f"{path}: column {name!r} holds {kind}, not text: it holds no pairs")
+    return PairFile(path, sha256, table.num_rows, REASON in schema.names)

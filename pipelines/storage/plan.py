@@ -1,0 +1,108 @@
+"""The plan of a dataset: written once, before its first row, and never changed."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from augment import __version__
+from augment.errors import InputError
+from augment.view import WEIGHTS_PARAMS
+from pipelines.storage.files import is_written_by
+
+PLAN_FILE = "plan.json"
+ADVICE = "choose another --out, or --overwrite it"
+PLAN_MARKS = (b'"twinviews": "', b'"signature": ')
+"""Either of these identifies a damaged plan as one of ours."""
+Kind = Literal["sentences", "view", "pairs"]
+
+
+class Input(BaseModel, frozen=True, extra="forbid"):
+    """What a dataset is made from: its name as the user gave it, and the sha256 of its content."""
+
+    name: str
+    sha256: str
+    rows: int | None = None
+
+
+class Plan(BaseModel, frozen=True, extra="forbid"):
+    """Everything that decides a dataset's rows.
+
+    `name` is the view ("backtranslate") or the policy ("bsl"); `params` are the view's resolved parameters with the
+    revision of its models, or the settings of another kind. `seed` is None where nothing is drawn, `limit` where all
+    rows of the input are used. Only the last shard has fewer than `shard_size` rows. Only views have a `signature`,
+    and in `shards` the rows of the input that each shard covers, as (start, stop).
+    """
+
+    kind: Kind
+    name: str
+    params: Mapping[str, Any]
+    signature: str | None = None
+    seed: int | None = None
+    limit: int | None = None
+    shard_size: int
+    inputs: tuple[Input, ...]
+    shards: tuple[tuple[int, int], ...] = ()
+    twinviews: str = __version__
+
+    @property
+    def rows(self) -> int:
+        """Rows that the shards cover."""
+        return self.shards[-1][1] if self.shards else 0
+
+    def to_json(self) -> str:
+        """The text of `plan.json`."""
+        return self.model_dump_json(indent=2) + "\n"
+
+    def check_same(self, other: "Plan", out: Path) -> None:
+        """Raise InputError, naming a setting, if `other` makes other rows or shards than this plan, which is of `out`.
+
+        Names of inputs do not count, nor where weights lie if their revision is the same.
+        """
+        other = Plan.model_validate_json(other.to_json())  # a tuple is read as a list
+        revision = self.params.get("revision")
+        same_weights = WEIGHTS_PARAMS if revision is not None and revision == other.params.get("revision") else ()
+        fields = ("seed", "limit", "shard_size")
+        compared: dict[str, tuple[object, object]] = {
+            "the kind": (self.kind, other.kind),
+            "--pairs" if self.kind == "pairs" else "the view": (self.name, other.name),
+            **{f"--{each}": (getattr(self, each), getattr(other, each)) for each in fields},
+            "the version of twinviews": (self.twinviews, other.twinviews),
+        }
+        for each in sorted({*self.params, *other.params}.difference(same_weights, fields)):
+            compared[f"--{each}"] = self.params.get(each), other.params.get(each)
+        compared["the number of inputs"] = len(self.inputs), len(other.inputs)
+        for mine, its in zip(self.inputs, other.inputs, strict=False):
+            compared[f"the input {mine.name}, here {its.name}, of sha256"] = mine.sha256, its.sha256
+        compared |= {"the signature": (self.signature, other.signature), "the shards": (self.shards, other.shards)}
+        for what, (ours, theirs) in compared.items():
+            if ours != theirs:
+                option = what.replace("_", "-") if what.startswith("--") else what
+                said = f"{option} {_short(ours)}, not {_short(theirs)}"
+                # The command of a view ingests too, but its --out and --overwrite are for the view.
+                ingest = "run `augment ingest` with another --out or --overwrite"
+                advice = ingest if other.kind == "sentences" else ADVICE
+                raise InputError(f"{out} was made with other options ({said}): {advice}")
+
+
+def _short(value: object) -> str:
+    text = "none" if value is None or value == [] else str(value) if isinstance(value, int | float) else repr(value)
+    # Filters are written in full: what differs may stand in the middle.
+    return text if len(text) <= 40 or isinstance(value, list) else text[:18] + "…" + text[-12:]
+
+
+def read_plan(folder: Path) -> Plan | None:
+    """The plan of a dataset folder; None if it has none. Raises InputError if it cannot be read."""
+    path = folder / PLAN_FILE
+    try:
+        return Plan.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        said = f"cannot be read ({error.strerror}): choose another --out"
+    except ValidationError:
+        said = "is not a plan of ours: choose another --out"
+        if is_written_by(path, *PLAN_MARKS):
+            said = f"is damaged, or of another version: {ADVICE}"
+    raise InputError(f"{path} {said}")

@@ -1,0 +1,95 @@
+"""The resolved recipe of a command, saved beside its output and read again by `--config`."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from augment import __version__
+from augment.errors import InputError
+from pipelines.storage.files import UNSEALED, beside, is_sealed, read_json, seal
+
+RECIPE_METADATA = frozenset({"checksum", "command", "made", "twinviews"})
+"""Keys of a saved recipe that are not options."""
+
+
+def recipe_text(command: str, options: Mapping[str, Any], **more: Any) -> str:  # noqa: ANN401 - JSON values
+    """The options that decide a command's output, as JSON; those that are None are left out."""
+    resolved = {key: value for key, value in {**options, **more}.items() if value is not None}
+    recipe = {"command": command, "twinviews": __version__, **resolved, "checksum": UNSEALED}
+    return seal(json.dumps(recipe, ensure_ascii=False, indent=2) + "\n")
+
+
+def check_twin(out: Path) -> None:
+    """Raise InputError if another file shares the recipe of `out`: `pairs` and `pairs.arrow` would."""
+    twin = out.with_suffix("") if out.suffix == ".arrow" else out.with_name(f"{out.name}.arrow")
+    if twin.is_file():
+        raise InputError(f"{out} would share {beside(out, 'recipe.json').name} with {twin}: choose another --out")
+
+
+def read_made(recipe: Path) -> Mapping[str, Any]:
+    """What a recipe of ours says was made with it; empty if the recipe is missing or damaged."""
+    content = recipe.read_bytes() if recipe.is_file() else b""
+    made: Mapping[str, Any] = json.loads(content).get("made", {}) if is_sealed(content) else {}
+    return made
+
+
+def command_of(recipe: Path) -> str | None:
+    """The command that saved a recipe; None if the file is missing or is not a recipe."""
+    saved = read_json(recipe)
+    return saved.get("command") if isinstance(saved, dict) and "twinviews" in saved else None
+
+
+def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
+    """YAML (or JSON) as plain values; raises ValueError for other text, lone surrogates and too deep nesting."""
+    import yaml
+
+    try:
+        value = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    json.dumps(value, ensure_ascii=False, default=str, skipkeys=True).encode()  # a lone surrogate is a ValueError here
+    return value
+
+
+def load_config(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
+    """Make a recipe file's values the defaults of its command; flags still override them.
+
+    Raises InputError if the file is missing, is not a mapping, or has a key that is not an option of the command.
+    """
+    if value is None or context.resilient_parsing:
+        return value
+    try:
+        recipe = parse_yaml(value.read_bytes().decode()) or {}
+        if not isinstance(recipe, dict):
+            raise ValueError(f"it holds {type(recipe).__name__}, not a mapping")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{value} is not a YAML recipe ({error}): write one `option: value` a line") from None
+    name = context.info_name
+    command = recipe.get("command", name)
+    if command != name:
+        raise InputError(f"{value} is a recipe of `{command}`, not of `{name}`: give it to its own command")
+    options = {str(key).replace("-", "_"): item for key, item in recipe.items() if key not in RECIPE_METADATA}
+    known = {item.name: item for item in context.command.params if item.name not in (None, parameter.name, "help")}
+    unknown = ", ".join(map(repr, sorted(options.keys() - known)))
+    if unknown:
+        raise InputError(f"{value}: no option {unknown} in `{name}`; it knows {', '.join(sorted(known))}")
+    present = {
+        # An option that may be repeated takes a single value as a list of one.
+        key: [item] if getattr(known[key], "multiple", False) and not isinstance(item, list) else item
+        for key, item in options.items()
+        if item is not None
+    }
+    context.default_map = {**(context.default_map or {}), **present}
+    return value
+
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", help="A YAML or JSON recipe with any of these options; flags override it.", is_eager=True,
+        callback=load_config, show_default=False,
+    ),
+]  # fmt: skip

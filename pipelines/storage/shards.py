@@ -1,0 +1,163 @@
+"""Shards: Arrow IPC streams, each committed with a receipt, and checked before they are read."""
+
+import hashlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, NonNegativeInt, ValidationError
+
+from augment.errors import InputError, TwinviewsError
+from pipelines.storage.files import is_remote, sha256_of, sync_folder, whole_file, write_whole
+
+RECEIPTS = "receipts"
+SHARD_ROWS = 1_024
+"""Rows in a shard of a view."""
+BATCH_ROWS = 1_000
+WRITERS = 8
+"""How many files are written at once: each waits for the disk."""
+SHARD = re.compile(r"data-([0-9]{5}|[1-9][0-9]{5,})\.arrow")
+END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+
+
+class Receipt(BaseModel, frozen=True, extra="forbid"):
+    """One shard: its rows, the sha256 of its bytes, its rows by status and reason, its spans carried and lost."""
+
+    file: str
+    rows: NonNegativeInt
+    sha256: str
+    statuses: Mapping[str, NonNegativeInt] = {}
+    reasons: Mapping[str, NonNegativeInt] = {}
+    spans: Mapping[str, NonNegativeInt] | None = None
+
+    def to_json(self) -> str:
+        """The text of its file."""
+        return self.model_dump_json(indent=2, exclude_none=True) + "\n"
+
+
+def shard_name(index: int) -> str:
+    """The file name of shard `index`."""
+    return f"data-{index:05d}.arrow"
+
+
+def shard_number(name: str) -> int | None:
+    """The number of the shard with this file name; None if it is not a shard's name."""
+    found = SHARD.fullmatch(name)
+    return int(found[1]) if found else None
+
+
+def receipt_path(folder: Path, index: int) -> Path:
+    """The path of a shard's receipt."""
+    return folder / RECEIPTS / f"{shard_name(index)}.json"
+
+
+def read_receipt(folder: Path, index: int) -> Receipt | None:
+    """The receipt of a shard; None if it is missing or cannot be read."""
+    try:
+        receipt = Receipt.model_validate_json(receipt_path(folder, index).read_bytes())
+    except (OSError, ValidationError):
+        return None
+    return receipt if receipt.file == shard_name(index) else None
+
+
+def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
+    """The receipt of a shard if the shard's bytes and counts (and rows, where given) are what it says, else None."""
+    receipt = read_receipt(folder, index)
+    if receipt is not None and rows in (None, receipt.rows):
+        with suppress(InputError):
+            if receipt == make_receipt(index, read_table(folder / receipt.file, receipt.sha256), receipt.sha256):
+                return receipt
+    return None
+
+
+def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
+    """Write shards (pyarrow tables by number) and then their receipts, without which they do not count."""
+    if not is_remote(folder):
+        try:
+            (folder / RECEIPTS).mkdir(exist_ok=True)  # and nothing above it, where the plan would be missing
+        except FileNotFoundError:
+            raise TwinviewsError(f"{folder} vanished while it was written: run the same command again") from None
+    with ThreadPoolExecutor(WRITERS) as pool:
+        receipts = [*pool.map(partial(_write_shard, folder), tables, tables.values())]
+        sync_folder(folder)
+        places = (receipt_path(folder, index) for index in tables)
+        list(pool.map(partial(write_whole, lasting=False), places, map(Receipt.to_json, receipts)))
+        sync_folder(folder / RECEIPTS)
+    return receipts
+
+
+def _write_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN401 - a pyarrow table
+    """Write a shard straight to its file, as it may be too large for a second copy; its receipt, not yet written."""
+    import pyarrow as pa
+
+    with whole_file(folder / shard_name(index), lasting=False) as stream:
+        with pa.ipc.new_stream(pa.PythonFile(stream, "w"), table.schema) as writer:
+            writer.write_table(table.combine_chunks(), max_chunksize=BATCH_ROWS)
+        stream.flush()
+        return make_receipt(index, table, sha256_of(Path(stream.name)))
+
+
+def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN401 - a pyarrow table
+    """The receipt of shard `index`, which has the rows of `table` and bytes of this hash."""
+    import pyarrow.compute as pc
+
+    def count(column: str) -> dict[str, int]:
+        found = pc.value_counts(table[column].drop_null()).to_pylist() if column in table.schema.names else []
+        return dict(sorted((each["values"], each["counts"]) for each in found))
+
+    spans = None
+    if "spans_lost" in table.schema.names:
+        carried, lost = pc.sum(pc.list_value_length(table["spans"])), pc.sum(table["spans_lost"])
+        spans = {"carried": carried.as_py() or 0, "lost": lost.as_py() or 0}
+    counts: dict[str, Any] = {"statuses": count("status"), "reasons": count("reason"), "spans": spans}
+    return Receipt(file=shard_name(index), rows=table.num_rows, sha256=sha256, **counts)
+
+
+def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
+    """Rows, rows by status and by reason, and spans carried and lost if there are any, over all shards."""
+    counts = defaultdict[str, Counter[str]](Counter, statuses=Counter(), reasons=Counter())
+    for receipt in receipts:
+        for name, numbers in receipt.model_dump(include={*counts, "spans"}, exclude_none=True).items():
+            counts[name].update(numbers)
+    rows = sum(receipt.rows for receipt in receipts)
+    return {"rows": rows, **{name: dict(sorted(each.items())) for name, each in counts.items()}}
+
+
+def check_stream_end(path: Path) -> None:
+    """Raise InputError for an IPC stream without its end marker: cut between two batches, it reads as if complete."""
+    with path.open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - len(END_OF_STREAM)))
+        if stream.read() != END_OF_STREAM:
+            raise InputError(f"{path} is cut short (an Arrow stream without its end): make or download it again")
+
+
+def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - a pyarrow table
+    """All rows of one IPC stream, mapped into memory if it is a local file.
+
+    Raises InputError if it is missing, damaged, or differs from its recorded hash; without a hash, its end marker and
+    every value are checked.
+    """
+    import pyarrow as pa
+
+    try:
+        data = path.read_bytes() if is_remote(path) else None
+        with pa.memory_map(str(path)) if data is None else pa.BufferReader(data) as stream:
+            table = pa.ipc.open_stream(stream).read_all()
+        if sha256 is None:
+            table.validate(full=True)
+            check_stream_end(path)
+        # Only now: the file may have been replaced before it was opened.
+        elif sha256 != (sha256_of(path) if data is None else hashlib.sha256(data).hexdigest()):
+            raise InputError(f"{path} is not as it was written (altered, damaged or overwritten): make it again")
+    except (pa.ArrowException, OSError) as error:
+        advice = "give a dataset folder or an Arrow stream file, or make it again"
+        if path.suffix not in ("", ".arrow"):
+            said = f"is a {path.suffix} file, not an Arrow stream: give what `augment` wrote"
+            raise InputError(f"{path} {said}, or first run `augment ingest {path}`") from None
+        raise InputError(f"{path} cannot be read, or is damaged ({error}): {advice}") from None
+    return table

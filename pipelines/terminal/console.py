@@ -1,0 +1,261 @@
+"""What both command lines share: exit codes, notes and bars on stderr, results on stdout or as a page, `--config`."""
+
+import io
+import json
+import logging
+import os
+import re
+import sys
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from augment import __version__
+from augment.errors import InputError as InputError
+from augment.errors import MissingExtraError as MissingExtraError
+from augment.errors import TwinviewsError as TwinviewsError
+from augment.errors import first_problem as first_problem
+from augment.errors import is_out_of_memory
+from augment.models.weights import DRY_RUN
+from augment.plugins import Plugins as Plugins
+from pipelines.storage.files import WRONG_PATH
+from pipelines.storage.recipe import ConfigOption as ConfigOption
+from pipelines.terminal import interrupt
+
+# Control characters, line separators, overrides of the writing direction and invisible characters, except those that
+# scripts and emoji need (joiners, direction marks, tags).
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+# Root of the usage errors of typer's own click (vendored since 0.2x, the click package before that).
+UsageError: Any = typer.BadParameter.__mro__[1]
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        show(f"twinviews {__version__}")
+        raise typer.Exit
+
+
+VersionOption = Annotated[
+    bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
+]
+
+
+def call(app: typer.Typer, arguments: Sequence[str]) -> int:
+    """Run a command line on the given arguments (none: `--help`) and return its exit code.
+
+    Codes: 0 done, 1 failed, 2 bad usage or input, 130 interrupted. A user's mistake is one line on stderr; only a bug
+    has a traceback.
+    """
+    _quiet_libraries()
+    code, said = 0, ""
+    try:
+        with interrupt.raised():
+            code = _run(app, arguments)
+    except BaseException as error:
+        code, said = _explain(error)
+    if interrupt.came() or code == interrupt.EXIT_CODE:
+        interrupt.tell()
+        return interrupt.EXIT_CODE
+    if said:
+        note(f"error: {' '.join(said.split())}")
+    return code
+
+
+def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that cannot show a character
+    for argument in arguments:
+        shown = argument.encode(errors="surrogateescape").decode(errors="backslashreplace")
+        if shown != argument:
+            raise InputError(f"the argument '{shown}' is not UTF-8: rename the file, or write the text in UTF-8")
+    command = typer.main.get_command(app)
+    code = command.main([*arguments] or ["--help"], prog_name=app.info.name or None, standalone_mode=False)
+    sys.stdout.flush()
+    return code if isinstance(code, int) else 0  # typer returns a code after Ctrl-C in a command
+
+
+def _explain(error: BaseException) -> tuple[int, str]:
+    """The exit code and message of an error; raises it again if it is a bug."""
+    # Ctrl-C inside a library may surface as any other error.
+    if interrupt.came() or isinstance(error, KeyboardInterrupt | typer.Abort):
+        return interrupt.EXIT_CODE, ""
+    if isinstance(error, UsageError):
+        message, context = str(error.format_message()).replace("Value error, ", ""), error.ctx
+        return 2, message if context is None else f"{message.rstrip('.')}; see `{context.command_path} --help`"
+    if isinstance(error, TwinviewsError):
+        return 2 if isinstance(error, InputError) else 1, str(error)
+    if is_out_of_memory(error):
+        return 1, "out of memory: use smaller batches or a machine with more memory"
+    if type(error).__module__.startswith("botocore."):  # a store that answers no more
+        return 1, f"{error}: run the same command again"
+    if not isinstance(error, OSError):
+        raise error
+    try:
+        sys.stdout.flush()
+    except OSError:  # Python's own flush, at exit, would be a second error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1, "" if isinstance(error, BrokenPipeError) else f"cannot write to stdout ({error.strerror or error})"
+    if isinstance(error, BrokenPipeError):
+        return 1, ""
+    places = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
+    said = f"{places}: {error.strerror or error}" if places else str(error)
+    return 2 if places and error.errno in WRONG_PATH else 1, said
+
+
+def _quiet_libraries() -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed: the next opened file would get its descriptor and its messages
+            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115 - held as long as the process
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    # The Hub's client reports every retry; our own line reports the failure once.
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", message="Cannot enable progress bars")
+    quiet = {"HF_HUB_VERBOSITY": "error", "TOKENIZERS_PARALLELISM": "false"}
+    if not sys.stderr.isatty():
+        quiet |= dict.fromkeys(("HF_DATASETS_DISABLE_PROGRESS_BARS", "HF_HUB_DISABLE_PROGRESS_BARS"), "1")
+    for name, value in quiet.items():
+        os.environ.setdefault(name, value)
+
+
+@contextmanager
+def offline() -> Iterator[None]:
+    """Download nothing in the block; raises InputError where a model or dataset of the Hub is not in the cache."""
+    from huggingface_hub import constants
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
+    dry_run = DRY_RUN.set(not before)
+    try:
+        yield
+    except InputError as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, ConnectionError | LocalEntryNotFoundError):
+            cause = cause.__context__
+        advice = ": a dry run downloads nothing, leave out --dry-run or fetch it first"
+        raise (error if cause is None else InputError(str(error).partition(" (")[0] + advice)) from None
+    finally:
+        constants.HF_HUB_OFFLINE = before
+        DRY_RUN.reset(dry_run)
+
+
+def note(text: str) -> None:
+    """Write one line to stderr: what the user should know but is not a result."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def show(text: str) -> None:
+    """Write a result to stdout, without markup."""
+    sys.stdout.write(f"{text}\n")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: `1 file`, `2,000 files`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def show_json(value: Any) -> None:  # noqa: ANN401 - whatever json can write
+    """Write a result to stdout as indented JSON, keys in their given order."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    # JSON escapes only some control characters; escaping the others keeps the text and protects the terminal.
+    sys.stdout.write(CONTROL.sub(lambda hit: hit[0] if hit[0] == "\n" else f"\\u{ord(hit[0]):04x}", text) + "\n")
+
+
+def harmless(text: str) -> str:
+    """A text from outside made safe to show: control and invisible characters as Python's escapes."""
+    return CONTROL.sub(lambda hit: hit[0].encode("unicode_escape").decode(), text)
+
+
+def stdout_console() -> Any:  # noqa: ANN401 - rich's Console, imported when it is used
+    """Stdout for rich; unless it is a terminal, nothing is cut or wrapped, so that lines can be searched."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000, highlight=False)
+
+
+def flat(counts: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Nested counts as lines: `reasons: too-long`."""
+    nested = {key: value if isinstance(value, Mapping) else {None: value} for key, value in counts.items()}
+    return [(key if name is None else f"{key}: {name}", n) for key, each in nested.items() for name, n in each.items()]
+
+
+def print_on(console: Any, *parts: object) -> None:  # noqa: ANN401 - rich's Console
+    """Print what rich makes of the parts to stdout, without the blanks that it pads lines with."""
+    with console.capture() as printed:
+        console.print(*parts, sep="\n")
+    sys.stdout.write(re.sub(" +$", "", printed.get(), flags=re.MULTILINE))
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, right: Collection[str] = ()
+) -> None:
+    """Print a table to stdout, numbers and the columns in `right` aligned right; all text is plain, not markup."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [list(row) for row in rows]
+    grid = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False, pad_edge=False)
+    for index, name in enumerate(columns):
+        numeric = bool(cells) and all(isinstance(row[index], int | float) or row[index] is None for row in cells)
+        justify: Any = "right" if numeric or name in right else "left"
+        grid.add_column(Text(harmless(name)), justify=justify, overflow="fold")
+    for row in cells:
+        grid.add_row(*(Text("" if cell is None else harmless(str(cell))) for cell in row))
+    print_on(stdout_console(), grid)
+
+
+def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> str:  # noqa: ANN401 - anything
+    """Return a package's template `report.html` with these values, escaped, their control characters too.
+
+    The template knows the `filters` by their names.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        # Markup of the template itself is left alone.
+        finalize=lambda value: harmless(value) if type(value) is str else value,
+    )
+    environment.filters |= {each.__name__: each for each in filters}
+    return environment.get_template("report.html").render(values)
+
+
+@contextmanager
+def progress(
+    description: str, total: int, *, unit: str = "rows", done: int = 0, pause: float = 30
+) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr, or without a terminal a line there after `pause` seconds, and again.
+
+    Yields the function that advances it by `n` units.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
+    with Progress(
+        *columns, TimeRemainingColumn(), console=Console(file=sys.stderr), disable=not sys.stderr.isatty()
+    ) as bar:
+        task = bar.add_task(description, total=total, completed=done)
+        number, due = done, time.monotonic() + pause
+
+        def advance(count: int) -> None:
+            nonlocal number, due
+            number += count
+            if bar.disable and time.monotonic() >= due:
+                note(f"{description}: {number:,} of {total:,} {unit}")
+                due = time.monotonic() + pause
+            if interrupt.came():  # swallowed by a finaliser, a callback, or a library that calls `hasattr` from C
+                raise KeyboardInterrupt
+            bar.advance(task, count)
+
+        yield advance

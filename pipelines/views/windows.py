@@ -1,0 +1,218 @@
+"""Windows of shards, made here or on a Ray cluster.
+
+The rows of a window are sorted and batched together; reading, making and writing overlap.
+"""
+
+import logging
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import pyarrow as pa
+
+from augment.errors import InputError, MissingExtraError, TwinviewsError
+from augment.models.device import SECONDS, Stage, device_kind, timed
+from augment.text.edits import LabelledSpan, carry_spans
+from augment.view import VIEWS, View, Viewed, ViewSpec, check_params, make_view, row_seed
+from pipelines.options import ViewOptions
+from pipelines.storage.dataset import SPANS, Dataset, view_schema
+from pipelines.storage.plan import Plan
+from pipelines.storage.shards import Receipt, commit_shards
+from pipelines.views.workers import AHEAD
+
+CONNECT_SECONDS = 10.0
+RETRIES = 3
+"""How often a window is made again on a cluster after it lost its worker; one that always ends it must not go on."""
+Window: TypeAlias = list[int]
+"""Numbers of shards whose rows a view sorts and batches together."""
+Read: TypeAlias = tuple[Window, list[list[Any]], list[int]]
+"""A window; its columns: ids, texts, and spans if the input has any; and the seeds of its rows."""
+Made: TypeAlias = tuple[list[Receipt], float, Counter[Stage]]
+"""The receipts of a committed window, the seconds that it took, and the seconds by stage since the previous one."""
+
+
+@dataclass
+class ViewRun:
+    """A view of the sentences `source` to be made in the folder `out`.
+
+    `view` is None until the process that makes it has built it.
+    """
+
+    plan: Plan
+    source: Dataset
+    out: Path
+    options: ViewOptions
+    view: View | None = None
+
+    @property
+    def runs_model(self) -> bool:
+        """Whether the view can use a GPU; looking for one means importing torch."""
+        return getattr(check_params(self.plan.name, self.plan.params), "runs_model", False)
+
+    def for_worker(self) -> "ViewRun":
+        """The same for another process: absolute paths, and no view."""
+        source = replace(self.source, path=self.source.path.absolute())
+        return replace(self, view=None, source=source, out=self.out.absolute())
+
+    def make(self, window: Window) -> Made:
+        """Make and commit a window; as a Ray actor. The first one builds the view, so the caller sees what fails."""
+        (made,) = make_windows(self, [window])
+        return made
+
+
+def worker(run: ViewRun, number: int) -> Callable[[Iterable[Window]], Generator[Made]]:
+    """What worker `number` does with windows: `make_windows`, on one of the GPUs if there are several."""
+    device = run.options.device
+    if run.runs_model and device in {"auto", "cuda"} and device_kind(device) != "cpu":
+        import torch
+
+        count = torch.cuda.device_count()
+        device = f"cuda:{number % count}" if count > 1 else device
+    return partial(make_windows, replace(run, options=replace(run.options, device=device)))
+
+
+def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
+    """Make and commit windows; while one is made, the next is read and the previous one is written.
+
+    At most one window waits on either side, which bounds memory. The view runs in this thread, which receives Ctrl-C.
+    An error of any stage is raised here after the other stages have ended.
+    """
+    if run.view is None:
+        spec = ViewSpec(run.plan.name, run.plan.params)
+        run.view = make_view(spec, device=run.options.device, batch_tokens=run.options.batch_tokens)
+    source, spent = iter(windows), Counter(SECONDS)
+    reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+    behind: Future[Made] | None = None
+    try:
+        ahead = reader.submit(_read, run, source)
+        while (read := ahead.result()) is not None:
+            ahead = reader.submit(_read, run, source)
+            _, (_, texts, *_), seeds = read
+            started = time.monotonic()
+            viewed = _make(run, texts, seeds)
+            if behind is not None:
+                yield behind.result()
+            behind = writer.submit(_write, run, read, viewed, started, spent)
+        if behind is not None:
+            yield behind.result()
+    finally:
+        reader.shutdown(wait=False, cancel_futures=True)  # it may be waiting for windows, and writes nothing
+        writer.shutdown()
+
+
+def _read(run: ViewRun, windows: Iterator[Window]) -> Read | None:
+    """Read the next window, and let the view tokenise its texts; None after the last one."""
+    window = next(windows, None)
+    if window is None:
+        return None
+    with timed("read"):
+        table = pa.concat_tables([run.source.read(*run.plan.shards[index]) for index in window])
+        columns = [table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names]
+        drawn, signature = run.plan.seed, run.plan.signature or ""
+        seeds = [0 if drawn is None else row_seed(drawn, identity, signature) for identity in columns[0]]
+    tokenise = getattr(run.view, "tokenise", None)
+    if tokenise is not None:
+        with timed("tokenise"):
+            tokenise(columns[1])
+    return window, columns, seeds
+
+
+def _make(run: ViewRun, texts: Sequence[str], seeds: Sequence[int]) -> Sequence[Viewed]:
+    """What the view makes of sentences; raises TwinviewsError unless it is a consistent `Viewed` for each."""
+    name, view = run.plan.name, cast(View, run.view)
+    known, started = SECONDS["model"], time.perf_counter()
+    with VIEWS.blamed(name):
+        viewed = view(texts, seeds)
+        is_listed = isinstance(viewed, Sequence) and {*map(type, viewed)} <= {Viewed} and len(viewed) == len(texts)
+        if not is_listed or any((one.text is None) != (one.status in ("failed", "rejected")) for one in viewed):
+            said = f"did not return a list of {len(texts)} Viewed, each with a text unless it failed or is rejected"
+            raise TwinviewsError(f"view {name!r} {said}: fix the view")
+    if SECONDS["model"] == known:  # for a view that does not time its model, all time counts as the model's
+        SECONDS["model"] += time.perf_counter() - started
+    return viewed
+
+
+def _write(run: ViewRun, read: Read, viewed: Sequence[Viewed], started: float, spent: Counter[Stage]) -> Made:
+    """Commit the shards of a window that was begun at `started`; raises TwinviewsError for values of a wrong type.
+
+    `spent` has the seconds by stage when the previous window was committed, and is updated.
+    """
+    window, columns, _ = read
+    with timed("write"):
+        schema = view_schema([SPANS] if len(columns) > 2 else [])
+        tables, first = {}, 0
+        for index in window:
+            start, stop = run.plan.shards[index]
+            rows = slice(first, first + stop - start)
+            first = rows.stop
+            ids, texts, *spans = (column[rows] for column in columns)
+            with VIEWS.blamed(run.plan.name):
+                arrays = [ids, texts, *zip(*viewed[rows], strict=True)]
+                for each in spans:
+                    arrays += zip(*map(_carried, texts, each, viewed[rows]), strict=True)
+                tables[index] = pa.Table.from_arrays(arrays, schema=schema)
+        receipts = commit_shards(run.out, tables)
+    stages = Counter(SECONDS)
+    stages.subtract(spent)
+    spent.update(stages)
+    return receipts, time.monotonic() - started, stages
+
+
+def _carried(text: str, spans: Sequence[Mapping[str, Any]] | None, one: Viewed) -> tuple[list[LabelledSpan], int]:
+    """The spans of a view, and how many were lost: all of them if the view rewrites the whole text."""
+    if one.text is None or (one.text != text and not one.edits):
+        return [], len(spans or ())
+    return carry_spans([LabelledSpan(**span) for span in spans or ()], one.edits)
+
+
+def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: str | None) -> Generator[Made]:
+    """Make windows on a cluster, and yield each when it is committed; a lost worker's window is made again.
+
+    All machines must see the folders by the same absolute paths or addresses. Raises InputError if there is no cluster
+    at `address`, TwinviewsError if a view fails, or a window has lost its worker once more than `RETRIES` times.
+    """
+    ray, window = _connect(address), Window()
+    try:
+        # Every worker gets a GPU to itself if there are any and the view has weights.
+        gpus = int(ray.cluster_resources().get("GPU", 0)) if run.runs_model and run.options.device != "cpu" else 0
+        remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=RETRIES)(ViewRun)
+        actors = [remote.remote(**vars(run.for_worker())) for _ in range(min(workers, gpus or workers))]
+        source = iter(windows)
+        tasks = zip(actors * AHEAD, source, strict=False)
+        asked = {actor.make.remote(window): (actor, window) for actor, window in tasks}
+        while asked:
+            (done,), _ = ray.wait(list(asked), num_returns=1)
+            actor, window = asked.pop(done)
+            yield ray.get(done)
+            asked |= {actor.make.remote(window): (actor, window) for window in islice(source, 1)}
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause if isinstance(error.cause, TwinviewsError) else TwinviewsError(str(error.cause)) from None
+    except ray.exceptions.RayError as error:
+        rows = f"rows {run.plan.shards[window[0]][0]} to {run.plan.shards[window[-1]][1] - 1}" if window else "no row"
+        reason = str(error).splitlines()[0]
+        raise TwinviewsError(f"the Ray cluster failed at {rows} ({reason}): see `ray status`") from None
+    finally:
+        ray.shutdown()
+
+
+def _connect(address: str | None) -> Any:  # noqa: ANN401 - a module
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtraError("--engine ray", "ray") from None
+    try:
+        host, separator, port = (address or "").rpartition(":")
+        if separator and port.isdigit() and "/" not in host:  # where nothing listens, Ray itself waits for minutes
+            socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"--address {address}: no Ray cluster answers there ({reason}): see `ray status`") from None
+    return ray

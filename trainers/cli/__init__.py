@@ -1,0 +1,1 @@
+"""The command `train`: its subcommands, one file each."""

@@ -1,0 +1,90 @@
+"""The command `train`: one subcommand for each objective, made from its file, sweeps over them, and the evaluation."""
+
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from pipelines.terminal.console import VersionOption
+from trainers.catalogue import objective_names, summary
+
+MODULES = {
+    "auto": ("trainers.cli.auto", "Run the training that measured best for the kind of data, and say why."),
+    "marian": ("trainers.marian.train", "Translation models on parallel text (MarianMT)."),
+    "evaluate": ("trainers.cli.evaluate", "Score an encoder on evaluation sets: STS, transfer, linking and more."),
+    "compare": ("trainers.cli.compare", "Print runs beside each other and beside the papers' rows; test differences."),
+    "report": ("trainers.pages.report", "Write one HTML page about runs: loss, cosines before and after, scores."),
+    "push": ("trainers.cli.push", "Publish a trained encoder on the Hugging Face Hub."),
+}
+"""Commands that are functions of the same name in these modules, which are imported when they are used."""
+
+OVERVIEW = """Views in, a sentence encoder out.
+
+The usual next steps after `augment build-pairs`:
+
+  train bsl --views data/pairs.arrow
+
+  train evaluate runs/bsl
+
+One objective under several seeds, or over the values of an option:
+
+  train bsl --seeds 3 --data DIR
+
+  train sweep bsl --over momentum=0.9,0.99,0.999 --data DIR
+"""
+
+SWEEP = """Train an objective over the values of its options, and print one table.
+
+Any option of `train OBJECTIVE` can be swept over, its data and its preset too:
+
+  train sweep bsl --over momentum=0.5,0.9,0.99,0.999,1 --data DIR
+
+  train sweep mirror --over temperature=0.04,0.2 --over limit=1000,10000 --seeds 3
+"""
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands are imported when they are run: `train --help` needs no torch."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
+        """Replace the entry that `--help` lists with the real command."""
+        name = args[0] if args else ""
+        if name in self.commands and not isinstance(self.commands[name], TyperGroup):
+            self.commands[name] = _load_command(name, sweep=self.name == "sweep")
+        return super().resolve_command(ctx, args)
+
+
+def _load_command(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
+    if name not in MODULES:
+        from trainers.cli.objectives import objective_command
+
+        return objective_command(name, sweep=sweep)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    # `auto` passes the options that it does not know on to another command.
+    settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "auto" else None
+    single.command(name, context_settings=settings)(getattr(import_module(MODULES[name][0]), name))
+    return typer.main.get_command(single)
+
+
+def make_app() -> typer.Typer:
+    """Return the command line; its commands are known by name only until they are used."""
+    settings: dict[str, Any] = {"rich_markup_mode": None, "no_args_is_help": True, "pretty_exceptions_enable": False}
+    settings["context_settings"] = {"help_option_names": ["-h", "--help"]}
+    app = typer.Typer(name="train", cls=LazyGroup, help=OVERVIEW, **settings)
+    sweep = typer.Typer(name="sweep", cls=LazyGroup, help=SWEEP, **settings)
+    app.callback()(_main)
+    objectives = {name: summary(name) for name in objective_names()}
+    commands = {**objectives, **{name: line for name, (_, line) in MODULES.items()}}
+    for group, lines in ((app, commands), (sweep, objectives)):
+        for name, line in lines.items():
+            group.command(name, help=line, short_help=line)(lambda: None)
+    app.add_typer(sweep, short_help="Train an objective over the values of its options; one table.")
+    return app
+
+
+def _main(version: VersionOption = False) -> None:
+    pass
+
+
+app = make_app()

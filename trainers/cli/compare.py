@@ -1,0 +1,100 @@
+"""`train compare`: runs beside each other and beside the papers' rows, with intervals and tests."""
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.storage.files import write_whole
+from pipelines.terminal.console import ConfigOption, InputError, note, show_json
+from trainers.cli.evaluate import JudgeOption, evaluate
+from trainers.evaluation.result_files import Table, markdown, show
+from trainers.results.comparison import PAPERS, compare_suite, load_paper, published_tables
+from trainers.results.runs import Run, read_runs
+from trainers.results.significance import assess
+
+RUNS = """Runs that were evaluated: their directories, folders or JSON files of results, or the folder of a study \
+(--seeds, sweep), shown as mean and deviation. None: only the papers' rows."""
+WITH = """Papers to print beside: bsl, mirror, isbert; simcse, esimcse, diffcse, rankcse, congen, sct (only averages); \
+or none."""
+MOST = 100_000  # resamples: p-values to five decimals, and minutes on the largest sets
+
+
+def compare(
+    runs: Annotated[list[Path] | None, typer.Argument(help=RUNS, show_default=False, metavar="RUN...")] = None,
+    beside: Annotated[str, typer.Option("--with", help=WITH, metavar="PAPER,...")] = "bsl,mirror,isbert",
+    suite: Annotated[list[str] | None, typer.Option(help="Only this suite; repeat it for more.")] = None,
+    all_tables: Annotated[bool, typer.Option("--all-tables", help="Print the papers' ablations too.")] = False,
+    intervals: Annotated[bool, typer.Option("--intervals", help="Print 95% intervals of single runs.")] = False,
+    test: Annotated[bool, typer.Option("--test", help="Test every further run against the first.")] = False,
+    resamples: Annotated[int, typer.Option(min=100, max=MOST, help="Samples of every interval and test.")] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="Decides the samples.")] = 0,
+    judge: JudgeOption = None,
+    signature: Annotated[bool, typer.Option("--signature", help="Print all settings behind each row of ours.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON: a record a figure, and the tables.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the tables to this file as Markdown.")] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Print the scores of RUNs in one table a suite, the papers' printed rows beside them, each with its source.
+
+    Figures are x 100. If papers join the subsets of a set in different ways, the column `joined` says how, and ours are
+    printed for each way. Several seeds of one setting are mean +- standard deviation. Empty: not evaluated in every
+    seed, or not printed.
+
+    Example: train compare runs/bsl runs/mirror --suite sts --test
+    """
+    papers = [] if beside == "none" else list(dict.fromkeys(name.strip() for name in beside.split(",")))
+    for name in papers:
+        if name not in PAPERS:
+            raise InputError(f"--with {beside}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none")
+    page = out and Path(os.path.realpath(out))  # a link stays a link
+    if page and (not page.parent.is_dir() or (os.path.lexists(page) and not page.is_file())):
+        raise InputError(f"cannot write {str(out)!r}: give --out a file in a folder that exists")
+    with redirect_stdout(sys.stderr):  # the tables of single runs, beside the untouched encoder
+        for path in runs or () if judge else ():
+            evaluate(str(path), judge=judge)
+    found = [run for path in runs or () for run in read_runs(path)]
+    tables: list[Table] = []
+    assessed = False
+    suites = _suites(suite, found, papers)
+    printed = [table for name in suites for table in published_tables(papers, name, everything=all_tables)]
+    for name in suites:
+        tables += compare_suite(name, found, [table for table in printed if table.suite == name], signed=signature)
+        made = assess(name, found, resamples, seed, intervals=intervals, test=test) if intervals or test else []
+        tables, assessed = tables + made, assessed or bool(made)
+    if (intervals or test) and not assessed:
+        said = f"nothing for {'--test' if test else '--intervals'}: no {'two runs' if test else 'run'} of one seed"
+        advice = "run `train evaluate` again, or name another"
+        raise InputError(f"{said} with <suite>.items.npz beside the results of a suite: {advice}")
+    if json:
+        records = [record for run in found for record in run.records()]
+        show_json({"records": records, "tables": [table._asdict() for table in tables]})
+    else:
+        show(tables)
+    for run in found:
+        if not run.evaluations:
+            note(f"{run.title}: {f'none of its {run.seeds} seeds has' if run.seeds > 1 else 'no'} results")
+    if lacking := [name for name in papers if not any(table in printed for table in load_paper(name))]:
+        note(f"papers without a row on {', '.join(suites)}: {', '.join(lacking)}")
+    if page:
+        write_whole(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
+        note(f"written: {out}")
+
+
+def _suites(wanted: Sequence[str] | None, runs: Sequence[Run], papers: Sequence[str]) -> list[str]:
+    """Return the suites to print, in the papers' order: those asked for, else those of the runs, else the papers'."""
+    order = [table.suite for name in PAPERS for table in load_paper(name)]
+    printed = {table.suite for name in papers for table in load_paper(name)}
+    present = {each.stored.suite for run in runs for each in run.evaluations} if runs else printed
+    known = sorted(present, key=lambda name: (order.index(name) if name in order else len(order), name))
+    if not known:
+        raise InputError("nothing to compare: name a run, or papers with --with")
+    for name in wanted or ():
+        if name not in known:
+            raise InputError(f"--suite {name}: these {'runs' if runs else 'papers'} have {', '.join(known)}")
+    return [name for name in known if not wanted or name in wanted]

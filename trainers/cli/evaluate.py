@@ -1,0 +1,144 @@
+"""`train evaluate`: a model's scores on suites of evaluation sets."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from pipelines.terminal.console import ConfigOption, InputError, MissingExtraError, note, show, show_json, table
+from trainers.evaluation.result_files import notes, results_folder, results_table, suite_signature, write
+from trainers.evaluation.result_files import show as show_tables
+from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
+from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite
+from trainers.settings import Pooling
+
+MODEL = """A sentence-transformers or transformers directory, a Hub name, `starter`, `glove:FILE`, `fasttext:FILE`, \
+or your function as `package.module:function`."""
+SUITES = f"""What to evaluate on; repeat it for more. There are {", ".join(suite_names())}; {ALL} is all of them but \
+the bundled smoke test `sample`. [sts with data, sample without]"""
+DATA = "Folder of the benchmarks, or hf:mteb."
+JUDGE = """Your own data, by columns: text, label; query, document; text1, text2, grade; text1, text2, same. Beside \
+the encoder that a run began from. Documents with ids may be in a second file: QUERIES,DOCUMENTS."""
+SHOTS = "Train the classifiers of --judge on this many texts a label. [four of five folds]"
+MTEB = "A task of MTEB, read from the Hub; repeat it for more. Needs the extra `eval`."
+POOLING = "Pooling, instead of the model's own. padded-mean: over 64 tokens, padding included."
+JudgeOption = Annotated[str | None, typer.Option(help=JUDGE, metavar="FILE")]
+
+
+def evaluate(
+    model: Annotated[str, typer.Argument(help=MODEL, show_default=False)],
+    suite: Annotated[list[str] | None, typer.Option(help=SUITES, metavar=f"NAME|{ALL}", show_default=False)] = None,
+    data: Annotated[str | None, typer.Option(envvar=DATA_VARIABLE, help=DATA, metavar="DIR")] = None,
+    judge: JudgeOption = None,
+    shots: Annotated[int | None, typer.Option(min=1, help=SHOTS)] = None,
+    mteb: Annotated[list[str] | None, typer.Option(help=MTEB, metavar="TASK", show_default=False)] = None,
+    pooling: Annotated[Pooling | None, typer.Option(help=POOLING)] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=3, help="Most tokens of a text. [the model; padded 64]")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For folds and draws; SentEval's is 1111.")] = SEED,
+    batch_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens in a batch. [16384; CPU 2048]")] = None,
+    precision: Annotated[Literal["fp32", "bf16"], typer.Option(help="bf16 moves figures by hundredths.")] = "fp32",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    cache: Annotated[Path | None, typer.Option(help="Folder of kept vectors. [~/.cache/twinviews/vectors]")] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Encode every text, and keep no vectors.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results. [evaluation/ beside the model]")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List found and missing sets; write nothing.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Score MODEL on suites of evaluation sets; every distinct text of all of them is encoded once.
+
+    Papers differ in how they join the subsets of STS12-16: `all` over the concatenated pairs (SimCSE, Mirror-BERT),
+    `mean` or size-`weighted` over the subsets. All three are printed; `all` is the one to quote unless you compare
+    with a paper that says otherwise.
+
+    Sets that are not in --data are listed with where to get them, and the others are scored.
+
+    Baselines too: averaged word vectors, any encoder with --pooling, or your function from texts to an array of rows.
+
+    Example: train evaluate runs/bsl --suite all --data ~/data
+    """
+    from trainers.encoders.baselines import open_encoder
+    from trainers.encoders.vectors import BATCH_SIZE, TextEncoder, cached
+    from trainers.evaluation.judge import read_judge
+    from trainers.evaluation.scoring import evaluate_suites, find_suites
+    from trainers.results.judged import beside_untouched, score_untouched
+
+    if mteb and find_spec("mteb") is None:
+        raise MissingExtraError("--mteb", "eval")
+    if shots and not judge:
+        raise InputError(f"--shots {shots} is for --judge FILE: give that too, or leave it out")
+    own_data = bool(judge or mteb) and not suite
+    if not suite and data == "":
+        raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
+    if not suite and data is None and not own_data:
+        note(f"no benchmark data (--data DIR, --data hf:mteb or {DATA_VARIABLE}): running the bundled smoke test")
+    suites = [] if own_data else find_suites(suite or (["sts"] if data else [SMOKE_TEST]), data)
+    own_suite = read_judge(judge, shots) if judge else None
+    suites += [own_suite] if own_suite else []
+    if dry_run:
+        _show_found(suites, model)
+        return
+    if cache is not None and (no_cache or cache.expanduser().is_file()):
+        raise InputError(f"--cache {cache}: give a folder, or --no-cache alone")
+    chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
+
+    def opened(name: str, pooling: Pooling | None) -> TextEncoder:
+        options = chosen | {"pooling": chosen["pooling"] or pooling}
+        encoder = open_encoder(name, batch_tokens=batch_tokens, device=device, **options)
+        return encoder if no_cache else cached(encoder, cache and cache.expanduser())
+
+    encoder = opened(model, pooling)
+    used = {"seed": seed, "data": data, "device": str(getattr(encoder, "device", "cpu"))}
+    used |= {"batch_size": BATCH_SIZE, "batch_tokens": getattr(encoder, "batch_tokens", None)}
+    trained = getattr(encoder, "directory", None)
+    changes = [pooling, f"tokens-{max_tokens}" if max_tokens else None, f"seed-{seed}" if seed != SEED else None]
+    parts = [part for part in (*changes, precision if precision != "fp32" else None) if part]
+    names = [*(part.name for part in suites), *(["mteb"] if mteb else [])]
+    directory = results_folder(model, trained, out, parts, names)
+    if mteb:
+        from trainers.evaluation.mteb import mteb_suite
+
+        suites.append(mteb_suite(mteb, encoder, directory / "mteb"))
+    evaluation = evaluate_suites(encoder, suites, seed=seed, trained=trained, settings=chosen | used)
+    _report(evaluation, directory, json=json)
+    if own_suite is not None:
+        if trained:
+            score_untouched(trained, own_suite, opened, parts, seed)
+        with redirect_stdout(sys.stderr if json else sys.stdout):
+            show_tables(beside_untouched(model, trained, directory, own_suite.name, parts))
+
+
+def _show_found(suites: Sequence[Suite], model: str) -> None:
+    from trainers.evaluation.scoring import distinct_texts
+
+    tasks = [(suite.name, task) for suite in suites for task in suite.tasks]
+    table(("suite", "set", "size", "source"), [(name, task.title, task.size, task.source) for name, task in tasks])
+    for suite in suites:
+        for item in suite.missing:
+            note(f"{suite.name}: missing: {item}")
+    note(f"dry run: {len(distinct_texts(task for _, task in tasks))} distinct texts would be encoded with {model}")
+
+
+def _report(evaluation: Sequence[Scores], directory: Path, *, json: bool) -> None:
+    first, single = evaluation[0].values, len(evaluation) == 1
+    if json:
+        show_json(first if single else {"suites": {each.suite.name: each.values for each in evaluation}})
+    for scores in evaluation:
+        if scores.suite.tasks and not json:
+            made = results_table(scores)
+            show(("" if scores is evaluation[0] else "\n") + made.title)
+            table(made.columns, made.rows, right=made.right)
+        for line in notes(scores):
+            note(line if single else f"{scores.suite.name}: {line}")
+        if scores.suite.tasks:
+            note(f"signature: {suite_signature(scores.values)}")
+    for line in first["remarks"]:
+        note(line)
+    if first["seconds"]["cached_texts"]:
+        note(f"{first['seconds']['cached_texts']:,} texts were in the cache (--no-cache)")
+    written = write(directory, evaluation)
+    note(f"written: {', '.join(map(str, written)) if single else f'{len(written)} files in {directory}'}")

@@ -1,0 +1,143 @@
+"""The data of a training: pairs, sentences, words or graded pairs, as options and as `Examples`."""
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from pipelines.terminal.console import InputError
+from trainers.data.examples import Examples, from_pairs, from_text
+from trainers.files import csv_rows, file_lines, tsv_rows
+from trainers.settings import Flag, Options, flags_of
+
+PAIRS, SENTENCES = "data/pairs.arrow", Path("data/sentences")
+KINDS = ("views", "text", "words", "graded")  # kinds of data that an objective may read, and the options that name it
+SCORES = ("score", "similarity_score", "relatedness_score", "similarity", "label", "gold", "grade")
+FIRST = ("sentence1", "sentence_1", "sentence_a", "text1", "text_a", "premise", "question1", "s1")
+SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesis", "question2", "s2")
+
+Scale = tuple[float, float]
+
+
+class DataOptions(Options):
+    """The data of a training; without any, what `augment` writes by default."""
+
+    views: list[str] | None = Field(None, description="Pairs; again as FILE=WEIGHT for a mixture. [data/pairs.arrow]")
+    text: Path | None = Field(None, description="Sentences, one a line, or a dataset folder. [data/sentences]")
+    words: str | None = Field(None, description="Words, one a line, or a language's most frequent ones: en, en:5000.")
+    graded: Path | None = Field(None, description="Graded pairs: a TSV or CSV file such as STS-B's or SICK's.")
+    scale: str | None = Field(None, description="LOW:HIGH of --graded. [STS-B's file 0:5, SICK's 1:5, others 0:1]")
+    limit: int | None = Field(None, ge=1, description="Take N rows only: the first, or of several files their share.")
+
+
+def data_flags(reads: tuple[str, ...]) -> dict[str, Flag]:
+    """Return the options that name data of the kinds `reads`, by field of `DataOptions`."""
+    named = {"limit", *reads, *(["scale"] if "graded" in reads else [])}
+    return {key: flag for key, flag in flags_of(DataOptions).items() if key in named}
+
+
+def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -> tuple[Examples, dict[str, Any]]:
+    """Read the data that the options name, by default that of the first of the kinds `reads`.
+
+    Returns the examples, and the options that name the same data, by field of `DataOptions`. `seed` decides which rows
+    of a mixture are left out. Raises InputError: two kinds at once, nothing to read, or data that cannot be used.
+    """
+    named = [kind for kind in KINDS if getattr(options, kind) not in (None, [], ())]
+    if len(named) > 1:
+        raise InputError(f"--{' and --'.join(named)}: give one of them")
+    kind = named[0] if named else reads[0]
+    if kind == "views":
+        views = options.views or [PAIRS]
+        return from_pairs(views, options.limit, seed), {"views": views}
+    if kind == "text":
+        path = options.text or SENTENCES
+        return from_text(path, options.limit), {"text": path.as_posix()}
+    if options.words is not None:
+        words = read_words(options.words)[: options.limit]
+        return Examples(words, words, words), {"words": options.words}
+    if options.graded is None:
+        raise InputError(f"no data: give --{kind}")
+    low, _, high = (options.scale or "").partition(":")
+    scale = None if options.scale is None else (_number(low), _number(high))
+    if scale and not scale[0] < scale[1]:
+        raise InputError(f"--scale {options.scale}: write the least and the greatest score, e.g. 0:5")
+    examples, ends = read_graded(options.graded, scale, options.limit)
+    return examples, {"graded": options.graded.as_posix(), "scale": "{:g}:{:g}".format(*ends)}
+
+
+def read_words(written: str) -> list[str]:
+    """Return a file's words, or a language's most frequent (`en`, `en:5000`); raises InputError if too few."""
+    name, _, count = written.partition(":")
+    if Path(written).is_file():
+        words, count = [word for line in file_lines(Path(written)) if (word := line.strip())], ""
+    else:
+        import wordfreq
+
+        # wordfreq itself would take a related language instead, or English.
+        known = wordfreq.available_languages()
+        if name not in known or not re.fullmatch(r"[1-9]\d*", count or "1"):
+            languages = ", ".join(sorted(known))
+            raise InputError(f"--words {written}: give a file, or LANGUAGE or LANGUAGE:N of {languages}")
+        words = wordfreq.top_n_list(name, int(count or 10_000))  # as in Mirror-BERT
+    if len(words) < int(count or 1):
+        raise InputError(f"--words {written}: there are only {len(words):,} words")
+    return words
+
+
+def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None) -> tuple[Examples, Scale]:
+    """Read graded pairs; returns them, with labels in [0, 1], and the scale that their scores were on.
+
+    The file (UTF-8, also .gz) is tab-separated, where a quotation mark is an ordinary character, or else
+    comma-separated with quotes. Its layout is STS-B's own (score in column 5, sentences in 6 and 7; 0 to 5), or a
+    header names the columns (score or relatedness_score, sentence1, sentence2 and the like; SICK's is 1 to 5), or there
+    are three columns without a header, the score first or last. The ends of `scale` become 0 and 1; None is that of the
+    layout, else 0 to 1. Raises InputError: no such file, another layout, a broken line, or a score off the scale.
+    """
+    if not path.is_file():
+        raise InputError(f"no graded pairs at {str(path)!r}: give a TSV or CSV file with --graded")
+    tabs = "\t" in next(filter(str.strip, file_lines(path)), "")
+    rows = [row for row in (tsv_rows(path) if tabs else csv_rows(path)) if any(row[1])]
+    columns, header, usual = _layout(path, rows[0][1] if rows else [])
+    low, high = scale or usual
+    left, right, labels = [], [], []
+    for number, cells in rows[header:][:limit]:
+        grade, first, second = (cells[at].strip() if at < len(cells) else "" for at in columns)
+        score = _number(grade)
+        if math.isnan(score) or not (first and second):
+            raise InputError(f"{path} line {number}: no score and two sentences: fix the line, or remove it")
+        if not low <= score <= high:
+            said = f"the score {score:g} is not on the scale {low:g}:{high:g}: give the right one, e.g. --scale 0:5"
+            raise InputError(f"{path} line {number}: {said}")
+        left.append(first)
+        right.append(second)
+        labels.append((score - low) / (high - low))
+    if not left:
+        raise InputError(f"{path} holds no graded pair: a score and two sentences a line are expected")
+    return Examples(left, left, right, labels=labels), (low, high)
+
+
+def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Scale]:
+    """Return the columns of score and sentences, the number of header lines, and the scale of the layout."""
+    if len(opening) >= 7 and not math.isnan(_number(opening[4])):
+        return (4, 5, 6), 0, (0.0, 5.0)
+    names = [cell.strip().lower() for cell in opening]
+    columns = [next((names.index(name) for name in kind if name in names), -1) for kind in (SCORES, FIRST, SECOND)]
+    if -1 not in columns:
+        return columns, 1, (1.0, 5.0) if names[columns[0]] == "relatedness_score" else (0.0, 1.0)
+    scores = [place for place, name in enumerate(names) if not math.isnan(_number(name))]
+    if len(names) == 3 and scores in ([0], [2]):
+        return ((0, 1, 2) if scores == [0] else (2, 0, 1)), 0, (0.0, 1.0)
+    said = f"{path} begins {' | '.join(opening)[:80]!r}: expected a header with score, sentence1 and sentence2"
+    raise InputError(f"{said}, or STS-B's columns, or a score and two sentences")
+
+
+def _number(cell: str) -> float:
+    """Return the finite number in a cell, NaN if there is none."""
+    try:
+        number = float(cell)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan

@@ -1,0 +1,228 @@
+"""Encoders by name: trained models, averaged word vectors, and users' functions."""
+
+import gzip
+import hashlib
+import re
+import sys
+import traceback
+import zlib
+from collections.abc import Callable, Container, Sequence, Set
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.terminal.console import InputError
+from trainers.encoders.vectors import BATCH_SIZE, Advance, Matrix, TextEncoder, check, still
+from trainers.files import file_sha256
+
+Described: TypeAlias = tuple[Matrix, str, dict[str, Any]]  # vectors (texts, d), the end of the title, more of the card
+
+FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+EDGES = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
+CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))", re.IGNORECASE | re.DOTALL)
+HEADER = re.compile(rb"\d+ (\d+)")
+USUAL = {"pooling": None, "max_tokens": None, "precision": "fp32", "device": "auto"}  # of options that baselines lack
+
+
+@dataclass(slots=True)
+class Baseline:
+    """An untrained encoder. Its title and card are complete once it has encoded."""
+
+    name: str
+    kind: str
+    vectors: Callable[[Sequence[str], Advance], Described]
+    title: str = ""
+    _about: dict[str, Any] = field(default_factory=dict)
+
+    def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
+        """Return the texts' vectors (texts, d), float32; raises as the function that made the baseline says."""
+        matrix, more, self._about = self.vectors(texts, advance)
+        self.title = self.name + more
+        return matrix
+
+    def card(self) -> dict[str, Any]:
+        """Return name, kind, dimension and provenance as JSON values."""
+        return {"name": self.name, "kind": self.kind, **self._about}
+
+
+def open_encoder(name: str, **options: Any) -> TextEncoder:  # noqa: ANN401 - as `load_model` has them
+    """Return the encoder called `name`; `options` are those of `load_model`.
+
+    A directory of that name comes first, then `glove:FILE`, `fasttext:FILE` and `package.module:function`; anything
+    else is `starter` or a model on the Hub. Raises InputError: it does not exist, cannot be loaded, or lacks an option.
+    """
+    kind, colon, file = name.partition(":")
+    static = colon and kind in ("glove", "fasttext")
+    if Path(name).expanduser().is_dir() or not (static or FUNCTION.fullmatch(name)):
+        from trainers.encoders.model import load_model
+
+        return load_model(name, **options)
+    for option in USUAL:
+        if (value := options.get(option, USUAL[option])) != USUAL[option]:
+            flag = option.replace("_", "-")
+            raise InputError(f"--{flag} {value} is for trained models, not for {name}: leave it out")
+    return word_vectors(name, Path(file).expanduser()) if static else load_function(name)
+
+
+def load_function(name: str) -> Baseline:
+    """Return `package.module:function` as an encoder, from the working directory's file of that name if there is one.
+
+    Modules beside that file can be imported while it is loaded, and shadow no others. Raises InputError: the module
+    cannot be imported or has no such function.
+    """
+    module, _, function = name.partition(":")
+    folder = str(Path.cwd())
+    place = Path(folder, *module.split("."))
+    path = next(filter(Path.is_file, (place.with_suffix(".py"), place / "__init__.py")), None)
+    absent = folder not in sys.path
+    sys.path += [folder] * absent
+    try:
+        found: Any = _load_file(module, path) if path else import_module(module)
+    except (Exception, SystemExit) as error:  # a module's code can raise anything, or exit
+        raise InputError(f"cannot import {module}: {type(error).__name__}: {error}") from error
+    finally:
+        if absent:
+            sys.path.remove(folder)
+    source, found = getattr(found, "__file__", None), getattr(found, function, None)
+    if not callable(found):
+        raise InputError(f"{module} has no function {function!r}: name one that maps texts to vectors")
+    return function_encoder(found, name, Path(source) if source else None)
+
+
+def _load_file(name: str, path: Path) -> ModuleType:
+    spec: Any = spec_from_file_location(name, path)
+    module = module_from_spec(spec)
+    sys.modules.setdefault(name, module)  # dataclasses look their module up; an imported one of that name stays
+    spec.loader.exec_module(module)
+    return module
+
+
+def function_encoder(
+    function: Callable[[list[str]], Any], name: str, source: Path | None = None, size: int = BATCH_SIZE
+) -> Baseline:
+    """Return a function from a list of texts to a vector each (an array, a tensor or lists) as an encoder.
+
+    It is called with at most `size` texts of similar length, longest first. Encoding raises InputError: the function
+    fails, or does not return a row per text, all of one length; TwinviewsError: it returns NaN or infinity.
+    """
+
+    def vectors(texts: Sequence[str], advance: Advance) -> Described:
+        order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
+        batches = []
+        for start in range(0, len(order), size):
+            batch = [texts[row] for row in order[start : start + size]]
+            try:
+                output = function(list(batch))
+                # NumPy takes no tensor that needs a gradient or is on a GPU.
+                output = output.detach().cpu().float() if hasattr(output, "detach") else output
+                rows = np.asarray(output, dtype=np.float32)
+            except Exception as error:  # a user's code can raise anything
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                said = f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
+                raise InputError(f"{name} failed on {len(batch)} texts: {said}") from error
+            check(rows, batch, name)
+            batches.append(rows)
+            advance(len(batch))
+        lengths = {rows.shape[1] for rows in batches} or {1}
+        if len(lengths) > 1:
+            raise InputError(f"{name} gave vectors of {' and '.join(map(str, lengths))} numbers: one length is needed")
+        matrix = np.empty((len(texts), *lengths), np.float32)
+        if batches:
+            matrix[order] = np.concatenate(batches)
+        origin = {"file": str(source), "sha256": file_sha256(source)} if source else {}
+        return matrix, "", {"dimension": matrix.shape[1], **origin}
+
+    return Baseline(name, "function", vectors, name)
+
+
+def word_vectors(name: str, path: Path) -> Baseline:
+    """Return the plain mean of the vectors of a text's words (the papers' avg. GloVe embeddings), 0 if none is known.
+
+    Words are separated by white space, as in SentEval's tokenised text, and looked up as `resolve` says; unknown words
+    are left out of the mean. Encoding reads the file once, and raises InputError: it cannot be read.
+    """
+
+    def vectors(texts: Sequence[str], advance: Advance) -> Described:
+        distinct = {word for text in texts for word in text.split()}
+        forms = {form for word in distinct for form in (word, *parts(word))}
+        table, dimension, digest = read_word_vectors(path, forms | {form.lower() for form in forms})
+        known = {word: resolve(word, table) for word in distinct}
+        matrix = np.zeros((len(texts), dimension), np.float32)
+        total = unknown = empty = 0
+        for row, text in enumerate(texts):
+            entries = [entry for word in text.split() for entry in known[word]]
+            found = [table[entry] for entry in entries if entry is not None]
+            total, unknown, empty = total + len(entries), unknown + len(entries) - len(found), empty + (not found)
+            if found:
+                matrix[row] = np.mean(found, axis=0, dtype=np.float64)
+        advance(len(texts))
+        coverage = f", mean of word vectors, {100 * unknown / max(total, 1):.2f}% of {total:,} words out of vocabulary"
+        coverage += f"; {empty:,} of {len(texts):,} texts have no known word: zero vectors" if empty else ""
+        about = {"file": str(path), "dimension": dimension, "sha256": digest}
+        return matrix, coverage, about | {"words": total, "unknown": unknown, "zero_vectors": empty}
+
+    return Baseline(name, "word vectors", vectors)
+
+
+def parts(word: str) -> tuple[str, ...]:
+    """Return the marks at a word's ends one by one, its core, and an English clitic on its own.
+
+    >>> parts("(Don't,")
+    ('(', 'Do', "n't", ',')
+    """
+    before, core, after = EDGES.fullmatch(word).groups()  # type: ignore[union-attr]
+    clitic = CLITIC.fullmatch(core)
+    return (*before, *(clitic.groups() if clitic else (core,) if core else ()), *after)
+
+
+def resolve(word: str, vocabulary: Container[str]) -> list[str | None]:
+    """Return a word's entries, its own or its `parts`' (None: unknown), each looked up as written, then lower-case."""
+    whole, *pieces = (
+        next((form for form in (each, each.lower()) if form in vocabulary), None) for each in (word, *parts(word))
+    )
+    return pieces if whole is None else [whole]
+
+
+def read_word_vectors(path: Path, needed: Set[str]) -> tuple[dict[str, NDArray[np.float32]], int, str]:
+    """Read the vectors of the `needed` words, which contain no space, from a file, gzipped or not.
+
+    A line is a word and its numbers, separated by single spaces; the first may give the number of words and the
+    dimension instead. The first line of a word counts. Returns the vectors by word, their dimension, and the sha256 of
+    the file's text. Raises InputError: there is no such file, it is damaged, or a word has no or too few numbers.
+    """
+    if not path.is_file():
+        raise InputError(f"no file of word vectors {str(path)!r}: give glove:FILE or fasttext:FILE one that exists")
+    wanted = {word.encode("utf-8", "surrogatepass"): word for word in needed}
+    table: dict[str, NDArray[np.float32]] = {}
+    dimension, number, digest = 0, 0, hashlib.sha256()
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            for number, raw in enumerate(stream, 1):
+                digest.update(raw)
+                line = raw.rstrip(b" \r\n")
+                if number == 1 and (header := HEADER.fullmatch(line)):
+                    dimension = int(header[1])
+                    continue
+                first = not dimension
+                dimension = dimension or line.count(b" ")
+                if not dimension:
+                    break
+                word = wanted.get(line.partition(b" ")[0])
+                # With more spaces it is a word that contains one, as in GloVe's 840B file.
+                if first or (word is not None and word not in table and line.count(b" ") <= dimension):
+                    vector = np.array(line.split(b" ")[1:], np.float64).astype(np.float32)
+                    if len(vector) < dimension or not np.isfinite(vector).all():
+                        raise ValueError(f"expected a word and {dimension} numbers")
+                    if word is not None:
+                        table[word] = vector
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise InputError(f"{path} line {number}: {error}: get the file of word vectors again") from None
+    if not dimension:
+        raise InputError(f"{path} holds no word vectors: one word and its numbers a line are expected")
+    return table, dimension, digest.hexdigest()

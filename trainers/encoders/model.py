@@ -1,0 +1,255 @@
+"""Vectors of any sentence-transformers or transformers model: what decides them, and those of a training's teacher."""
+
+import hashlib
+import json
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+import xxhash
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.util import batch_to_device, get_device_name
+
+from pipelines.storage.files import whole_file
+from pipelines.terminal.console import InputError, note, progress
+from trainers.encoders.batches import MASK
+from trainers.encoders.loading import PADDED, load_encoder
+from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
+from trainers.encoders.modules import is_padded, pooling_of, set_max_tokens
+from trainers.encoders.vectors import BATCH_SIZE, Advance, cached, check, still
+from trainers.files import file_sha256, remove_stale
+from trainers.processes import is_first, of_first, process_rank, processes
+from trainers.settings import POOLINGS, Pooling
+
+Precision = Literal["fp32", "bf16"]
+BATCH_TOKENS = 16_384
+CPU_BATCH_TOKENS = 2048  # fewer on a CPU, where a batch that fits in its caches is faster
+
+LIBRARIES = ("twinviews", "torch", "transformers", "sentence-transformers")  # their versions can change a vector
+_BESIDE_WEIGHTS = (".json", ".txt", ".model", ".bpe", ".vocab")
+_POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """A loaded model; `weights`: the sha256 of each file of weights, or the Hub's commit.
+
+    A batch has at most `batch_tokens` tokens, padding included.
+    """
+
+    model: SentenceTransformer
+    name: str
+    pooling: str
+    precision: Precision
+    directory: Path | None
+    weights: Mapping[str, str]
+    batch_tokens: int = BATCH_TOKENS
+
+    @property
+    def title(self) -> str:
+        """The model, how its vectors are made, and the number format."""
+        others = [each for each in self.model if getattr(each, "module_output_name", None) != "attention_mask"]
+        own = [type(each).__name__ for each in others if type(each).__name__ not in _POOLING]
+        return f"{self.name}, pooling {self.pooling}{', with ' if own else ''}{', '.join(own)}, {self.precision}"
+
+    @property
+    def device(self) -> str:
+        """Where the model runs."""
+        return str(self.model.device)
+
+    def card(self) -> dict[str, Any]:
+        """Return the model's name, parts and weights as JSON values."""
+        return {
+            "name": self.name,
+            "kind": "transformer",
+            "pooling": self.pooling,
+            "modules": [type(module).__name__ for module in self.model],
+            "dimension": self.model.get_embedding_dimension(),
+            "max_tokens": self._width or self.model.max_seq_length,
+            "weights": dict(self.weights),
+            "fingerprint": self.fingerprint(),
+        }
+
+    def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
+        """Return the texts' vectors (texts, d), float32, not normalised; raises TwinviewsError for NaN or infinity."""
+        sizes = {"padding": "max_length", "max_length": self._width, "truncation": True}
+        more: dict[str, Any] = {"processing_kwargs": {"text": sizes}} if self._width else {}
+        vectors: NDArray[np.float32] | None = None
+        # In fp32 too: without autocast a caller's own autocast would apply.
+        mixed = torch.autocast(self.model.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16")
+        self.model.eval()
+        with torch.inference_mode(), mixed:
+            for rows in pack(self._lengths(texts), BATCH_SIZE, self.batch_tokens):
+                batch = [texts[row] for row in rows]
+                features = batch_to_device(self.model.preprocess(batch, prompt=self._prompt, **more), self.model.device)
+                output = self.model(features)["sentence_embedding"].float().cpu().numpy()
+                check(output, batch, self.name)
+                output = output[:, : self.model.truncate_dim]
+                vectors = np.empty((len(texts), output.shape[1]), np.float32) if vectors is None else vectors
+                vectors[rows] = output
+                advance(len(rows))
+        return np.zeros((0, self.model.get_embedding_dimension() or 1), np.float32) if vectors is None else vectors
+
+    def fingerprint(self) -> str | None:
+        """Return a hash of all that decides the vectors, 32 hex digits; None if the weights are not known."""
+        if not self.weights:
+            return None
+        settings = {
+            "modules": [repr(module) for module in self.model],
+            "pooling": self.pooling,
+            "precision": self.precision,
+            "max_tokens": self.model.max_seq_length,
+            "prompt": self._prompt,
+            "truncate": self.model.truncate_dim,
+            "device": self.device.partition(":")[0],
+        }
+        libraries = {name: version(name) for name in LIBRARIES}
+        known = {"weights": dict(self.weights), "files": {}, "settings": settings, "libraries": libraries}
+        if self.directory:
+            # A module's configuration is config.json, or cnn_config.json of a CNN.
+            folders = [self.directory, *sorted({path.parent for path in self.directory.glob("*/*config.json")})]
+            paths = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix in _BESIDE_WEIGHTS]
+            known["files"] = _checksums(self.directory, paths)
+        return hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()[:32]
+
+    @property
+    def _prompt(self) -> str | None:
+        return self.model.prompts[self.model.default_prompt_name] if self.model.default_prompt_name else None
+
+    @property
+    def _width(self) -> int | None:
+        """Tokens that every text is padded to; None if padding does not affect the vectors."""
+        return self.model.max_seq_length or PADDED if is_padded(self.model) else None
+
+    def _lengths(self, texts: Sequence[str]) -> list[int]:
+        if self._width is not None or not texts:
+            return [self._width or 0] * len(texts)
+        tokenizer = self.model.tokenizer
+        if not callable(tokenizer):  # static word vectors, which need no padding
+            return [1 + len(text.split()) for text in texts]
+        limit = self.model.max_seq_length
+        with quiet(), warnings.catch_warnings(action="ignore"):
+            ids = tokenizer(list(texts), add_special_tokens=True, return_attention_mask=False)["input_ids"]
+        return [min(len(row), limit) if limit else len(row) for row in ids]
+
+
+def pack(lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator[list[int]]:
+    """Yield batches of row numbers, longest texts first, within both limits; a text too long is a batch of its own."""
+    batch: list[int] = []
+    # Longest first: a batch too large for the memory fails at once, not after an hour.
+    for row in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
+        if batch and (len(batch) == batch_size or lengths[batch[0]] * (len(batch) + 1) > batch_tokens):
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def load_model(
+    name: str, *, pooling: Pooling | None = None, precision: Precision = "fp32", device: str = "auto",
+    batch_tokens: int | None = None, max_tokens: int | None = None,
+) -> EmbeddingModel:  # fmt: skip
+    """Load a model to embed with it; `name`, `pooling` and `max_tokens` are as for `load_encoder`.
+
+    `bf16` runs the forward passes under bfloat16 autocast. Raises InputError: the model or the device cannot be used.
+    """
+    try:
+        torch.empty(1, device="cpu" if device == "auto" else device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"--device {device} cannot be used here ({first_line(error)}): take auto or cpu") from None
+    source = locate(name)
+    if pooling is None and source.folder is not None and not (source.folder / "modules.json").exists():
+        note(f"{name} is a plain transformers model: its vectors are masked means (--pooling {'|'.join(POOLINGS)})")
+    model = load_encoder(source, pooling=pooling, max_tokens=max_tokens, device=None if device == "auto" else device)
+    return _described(model, source, precision, batch_tokens)
+
+
+def starting_model(encoder: SentenceTransformer, source: Source, max_tokens: int) -> EmbeddingModel:
+    """Return an encoder as a training begins with it, cut at `max_tokens`; it is moved to a device, not copied."""
+    set_max_tokens(encoder, max_tokens)
+    return _described(encoder.to(get_device_name()), source)
+
+
+def _described(
+    model: SentenceTransformer, source: Source, precision: Precision = "fp32", batch_tokens: int | None = None
+) -> EmbeddingModel:
+    """Return a loaded model with what identifies its weights: the Hub's commit, or checksums."""
+    tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
+    folder = source.folder
+    if folder is not None:
+        weights = _checksums(folder, [*sorted(folder.rglob("*.safetensors")), *[folder / PICKLE] * pickled(folder)])
+    else:
+        commit = source.digest()
+        weights = {"revision": commit.removeprefix("commit:")} if commit else {}
+    return EmbeddingModel(model, source.name, pooling_of(model), precision, folder, weights, tokens)
+
+
+def _checksums(directory: Path, paths: Sequence[Path]) -> dict[str, str]:
+    """Return the sha256 of files by name; a run's checkpoints are not part of the model."""
+    names = [str(path.relative_to(directory)) for path in paths]
+    return {name: file_sha256(directory / name) for name in names if "checkpoint" not in name}
+
+
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """A frozen encoder whose vectors of the training texts are kept until the run is done; `role` is its option."""
+
+    encoder: EmbeddingModel
+    role: str = "teacher"
+
+    def vectors(self, texts: Sequence[str], folder: Path) -> NDArray[np.float32]:
+        """Return the unit vectors (texts, d) of distinct texts, mapped from a file that all processes share.
+
+        All processes call this; each encodes its share of what `folder` does not have yet, and a run that is killed
+        loses a few thousand texts at most. Raises InputError: the folder holds another teacher's vectors. Raises
+        TwinviewsError: the teacher gives vectors that are not finite.
+        """
+        # What decides the vectors: the teacher's weights and pooling, and the texts in their order.
+        modules = [type(module).__name__ for module in self.encoder.model]
+        known = [self.encoder.weights or self.encoder.name, self.encoder.pooling, modules]
+        state = xxhash.xxh64(json.dumps(known, sort_keys=True).encode())
+        for text in texts:
+            state.update(text.encode("utf-8", "surrogatepass") + b"\0")
+        path = folder / f"teacher-{state.hexdigest()}.npy"
+        if is_first() and {*folder.glob("teacher-*.npy")} - {path}:
+            said = "its weights or pooling are not what this run began with: use --overwrite, or give the same ones"
+            raise InputError(f"--{self.role} {self.encoder.name}: {said}")
+        if not of_first(path.is_file()):
+            note(f"{self.role}: {self.encoder.title}; encoding {len(texts):,} texts, once")
+            self._encode(texts, path)
+        return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
+
+    def _encode(self, texts: Sequence[str], path: Path) -> None:
+        token = getattr(self.encoder.model.tokenizer, "mask_token", None) or MASK
+        texts = [text.replace(MASK, token) for text in texts]
+        parts = path.parent / "teacher-parts"
+        kept, share = cached(self.encoder, parts), texts[process_rank() :: processes()]
+        with progress(self.role, len(share), unit="texts") as advance:
+            mine = kept.encode(share, advance)
+        of_first(None)  # until all shares are on the disk
+        if is_first():
+            whole = np.asarray(mine if processes() == 1 else kept.encode(texts))
+            lengths = np.linalg.norm(whole, axis=1, keepdims=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            remove_stale(path.parent)
+            with whole_file(path) as stream:  # NumPy writes to a real file through C, and misses a full disk
+                np.save(SimpleNamespace(write=stream.write), whole / np.maximum(lengths, np.finfo(np.float32).tiny))
+            shutil.rmtree(parts, ignore_errors=True)
+        of_first(None)
+
+
+def load_teacher(name: str, pooling: Pooling | None = None, role: str = "teacher") -> Teacher:
+    """Load a directory or a model of the Hub, with masked means if it does not say how its tokens are pooled."""
+    folder = locate(name).folder
+    if pooling is None and folder is not None and not (folder / "modules.json").is_file():
+        pooling = "mean"
+    return Teacher(load_model(name, pooling=pooling), role)

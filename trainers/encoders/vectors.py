@@ -1,0 +1,223 @@
+"""The vectors of many texts, each encoded once and kept on disk, and the nearest ones, with ties settled in float64."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, cast
+from uuid import uuid4
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from pipelines.storage.files import whole_file
+from pipelines.terminal.console import InputError, TwinviewsError, note
+from trainers.files import read_arrays, remove_stale
+
+if TYPE_CHECKING:
+    import torch
+
+Matrix: TypeAlias = "NDArray[np.float32]"  # one row per text, (texts, d)
+Advance: TypeAlias = Callable[[int], None]  # called with the number of texts done since the last call
+BATCH_SIZE = 256  # most texts in a batch
+CHUNK = 4096  # texts in a file of the cache: the most that an interrupted evaluation loses
+_KEY = 16  # bytes of a text's hash
+SCORES = 16 * 2**20  # similarities in memory at once: 64 MiB of float32
+TIED = 1e-5  # a generous bound on the float32 error of the product of two unit vectors
+
+
+def still(count: int) -> None:
+    """Report no progress."""
+
+
+class TextEncoder(Protocol):
+    """Anything that turns texts into vectors: `name` as the user gave it, `title` a line on what exactly it is."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def title(self) -> str: ...  # noqa: D102
+
+    def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
+        """Return one row per text, in their order; float32, finite, not normalised."""
+
+    def card(self) -> dict[str, Any]:
+        """Return the encoder's name, dimension, provenance and settings as JSON values; call it after `encode`."""
+
+
+class Vectors(NamedTuple):
+    """The vectors of distinct texts: `rows` maps a text to its row of `matrix`.
+
+    `device` is where they are compared: the encoder's own, a GPU if there is one for an encoder without a device.
+    """
+
+    rows: Mapping[str, int]
+    matrix: Matrix
+    device: str | None = None
+
+    @classmethod
+    def encode(cls, encoder: TextEncoder, texts: Iterable[str], advance: Advance = still) -> Vectors:
+        """Encode every distinct text once; raises as `check` does."""
+        distinct = list(dict.fromkeys(texts))
+        matrix = encoder.encode(distinct, advance)
+        check(matrix, distinct, encoder.name)
+        return cls({text: row for row, text in enumerate(distinct)}, matrix, getattr(encoder, "device", None))
+
+    def of(self, texts: Sequence[str]) -> Matrix:
+        """Return a row for each of `texts`, in their order, repeated texts included."""
+        return self.matrix[[self.rows[text] for text in texts]]
+
+    def cosines(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
+        """Return the cosine of each pair of texts; exactly 1 for two equal texts, 0 if a vector is zero."""
+        one, two = self.of(first).astype(np.float64), self.of(second).astype(np.float64)
+        dots, *squares = (np.einsum("ij,ij->i", *sides) for sides in ((one, two), (one, one), (two, two)))
+        lengths = np.sqrt(squares[0] * squares[1])
+        return np.asarray(np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0))
+
+
+def check(matrix: Matrix, texts: Sequence[str], name: str) -> None:
+    """Raise InputError unless `matrix` has a row per text, and TwinviewsError if it contains NaN or infinity."""
+    if matrix.ndim != 2 or matrix.shape[0] != len(texts) or matrix.shape[1] == 0:
+        raise InputError(f"{name} gave an array of shape {matrix.shape} for {len(texts)} texts: one row each is needed")
+    rows = np.isfinite(matrix).all(axis=1)
+    if not rows.all():
+        raise TwinviewsError(f"{name} gives NaN or infinity, for example for {texts[int(np.argmin(rows))][:60]!r}")
+
+
+def cached(encoder: TextEncoder, folder: Path | None = None) -> TextEncoder:
+    """Return the encoder with its vectors kept in `folder`, by default `twinviews/vectors` in the user's cache.
+
+    One without a `fingerprint` is returned as it is: a function can do anything, so its vectors are not kept.
+    """
+    identity = getattr(encoder, "fingerprint", lambda: None)()
+    if identity is None:
+        return encoder
+    folder = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews" / "vectors"
+    return cast("TextEncoder", CachedEncoder(encoder, folder / identity))
+
+
+@dataclass(slots=True)
+class CachedEncoder:
+    """An encoder that looks texts up before it encodes them; `found` is how many it did not have to encode.
+
+    Processes do not disturb each other: files are written whole under unique names. Damaged files are ignored.
+    """
+
+    encoder: TextEncoder
+    folder: Path
+    found: int = 0
+    _writable: bool = True
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the encoder's name, title, card and so on
+        return getattr(self.encoder, name)
+
+    def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
+        """Return vectors (texts, d), float32; raises as `check` does."""
+        keys = [xxhash.xxh3_128_digest(text.encode("utf-8", "surrogatepass")) for text in texts]
+        places: dict[bytes, list[int]] = {}
+        for row, key in enumerate(keys):
+            places.setdefault(key, []).append(row)
+        matrix = self._read(places, len(texts))
+        self.found = len(texts) - sum(map(len, places.values()))
+        advance(self.found)
+        # The texts of a file are of similar length, so its batches have little padding.
+        left = sorted((rows[0] for rows in places.values()), key=lambda row: -len(texts[row]))
+        for start in range(0, len(left), CHUNK):
+            rows = left[start : start + CHUNK]
+            chunk = [texts[row] for row in rows]
+            new = self.encoder.encode(chunk, advance)
+            check(new, chunk, self.name)
+            matrix = np.empty((len(texts), new.shape[1]), np.float32) if matrix is None else matrix
+            for row, vector in zip(rows, new, strict=True):
+                matrix[places[keys[row]]] = vector
+            self._write([keys[row] for row in rows], new)
+        return self.encoder.encode([]) if matrix is None else matrix
+
+    def _read(self, places: dict[bytes, list[int]], texts: int) -> Matrix | None:
+        """Fill in the vectors that were kept and remove their keys from `places`; None if there are none."""
+        matrix: Matrix | None = None
+        remove_stale(self.folder)
+        for path in sorted(self.folder.glob("*.npz")):
+            try:
+                stored = read_arrays(path)
+                known, vectors = stored["keys"].tobytes(), stored["vectors"]
+            except (OSError, ValueError, KeyError):
+                note(f"{path} is damaged and ignored, its texts are encoded again: delete it")
+                continue
+            for number, vector in enumerate(vectors):
+                rows = places.pop(known[_KEY * number : _KEY * (number + 1)], None)
+                if rows is not None:
+                    matrix = np.empty((texts, vectors.shape[1]), np.float32) if matrix is None else matrix
+                    matrix[rows] = vector
+        return matrix
+
+    def _write(self, keys: Sequence[bytes], vectors: Matrix) -> None:
+        if not self._writable:
+            return
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with whole_file(self.folder / f"{uuid4().hex}.npz") as stream:
+                np.savez(stream, keys=np.frombuffer(b"".join(keys), np.uint8), vectors=vectors, allow_pickle=False)
+        except (OSError, TwinviewsError) as error:
+            note(f"cannot keep vectors in {self.folder} ({error}): give another --cache, or --no-cache")
+            self._writable = False
+
+
+def nearest(
+    queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: Literal["cosine", "dot"] = "cosine",
+    device: str | None = None,
+) -> NDArray[np.int64]:  # fmt: skip
+    """Return the rows of `keys` (m, d) that are nearest to each of `queries` (n, d), best first: (n, min(k, m)).
+
+    Of equal ones the first comes first. "dot" is the product with the key as it is; a zero vector has similarity 0.
+    Float32 products choose candidates, float64 ones order them, so that equal rows tie exactly.
+    """
+    import torch
+
+    k = min(k, len(keys))
+    queries = unit(queries)
+    # Divided by the longest, because `TIED` is meant for products of at most 1.
+    keys = unit(keys) if similarity == "cosine" else keys * np.float32(1 / max(norms(keys).max(initial=0.0), 1e-30))
+    found = np.empty((len(queries), k), np.int64)
+    for start, block in score_blocks(queries, keys, device) if k else ():
+        least = torch.topk(block, k, dim=1).values[:, -1:] - TIED
+        for row, near in enumerate((block >= least).cpu().numpy(), start):
+            candidates = np.flatnonzero(near)
+            # Summed row by row: the rounding of a matrix product depends on the place of a row.
+            products = (keys[candidates].astype(np.float64) * queries[row]).sum(-1)
+            found[row] = candidates[np.argsort(-products, kind="stable")[:k]]
+    return found
+
+
+def score_blocks(
+    queries: NDArray[np.float32], keys: NDArray[np.float32], device: str | None = None
+) -> Iterator[tuple[int, torch.Tensor]]:
+    """Yield first row and products of blocks of queries (n, d) with all keys (m, d), each of at most `SCORES`.
+
+    They are computed on `device`, for None on a GPU if there is one.
+    """
+    import torch
+
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    step = max(1, SCORES // max(1, len(keys)))
+    columns = torch.from_numpy(keys).to(device).T
+    for start in range(0, len(queries), step):
+        yield start, torch.from_numpy(queries[start : start + step]).to(device) @ columns
+
+
+def unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the rows scaled to length 1 in float32; a zero row stays zero."""
+    lengths = norms(matrix)
+    factors = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return np.ascontiguousarray(matrix, np.float32) * factors.astype(np.float32)[:, None]
+
+
+def norms(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the length of each row."""
+    # In blocks: a float64 copy of a whole dictionary would be the largest array of all.
+    parts = [np.square(matrix[start : start + 4096], dtype=np.float64).sum(1) for start in range(0, len(matrix), 4096)]
+    return np.asarray(np.sqrt(np.concatenate([np.zeros(0), *parts])))

@@ -1,0 +1,249 @@
+"""Scores as tables, signatures and files: JSON with all that is needed to repeat them, a page, every prediction."""
+
+import hashlib
+import io
+import json
+import os
+import re
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from pipelines.storage.files import whole_file
+from pipelines.terminal import console
+from pipelines.terminal.console import InputError
+from trainers.evaluation.suites import SMOKE_TEST
+from trainers.evaluation.task import MARK, Scores
+from trainers.files import remove_stale
+
+SEEN = "seen in training"
+DIGITS = 12  # hex digits of a checksum in a signature
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+DECIMALS = {"geometry": 3}  # decimals that are printed of a suite's figures, if not 2
+
+
+class Figure(NamedTuple):
+    """A value, or the mean over seeds with their standard deviation, and the decimals that are printed."""
+
+    value: float
+    digits: int = 2
+    deviation: float | None = None
+
+    def __str__(self) -> str:
+        shown = f"{self.value:z.{self.digits}f}"
+        return shown if self.deviation is None else f"{shown} +- {self.deviation:.{self.digits}f}"
+
+
+def mean(values: Sequence[float | None], digits: int = 2) -> Figure | None:
+    """Return mean and standard deviation (n - 1; None for one value); None without values or if one is unknown."""
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return None
+    return Figure(statistics.fmean(known), digits, statistics.stdev(known) if len(known) > 1 else None)
+
+
+class Table(NamedTuple):
+    """A title, columns and rows of text, and notes on them; the columns in `right` hold figures."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Return the distinct values of each key, keys and values in order of first appearance."""
+    found: dict[Key, dict[Value, None]] = {}
+    for key, value in pairs:
+        found.setdefault(key, {})[value] = None
+    return {key: list(values) for key, values in found.items()}
+
+
+def noted(remarks: Iterable[tuple[str, str]], every: int, before: str = "") -> Iterator[str]:
+    """Yield each remark once, after the titles it is about, or `every set`; `remarks` are pairs of title and remark."""
+    for remark, titles in group((remark, title) for title, remark in remarks).items():
+        named = "every set" if len(titles) == every > 1 else ", ".join(titles)
+        yield f"{MARK if remark.startswith(MARK) else ''}{before}{named}: {remark.removeprefix(MARK)}"
+
+
+def show(tables: Sequence[Table]) -> None:
+    """Print the tables to stdout, and their notes to stderr, each once."""
+    for number, table in enumerate(tables):
+        console.show(("\n" if number else "") + table.title)
+        console.table(table.columns, table.rows, right=table.right)
+    for line in dict.fromkeys(line for table in tables for line in table.notes):
+        console.note(line)
+
+
+def markdown(title: str, about: Sequence[str], tables: Iterable[Table]) -> str:
+    """Return a page: its title, the lines `about` it, and the tables, each with its notes."""
+    lines = [f"# {title}", "", *about, *([""] if about else [])]
+    for table in tables:
+        marks = "|".join("--:" if name in table.right else "---" for name in table.columns)
+        cells = (" | ".join(cell.replace("|", "\\|") for cell in row) for row in (table.columns, *table.rows))
+        head, *body = (f"| {line} |" for line in cells)
+        notes = [f"- {line}" for line in table.notes]
+        lines += [f"## {table.title}", "", head, f"|{marks}|", *body, "", *notes, *([""] if notes else [])]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def results_table(scores: Scores) -> Table:
+    """Return a suite's table: the counted sets, their average, then the other sets; what was seen in training if known.
+
+    The title says what was evaluated, and how its vectors were made.
+    """
+    values, suite = scores.values, scores.suite
+    average, sets = values["average"], values["sets"].values()
+    known = any(item["seen_in_training"] for item in sets)
+    columns = ("set", "size", *suite.metrics, *([SEEN] if known else []))
+    counted = [item for item in sets if item["counted"] and average["of"]]
+
+    def row(name: str, items: Sequence[Mapping[str, Any]], scored: Mapping[str, Any]) -> tuple[str, ...]:
+        mark = f" {MARK.strip()}" if any((item["note"] or "").startswith(MARK) for item in items) else ""
+        shown = [_cell(scored["figures"].get(metric), suite.name) for metric in suite.metrics]
+        seen = scored.get("seen_in_training")
+        shown += [f"{seen['texts']} of {seen['of']}" if seen else ""] if known else []
+        return (name + mark, str(sum(item["size"] for item in items)), *shown)
+
+    kind = "of {sets}" if values["complete"] else "(INCOMPLETE: {sets} of {of} sets)"
+    rows = [row(item["title"], [item], item) for item in counted]
+    rows += [row(f"average {kind.format(**average)}", counted, average)] if average["figures"] else []
+    rows += [row(item["title"], [item], item) for item in sets if item not in counted]
+    smoke = " (smoke test, no benchmark)" if suite.name == SMOKE_TEST else ""
+    return Table(f"{suite.name}{smoke}: {values['encoder']}", columns, tuple(rows), columns[1:])
+
+
+def _cell(value: float | None, suite: str) -> str:
+    if value is None or isinstance(value, int):  # a whole number is a count
+        return "" if value is None else str(value)
+    return str(Figure(value, DECIMALS.get(suite, 2)))
+
+
+def notes(scores: Scores) -> list[str]:
+    """Return the notes on a suite's scores: on single copies, undefined metrics, leakage, and missing sets."""
+    sets = scores.values["sets"].values()
+    remarks: list[tuple[str, str]] = []
+    for item in sets:
+        remarks += [(item["title"], item["note"])] if item["note"] else []
+        metric, value = next(iter(item["figures"].items()))
+        if value is None:
+            remarks.append((item["title"], f"`{metric}` is undefined: all cosines or all grades are equal"))
+    leaked = [item["title"] for item in sets if item["seen_in_training"] and item["seen_in_training"]["texts"]]
+    seen = [f"the model was trained on texts of {', '.join(leaked)}: see the column `{SEEN}`"] if leaked else []
+    return [*noted(remarks, len(sets)), *seen, *(f"missing: {item}" for item in scores.suite.missing)]
+
+
+def page(scores: Scores) -> str:
+    """Return a suite's results as Markdown: the table with its notes, the parts, and how it was made."""
+    table, values = results_table(scores), scores.values
+    tables = [table._replace(title="Scores", notes=tuple(notes(scores)))]
+    parts = [(item["title"], *part) for item in values["sets"].values() for part in item["parts"].items()]
+    if parts:
+        metrics = tuple(dict.fromkeys(metric for *_, part in parts for metric in part))
+        body = ((*names, *(_cell(part.get(each), scores.suite.name) for each in metrics)) for *names, part in parts)
+        tables.append(Table("Parts", ("set", "part", *metrics), tuple(body), metrics))
+    versions = ", ".join(f"{name} {number}" for name, number in values["versions"].items())
+    return markdown(table.title, [scores.suite.title, "", f"{values['date']}; {versions}"], tables)
+
+
+def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str], metrics: Sequence[str]) -> str:
+    """Return every setting that decides figures of one suite, in one line that a paper can quote.
+
+    Example: `sts|sets:stsb|metric:all|pooling:mean|tokens:128|precision:fp32|seed:1111|items:0f3c92a1...|...`
+
+    `evaluations` are stored results, one for each training seed; what differs between them is joined by "+", like
+    `sets` and `metrics` (for correlations, how subsets were joined).
+    """
+
+    def joined(digests: Sequence[object]) -> str:
+        whole = "".join(map(str, digests))
+        return (hashlib.sha256(whole.encode()).hexdigest() if len(digests) > 1 else whole)[:DIGITS]
+
+    parts = []
+    for stored in evaluations:
+        model, items = stored["model"], [stored["sets"][name]["sha256"] for name in sets if name in stored["sets"]]
+        values = {
+            "pooling": model.get("pooling"),
+            "tokens": model.get("max_tokens"),
+            "precision": stored["settings"].get("precision"),
+            "seed": stored.get("seed"),
+            "items": joined(items),
+            "weights": joined(list((model.get("weights") or {"": model.get("sha256", "")}).values())),
+            "version": stored.get("versions", {}).get("twinviews"),
+        }
+        parts.append({name: str(value or "") for name, value in values.items()})
+    line = {"sets": "+".join(sets), "metric": "+".join(metrics)}
+    line |= {key: "+".join(dict.fromkeys(each[key] for each in parts if each[key])) for key in parts[0]}
+    line["runs"] = str(len(parts)) if len(parts) > 1 else ""
+    return "|".join([str(evaluations[0]["suite"]), *(f"{key}:{value}" for key, value in line.items() if value)])
+
+
+def suite_signature(stored: Mapping[str, Any]) -> str:
+    """Return the signature of a suite's average, or of all its sets if it has none."""
+    counted = [name for name, each in stored["sets"].items() if each["counted"]]
+    sets = counted if len(counted) > 1 else list(stored["sets"])
+    metrics = dict.fromkeys(metric for name in sets for metric in list(stored["sets"][name]["figures"])[:1])
+    return signature([stored], sets, list(metrics))
+
+
+def results_folder(
+    model: str, trained: Path | None, out: Path | None, parts: Sequence[str], suites: Sequence[str]
+) -> Path:
+    """Make and return the folder for results: `evaluation/` in the model's directory, or below `runs/`, or `out`.
+
+    `trained` is the model's directory, if it has one; `parts`, the settings that are not the default, name a folder in
+    `evaluation/`. Raises InputError: the folder cannot be written, or holds another model's results on `suites`.
+    """
+
+    def named(text: str) -> str:
+        return re.sub(r"[^\w.-]+", "--", text).strip("-.")
+
+    beside = trained if trained and Path(model).expanduser().is_dir() else Path("runs") / named(model)
+    folder = out or beside / "evaluation" / "-".join(map(named, parts))
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(f"cannot write into the folder {str(folder)!r}: give another with --out")
+    for path in (folder / f"{suite}.json" for suite in suites if out):
+        other = model
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            other = str(json.loads(path.read_text(encoding="utf-8"))["model"]["name"])
+        if Path(other).expanduser().resolve() != Path(model).expanduser().resolve():
+            raise InputError(f"{path} holds the results of {other!r}: give another --out")
+    return folder
+
+
+def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
+    """Write the results of every suite that has sets; return the paths.
+
+    `<suite>.json`, `<suite>.md`, and `<suite>.items.npz` with the arrays `<set>/gold`, `<set>/predicted` and
+    `<set>/statistic` (see `task.Predictions`). Raises TwinviewsError: one of a suite's files cannot be written, and
+    those of an earlier evaluation stay as they are.
+    """
+    written = []
+    remove_stale(directory)
+    for scores in (scores for scores in evaluation if scores.suite.tasks):
+        arrays: dict[str, Any] = {
+            f"{name}/{part}": np.asarray(value)
+            for name, found in scores.predictions.items()
+            for part, value in found._asdict().items()
+        }
+        items = io.BytesIO()
+        np.savez(items, allow_pickle=False, **arrays)
+        text = json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n"
+        contents = {"json": text.encode(), "md": page(scores).encode(), "items.npz": items.getvalue()}
+        with ExitStack() as drafts:
+            for ending in contents if arrays else ("json", "md"):
+                written.append(directory / f"{scores.suite.name}.{ending}")
+                stream = drafts.enter_context(whole_file(written[-1]))
+                stream.write(contents[ending])
+                stream.flush()
+            # All drafts are on the disk. The items of an earlier evaluation do not belong to this one.
+            (directory / f"{scores.suite.name}.items.npz").unlink(missing_ok=True)
+    return written

@@ -1,0 +1,200 @@
+"""Run suites: find their sets, encode every distinct text of all of them once, score every set."""
+
+import json
+import platform
+import time
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import regex
+
+from pipelines.terminal.console import InputError, MissingExtraError, progress
+from trainers.data.examples import Examples
+from trainers.encoders.location import STARTER
+from trainers.encoders.vectors import TextEncoder, Vectors
+from trainers.evaluation.pairs import METRICS, average, read_pairs
+from trainers.evaluation.suites import SMOKE_TEST, SUITES, expanded
+from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task
+
+PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
+RECIPE = "recipe.json"
+# Not marks, which are vowels in many scripts. Joiners and other invisible characters go with the spaces.
+IGNORED = regex.compile(r"[\p{P}\p{S}\p{Z}\p{C}]+")
+
+
+Leaks: TypeAlias = dict[tuple[str, str], tuple[int, int]]  # by suite and set: distinct texts seen in training, and all
+
+
+def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
+    """Find suites in a folder, or on the Hub if `data` is `hf:ORGANISATION`; `all` names all but the smoke test.
+
+    Raises InputError: an unknown suite, no such folder, none of their sets, a wrong count, or a malformed file.
+    """
+    chosen = expanded(names)
+    if chosen != [SMOKE_TEST]:
+        if not data:
+            raise InputError(f"{', '.join(chosen)} needs data: give --data DIR, --data hf:mteb, or TWINVIEWS_DATA=DIR")
+        if not data.startswith(HUB) and not Path(data).expanduser().is_dir():
+            raise InputError(f"no data folder {data!r}: give a folder that exists, or hf:mteb")
+    suites = []
+    for name in chosen:
+        module = SUITES.module(name)
+        graded = getattr(module, "BENCHMARKS", ())
+        with SUITES.blamed(name):
+            read = list(
+                module.find(data or "")
+                if hasattr(module, "find")
+                else (read_pairs(part, data or "") for part in graded)
+            )
+        tasks = tuple(item for item in read if isinstance(item, Task))
+        missing = tuple(item for item in read if isinstance(item, Missing))
+        title, metrics = (module.__doc__ or name).splitlines()[0], tuple(getattr(module, "METRICS", METRICS))
+        counted = getattr(module, "COUNTED", sum(benchmark.counted for benchmark in graded))
+        suites.append(Suite(name, title, metrics, counted, tasks, missing))
+    if not any(suite.tasks for suite in suites):
+        first = next((f"; the first is {item}" for suite in suites for item in suite.missing), "")
+        raise InputError(f"no set of {', '.join(chosen)} is in {data}{first}; data_cards/ says where to get them")
+    return suites
+
+
+def evaluate_suites(
+    encoder: TextEncoder, suites: Sequence[Suite], *, seed: int = SEED, trained: Path | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> list[Scores]:  # fmt: skip
+    """Encode the distinct texts of all suites once and score every set.
+
+    `seed` decides folds and draws; `trained` is the model's directory, whose recipe names its training text; `settings`
+    are recorded. Raises as `check` in `trainers.encoders.vectors` does.
+    """
+    texts = distinct_texts(task for suite in suites for task in suite.tasks)
+    start = time.perf_counter()
+    with progress(f"encoding with {encoder.name}", len(texts), unit="texts") as advance:
+        vectors = Vectors.encode(encoder, texts, advance)
+    spent, known = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
+    leaks, remarks = find_leaks(trained, {suite.name: suite.tasks for suite in suites}) if trained else ({}, [])
+    common = {
+        "encoder": encoder.title,
+        "model": encoder.card(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+        "settings": dict(settings or {}),
+        "seed": seed,
+        "remarks": remarks,
+    }
+    seconds = {"encode": spent, "encoded_texts": len(texts) - known, "cached_texts": known}
+    scores = []
+    with progress("scoring", sum(len(suite.tasks) for suite in suites), unit="sets") as advance:
+        for suite in suites:
+            start = time.perf_counter()
+            results: dict[str, Result] = {}
+            for task in suite.tasks:
+                with SUITES.blamed(suite.name):
+                    results[task.name] = task.score(vectors, seed)
+                advance(1)
+            predictions = {name: each.predictions for name, each in results.items() if each.predictions}
+            times = {"seconds": seconds | {"score": round(time.perf_counter() - start, 2)}}
+            scores.append(Scores(suite, _values(suite, results, leaks) | common | times, predictions))
+    return scores
+
+
+def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks) -> dict[str, Any]:
+    """Return a suite's results as JSON values; the average has each metric that all counted sets have."""
+    sets = {}
+    for task in suite.tasks:
+        seen = leaks.get((suite.name, task.name))
+        known = ("title", "size", "source", "files", "note", "counted")
+        sets[task.name] = {name: getattr(task, name) for name in known} | {
+            "sha256": task.sha256(),
+            "figures": dict(results[task.name].metrics),
+            "parts": {name: dict(part) for name, part in results[task.name].parts.items()},
+            "seen_in_training": {"texts": seen[0], "of": seen[1]} if seen and seen[1] else None,
+        }
+    counted = [results[task.name].metrics for task in suite.tasks if task.counted and suite.expected]
+    shared = [name for name in (counted[0] if counted else ()) if all(name in figures for figures in counted)]
+    averages = {name: average([figures[name] for figures in counted]) for name in shared}
+    return {
+        "suite": suite.name,
+        "title": suite.title,
+        "complete": len(counted) == suite.expected,
+        "distinct_texts": len(distinct_texts(suite.tasks)),
+        "average": {"sets": len(counted), "of": suite.expected, "figures": averages},
+        "sets": sets,
+        "missing": [dict(zip(("set", "title", "reason", "where"), item, strict=True)) for item in suite.missing],
+    }
+
+
+def distinct_texts(tasks: Iterable[Task]) -> list[str]:
+    """Return the distinct texts of all sets in order of first appearance."""
+    return list(dict.fromkeys(text for task in tasks for text in task.texts))
+
+
+def normalised(text: str) -> str:
+    """Return a text without case, spaces, punctuation and symbols; stripped, if it has nothing else."""
+    return IGNORED.sub("", unicodedata.normalize("NFKC", text).casefold()) or text.strip()
+
+
+def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> tuple[Leaks, list[str]]:
+    """Count which texts of each set a trained model has seen, by its `recipe.json`, and note what cannot be read.
+
+    The training text is read again from where the recipe says, and must have the recipe's hash. Pairs count with both
+    views, the original and the hard negative. If the training began from another run, that run's text counts too.
+    """
+    read: dict[Path, Examples | str] = {}
+    directory = model_directory
+    while directory.resolve() not in read and (training := read_start(directory)):
+        recipe, start = training
+        read[directory.resolve()] = _training_text(directory, recipe)
+        directory = Path(start)
+    # The three columns of plain sentences are one object.
+    examples = [item for item in read.values() if not isinstance(item, str)]
+    columns = {id(column): column for item in examples for column in item.columns()}.values()
+    leaks = leaks_of((text for column in columns for text in column if text), suites) if columns else {}
+    return leaks, [item for item in read.values() if isinstance(item, str)]
+
+
+def read_start(directory: Path) -> tuple[dict[str, Any], str] | None:
+    """Return a run's recipe and the encoder that its training began from; None if the directory is not a run's."""
+    try:
+        recipe = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
+        start = str((recipe["twinviews"] and recipe.get("encoder")) or STARTER)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+    # A relative path starts here, or in a parent folder of the run.
+    paths = (place / start for place in (Path(), *directory.resolve().parents))
+    return recipe, next((str(path) for path in paths if path.is_dir()), start)
+
+
+def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leaks:
+    """Count which texts of each set occur in a training text; those that differ only in case and marks are one."""
+    keys = {(name, task.name): set(map(normalised, task.texts)) for name, tasks in suites.items() for task in tasks}
+    # Only the matches are kept: the training text may be larger than memory.
+    seen = set().union(*keys.values()).intersection(map(normalised, texts))
+    return {name: (len(each & seen), len(each)) for name, each in keys.items()}
+
+
+def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str:
+    """Return what a run was trained on, or a line on why it cannot be read."""
+    from trainers.data.reading import KINDS, DataOptions, read_examples
+
+    kind = next((kind for kind in KINDS if recipe.get(kind) is not None), None)
+    reason = "its recipe names none"
+    # Relative paths start here, or in a parent folder of the run.
+    for place in (Path(), *directory.resolve().parents) if kind else ():
+        values = {name: recipe.get(name) for name in (*KINDS, "scale", "limit")}
+        if kind == "views":
+            values["views"] = [str(place / written) for written in recipe["views"]]
+        elif kind != "words" or (place / recipe["words"]).is_file():
+            values[str(kind)] = str(place / recipe[str(kind)])
+        try:
+            examples, _ = read_examples(DataOptions(**values), (str(kind),), recipe.get("seed", 1))
+        except (InputError, MissingExtraError) as error:
+            reason = str(error) if place == Path() else reason
+            continue
+        if examples.digest() == recipe["twinviews"].get("data_xxh64"):
+            return examples
+        reason = "it has changed since"
+    return f"the training text of {directory} is not counted: {reason}"

@@ -1,0 +1,152 @@
+"""Stored scores: the files that evaluations and studies leave, read as runs with an evaluation for each seed."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from pipelines.terminal.console import InputError
+from trainers.evaluation.suites import suite_names
+
+FOLDER = "evaluation"
+STUDIES = ("seeds.json", "sweep.json")
+UNTRAINED = "untrained=*"
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class _Stored(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="allow")
+
+
+class StoredSet(_Stored):
+    """One set of an evaluation: its figures, the first the set's own, the sha256 of its items, and leakage."""
+
+    title: str
+    size: int
+    counted: bool
+    sha256: str
+    note: str | None = None
+    figures: dict[str, FiniteFloat | None]
+    seen_in_training: dict[str, int] | None = None
+
+
+class StoredSuite(_Stored):
+    """The file that `train evaluate` writes for a suite."""
+
+    suite: Annotated[str, Field(pattern=r"^[\w-]+$")]
+    date: str = ""
+    model: dict[str, Any]
+    settings: dict[str, Any]
+    sets: dict[str, StoredSet]
+
+
+class StudyRun(_Stored):
+    """One training of a study: its folder, and why it failed if it did."""
+
+    seed: int
+    directory: str
+    error: str | None = None
+
+
+class StudyCell(_Stored):
+    """One setting of a study under all its seeds."""
+
+    settings: dict[str, str]
+    runs: list[StudyRun]
+
+
+class StoredStudy(_Stored):
+    """The file that `train OBJECTIVE --seeds` and `train sweep` write; `options` apply to all settings."""
+
+    options: dict[str, Any] = {}
+    cells: list[StudyCell]
+
+
+class Evaluation(NamedTuple):
+    """The results of one suite and their file; `seed`: the training's, or the folder if it is not known."""
+
+    stored: StoredSuite
+    file: Path
+    seed: str
+
+
+Read = Callable[[Path, str], list[Evaluation]]  # from a run's folder and its seed to its evaluations
+
+
+class Run(NamedTuple):
+    """One evaluated model, or all seeds of one setting of a study: `seeds` counts those without results too."""
+
+    title: str
+    evaluations: Sequence[Evaluation]
+    seeds: int = 1
+
+    def of(self, suite: str) -> list[Evaluation]:
+        """Return the evaluations on a suite, one for each seed."""
+        return [each for each in self.evaluations if each.stored.suite == suite]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the long form as JSON values: a row for each figure, x 100 for rates."""
+        return [
+            {
+                "run": self.title, "file": str(file), "weights": stored.model.get("weights"), "items": item.sha256,
+                "settings": stored.settings, "seed": seed, "suite": stored.suite, "set": name, "metric": metric,
+                "value": value,
+            }
+            for stored, file, seed in self.evaluations
+            for name, item in stored.sets.items()
+            for metric, value in item.figures.items()
+        ]  # fmt: skip
+
+
+def read_runs(path: Path) -> list[Run]:
+    """Read a run's directory, a folder of results, a JSON file of them, or a study.
+
+    A model that has only results of other settings gives a run for each. Raises InputError if none can be read.
+    """
+    if path.is_file():
+        if path.name in STUDIES:
+            return read_study(path)
+        return [Run(str(path), [Evaluation(load(StoredSuite, path), path, str(path))])]
+    if not path.is_dir():
+        raise InputError(f"no run at {str(path)!r}: give a run's directory, or a JSON file of results")
+    found = [run for name in STUDIES if (path / name).is_file() for run in read_study(path / name)]
+    found = found or _runs([path]) or _runs(sorted((path / FOLDER).glob("*/")))
+    if not any(run.evaluations for run in found):
+        raise InputError(f"no results in {str(path)!r}: run `train evaluate` first, or name folders in it")
+    return found
+
+
+def read_results(directory: Path, seed: str) -> list[Evaluation]:
+    """Return the evaluations in a run's `evaluation/`, or in the directory itself; raises as `load` does."""
+    folder = directory / FOLDER if (directory / FOLDER).is_dir() else directory
+    names = [*suite_names(), *sorted(path.stem for path in folder.glob("judge-*.json")), "mteb"]
+    files = [path for name in names if (path := folder / f"{name}.json").is_file()]
+    return [Evaluation(load(StoredSuite, path), path, seed) for path in files]
+
+
+def read_study(file: Path, read: Read = read_results) -> list[Run]:
+    """Return a run for each setting of a study (`seeds.json`, `sweep.json`) and untrained encoder in its folder."""
+    runs = []
+    for cell in load(StoredStudy, file).cells:
+        title = ", ".join(f"{name}={label}" for name, label in cell.settings.items())
+        # The folder may have been moved since, so only the last parts of a path count.
+        parts = {run.seed: Path(run.directory).parts[-2 if title else -1 :] for run in cell.runs if run.error is None}
+        found = [each for seed, part in parts.items() for each in read(file.parent.joinpath(*part), str(seed))]
+        runs.append(Run(f"{file.parent} {title}".rstrip(), found, len(cell.runs)))
+    return runs + _runs(sorted(file.parent.glob(UNTRAINED)), read)
+
+
+def _runs(folders: Sequence[Path], read: Read = read_results) -> list[Run]:
+    """Return a run for each folder that has results."""
+    runs = [Run(str(folder), read(folder, str(folder))) for folder in folders]
+    return [run for run in runs if run.evaluations]
+
+
+def load(model: type[Model], path: Path) -> Model:
+    """Read a file of results; raises InputError if it cannot be read as one."""
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except (OSError, ValueError):
+        raise InputError(f"{path} has no results that can be read: make them again, or leave it out") from None
