@@ -17,7 +17,7 @@ from augment.view import Runtime, View
 _PIECE = regex.compile(r"\w+|[^\w\s]")
 
 
-class WordView(View):
+class ProtectedTermsView(View):
     """A view that changes some words or characters, but none of given terms and patterns.
 
     Terms match whole words, ignoring case and the kind of white space between them.

@@ -68,7 +68,7 @@ class ViewSpec:
         return "|".join(f"{key}:{text.replace('%', '%25').replace('|', '%7C')}" for key, text in texts)
 
 
-class Viewed(NamedTuple):
+class ViewResult(NamedTuple):
     """What became of one sentence.
 
     Attributes:
@@ -100,6 +100,9 @@ class Runtime:
     batch_tokens: int | None = None
 
 
+OLD_ATTRIBUTES = {"named_by": "folder_option", "ends_in": "language_option", "draws": "uses_seed"}
+
+
 class View(BaseModel):
     """A view of sentences; its fields are its options on the command line.
 
@@ -107,11 +110,11 @@ class View(BaseModel):
 
     Attributes:
         name: Its name on the command line and in signatures.
-        named_by: The option that names its default folder, so that `--pivot de` and `--pivot fr` have one each.
-        starts_in: The option with the language of its sentences.
-        ends_in: The option with the language of its texts; of several hops, the last.
+        folder_option: The option that names its default folder, so that `--pivot de` and `--pivot fr` have one each.
+        sentence_language_option: The option with the language of its sentences.
+        language_option: The option with the language of its texts; of several hops, the last.
         runs_model: Whether it runs a model, for which it takes a GPU if there is one.
-        draws: Whether seeds change its texts.
+        uses_seed: Whether seeds change its texts.
         equal_alternatives: Whether its alternatives are as good as its text, so that pairs are made of all of them.
         constants: See `ViewSpec`.
     """
@@ -119,13 +122,22 @@ class View(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     name: ClassVar[str]
-    named_by: ClassVar[str | None] = None
-    starts_in: ClassVar[str] = "source"
-    ends_in: ClassVar[str] = "source"
+    folder_option: ClassVar[str | None] = None
+    sentence_language_option: ClassVar[str] = "source"
+    language_option: ClassVar[str] = "source"
     runs_model: ClassVar[bool] = False
-    draws: ClassVar[bool] = True
+    uses_seed: ClassVar[bool] = True
     equal_alternatives: ClassVar[bool] = False
     constants: ClassVar[Mapping[str, JSON]] = {}
+    named_by: ClassVar[str | None]  # these three were the names of `OLD_ATTRIBUTES` and are taken for one release
+    ends_in: ClassVar[str]
+    draws: ClassVar[bool]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: object) -> None:
+        for old, new in OLD_ATTRIBUTES.items():
+            if old in vars(cls):
+                setattr(cls, new, vars(cls)[old])
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its weights and parameters; raises InputError if one is missing or wrong."""
@@ -137,7 +149,7 @@ class View(BaseModel):
         return ViewSpec(self.name, self.model_dump(), self.constants)
 
     @abstractmethod
-    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text; a view depends on its text and seed, not on the rest of the batch."""
 
 
@@ -173,7 +185,10 @@ def view_class(name: str) -> type[BaseModel]:
 
 def view_attribute(name: str, attribute: str, default: Any = None) -> Any:  # noqa: ANN401 - whatever a class has
     """An attribute of a view's class (see `View`); `default` if there is no such view or attribute."""
-    return getattr(view_class(name), attribute, default) if name in view_names() else default
+    if name not in view_names():
+        return default
+    old = next((old for old, new in OLD_ATTRIBUTES.items() if new == attribute), attribute)
+    return getattr(view_class(name), attribute, getattr(view_class(name), old, default))
 
 
 def view_options(name: str) -> dict[str, FieldInfo]:
@@ -185,14 +200,14 @@ def view_options(name: str) -> dict[str, FieldInfo]:
 
 def view_label(spec: ViewSpec) -> str:
     """The name of a view's default folder, and of a side in pairs: `backtranslate-de`."""
-    value = spec.params.get(view_attribute(spec.name, "named_by", ""))
+    value = spec.params.get(view_attribute(spec.name, "folder_option", ""))
     return (spec.name if value is None else f"{spec.name}-{value}").replace("/", "-")
 
 
 def labelled_view(label: str) -> ViewSpec:
     """The view of a label, with the option that names it; raises InputError if there is none."""
     for name in sorted(view_names(), key=len, reverse=True):
-        key = view_attribute(name, "named_by")
+        key = view_attribute(name, "folder_option")
         if label == name or (key is not None and label.startswith(f"{name}-")):
             options = check_params(name, {} if label == name else {key: label.removeprefix(f"{name}-")})
             return ViewSpec(name, {} if key is None else {key: getattr(options, key)})

@@ -26,7 +26,7 @@ from wordfreq import zipf_frequency
 
 from augment.models.weights import find_encoder
 from augment.translate.meaning import Judge, sentence_encoder
-from augment.view import JSON, Viewed, ViewSpec, make_view
+from augment.view import JSON, ViewResult, ViewSpec, make_view
 
 SAMPLE = Path(__file__).parent.parent / "pipelines" / "sample" / "sentences.txt"
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -53,7 +53,7 @@ def has_non_word(text: str, view: str) -> bool:
     return any(len(word) > 2 and zipf_frequency(word, "en") == 0 for word in words)
 
 
-def round_trips(texts: list[str], params: dict[str, JSON]) -> tuple[list[Viewed], float]:
+def round_trips(texts: list[str], params: dict[str, JSON]) -> tuple[list[ViewResult], float]:
     """Return the views and the seconds of processor time that they took."""
     view = make_view(ViewSpec("backtranslate", params), device="cpu")
     view(texts[:8], range(8))

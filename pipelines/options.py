@@ -14,7 +14,7 @@ import typer
 
 from augment.view import Runtime
 from pipelines.sentences.sources import Format
-from pipelines.storage.files import beside
+from pipelines.storage.files import sibling_path
 from pipelines.storage.recipe import ConfigOption
 from pipelines.storage.shards import SHARD_ROWS
 
@@ -188,7 +188,7 @@ class MiningOptions(OutputOptions):
     @property
     def target(self) -> Path:
         """The file to write."""
-        return self.out or beside(self.pairs, "negatives.arrow")
+        return self.out or sibling_path(self.pairs, "negatives.arrow")
 
 
 def with_options(function: Callable[[Any], None]) -> Callable[..., None]:

@@ -16,7 +16,12 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parent.parent
 FLOORS = ("augment", "pipelines", "trainers", "data_cards")
 FOR_TRAINERS = {f"pipelines.storage.{name}" for name in ("files", "lock", "pair_files")} | {"pipelines.__main__"}
-FOR_TRAINERS |= {"pipelines.terminal.console", "pipelines.terminal.interrupt", "augment.models.weights"}
+FOR_TRAINERS |= {
+    "pipelines.terminal.console",
+    "pipelines.terminal.interrupt",
+    "augment.models.weights",
+    "pipelines.sentences.tables",
+}
 
 
 def modules() -> dict[str, Path]:

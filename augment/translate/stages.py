@@ -13,7 +13,7 @@ from augment.text.words import has_non_word, has_word_list, shared_words
 from augment.translate.decoding import Decoding, parse_decoding, resolve_engine
 from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.model_names import resolve_chain
-from augment.view import Runtime, Status, View, Viewed, row_seed
+from augment.view import Runtime, Status, View, ViewResult, row_seed
 
 if TYPE_CHECKING:
     from augment.translate.meaning import Judge
@@ -74,7 +74,7 @@ class TranslationView(View):
         return [parse_decoding(self.decode, self.temperature)]
 
     @property
-    def draws(self) -> bool:  # type: ignore[override]
+    def uses_seed(self) -> bool:  # type: ignore[override]
         """Whether seeds change the text."""
         return any(decoding.sampled for decoding in self.decodings())
 
@@ -87,7 +87,7 @@ class TranslationView(View):
             raise InputError(f"revision {self.revision!r}: {way} takes {len(hops)} models; join their revisions by +")
         name, models, missing = resolve_chain(self.models, hops, revisions)
         decodings = self.decodings()
-        engine, precision = resolve_engine(self.translator, self.precision, runtime.device, sampled=self.draws)
+        engine, precision = resolve_engine(self.translator, self.precision, runtime.device, sampled=self.uses_seed)
         revision = HOP.join(model.revision for model in models)
         resolved = {"models": name, "revision": revision, "translator": engine, "precision": precision}
         view = self.model_copy(update=resolved)._with_judge(runtime.device)
@@ -142,9 +142,9 @@ class TranslationView(View):
             f"{self.name}: no list of the words of {code}, so words that are none are not noticed" for code in unlisted
         ]
 
-    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """Translate every text; the reason of a text that failed before the last translation starts with "pivot-"."""
-        rows = [[Viewed(text)] for text in texts]
+        rows = [[ViewResult(text)] for text in texts]
         for number, (leg, translator) in enumerate(self._legs):
             is_last = number == len(self._legs) - 1
             wide = is_last or (number == 0 and self._returns)
@@ -174,13 +174,15 @@ class TranslationView(View):
                 ]
         return self._choices(texts, rows) if self._chooses else [views[0] for views in rows]
 
-    def _worded(self, text: str, views: Sequence[Viewed], language: str, *, is_pivot: bool = False) -> list[Viewed]:
+    def _worded(
+        self, text: str, views: Sequence[ViewResult], language: str, *, is_pivot: bool = False
+    ) -> list[ViewResult]:
         """The views whose words are all words, as far as the language is known."""
         if not has_word_list(language):
             return list(views)
         return [view for view in views if not has_non_word(view.text or "", language, text, compounds=is_pivot)]
 
-    def _choices(self, texts: Sequence[str], rows: Sequence[Sequence[Viewed]]) -> list[Viewed]:
+    def _choices(self, texts: Sequence[str], rows: Sequence[Sequence[ViewResult]]) -> list[ViewResult]:
         """One view of each text, with the others that pass, the best first, as its alternatives."""
         # A round trip may give the sentence itself, which is a view only if there is no other.
         changed = [[view for view in views if view.status == "ok" or not self._returns] for views in rows]
@@ -204,34 +206,37 @@ class TranslationView(View):
 
 
 def _choice(
-    views: Sequence[Viewed], changed: Sequence[Viewed], worded: Sequence[Viewed], passing: Sequence[Viewed]
-) -> Viewed:
+    views: Sequence[ViewResult],
+    changed: Sequence[ViewResult],
+    worded: Sequence[ViewResult],
+    passing: Sequence[ViewResult],
+) -> ViewResult:
     """The first view that passes; else the sentence itself, if it is among the views, or why there is none."""
     if passing:
         return passing[0]._replace(alternatives=tuple(view.text or "" for view in passing[1:]))
     same = next((view for view in views if view.status == "unchanged"), None)
     if same is None and changed and changed[0].text is not None:
-        return Viewed(None, "failed", "meaning" if worded else "non-word", changed[0].pivot)
+        return ViewResult(None, "failed", "meaning" if worded else "non-word", changed[0].pivot)
     return same or views[0]
 
 
-def _distinct(views: Iterable[Viewed]) -> list[Viewed]:
+def _distinct(views: Iterable[ViewResult]) -> list[ViewResult]:
     """The views that have a text, each text once; if there are none, the first one that failed."""
     views = list(views)
-    texts: dict[str, Viewed] = {}
+    texts: dict[str, ViewResult] = {}
     for view in views:
         if view.text is not None:
             texts.setdefault(view.text, view)
     return [*texts.values()] or views[:1]
 
 
-def _viewed(text: str, pivot: Viewed | None, found: Translation | None) -> Viewed:
+def _viewed(text: str, pivot: ViewResult | None, found: Translation | None) -> ViewResult:
     """What became of a text, given its pivot and that one's translation, if there are any."""
     reason = f"pivot-{pivot.reason.removeprefix('pivot-')}" if pivot and pivot.reason else None
     if found is None:
-        return Viewed(None, "failed", reason)
+        return ViewResult(None, "failed", reason)
     between = pivot and pivot.text
     if found.reason is not None:
-        return Viewed(None, "failed", found.reason, between)
+        return ViewResult(None, "failed", found.reason, between)
     status: Status = "unchanged" if found.text == text else "ok"
-    return Viewed(found.text, status, "retried" if found.retried else reason, between)
+    return ViewResult(found.text, status, "retried" if found.retried else reason, between)

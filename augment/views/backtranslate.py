@@ -10,7 +10,7 @@ class Backtranslate(TranslationView):
     """The view; one engine serves both ways."""
 
     name = "backtranslate"
-    named_by = "pivot"
+    folder_option = "pivot"
 
     pivot: str = Field(description="language to go through, such as de; de+fr goes through German, then French")
     return_decode: str | None = Field(default=None, description="how to decode on the way back, if differently")

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from augment.view import View, Viewed
+from augment.view import View, ViewResult
 
 
 class Identity(View):
     """The view; its status is "ok", as an unchanged text is what it is for."""
 
     name = "identity"
-    draws = False
+    uses_seed = False
 
-    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """Return every text as it is."""
-        return [*map(Viewed, texts)]
+        return [*map(ViewResult, texts)]

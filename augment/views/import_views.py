@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 from augment.errors import InputError
 from augment.models.weights import check_revision, revision_of
 from augment.text.words import special_tokens
-from augment.view import Runtime, View, Viewed, normalise, row_id
+from augment.view import Runtime, View, ViewResult, normalise, row_id
 
 
 class _Line(BaseModel):
@@ -29,8 +29,8 @@ class ImportViews(View):
     """
 
     name = "import-views"
-    named_by = "by"
-    draws = False
+    folder_option = "by"
+    uses_seed = False
     equal_alternatives = True
 
     file: str = Field(examples=["llm.jsonl"], description="JSON Lines: objects with text (or id) and view")
@@ -65,17 +65,17 @@ class ImportViews(View):
             raise InputError(f'import-views: {self.file} is empty: write {{"text": "...", "view": "..."}} on each line')
         return view
 
-    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """Look every text up."""
         return [self._view(text) for text in texts]
 
-    def _view(self, text: str) -> Viewed:
+    def _view(self, text: str) -> ViewResult:
         found = self._views.get(row_id(normalise(text)))
         if found is None:
-            return Viewed(None, "failed", "missing")
+            return ViewResult(None, "failed", "missing")
         written = [view for view in found if view]
         usable = [view for view in written if not special_tokens(view) - special_tokens(text)]
         if not usable:
-            return Viewed(None, "rejected", "special-token") if written else Viewed(None, "failed", "empty")
+            return ViewResult(None, "rejected", "special-token") if written else ViewResult(None, "failed", "empty")
         changed = [view for view in usable if view != unicodedata.normalize("NFC", text)]
-        return Viewed(changed[0], alternatives=tuple(changed[1:])) if changed else Viewed(text, "unchanged")
+        return ViewResult(changed[0], alternatives=tuple(changed[1:])) if changed else ViewResult(text, "unchanged")

@@ -9,11 +9,11 @@ from pydantic import Field, PrivateAttr
 
 from augment.masked_lm.masking import FillModel, Masked, Proposals, Slot, folded, token_span
 from augment.models.weights import find_encoder
-from augment.protected_terms import WordView, touches
+from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import Token, apply_edits, matching_case, tokens
 from augment.text.english import wants_an
 from augment.text.words import NEGATIONS, replaceable, rounded
-from augment.view import Edit, Runtime, Viewed
+from augment.view import Edit, Runtime, ViewResult
 
 ARTICLES = frozenset(["a", "an"])
 KEPT = NEGATIONS | ARTICLES
@@ -32,7 +32,7 @@ class _Row(NamedTuple):
     counted: int
 
 
-class MlmFill(WordView):
+class MlmFill(ProtectedTermsView):
     """The view.
 
     A word is eligible if `augment.text.words.replaceable` allows it, it is not a negation or an article, the model sees
@@ -61,7 +61,7 @@ class MlmFill(WordView):
         view._model = FillModel(weights.path, runtime)
         return view
 
-    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed; each row goes through the model once."""
         draws = [random.Random(seed) for seed in seeds]
         rows = [self._mask(text, draw) for text, draw in zip(texts, draws, strict=True)]
@@ -91,7 +91,7 @@ class MlmFill(WordView):
         slots, originals = [eligible[index][2] for index in picked], [found[index].text for index in picked]
         return _Row(Masked(masked + ids[copied:], places, slots, originals), found, picked, len(eligible), counted)
 
-    def _fill(self, text: str, row: _Row, proposals: Sequence[Proposals], draw: random.Random) -> Viewed:
+    def _fill(self, text: str, row: _Row, proposals: Sequence[Proposals], draw: random.Random) -> ViewResult:
         edits: list[Edit] = []
         now = [token.text for token in row.found]
         for index, proposed in zip(row.picked, proposals, strict=True):
@@ -103,9 +103,9 @@ class MlmFill(WordView):
                 edits.append(Edit(word.start, word.end, word.text, now[index]))
         if not edits:
             reason = "no-proposal" if row.picked else "none-drawn" if row.eligible else "no-eligible-word"
-            return Viewed(text, "unchanged", reason, None, (), self.fraction, 0.0)
+            return ViewResult(text, "unchanged", reason, None, (), self.fraction, 0.0)
         share = len(edits) / row.counted
-        return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
+        return ViewResult(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
 
 
 def _apart(eligible: Sequence[int], wanted: int, draw: random.Random) -> list[int]:

@@ -16,18 +16,18 @@ from augment.lexicon import wordnet
 from augment.lexicon.omw import tables
 from augment.models.device import quiet_transformers, resolve_device
 from augment.models.weights import check_revision
-from augment.protected_terms import WordView, touches
+from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import apply_edits, find_edits
 from augment.text.english import tagger
 from augment.text.words import special_tokens
-from augment.view import Runtime, Viewed
+from augment.view import Runtime, ViewResult
 
 NLTK_WANTS = re.compile(r"nltk\.download\('([\w.-]+)'\)")
 """NLTK's message about missing data."""
 TRIAL = "A man is riding a horse down the street."
 
 
-class Nlpaug(WordView):
+class Nlpaug(ProtectedTermsView):
     """The view; the augmenter gets one text at a time, so that rows do not depend on each other.
 
     A row is "failed" if its text has over `max_length` characters ("too-long"), if the augmenter raises an exception
@@ -37,7 +37,7 @@ class Nlpaug(WordView):
     """
 
     name = "nlpaug"
-    named_by = "augmenter"
+    folder_option = "augmenter"
 
     augmenter: str = Field(default="SynonymAug", description="class name of an augmenter for text, such as KeyboardAug")
     arguments: dict[str, JsonValue] = Field(
@@ -72,29 +72,29 @@ class Nlpaug(WordView):
             raise InputError(f"nlpaug: {self.augmenter} {why}") from None
         return view
 
-    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed."""
         with quiet_transformers():
             return [self._view(text, seed) for text, seed in zip(texts, seeds, strict=True)]
 
-    def _view(self, text: str, seed: int) -> Viewed:
+    def _view(self, text: str, seed: int) -> ViewResult:
         if len(text) > self.max_length:
-            return Viewed(None, "failed", "too-long")
+            return ViewResult(None, "failed", "too-long")
         _seed(seed)
         try:
             made = self._augmenter.augment(text)
         except Exception as error:  # any other exception of an augmenter fails the row, not the run
             if is_out_of_memory(error):
                 raise
-            return Viewed(None, "failed", type(error).__name__)
+            return ViewResult(None, "failed", type(error).__name__)
         view = made[0] if isinstance(made, list) and made else made
         if not isinstance(view, str) or not view.strip():
-            return Viewed(None, "failed", "no-text")
+            return ViewResult(None, "failed", "no-text")
         if special_tokens(view) - special_tokens(text):
-            return Viewed(None, "rejected", "special-token")
+            return ViewResult(None, "rejected", "special-token")
         kept = self.kept(text)
         edits = tuple(edit for edit in find_edits(text, view) if not touches(kept, edit.start, edit.end))
-        return Viewed(apply_edits(text, edits), edits=edits) if edits else Viewed(text, "unchanged")
+        return ViewResult(apply_edits(text, edits), edits=edits) if edits else ViewResult(text, "unchanged")
 
 
 def _augmenter_class(name: str) -> type[Any]:
@@ -162,15 +162,15 @@ def _synonym_augmenter(fraction: float) -> Any:  # noqa: ANN401 - an nlpaug augm
     return augmenter
 
 
-def published_synonyms(text: str, draw: random.Random, fraction: float) -> Viewed:
+def published_synonyms(text: str, draw: random.Random, fraction: float) -> ViewResult:
     """The view of a text by `SynonymAug(aug_p=fraction)`, drawn from `draw` alone."""
     if not text.strip():
-        return Viewed(text, "unchanged", "no-eligible-word", None, (), fraction, None)
+        return ViewResult(text, "unchanged", "no-eligible-word", None, (), fraction, None)
     augmenter = _synonym_augmenter(fraction)
     augmenter.sample = draw.sample
     made, changes = augmenter.augment(text)[0]
     share = len(changes) / len(augmenter.tokenizer(text.strip()))
     if made == text:
-        return Viewed(text, "unchanged", "nothing-replaced", None, (), fraction, share)
+        return ViewResult(text, "unchanged", "nothing-replaced", None, (), fraction, share)
     reason = None if changes else "spacing-only"
-    return Viewed(made, "ok", reason, None, find_edits(text, made), fraction, share)
+    return ViewResult(made, "ok", reason, None, find_edits(text, made), fraction, share)

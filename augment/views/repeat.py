@@ -5,30 +5,30 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from augment.protected_terms import WordView, touches
+from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import apply_edits, words
-from augment.view import Edit, Viewed
+from augment.view import Edit, ViewResult
 
 
-class Repeat(WordView):
+class Repeat(ProtectedTermsView):
     """The view: of N words, `k ~ U{0, ..., max(2, int(rate N))}` different ones are written twice."""
 
     name = "repeat"
 
     rate: float = Field(default=0.32, ge=0, le=1, description="share of the words at most, or 2 words")
 
-    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed."""
         return [self._view(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
 
-    def _view(self, text: str, draw: random.Random) -> Viewed:
+    def _view(self, text: str, draw: random.Random) -> ViewResult:
         kept = self.kept(text)
         found = [word for word in words(text) if not touches(kept, word.start, word.end)]
         if not found:
-            return Viewed(text, "unchanged", "no-eligible-word")
+            return ViewResult(text, "unchanged", "no-eligible-word")
         count = min(draw.randint(0, max(2, int(self.rate * len(found)))), len(found))
         if count == 0:
-            return Viewed(text, "unchanged", "none-drawn", achieved_fraction=0.0)
+            return ViewResult(text, "unchanged", "none-drawn", achieved_fraction=0.0)
         chosen = sorted(draw.sample(found, count))
         edits = tuple(Edit(word.end, word.end, "", f" {word.text}") for word in chosen)
-        return Viewed(apply_edits(text, edits), edits=edits, achieved_fraction=count / len(found))
+        return ViewResult(apply_edits(text, edits), edits=edits, achieved_fraction=count / len(found))

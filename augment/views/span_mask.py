@@ -11,10 +11,10 @@ from pydantic import Field, PrivateAttr
 from augment.errors import InputError
 from augment.masked_lm.masking import FillModel
 from augment.models.weights import find_encoder
-from augment.protected_terms import WordView, touches
+from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import words
 from augment.text.words import rounded
-from augment.view import Edit, Runtime, Viewed, ViewSpec
+from augment.view import Edit, Runtime, ViewResult, ViewSpec
 
 MASK = "[MASK]"
 """How a mask is stored for every encoder; trainers replace it by their tokenizer's own mask token."""
@@ -24,7 +24,7 @@ COMPAT_LEAST_CHARACTERS = 30
 """Mirror-BERT's published code leaves shorter strings unchanged."""
 
 
-class SpanMask(WordView):
+class SpanMask(ProtectedTermsView):
     """The view. A text no longer than the span is "unchanged" with the reason "too-short".
 
     A character is a grapheme cluster (a letter with its accents, an emoji of several code points), or with `compat` a
@@ -65,33 +65,33 @@ class SpanMask(WordView):
         unused = set() if self.unit == "token" else {"encoder", "revision"}
         return ViewSpec(self.name, self.model_dump(exclude=unused))
 
-    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed."""
         one = self._published if self.compat else self._view
         return [one(text, seed) for text, seed in zip(texts, seeds, strict=True)]
 
-    def _view(self, text: str, seed: int) -> Viewed:
+    def _view(self, text: str, seed: int) -> ViewResult:
         starts, ends = self._units(text)
         length = self.length or rounded((self.rate or 0) * len(starts), random.Random(seed))
         length = self.length or max(1, min(length, len(starts) - 1))
         if len(starts) <= length:
-            return Viewed(text, "unchanged", "too-short")
+            return ViewResult(text, "unchanged", "too-short")
         kept, free = self.kept(text), cast(Sequence[int], range(len(starts) - length + 1))
         if kept:
             free = [first for first in free if not touches(kept, starts[first], ends[first + length - 1])]
         if not free:
-            return Viewed(text, "unchanged", "all-kept")
+            return ViewResult(text, "unchanged", "all-kept")
         # One hash is uniform in [0, 2^64), and made in a tenth of the time that Python's generator takes to be seeded.
         first = free[xxhash.xxh64_intdigest(b"", seed) * len(free) >> 64]
         start, end = starts[first], ends[first + length - 1]
         share = length / len(starts)
         return _masked(text, start, end, MASK, self.rate or share, share)
 
-    def _published(self, text: str, seed: int) -> Viewed:
+    def _published(self, text: str, seed: int) -> ViewResult:
         """Mirror-BERT's published function, which masks the first occurrence of the drawn characters."""
         length = self.length or LENGTH
         if len(text) < max(COMPAT_LEAST_CHARACTERS, length + 1):
-            return Viewed(text, "unchanged", "too-short")
+            return ViewResult(text, "unchanged", "too-short")
         drawn = random.Random(seed).randrange(len(text) - length)
         start = text.index(text[drawn : drawn + length])
         share = length / len(text)
@@ -125,6 +125,6 @@ def _characters(text: str) -> tuple[Sequence[int], Sequence[int]]:
     return starts, [*starts[1:], len(text)]
 
 
-def _masked(text: str, start: int, end: int, mask: str, target: float, achieved: float) -> Viewed:
+def _masked(text: str, start: int, end: int, mask: str, target: float, achieved: float) -> ViewResult:
     edit = Edit(start, end, text[start:end], mask)
-    return Viewed(text[:start] + mask + text[end:], "ok", None, None, (edit,), target, achieved)
+    return ViewResult(text[:start] + mask + text[end:], "ok", None, None, (edit,), target, achieved)

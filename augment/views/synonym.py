@@ -15,10 +15,10 @@ from augment.lexicon.synonyms import TIERS, English, Tiers, Weighted, agreement,
 from augment.masked_lm.masking import FillModel
 from augment.masked_lm.ranking import Ranking, Target
 from augment.models.weights import check_revision, find_encoder
-from augment.protected_terms import WordView, touches
+from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import Token, apply_edits, matching_case, tokens
 from augment.text.words import rounded
-from augment.view import Edit, Runtime, Viewed, ViewSpec
+from augment.view import Edit, Runtime, ViewResult, ViewSpec
 from augment.views.nlpaug import published_synonyms
 
 BLOCK = 256
@@ -32,11 +32,11 @@ class _Row(NamedTuple):
     replaced: list[tuple[list[Token], str, Weighted]]
 
 
-class Synonym(WordView):
+class Synonym(ProtectedTermsView):
     """The view; its `revision` joins those of WordNet, of the language's data, and of the encoder if it chooses."""
 
     name = "synonym"
-    starts_in = "language"
+    sentence_language_option = "language"
 
     fraction: float = Field(default=0.3, gt=0, le=1, description="share of the eligible words to replace, on average")
     at_least: int = Field(default=0, ge=0, description="least number of words to replace, if as many are eligible")
@@ -92,7 +92,7 @@ class Synonym(WordView):
         params = self.model_dump(exclude=set() if self.choose == "mlm" else {"encoder"})
         return ViewSpec(self.name, params, {"tagger": "perceptron" if self.language == "en" else "auto"})
 
-    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed; the masked words of all rows share the model's batches."""
         drawn = ((text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True))
         if self.compat:
@@ -120,12 +120,12 @@ class Synonym(WordView):
             replaced.append((found[max(place - 2, 0) : place + 1], new, choices[place][-1]))
         return _Row(len(choices), replaced)
 
-    def _replace(self, text: str, row: _Row) -> Viewed:
+    def _replace(self, text: str, row: _Row) -> ViewResult:
         if not row.eligible:
-            return Viewed(text, "unchanged", "no-eligible-word", target_fraction=self.fraction)
+            return ViewResult(text, "unchanged", "no-eligible-word", target_fraction=self.fraction)
         share = len(row.replaced) / row.eligible
         if not row.replaced:
-            return Viewed(text, "unchanged", "none-drawn", None, (), self.fraction, share)
+            return ViewResult(text, "unchanged", "none-drawn", None, (), self.fraction, share)
         edits: list[Edit] = []
         for found, form, _ in row.replaced:
             word = found[-1]
@@ -134,7 +134,7 @@ class Synonym(WordView):
             if article and not touches(self.kept(text), article.start, article.end):
                 edits.append(article)
             edits.append(Edit(word.start, word.end, word.text, new))
-        return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
+        return ViewResult(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
 
 
 def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> dict[int, Weighted]:

@@ -9,7 +9,7 @@ class Translate(TranslationView):
     """The view; of several hops, the text before the last one is the pivot."""
 
     name = "translate"
-    named_by = ends_in = "to"
+    folder_option = language_option = "to"
 
     to: str = Field(description="language to translate to, such as fr; de+fr goes there through German")
 

@@ -143,7 +143,7 @@ def _export(
     """Write a dataset as one Parquet, JSONL or CSV file, or put it on the Hugging Face Hub with its card."""
     from pipelines.inspection.opened import open_path
     from pipelines.outputs.export import export, push
-    from pipelines.storage.files import beside
+    from pipelines.storage.files import sibling_path
 
     is_hub = to.startswith("hf:")
     if not is_hub and to not in FORMATS:
@@ -152,7 +152,7 @@ def _export(
         raise InputError(f"--out {out} names a file, but --to {to} writes to the Hub: leave --out out")
     if not is_hub and (public or license != "unknown"):
         raise InputError(f"--public and --license are for a dataset on the Hub, not --to {to}: leave them out")
-    opened, target = open_path(path), None if is_hub else out or beside(path, to)
+    opened, target = open_path(path), None if is_hub else out or sibling_path(path, to)
     rows = min(opened.rows, limit or opened.rows)
     facts: dict[str, object] = {"out": str(target or to), "rows": rows}
     if target is not None:

@@ -14,7 +14,7 @@ from augment.errors import InputError, TwinviewsError
 from augment.view import ViewSpec, check_params, make_view, view_attribute, view_label, view_module, view_options
 from pipelines.options import ViewOptions
 from pipelines.storage.dataset import Dataset, check_folder
-from pipelines.storage.files import locate
+from pipelines.storage.files import resolve_path
 from pipelines.storage.recipe import parse_yaml
 from pipelines.terminal.console import flat, note, offline, show_json, table
 
@@ -30,7 +30,7 @@ def describe_view(name: str) -> tuple[str, str]:
     """The first line of a view module's docstring, and a command line for the view that can be pasted."""
     example = f"augment {name}"
     for key, field in view_options(name).items():
-        if field.is_required() or key == view_attribute(name, "named_by"):
+        if field.is_required() or key == view_attribute(name, "folder_option"):
             example += f" --{key} {(field.examples or ['de'])[0] if field.is_required() else field.default or 'de'}"
     return (inspect.getdoc(view_module(name)) or "").split("\n")[0], example
 
@@ -45,13 +45,13 @@ def add_view_command(app: typer.Typer, name: str) -> None:
 
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
         given = {key: value for key in own if (value := values.pop(key)) is not None}
-        named_by = view_attribute(name, "named_by", "")
-        listed = given.get(named_by)
+        folder_option = view_attribute(name, "folder_option", "")
+        listed = given.get(folder_option)
         if isinstance(listed, str) and "," in listed:  # `--pivot de,fr` asks for two views
             names = dict.fromkeys(part.strip() for part in listed.split(",") if part.strip())
             if not names:
-                raise InputError(f"--{named_by} {listed!r} names nothing: write one, or several as in de,fr")
-            each = [{**given, named_by: part} for part in names]
+                raise InputError(f"--{folder_option} {listed!r} names nothing: write one, or several as in de,fr")
+            each = [{**given, folder_option: part} for part in names]
         else:
             each = [given]
         specs = [ViewSpec(name, check_params(name, params).model_dump()) for params in each]
@@ -92,7 +92,7 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
 
     if options.address is not None and options.engine != "ray":
         raise InputError(f"--address {options.address} belongs to --engine ray: add it, or leave out --address")
-    out = None if options.out is None else locate(options.out)
+    out = None if options.out is None else resolve_path(options.out)
     if out is not None:
         check_folder(out)
     places = [out if out and len(specs) == 1 else (out or VIEWS) / view_label(spec) for spec in specs]

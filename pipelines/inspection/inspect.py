@@ -14,7 +14,7 @@ from augment.view import Edit
 from pipelines.inspection.opened import QUANTILES, Statistics, open_path, statistics
 from pipelines.similarity import UNSPACED
 from pipelines.storage.pair_files import NEGATIVE
-from pipelines.terminal.console import counted, flat, harmless, print_on, show, show_json, stdout_console, table
+from pipelines.terminal.console import counted, escape_control, flat, print_on, show, show_json, stdout_console, table
 
 Change: TypeAlias = Literal["same", "removed", "added"]
 
@@ -149,8 +149,8 @@ def _show_row(row: Mapping[str, Any]) -> None:
     console, grid = stdout_console(), Table.grid(padding=(0, 2, 0, 0))
     colored = console.color_system is not None and not console.no_color
     for label, parts in lines(row):
-        styled = Text.assemble(*((harmless(piece.text), STYLES[piece.change]) for piece in parts))
-        text = styled if colored else Text(harmless(wdiff(parts)))
+        styled = Text.assemble(*((escape_control(piece.text), STYLES[piece.change]) for piece in parts))
+        text = styled if colored else Text(escape_control(wdiff(parts)))
         text.overflow = "fold"
-        grid.add_row("", Text(harmless(label)), text)
-    print_on(console, "", Text(harmless(heading(row)), "bold"), grid)
+        grid.add_row("", Text(escape_control(label)), text)
+    print_on(console, "", Text(escape_control(heading(row)), "bold"), grid)

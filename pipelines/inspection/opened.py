@@ -17,7 +17,7 @@ from augment.errors import InputError
 from pipelines.inspection import SAMPLE_ROWS
 from pipelines.similarity import chrf, chrf_signature, self_bleu
 from pipelines.storage.dataset import open_dataset
-from pipelines.storage.files import beside
+from pipelines.storage.files import sibling_path
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, PairFile, made_plan, pair_files
 from pipelines.storage.plan import Kind, Plan, read_plan
 from pipelines.storage.recipe import read_made
@@ -40,7 +40,7 @@ COMPARED: Mapping[Kind, Mapping[str, tuple[str, str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class AnyDataset:
+class DatasetReader:
     """A dataset: the kind of its rows, where it is, its origin as JSON, what was counted, and its files."""
 
     kind: Kind
@@ -76,7 +76,7 @@ class AnyDataset:
             raise InputError(f"{self.path} holds files with different columns ({error}): give one of them") from None
 
 
-def open_path(path: Path) -> AnyDataset:
+def open_path(path: Path) -> DatasetReader:
     """Open sentences, a view dataset, pairs (a file, or a folder of them) or rejects.
 
     Raises InputError if there is no dataset, it is unfinished or damaged, or a folder's files have their own recipes.
@@ -88,14 +88,14 @@ def open_path(path: Path) -> AnyDataset:
         files = [PairFile(path / each.file, each.sha256, each.rows) for each in dataset.receipts]
         hashes: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
     else:
-        files, made = pair_files(path), read_made(beside(path, "recipe.json"))
+        files, made = pair_files(path), read_made(sibling_path(path, "recipe.json"))
         plan, counts, hashes = made_plan(made), made.get("counts", {}), {"sha256": made.get("sha256")}
     rows = sum(file.rows for file in files)
     if plan is None:
-        return AnyDataset("pairs", path, {"rows": rows}, {"pairs": rows}, files)
+        return DatasetReader("pairs", path, {"rows": rows}, {"pairs": rows}, files)
     facts = plan.model_dump(include={"name", "signature", "seed", "inputs", "twinviews"}, exclude_none=True)
     params = {key: value for key, value in plan.params.items() if value is not None}
-    return AnyDataset(plan.kind, path, {"rows": rows, **facts, "params": params, **hashes}, counts, files)
+    return DatasetReader(plan.kind, path, {"rows": rows, **facts, "params": params, **hashes}, counts, files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Statistics:
             self.measures[name] = found
 
 
-def statistics(opened: AnyDataset, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
+def statistics(opened: DatasetReader, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
     """Statistics of a random sample of rows (0: all); raises InputError if a file cannot be read."""
     table = opened.sample(sample or opened.rows, seed)
     found = Statistics(opened.rows, table.num_rows, seed)

@@ -7,9 +7,9 @@ from pathlib import Path
 from augment import __version__
 from augment.errors import InputError
 from pipelines.inspection.inspect import figure, heading, lines, percent, sampling
-from pipelines.inspection.opened import QUANTILES, AnyDataset, statistics
+from pipelines.inspection.opened import QUANTILES, DatasetReader, statistics
 from pipelines.storage.dataset import REPORT_FILE
-from pipelines.storage.files import UNSEALED, beside, is_written_by, remove_temporaries, seal, write_whole
+from pipelines.storage.files import UNSEALED, is_written_by, remove_temporaries, seal, sibling_path, write_if_changed
 from pipelines.storage.lock import locked_file
 from pipelines.storage.plan import read_plan
 from pipelines.terminal.console import flat, render_page
@@ -26,7 +26,7 @@ def report_path(path: Path) -> Path:
     The report beside a folder of pairs may belong to a file with the same name.
     """
     is_pairs = path.is_dir() and (plan := read_plan(path)) is not None and plan.kind == "pairs"
-    return path / REPORT_FILE if is_pairs else beside(path, REPORT_FILE)
+    return path / REPORT_FILE if is_pairs else sibling_path(path, REPORT_FILE)
 
 
 def write_report(out: Path, make_html: Callable[[], str], *, overwrite: bool, dry_run: bool = False) -> bool:
@@ -45,7 +45,7 @@ def write_report(out: Path, make_html: Callable[[], str], *, overwrite: bool, dr
         check_free(out, overwrite=overwrite)
         if not dry_run:
             remove_temporaries(out)
-            write_whole(out, html)
+            write_if_changed(out, html)
     return True
 
 
@@ -57,7 +57,7 @@ def check_free(out: Path, *, overwrite: bool) -> None:
             raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if ours else ""))
 
 
-def report_html(opened: AnyDataset, rows: int, sampled: int, seed: int) -> str:
+def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> str:
     """The page; equal datasets and settings make equal pages.
 
     It shows `rows`, spread evenly, and of a view some with each reason, and statistics of `sampled` rows drawn by the

@@ -15,44 +15,44 @@ import pyarrow.parquet as pq
 import yaml
 
 from augment.errors import InputError, TwinviewsError
-from pipelines.inspection.opened import AnyDataset
+from pipelines.inspection.opened import DatasetReader
 from pipelines.sentences.rows import as_text
 from pipelines.storage.dataset import CARD_FILE
-from pipelines.storage.files import beside, remove_temporaries, sha256_of, whole_file, write_whole
+from pipelines.storage.files import atomic_write, remove_temporaries, sha256_of, sibling_path, write_if_changed
 from pipelines.storage.lock import locked_file
-from pipelines.storage.recipe import check_twin, command_of, recipe_text
+from pipelines.storage.recipe import check_recipe_collision, command_of, recipe_text
 from pipelines.storage.shards import BATCH_ROWS
 from pipelines.terminal.console import counted
 
 GROUP_BYTES = 100_000_000
-"""About the size of a row group in memory."""
+"""SideInfo the size of a row group in memory."""
 
 
-def export(opened: AnyDataset, rows: int, to: str, out: Path, *, overwrite: bool, dry_run: bool = False) -> None:
+def export(opened: DatasetReader, rows: int, to: str, out: Path, *, overwrite: bool, dry_run: bool = False) -> None:
     """Write the first rows of sentences, a view dataset or pairs as parquet, jsonl or csv, unless it is a dry run.
 
     Nested columns become JSON in CSV. Raises InputError if there is anything at `out`, unless that is an earlier export
     and `overwrite` is given, if another file has its recipe, or for a NUL character, which no CSV can hold.
     """
-    recipe = beside(out, "recipe.json")
+    recipe = sibling_path(out, "recipe.json")
     is_ours = command_of(recipe) == "export"
     if out.is_dir() or (out.exists() and not (overwrite and is_ours)):
         raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else ""))
     if recipe.exists() and not is_ours:
         raise InputError(f"{recipe} was not written by this command: move it, or choose another --out")
-    check_twin(out)
+    check_recipe_collision(out)
     if dry_run:
         return
     with locked_file(out):
         remove_temporaries(out, recipe)
-        with whole_file(out) as stream:
+        with atomic_write(out) as stream:
             _write_rows(stream, opened, rows, to)
             options = {"path": str(opened.path), "to": to, "limit": rows if rows < opened.rows else None}
             made = {"sha256": sha256_of(Path(stream.name))}
-            write_whole(recipe, recipe_text("export", options, made=made))
+            write_if_changed(recipe, recipe_text("export", options, made=made))
 
 
-def _write_rows(stream: BinaryIO, opened: AnyDataset, rows: int, to: str) -> None:
+def _write_rows(stream: BinaryIO, opened: DatasetReader, rows: int, to: str) -> None:
     tables = _tables(opened, rows)
     waiting = next(tables)
     if to == "parquet":
@@ -85,7 +85,7 @@ def _write_rows(stream: BinaryIO, opened: AnyDataset, rows: int, to: str) -> Non
     stream.flush()
 
 
-def _tables(opened: AnyDataset, rows: int) -> Iterator[pa.Table]:
+def _tables(opened: DatasetReader, rows: int) -> Iterator[pa.Table]:
     """Tables of the first rows; without rows there is one empty table, for its columns."""
     schema = None
     for table in opened.tables():
@@ -98,7 +98,7 @@ def _tables(opened: AnyDataset, rows: int) -> Iterator[pa.Table]:
             return
 
 
-def push(opened: AnyDataset, rows: int, to: str, *, public: bool, license: str, overwrite: bool) -> str:
+def push(opened: DatasetReader, rows: int, to: str, *, public: bool, license: str, overwrite: bool) -> str:
     """Put the first rows on the Hub, as `hf:OWNER/NAME` or `hf:NAME`, with the dataset's card; returns the address.
 
     A missing repository is made. An existing one must be as public as asked for, and needs `overwrite` if it holds
@@ -131,10 +131,10 @@ def push(opened: AnyDataset, rows: int, to: str, *, public: bool, license: str, 
     return str(repository)
 
 
-def _hub_card(opened: AnyDataset, license: str) -> str:
+def _hub_card(opened: DatasetReader, license: str) -> str:
     """The dataset's card with the Hub's metadata in front: the licence, and where the rows are."""
     path = opened.path
-    card = path / CARD_FILE if path.is_dir() else beside(path, CARD_FILE)
+    card = path / CARD_FILE if path.is_dir() else sibling_path(path, CARD_FILE)
     front = {
         "license": license,
         "tags": ["twinviews", opened.kind],

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 from augment.errors import InputError
 from pipelines.inspection.report import REPORT_MARKS
 from pipelines.storage.dataset import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state
-from pipelines.storage.files import beside, is_sealed, is_written_by, sha256_of
+from pipelines.storage.files import is_sealed, is_written_by, sha256_of, sibling_path
 from pipelines.storage.pair_files import PAIR_COLUMNS, REJECTS, REJECTS_SHA256
 from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS
 from pipelines.storage.recipe import command_of, read_made
@@ -78,21 +78,21 @@ def _output_of(record: Path) -> Path | None:
     """The file of pairs or the export that a recipe or a card belongs to; None for any other file."""
     plain = record.with_name(record.name.removesuffix(".recipe.json").removesuffix(".card.md"))
     stream = plain.with_name(f"{plain.name}.arrow")
-    command = command_of(beside(plain, "recipe.json"))
+    command = command_of(sibling_path(plain, "recipe.json"))
     missing = stream if command in PAIR_COMMANDS else plain if command == "export" else None
     return next((each for each in (stream, plain) if each.is_file()), missing)
 
 
 def _file(path: Path) -> Iterator[Verified]:
     """Pairs or an export, by its recipe; without a recipe, rejects."""
-    recipe, card = beside(path, "recipe.json"), beside(path, "card.md")
+    recipe, card = sibling_path(path, "recipe.json"), sibling_path(path, "card.md")
     if not recipe.is_file() and not card.is_file():
         yield from _rejects(path) if path.is_file() else ()
         return
     yield _checked(recipe)
     if card.is_file() or command_of(recipe) in PAIR_COMMANDS:
         yield _checked(card)
-    yield from _reports(beside(path, REPORT_FILE))
+    yield from _reports(sibling_path(path, REPORT_FILE))
     yield from _rejects_elsewhere(path, recipe)
     recorded = read_made(recipe).get("sha256")
     yield _checked(path, lambda path: recorded in (None, sha256_of(path)))  # a damaged recipe proves nothing
@@ -136,7 +136,7 @@ def _may_be_rejects(file: Path) -> bool:
 
 def _dataset(folder: Path) -> Iterator[Verified]:
     """The files of a dataset folder, finished or not."""
-    yield from _reports(beside(folder, REPORT_FILE), folder / REPORT_FILE)
+    yield from _reports(sibling_path(folder, REPORT_FILE), folder / REPORT_FILE)
     yield from _rejects_elsewhere(folder, folder / RECIPE_FILE)
     state = folder / STATE_FILE
     shards, hashes = read_state(folder)

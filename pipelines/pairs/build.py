@@ -17,12 +17,12 @@ from augment.translate.stages import HOP
 from augment.view import ViewSpec, labelled_view, make_view, view_attribute, view_label
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import DROPPED, ORIGINAL, TASK_ROWS, UNUSED, PairSource
-from pipelines.pairs.filter import SIDES, About, Filter, is_round_trip, make_filter
+from pipelines.pairs.filter import SIDES, Filter, SideInfo, is_round_trip, make_filter
 from pipelines.pairs.nli import entailment, nli_sources
 from pipelines.pairs.write import PairsJob, write_pairs
 from pipelines.sentences.ingest import sentences_for
 from pipelines.storage.dataset import CARD_FILE, RECIPE_FILE, REPORT_FILE, Dataset, check_folder, finished_dataset
-from pipelines.storage.files import beside, is_written_by, locate
+from pipelines.storage.files import is_written_by, resolve_path, sibling_path
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, REASON
 from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS, Input, Plan, read_plan
 from pipelines.storage.shards import SHARD_ROWS
@@ -88,7 +88,10 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
         raise InputError(f"{out} is a folder: give a file as --out, or add --shards")
     if options.rejects is not None:
         rejects, folder = options.rejects.resolve(), options.rejects.parent
-        outputs = {out.resolve(), *(beside(out, name).resolve() for name in (REPORT_FILE, CARD_FILE, RECIPE_FILE))}
+        outputs = {
+            out.resolve(),
+            *(sibling_path(out, name).resolve() for name in (REPORT_FILE, CARD_FILE, RECIPE_FILE)),
+        }
         if not outputs.isdisjoint((rejects, *rejects.parents)):
             raise InputError(f"--rejects {options.rejects} is where the pairs are written: choose another file")
         if is_written_by(folder / PLAN_FILE, *PLAN_MARKS):
@@ -121,7 +124,7 @@ def choose_views(policy: str, names: Sequence[str]) -> dict[Path, ViewSpec]:
         folder, spec = _choose_view(name)
         if folder.name in (ORIGINAL, *(each.name for each in choices)):
             raise InputError(f"--view {name}: another side is named {folder.name!r}: give another view, or rename one")
-        if policy == "multilingual" and view_attribute(spec.name, "ends_in", "source") == "source":
+        if policy == "multilingual" and view_attribute(spec.name, "language_option", "source") == "source":
             raise InputError(f"--view {name} is not a translation: take translate-de or the like, or --pairs original")
         choices[folder] = spec
     fewest, most = VIEWS_TAKEN.get(policy, (1, math.inf))
@@ -140,7 +143,7 @@ def choose_views(policy: str, names: Sequence[str]) -> dict[Path, ViewSpec]:
 
 def _choose_view(name: str) -> tuple[Path, ViewSpec]:
     """A view by its path, the name of its folder in `data/views/` (`backtranslate-fr`), or its own name."""
-    folder = locate(name) if read_plan(locate(name)) is not None else runs.VIEWS / name
+    folder = resolve_path(name) if read_plan(resolve_path(name)) is not None else runs.VIEWS / name
     plan = read_plan(folder)
     if plan is None:
         spec = labelled_view(name)
@@ -220,19 +223,22 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
     )
 
 
-def _describe_sides(views: Mapping[str, Dataset | ViewRun]) -> dict[str, About]:
+def _describe_sides(views: Mapping[str, Dataset | ViewRun]) -> dict[str, SideInfo]:
     """The view that makes a side, and the language it is in, by name; raises InputError if sentences have two."""
     plans = {name: view.plan for name, view in views.items()}
-    options = ((name, plan.params, view_attribute(plan.name, "starts_in", "source")) for name, plan in plans.items())
+    options = (
+        (name, plan.params, view_attribute(plan.name, "sentence_language_option", "source"))
+        for name, plan in plans.items()
+    )
     spoken = {params[key]: name for name, params, key in options if params.get(key) is not None}
     if len(spoken) > 1:
         said = ", ".join(f"{name} of sentences in {language!r}" for language, name in spoken.items())
         raise InputError(f"the views are of different languages ({said}): make them again with one --source")
     sentence = next(iter(spoken), None)
-    known = {ORIGINAL: About(ORIGINAL, "identity", sentence)}
+    known = {ORIGINAL: SideInfo(ORIGINAL, "identity", sentence)}
     for name, plan in plans.items():
-        language = plan.params.get(view_attribute(plan.name, "ends_in", "source"))
-        known[name] = About(name, plan.name, sentence if language is None else language.rpartition(HOP)[2])
+        language = plan.params.get(view_attribute(plan.name, "language_option", "source"))
+        known[name] = SideInfo(name, plan.name, sentence if language is None else language.rpartition(HOP)[2])
     return known
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from augment.errors import TwinviewsError
 from augment.view import Runtime
-from pipelines.pairs.filter import FILTERS, SIDES, About, Filter, PairColumns, Verdicts, make_filter
+from pipelines.pairs.filter import FILTERS, SIDES, Filter, PairColumns, SideInfo, Verdicts, make_filter
 from pipelines.storage.pair_files import NEGATIVE
 from pipelines.storage.plan import Plan
 from pipelines.storage.shards import BATCH_ROWS
@@ -44,7 +44,7 @@ class PairSource:
     tasks: Iterator[Any]
     made_by: Mapping[str, str]
     candidates: Callable[[Any], pa.RecordBatch] | None = None
-    known: Mapping[str, About] = field(default_factory=dict)
+    known: Mapping[str, SideInfo] = field(default_factory=dict)
     columns: Mapping[str, pa.DataType] = field(default_factory=dict)
     rows: int | None = None
 
@@ -96,7 +96,7 @@ def _judge_ahead(source: PairSource, filters: Sequence[Filter], task: Any) -> li
     return batches
 
 
-def _judge(filter: Filter, rows: pa.RecordBatch, known: Mapping[str, About], prepared: Any = None) -> pa.RecordBatch:  # noqa: ANN401
+def _judge(filter: Filter, rows: pa.RecordBatch, known: Mapping[str, SideInfo], prepared: Any = None) -> pa.RecordBatch:  # noqa: ANN401
     """The rows with a filter's verdicts on the pairs left; raises TwinviewsError if their number is wrong."""
     left = rows[DROPPED].is_null()
     with FILTERS.blamed(filter.name):

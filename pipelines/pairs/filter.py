@@ -16,7 +16,7 @@ FILTERS = Plugins("pipelines.pairs.filters", lacks_model)
 SIDES = ("view_a", "view_b")
 
 
-class About(NamedTuple):
+class SideInfo(NamedTuple):
     """One side of a pair: its name, the view that made it and its language (None if unknown)."""
 
     name: str
@@ -33,7 +33,7 @@ class PairColumns:
     """
 
     rows: Any
-    known: Mapping[str, About]
+    known: Mapping[str, SideInfo]
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -42,10 +42,10 @@ class PairColumns:
         """A column as Python strings."""
         return cast(list[str], self.rows.column(name).to_pylist())
 
-    def about(self, side: str) -> list[About]:
+    def about(self, side: str) -> list[SideInfo]:
         """What is known about one side, `view_a` or `view_b`, of each pair."""
         names = self.rows.column(f"{side}_name").dictionary_encode()
-        known = [self.known.get(name, About(name)) for name in names.dictionary.to_pylist()]
+        known = [self.known.get(name, SideInfo(name)) for name in names.dictionary.to_pylist()]
         return [known[index] for index in names.indices.to_pylist()]
 
 

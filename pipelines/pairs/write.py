@@ -20,18 +20,18 @@ from pipelines.pairs.filter import Filter
 from pipelines.storage.card import PAIRS_TITLE, pairs_card
 from pipelines.storage.dataset import CARD_FILE, RECIPE_FILE, REPORT_FILE, claim_folder, clear_dataset, finalise
 from pipelines.storage.files import (
-    beside,
+    atomic_write,
     is_sealed,
     is_written_by,
     remove_temporaries,
     sha256_of,
-    whole_file,
-    write_whole,
+    sibling_path,
+    write_if_changed,
 )
 from pipelines.storage.lock import locked_file, locked_folder
 from pipelines.storage.pair_files import PAIR_COLUMNS, REASON, REJECTS, REJECTS_SHA256, made_plan
 from pipelines.storage.plan import PLAN_FILE, Plan
-from pipelines.storage.recipe import check_twin, read_made, recipe_text
+from pipelines.storage.recipe import check_recipe_collision, read_made, recipe_text
 from pipelines.storage.shards import BATCH_ROWS, commit_shards, read_table, shard_name
 from pipelines.terminal.console import note
 
@@ -84,7 +84,7 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     replace another file; TwinviewsError if no pair is left.
     """
     out, rejects, shards = job.options.target, job.options.rejects, job.options.shards
-    report = out / REPORT_FILE if shards else beside(out, REPORT_FILE)
+    report = out / REPORT_FILE if shards else sibling_path(out, REPORT_FILE)
     if out.resolve() in [Path(item.name).resolve() for item in job.source.plan.inputs]:
         raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
     with ExitStack() as held:
@@ -97,7 +97,7 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
         if not (is_sealed(content) and digest.encode() in content):
             try:
                 check_free(report, overwrite=True)
-                write_whole(report, report_html(open_path(out), REPORT_ROWS, SAMPLE_ROWS, 0))
+                write_if_changed(report, report_html(open_path(out), REPORT_ROWS, SAMPLE_ROWS, 0))
             except (TwinviewsError, OSError) as error:  # the pairs are made
                 note(f"no report was written: {error}")
     return counts, made
@@ -106,8 +106,8 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
 def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     """What was counted, the hash of the file, and whether it was made now."""
     out = job.options.target
-    card, recipe = beside(out, CARD_FILE), beside(out, RECIPE_FILE)
-    check_twin(out)
+    card, recipe = sibling_path(out, CARD_FILE), sibling_path(out, RECIPE_FILE)
+    check_recipe_collision(out)
     remove_temporaries(out, card, recipe)
     made = read_made(recipe)
     known = is_written_by(recipe, *RECIPE_MARKS) or is_written_by(card, *CARD_MARKS)
@@ -117,7 +117,7 @@ def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
             raise InputError(f"{out} has no recipe of its own ({recipe.name}): choose another --out")
         plan.check_same(job.plan, out)
         if sha256_of(out) == made["sha256"] and _has_rejects(job, made):
-            write_whole(card, job.card(made["counts"]))
+            write_if_changed(card, job.card(made["counts"]))
             return made["counts"], made["sha256"], False
     for path, marks in ((recipe, RECIPE_MARKS), (card, CARD_MARKS)):
         if path.exists() and not is_written_by(path, *marks):
@@ -125,9 +125,9 @@ def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     with _judged(job, out, made) as (counts, facts, written):
         sha256 = sha256_of(written)
         # Recipe and card come first: without a recipe, the next run would not recognise the pairs.
-        write_whole(card, job.card(counts))
+        write_if_changed(card, job.card(counts))
         described = {"plan": job.plan.model_dump(mode="json"), "counts": counts, "sha256": sha256}
-        write_whole(recipe, job.recipe({**described, **facts}))
+        write_if_changed(recipe, job.recipe({**described, **facts}))
     return counts, sha256, True
 
 
@@ -142,8 +142,8 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     first = out / shard_name(0)
     with _judged(job, first, made) as (counts, facts, _):
         clear_dataset(out)
-        write_whole(out / PLAN_FILE, plan.to_json())
-        write_whole(out / RECIPE_FILE, job.recipe(facts))  # first: it identifies the rejects
+        write_if_changed(out / PLAN_FILE, plan.to_json())
+        write_if_changed(out / RECIPE_FILE, job.recipe(facts))  # first: it identifies the rejects
     table = read_table(first)
     size = -(-len(table) // (job.options.shards or 1))
     starts = range(0, len(table), size)
@@ -167,10 +167,10 @@ def _judged(job: PairsJob, out: Path, made: Mapping[str, Any]) -> Iterator[tuple
         if not options.overwrite or not {*PAIR_COLUMNS, REASON} <= names:
             raise InputError(f"--rejects {path} exists: choose another file, or --overwrite it if it holds rejects")
     with ExitStack() as files:
-        streams = [PairStream(files.enter_context(whole_file(out)), job.schema)]
+        streams = [PairStream(files.enter_context(atomic_write(out)), job.schema)]
         if path is not None:
             schema = job.schema.append(pa.field(REASON, pa.string()))
-            streams.append(PairStream(files.enter_context(whole_file(path)), schema))
+            streams.append(PairStream(files.enter_context(atomic_write(path)), schema))
         for batch in judged_batches(job.source, job.filters, options.view_options.runtime, options.workers):
             counts.add(batch)
             is_kept = batch[DROPPED].is_null()

@@ -30,7 +30,7 @@ from pipelines.storage.dataset import (
     finalise,
     open_dataset,
 )
-from pipelines.storage.files import is_remote, locate, write_whole
+from pipelines.storage.files import is_remote, resolve_path, write_if_changed
 from pipelines.storage.lock import locked_folder
 from pipelines.storage.plan import PLAN_FILE, Input, Plan, read_plan
 from pipelines.storage.recipe import recipe_text
@@ -102,7 +102,7 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
     Returns the dataset, and whether it was made now. Raises InputError for a bad source, one without sentences, or a
     folder that belongs to another recipe.
     """
-    out, dry_run, overwrite = locate(options.out), options.dry_run, options.overwrite
+    out, dry_run, overwrite = resolve_path(options.out), options.dry_run, options.overwrite
     with tempfile.TemporaryDirectory() as spool, nullcontext() if dry_run else locked_folder(out):
         sources = [check_source(name, Path(spool), options.format) for name in options.sources]
         inside = [source.name for source in sources if out.resolve() in source.path.resolve().parents]
@@ -129,7 +129,7 @@ def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
     Without names, `data/sentences` or the sample. A dry run only counts the sentences of files. Raises InputError for a
     bad source, or if `data/sentences` holds other sentences.
     """
-    folder = locate(names[0]) if names else SENTENCES
+    folder = resolve_path(names[0]) if names else SENTENCES
     plan = read_plan(folder) if len(names) < 2 else None
     # Without a SOURCE, a killed run may have been ingesting the sample: this run does it again.
     is_sample = not names and plan is not None and plan.inputs[0].name == SAMPLE
@@ -167,7 +167,7 @@ def _write(
     stale, shard = 0, [*islice(sentences, options.shard_size)]
     clear_dataset(out)
     try:
-        write_whole(out / PLAN_FILE, plan.to_json())
+        write_if_changed(out / PLAN_FILE, plan.to_json())
         while shard:
             table = pa.Table.from_arrays([*zip(*shard, strict=True)], schema=dataset_schema([*columns[:2], *optional]))
             used = [name for name in optional if name in columns or table[name].null_count < len(table)]

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from augment.errors import InputError
 from pipelines.sentences.documents import document_paragraphs, paragraphs, split_sentences
 from pipelines.sentences.rows import ColumnChoice, Rows, collect, read_cells, read_columns, read_jsonl, rows_of
-from pipelines.storage.files import is_remote, locate, sha256_of
+from pipelines.storage.files import is_remote, resolve_path, sha256_of
 
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 ENDINGS: Mapping[str, Format] = {
@@ -62,7 +62,7 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
     if name.startswith(HUB):
         fingerprint = str(load_hub(name)._fingerprint)
         return Source(name, Path(), "hub", hashlib.sha256(fingerprint.encode()).hexdigest())
-    path = SAMPLE_FILE if name == SAMPLE else locate(name)
+    path = SAMPLE_FILE if name == SAMPLE else resolve_path(name)
     shown = "stdin" if name == STDIN else name
     try:
         if name != STDIN and path.is_dir():

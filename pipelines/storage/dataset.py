@@ -1,9 +1,10 @@
 """A dataset as a folder that `datasets.load_from_disk` opens: who owns it, how it is written, finished and read.
 
 A writer holds the folder's lock. It writes the plan first, then shards and their receipts (`pipelines.storage.shards`),
-then recipe, card, counts and features, and last `state.json` with the hash of every file. Each file appears whole and is
-synced before the next kind of file is written; they are removed in reverse order. So a file with one of our names in a
-folder with a plan is ours, a shard without a matching receipt is made again, and without `state.json` nothing is read.
+then recipe, card, counts and features, and last `state.json` with the hash of every file. Each file appears whole and
+is synced before the next kind of file is written; they are removed in reverse order. So a file with one of our names in
+a folder with a plan is ours, a shard without a matching receipt is made again, and without `state.json` nothing is
+read.
 """
 
 import hashlib
@@ -15,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from augment.errors import InputError
-from augment.view import Viewed
-from pipelines.storage.files import is_remote, is_written_by, sync_folder, temporaries, write_whole
+from augment.view import ViewResult
+from pipelines.storage.files import is_remote, is_written_by, sync_folder, temporaries, write_if_changed
 from pipelines.storage.lock import LOCK
 from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS, Kind, Plan, read_plan
 from pipelines.storage.shards import RECEIPTS, Receipt, read_table, shard_number, valid_receipt
@@ -80,7 +81,7 @@ def dataset_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow s
 
 def view_schema(columns: Sequence[str] = ()) -> Any:  # noqa: ANN401 - a pyarrow schema
     """The schema of a view of sentences with these columns; if they have spans, those of the view come last."""
-    return dataset_schema(["id", "text", "view", *Viewed._fields[1:], *([SPANS, LOST] if SPANS in columns else [])])
+    return dataset_schema(["id", "text", "view", *ViewResult._fields[1:], *([SPANS, LOST] if SPANS in columns else [])])
 
 
 def finalise(
@@ -104,7 +105,7 @@ def finalise(
     if read_state(folder) != (shards, hashes):
         (folder / STATE_FILE).unlink(missing_ok=True)  # it would mark other files as finished
     for name, text in (*texts.items(), (STATE_FILE, state_text(shards, hashes))):
-        write_whole(folder / name, text)
+        write_if_changed(folder / name, text)
     return Dataset(folder, plan, tuple(receipts), counts)
 
 

@@ -33,7 +33,7 @@ ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
 """`s3://bucket/folder`, or `s3:/bucket/folder`, which `Path` makes of it."""
 
 
-def locate(name: str | Path) -> Path:
+def resolve_path(name: str | Path) -> Path:
     """A local path as a `Path`; an address that fsspec knows (`s3://`, `gs://`, ...) as an object much like one.
 
     Raises MissingExtraError if the extra for addresses is not installed, InputError if nothing answers there.
@@ -97,7 +97,7 @@ def remove_temporaries(*outputs: Path) -> None:
 
 
 @contextmanager
-def whole_file(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
+def atomic_write(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
     """A file to write that appears at `path` only when the block ends well, complete and on the disk.
 
     For an address it is written to the folder of temporary files, and then put there. If it is not `lasting`, its name
@@ -131,12 +131,12 @@ def whole_file(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
             place.unlink()
 
 
-def write_whole(path: Path, content: bytes | str, *, lasting: bool = True) -> None:
-    """Write `content` to `path` as a `whole_file`, unless the file already holds it."""
+def write_if_changed(path: Path, content: bytes | str, *, lasting: bool = True) -> None:
+    """Write `content` to `path` as a `atomic_write`, unless the file already holds it."""
     data = content.encode() if isinstance(content, str) else content
     size = path.stat().st_size if path.is_file() else -1
     if size != len(data) or sha256_of(path) != hashlib.sha256(data).hexdigest():
-        with whole_file(path, lasting=lasting) as stream:
+        with atomic_write(path, lasting=lasting) as stream:
             stream.write(data)
 
 
@@ -177,7 +177,7 @@ def is_written_by(path: Path, *marks: bytes) -> bool:
     return False
 
 
-def beside(out: Path, ending: str) -> Path:
+def sibling_path(out: Path, ending: str) -> Path:
     """The file beside `out` with another ending: `data/pairs.arrow`, `card.md` -> `data/pairs.card.md`."""
     named = out if out.name else out.resolve()
     return named.with_name(f"{named.name.removesuffix('.arrow')}.{ending}")

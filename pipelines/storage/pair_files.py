@@ -1,19 +1,16 @@
 """Pairs, sentences and tables, as a trainer reads them; checked first, so that none is unfinished or altered."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from augment.errors import InputError
-from pipelines.sentences.rows import Columns
-from pipelines.sentences.sources import check_source, read_rows
 from pipelines.storage.dataset import open_dataset
-from pipelines.storage.files import beside
+from pipelines.storage.files import sibling_path
 from pipelines.storage.plan import Plan, read_plan
 from pipelines.storage.recipe import read_made
 from pipelines.storage.shards import read_table
@@ -59,22 +56,6 @@ def read_pairs(path: str | Path) -> "datasets.Dataset":
     return pairs
 
 
-def table_cells(name: str, choose: Callable[[Sequence[str]], Sequence[str]]) -> tuple[str, list[tuple[str, str, str]]]:
-    """Return the sha256 of a table that `augment ingest` can read, and three cells of each row, stripped.
-
-    `choose` maps the names of its columns to those of a text, a value of any type and a second text ("": none). Raises
-    InputError as it does, and for a table that cannot be read.
-    """
-    try:
-        with TemporaryDirectory() as spool:
-            source = check_source(name, Path(spool))
-            parts = read_rows(source, lambda names: Columns(*choose(names)))
-            rows = (row for part in parts for row in zip(*part, strict=True))
-            return source.sha256, [tuple((cell or "").strip() for cell in row) for row in rows]  # type: ignore[misc]
-    except InputError as error:  # these options are those of `augment ingest`
-        raise InputError(re.sub(r"(, or|:) give --(column|format)( text)?$", "", str(error))) from None
-
-
 def check_dataset(folder: Path) -> None:
     """Raise InputError, naming the file, if a dataset folder is unfinished or altered."""
     if read_plan(folder) is not None:
@@ -100,8 +81,8 @@ def pair_files(path: str | Path) -> list[PairFile]:
         files = sorted(found, key=lambda file: re.sub(r"\d+", lambda number: number[0].zfill(20), file.name))
     if not files:
         raise InputError(f"no pairs at {str(path)!r}: make them with `augment build-pairs`")
-    streams = [_checked(file, read_made(beside(file, "recipe.json")).get("sha256")) for file in files]
-    own = [stream.path.name for stream in streams if beside(stream.path, "recipe.json").is_file()]
+    streams = [_checked(file, read_made(sibling_path(file, "recipe.json")).get("sha256")) for file in files]
+    own = [stream.path.name for stream in streams if sibling_path(stream.path, "recipe.json").is_file()]
     if any(stream.is_rejects for stream in streams):
         own += [stream.path.name for stream in streams if not stream.is_rejects]
     if own and len(streams) > 1:

@@ -9,7 +9,7 @@ import typer
 
 from augment import __version__
 from augment.errors import InputError
-from pipelines.storage.files import UNSEALED, beside, is_sealed, read_json, seal
+from pipelines.storage.files import UNSEALED, is_sealed, read_json, seal, sibling_path
 
 RECIPE_METADATA = frozenset({"checksum", "command", "made", "twinviews"})
 """Keys of a saved recipe that are not options."""
@@ -22,11 +22,11 @@ def recipe_text(command: str, options: Mapping[str, Any], **more: Any) -> str:  
     return seal(json.dumps(recipe, ensure_ascii=False, indent=2) + "\n")
 
 
-def check_twin(out: Path) -> None:
+def check_recipe_collision(out: Path) -> None:
     """Raise InputError if another file shares the recipe of `out`: `pairs` and `pairs.arrow` would."""
     twin = out.with_suffix("") if out.suffix == ".arrow" else out.with_name(f"{out.name}.arrow")
     if twin.is_file():
-        raise InputError(f"{out} would share {beside(out, 'recipe.json').name} with {twin}: choose another --out")
+        raise InputError(f"{out} would share {sibling_path(out, 'recipe.json').name} with {twin}: choose another --out")
 
 
 def read_made(recipe: Path) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from augment.errors import InputError, TwinviewsError
-from pipelines.storage.files import is_remote, sha256_of, sync_folder, whole_file, write_whole
+from pipelines.storage.files import atomic_write, is_remote, sha256_of, sync_folder, write_if_changed
 
 RECEIPTS = "receipts"
 SHARD_ROWS = 1_024
@@ -86,7 +86,7 @@ def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
         receipts = [*pool.map(partial(_write_shard, folder), tables, tables.values())]
         sync_folder(folder)
         places = (receipt_path(folder, index) for index in tables)
-        list(pool.map(partial(write_whole, lasting=False), places, map(Receipt.to_json, receipts)))
+        list(pool.map(partial(write_if_changed, lasting=False), places, map(Receipt.to_json, receipts)))
         sync_folder(folder / RECEIPTS)
     return receipts
 
@@ -95,7 +95,7 @@ def _write_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN4
     """Write a shard straight to its file, as it may be too large for a second copy; its receipt, not yet written."""
     import pyarrow as pa
 
-    with whole_file(folder / shard_name(index), lasting=False) as stream:
+    with atomic_write(folder / shard_name(index), lasting=False) as stream:
         with pa.ipc.new_stream(pa.PythonFile(stream, "w"), table.schema) as writer:
             writer.write_table(table.combine_chunks(), max_chunksize=BATCH_ROWS)
         stream.flush()

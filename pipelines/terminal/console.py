@@ -165,7 +165,7 @@ def show_json(value: Any) -> None:  # noqa: ANN401 - whatever json can write
     sys.stdout.write(CONTROL.sub(lambda hit: hit[0] if hit[0] == "\n" else f"\\u{ord(hit[0]):04x}", text) + "\n")
 
 
-def harmless(text: str) -> str:
+def escape_control(text: str) -> str:
     """A text from outside made safe to show: control and invisible characters as Python's escapes."""
     return CONTROL.sub(lambda hit: hit[0].encode("unicode_escape").decode(), text)
 
@@ -203,9 +203,9 @@ def table(
     for index, name in enumerate(columns):
         numeric = bool(cells) and all(isinstance(row[index], int | float) or row[index] is None for row in cells)
         justify: Any = "right" if numeric or name in right else "left"
-        grid.add_column(Text(harmless(name)), justify=justify, overflow="fold")
+        grid.add_column(Text(escape_control(name)), justify=justify, overflow="fold")
     for row in cells:
-        grid.add_row(*(Text("" if cell is None else harmless(str(cell))) for cell in row))
+        grid.add_row(*(Text("" if cell is None else escape_control(str(cell))) for cell in row))
     print_on(stdout_console(), grid)
 
 
@@ -224,7 +224,7 @@ def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> st
         lstrip_blocks=True,
         keep_trailing_newline=True,
         # Markup of the template itself is left alone.
-        finalize=lambda value: harmless(value) if type(value) is str else value,
+        finalize=lambda value: escape_control(value) if type(value) is str else value,
     )
     environment.filters |= {each.__name__: each for each in filters}
     return environment.get_template("report.html").render(values)

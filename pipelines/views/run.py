@@ -16,7 +16,7 @@ from augment.view import View, ViewSpec, view_attribute, view_label
 from pipelines.options import ViewOptions
 from pipelines.storage.card import view_card
 from pipelines.storage.dataset import Dataset, claim_folder, clear_dataset, finalise, remove_leftovers, view_schema
-from pipelines.storage.files import write_whole
+from pipelines.storage.files import write_if_changed
 from pipelines.storage.lock import locked_folder
 from pipelines.storage.plan import PLAN_FILE, Input, Plan, read_plan
 from pipelines.storage.recipe import recipe_text
@@ -44,7 +44,7 @@ def note_starter(spec: ViewSpec) -> None:
 def as_begun(spec: ViewSpec, folder: Path) -> ViewSpec:
     """The view with the translation models that the run in `folder` began with, unless it names its own."""
     plan = read_plan(folder) if spec.params.get("models") == AUTO and spec.params.get("revision") is None else None
-    ways = ("source", view_attribute(spec.name, "named_by"))
+    ways = ("source", view_attribute(spec.name, "folder_option"))
     if plan is None or plan.name != spec.name or any(plan.params.get(key) != spec.params.get(key) for key in ways):
         return spec
     return replace(spec, params={**spec.params, **{key: plan.params[key] for key in ("models", "revision")}})
@@ -58,7 +58,7 @@ def plan_run(view: View, source: Dataset, options: ViewOptions, out: Path | None
         name=view.spec.name,
         params=dict(view.spec.params),
         signature=view.spec.signature(),
-        seed=options.seed if getattr(view, "draws", True) else None,
+        seed=options.seed if getattr(view, "uses_seed", True) else None,
         limit=rows if rows < source.rows else None,
         shard_size=size,
         inputs=(Input(name=str(source.path), sha256=source.digest, rows=source.rows),),
@@ -99,7 +99,7 @@ def make_run(run: ViewRun) -> tuple[Dataset, int]:
         if run.options.overwrite and run.out.exists():
             clear_dataset(run.out)
         try:
-            write_whole(run.out / PLAN_FILE, run.plan.to_json())
+            write_if_changed(run.out / PLAN_FILE, run.plan.to_json())
             made = _make(run, advance)
             remove_leftovers(run.out)  # of workers that were lost
             return _finish(run), made

@@ -20,7 +20,7 @@ import pyarrow as pa
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.models.device import SECONDS, Stage, device_kind, timed
 from augment.text.edits import LabelledSpan, carry_spans
-from augment.view import VIEWS, View, Viewed, ViewSpec, check_params, make_view, row_seed
+from augment.view import VIEWS, View, ViewResult, ViewSpec, check_params, make_view, row_seed
 from pipelines.options import ViewOptions
 from pipelines.storage.dataset import SPANS, Dataset, view_schema
 from pipelines.storage.plan import Plan
@@ -124,22 +124,22 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Read | None:
     return window, columns, seeds
 
 
-def _make(run: ViewRun, texts: Sequence[str], seeds: Sequence[int]) -> Sequence[Viewed]:
-    """What the view makes of sentences; raises TwinviewsError unless it is a consistent `Viewed` for each."""
+def _make(run: ViewRun, texts: Sequence[str], seeds: Sequence[int]) -> Sequence[ViewResult]:
+    """What the view makes of sentences; raises TwinviewsError unless it is a consistent `ViewResult` for each."""
     name, view = run.plan.name, cast(View, run.view)
     known, started = SECONDS["model"], time.perf_counter()
     with VIEWS.blamed(name):
         viewed = view(texts, seeds)
-        is_listed = isinstance(viewed, Sequence) and {*map(type, viewed)} <= {Viewed} and len(viewed) == len(texts)
+        is_listed = isinstance(viewed, Sequence) and {*map(type, viewed)} <= {ViewResult} and len(viewed) == len(texts)
         if not is_listed or any((one.text is None) != (one.status in ("failed", "rejected")) for one in viewed):
-            said = f"did not return a list of {len(texts)} Viewed, each with a text unless it failed or is rejected"
+            said = f"did not return a list of {len(texts)} ViewResult, each with a text unless it failed or is rejected"
             raise TwinviewsError(f"view {name!r} {said}: fix the view")
     if SECONDS["model"] == known:  # for a view that does not time its model, all time counts as the model's
         SECONDS["model"] += time.perf_counter() - started
     return viewed
 
 
-def _write(run: ViewRun, read: Read, viewed: Sequence[Viewed], started: float, spent: Counter[Stage]) -> Made:
+def _write(run: ViewRun, read: Read, viewed: Sequence[ViewResult], started: float, spent: Counter[Stage]) -> Made:
     """Commit the shards of a window that was begun at `started`; raises TwinviewsError for values of a wrong type.
 
     `spent` has the seconds by stage when the previous window was committed, and is updated.
@@ -165,7 +165,7 @@ def _write(run: ViewRun, read: Read, viewed: Sequence[Viewed], started: float, s
     return receipts, time.monotonic() - started, stages
 
 
-def _carried(text: str, spans: Sequence[Mapping[str, Any]] | None, one: Viewed) -> tuple[list[LabelledSpan], int]:
+def _carried(text: str, spans: Sequence[Mapping[str, Any]] | None, one: ViewResult) -> tuple[list[LabelledSpan], int]:
     """The spans of a view, and how many were lost: all of them if the view rewrites the whole text."""
     if one.text is None or (one.text != text and not one.edits):
         return [], len(spans or ())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from samples import KINDS, real_sentences
 
 from augment.text.edits import words
-from augment.view import Viewed, ViewSpec, make_view
+from augment.view import ViewResult, ViewSpec, make_view
 from augment.views.repeat import Repeat
 
 
@@ -96,7 +96,7 @@ def test_tokens_never_cut_a_character(kind: str, tmp_path: Path) -> None:
 DOGS = "Two dogs don't sleep; run!"
 
 
-def repeated(text: str, seed: int, **params: float) -> Viewed:
+def repeated(text: str, seed: int, **params: float) -> ViewResult:
     return Repeat(**params)([text], [seed])[0]
 
 
@@ -119,7 +119,7 @@ def test_number_of_repeated_words_is_uniform_from_none_to_the_maximum(copies: in
 
 
 def test_a_row_has_the_share_of_changed_words_or_why_none_changed() -> None:
-    assert repeated("?!", 1) == Viewed("?!", "unchanged", "no-eligible-word")
+    assert repeated("?!", 1) == ViewResult("?!", "unchanged", "no-eligible-word")
     made = [repeated(DOGS, seed) for seed in range(20)]
     assert {one.reason for one in made if one.status == "unchanged"} == {"none-drawn"}
     assert {one.achieved_fraction for one in made} == {0, 0.2, 0.4}

@@ -13,7 +13,7 @@ from augment.lexicon import omw, wordnet
 from augment.lexicon.synonyms import English, english
 from augment.text.edits import apply_edits
 from augment.text.words import FUNCTION_WORDS
-from augment.view import Viewed, ViewSpec, make_view
+from augment.view import ViewResult, ViewSpec, make_view
 
 SENTENCES = {
     "The old woman bought a big car in Paris for $3,500 yesterday.": ["Paris", "$3,500"],
@@ -29,7 +29,7 @@ def words(real_wordnet: Path) -> English:
     return english(real_wordnet)
 
 
-def replaced(viewed: Viewed) -> list[tuple[str, str]]:
+def replaced(viewed: ViewResult) -> list[tuple[str, str]]:
     """Return the old and new words, without articles."""
     return [(edit.old, edit.new) for edit in viewed.edits if edit.old.lower() not in ("a", "an")]
 

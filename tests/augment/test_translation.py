@@ -36,7 +36,7 @@ from augment.translate.marian import MarianTranslator, Translation, _joined, cop
 from augment.translate.meaning import Judge
 from augment.translate.model_names import resolve_models
 from augment.translate.pytorch import CACHED_SCORES, Decoder, _mix, cut, draw, search, uniform
-from augment.view import View, Viewed, ViewSpec, make_view, row_seed
+from augment.view import View, ViewResult, ViewSpec, make_view, row_seed
 
 END, PAD, NEVER = 0, 59, [7, 59]
 
@@ -345,7 +345,7 @@ CHOSEN = [*SENTENCES, "The dog sleeps under the table.", "It took us five hours 
 
 
 @cache
-def chosen(**params: Any) -> list[Viewed]:  # noqa: ANN401
+def chosen(**params: Any) -> list[ViewResult]:  # noqa: ANN401
     return back("starter", **params)(CHOSEN, range(len(CHOSEN)))
 
 

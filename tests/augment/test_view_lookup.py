@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from samples import refused
 
 from augment.models.device import pack, resolve_device
-from augment.view import View, Viewed, ViewSpec, check_params, make_view, row_id, row_seed
+from augment.view import View, ViewResult, ViewSpec, check_params, make_view, row_id, row_seed
 
 
 def spec_of(name: str, **params: float) -> ViewSpec:
@@ -44,7 +44,7 @@ def test_row_seeds_never_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "params", "named_by", "ends_in", "draws"),
+    ("name", "params", "folder_option", "language_option", "uses_seed"),
     [
         ("span-mask", {}, None, None, True),
         ("nlpaug", {"augmenter": "KeyboardAug"}, "KeyboardAug", None, True),
@@ -53,12 +53,12 @@ def test_row_seeds_never_change() -> None:
     ],
 )
 def test_a_view_says_what_follows_from_its_options(
-    name: str, params: dict[str, object], named_by: str | None, ends_in: str | None, draws: bool
+    name: str, params: dict[str, object], folder_option: str | None, language_option: str | None, uses_seed: bool
 ) -> None:
     view = check_params(name, params)
     assert isinstance(view, View)
-    assert (view.named_by and getattr(view, view.named_by)) == named_by
-    assert (getattr(view, view.ends_in, None), view.draws) == (ends_in, draws)
+    assert (view.folder_option and getattr(view, view.folder_option)) == folder_option
+    assert (getattr(view, view.language_option, None), view.uses_seed) == (language_option, uses_seed)
 
 
 @pytest.mark.parametrize(
@@ -110,15 +110,15 @@ def test_each_sentence_gets_its_own_views(tmp_path: Path) -> None:
     view = imported(tmp_path, {"id": row_id("Café!"), "view": "Coffee!"}, *lines)
     texts = ["A dog runs.", "Cafe\u0301!", "Same.", "Blank.", "Masked.", "Unknown.", "Très bien."]
     assert view(texts, [0] * len(texts)) == [
-        Viewed("A dog is running.", alternatives=("Some dog runs.",)),
-        Viewed("Coffee!"),
-        Viewed("Same.", "unchanged"),
-        Viewed(None, "failed", "empty"),
-        Viewed(None, "rejected", "special-token"),
-        Viewed(None, "failed", "missing"),
-        Viewed("Très bien.", "unchanged"),
+        ViewResult("A dog is running.", alternatives=("Some dog runs.",)),
+        ViewResult("Coffee!"),
+        ViewResult("Same.", "unchanged"),
+        ViewResult(None, "failed", "empty"),
+        ViewResult(None, "rejected", "special-token"),
+        ViewResult(None, "failed", "missing"),
+        ViewResult("Très bien.", "unchanged"),
     ]
-    assert not view.draws
+    assert not view.uses_seed
 
 
 def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> Non
     with refused("has revision"):
         imported(tmp_path, {"text": "a", "view": "b"}, revision="0" * 12)
     marked = b'\xef\xbb\xbf{"id": 7, "text": "A dog runs.", "view": "It runs."}'
-    assert imported(tmp_path, content=marked)(["A dog runs."], [0]) == [Viewed("It runs.")]
+    assert imported(tmp_path, content=marked)(["A dog runs."], [0]) == [ViewResult("It runs.")]
 
 
 @pytest.mark.parametrize(

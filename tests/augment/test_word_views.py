@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from samples import TEXTS, built, real_sentences, refused
 
-from augment.protected_terms import WordView, touches
+from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import LabelledSpan, apply_edits, carry_spans, words
 from augment.view import Edit, Runtime, View, ViewSpec, make_view
 from augment.views.repeat import Repeat
@@ -93,7 +93,7 @@ sentences = st.lists(st.sampled_from([*TERMS, *PLAIN, "NEW YORK", "AB-12", "DogS
 def test_nothing_that_is_kept_changes(name: str, terms: str) -> None:
     (cases, params), changed = KEEPING[name], 0
     view = make_view(ViewSpec(name, {**params, "keep": terms, "keep_pattern": PATTERN}))
-    assert isinstance(view, WordView)
+    assert isinstance(view, ProtectedTermsView)
 
     @settings(max_examples=cases, deadline=None)
     @given(sentences.map(" ".join), st.integers(0, 2**63 - 1))

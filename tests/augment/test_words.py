@@ -178,7 +178,7 @@ def empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
 
 
 def lay_out(folder: Path) -> Path:
-    """A folder with the file names of WordNet, one harmless line in each."""
+    """A folder with the file names of WordNet, one escape_control line in each."""
     folder.mkdir(parents=True)
     for name in wordnet.NEEDED:
         (folder / name).write_text("mice mouse 1\n", encoding="utf-8")

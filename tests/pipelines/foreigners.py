@@ -28,12 +28,12 @@ import os
 import signal
 import time
 
-from augment.view import View, Viewed
+from augment.view import View, ViewResult
 
 
 class Slow(View):
     name = "slow"
-    named_by = "pivot"
+    folder_option = "pivot"
     nap: float = 0.01
     sizes: tuple[int, ...] = (1, 2)
     pivot: str | None = None
@@ -44,13 +44,13 @@ class Slow(View):
     def view(self, text, seed):
         time.sleep(self.nap)
         if "fail" in text:
-            return Viewed(None, "failed", "asked-to")
+            return ViewResult(None, "failed", "asked-to")
         if "kill" in text:
             os.kill(os.getpid(), signal.SIGKILL)
         words = text.split()
         if len(words) == 1:
-            return Viewed(text, "unchanged", "one-word")
-        return Viewed(" ".join([*reversed(words), str(seed % 10), self.pivot or ""]).strip())
+            return ViewResult(text, "unchanged", "one-word")
+        return ViewResult(" ".join([*reversed(words), str(seed % 10), self.pivot or ""]).strip())
 '''
 SPEAK = '''"""Say the words backwards, as translations to other languages do."""
 
@@ -58,12 +58,12 @@ from typing import ClassVar
 
 from pydantic import BaseModel
 
-from augment.view import Viewed, ViewSpec
+from augment.view import ViewResult, ViewSpec
 
 
 class PARAMS(BaseModel):
-    named_by: ClassVar[str] = "to"
-    ends_in: ClassVar[str] = "to"
+    folder_option: ClassVar[str] = "to"
+    language_option: ClassVar[str] = "to"
     to: str
     source: str = "xx"
 
@@ -77,8 +77,8 @@ class Speak:
 
     def view(self, text):
         if "fail" in text:
-            return Viewed(None, "failed", "asked-to")
-        return Viewed(f"{text[::-1]} {self.spec.params['to']}")
+            return ViewResult(None, "failed", "asked-to")
+        return ViewResult(f"{text[::-1]} {self.spec.params['to']}")
 
 
 def build(params, runtime):
@@ -86,17 +86,17 @@ def build(params, runtime):
 '''
 ROTATE = '''"""Move the first letters to the end."""
 
-from augment.view import View, Viewed
+from augment.view import View, ViewResult
 
 
 class Rotate(View):
     name = "rotate"
-    named_by = "shift"
+    named_by = "shift"  # the older names of `folder_option` and `uses_seed`
     draws = False
     shift: int = 13
 
     def __call__(self, texts, seeds):
-        return [Viewed(text[self.shift :] + text[: self.shift]) for text in texts]
+        return [ViewResult(text[self.shift :] + text[: self.shift]) for text in texts]
 '''
 PICKY = '''"""Drop pairs with a number in the forties, slowly, and score the rest."""
 

@@ -9,7 +9,7 @@ from foreigners import add_package, start_beside
 
 HEAD = '''"""A view."""
 from pydantic import BaseModel
-from augment.view import Viewed, ViewSpec
+from augment.view import ViewResult, ViewSpec
 
 class PARAMS(BaseModel):
     {field}: int = 1
@@ -70,10 +70,10 @@ def test_a_view_with_an_option_that_all_views_have_is_left_out(augment: Augment)
     [
         (view("1 / 0"), "view 'odd' of odd_module failed: ZeroDivisionError: division by zero"),
         *(
-            (view(made), "view 'odd' did not return a list of 2 Viewed, each with a text unless it failed or is ")
-            for made in ("None", "list(texts)", "[]", "[Viewed(None)] * 2")
+            (view(made), "view 'odd' did not return a list of 2 ViewResult, each with a text unless it failed or is ")
+            for made in ("None", "list(texts)", "[]", "[ViewResult(None)] * 2")
         ),
-        (view("[Viewed(7)] * 2"), "view 'odd' of odd_module failed: ArrowTypeError: "),
+        (view("[ViewResult(7)] * 2"), "view 'odd' of odd_module failed: ArrowTypeError: "),
         (view(built="1 / 0"), "view 'odd' of odd_module failed: ZeroDivisionError: division by zero"),
         (view(built="None"), "view 'odd': build gave NoneType, which is not a view: fix the plugin"),
     ],
@@ -137,7 +137,7 @@ def test_a_plugin_with_a_name_of_ours_is_passed_over(
 
 def test_of_two_plugins_with_one_name_the_first_by_module_is_taken(tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("one two\n", encoding="utf-8")
-    modules = {"odd_a": view('[Viewed("a view")]'), "odd_b": view("1 / 0")}
+    modules = {"odd_a": view('[ViewResult("a view")]'), "odd_b": view("1 / 0")}
     site = add_package(tmp_path / "site", modules, views="odd = odd_a")
     other = site / "another-1.0.dist-info"
     shutil.copytree(site / "foreign-1.0.dist-info", other)

@@ -108,14 +108,14 @@ def test_two_views_pair_their_alternatives_in_order_and_every_text_at_least_once
 
 RANKED = '''"""Say the sentence in capitals; lower and title case would also do."""
 
-from augment.view import View, Viewed
+from augment.view import View, ViewResult
 
 
 class Ranked(View):
     name = "ranked"
 
     def __call__(self, texts, seeds):
-        return [Viewed(text.upper(), alternatives=(text.lower(), text.title())) for text in texts]
+        return [ViewResult(text.upper(), alternatives=(text.lower(), text.title())) for text in texts]
 '''
 
 

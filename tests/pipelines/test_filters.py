@@ -14,21 +14,21 @@ from hypothesis import strategies as st
 
 from augment.errors import InputError, MissingExtraError
 from augment.view import Runtime
-from pipelines.pairs.filter import FILTERS, About, Filter, PairColumns, make_filter
+from pipelines.pairs.filter import FILTERS, Filter, PairColumns, SideInfo, make_filter
 from pipelines.pairs.filters.near_duplicates import HASHES, sign
 
 CPU = Runtime("cpu")
-MASKED, PLAIN, GERMAN = About("span-mask", "span-mask"), About("synonym"), About("de", "translate", "de")
+MASKED, PLAIN, GERMAN = SideInfo("span-mask", "span-mask"), SideInfo("synonym"), SideInfo("de", "translate", "de")
 
 
 class Pair(NamedTuple):
     text: str
     view_a: str
     view_b: str
-    about: tuple[About, About]
+    about: tuple[SideInfo, SideInfo]
 
 
-def pair(one: str, two: str, *, text: str | None = None, about: tuple[About, About] = (PLAIN, PLAIN)) -> Pair:
+def pair(one: str, two: str, *, text: str | None = None, about: tuple[SideInfo, SideInfo] = (PLAIN, PLAIN)) -> Pair:
     return Pair(one if text is None else text, one, two, about)
 
 
@@ -126,10 +126,10 @@ def test_chrf_is_sacrebleus() -> None:
 
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_a_back_translation_is_compared_with_its_own_sentence(side: str) -> None:
-    back, translated = About("backtranslate-de", "backtranslate"), About("translate-de", "translate", "de")
+    back, translated = SideInfo("backtranslate-de", "backtranslate"), SideInfo("translate-de", "translate", "de")
     text, close, far = "A dog runs in the park.", "A dog is running in the park.", "Der Bürgermeister schlief."
 
-    def found(view: str, about: About, written: str = "paraphrase") -> str | None:
+    def found(view: str, about: SideInfo, written: str = "paraphrase") -> str | None:
         one, two, abouts = (view, text, (about, PLAIN)) if side == "a" else (text, view, (PLAIN, about))
         return reasons(written, [pair(one, two, text=text, about=abouts)])[0]
 

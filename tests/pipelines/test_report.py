@@ -13,7 +13,7 @@ from foreigners import Augment, is_refused, write_pairs, write_stream
 
 from pipelines.inspection.opened import open_path, statistics
 from pipelines.inspection.report import report_path
-from pipelines.terminal.console import harmless
+from pipelines.terminal.console import escape_control
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_no_control_character_of_the_data_reaches_the_terminal(augment: Augment)
 
 def test_scripts_and_emoji_are_shown_as_they_are() -> None:
     text = "हिन्दी नी\u200dला می\u200cخواهم \u200fא 👩‍👩‍👧 🇩🇪 👍🏽 ✔️ é 中文"
-    assert harmless(text) == text
+    assert escape_control(text) == text
 
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}

@@ -237,13 +237,13 @@ def test_several_pivots_make_several_datasets(start: Start, lines: Path, folder:
 
 
 # A background job starts with Ctrl-C ignored, and so would the processes that these tests interrupt.
-MARKED = f"{CTRL_C}from pipelines.__main__ import main\nfrom pipelines.terminal.interrupt import end_at_once\nend_at_once(); "
+MARKED = f"{CTRL_C}import pipelines.__main__, pipelines.terminal.interrupt as stop; stop.end_at_once(); "
 
 
 def span_mask(lines: Path, folder: Path, seconds: float | None = None) -> tuple[int, str, float]:
     """Run it in a folder, with Ctrl-C after `seconds`; returns exit code, stderr and how long it took."""
     folder.mkdir(exist_ok=True)
-    program = f"{MARKED}print('here', flush=True); main()"
+    program = f"{MARKED}print('here', flush=True); pipelines.__main__.main()"
     process = start_beside(folder, folder, "span-mask", lines, "--shard-size", 10, program=program)
     assert process.stdout is not None
     assert process.stdout.readline() == "here\n"

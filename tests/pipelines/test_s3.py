@@ -115,7 +115,7 @@ def test_a_store_that_answers_no_more_ends_the_run_with_one_line(start: Start, l
 
 def write_half(address: str) -> None:
     """Begin to write an object of more than S3 takes in one part, and stop with an error."""
-    with files.whole_file(files.locate(address)) as stream:
+    with files.atomic_write(files.locate(address)) as stream:
         stream.write(bytes(6 << 20))
         raise ZeroDivisionError
 
@@ -126,11 +126,11 @@ def test_a_file_that_fails_does_not_appear_in_a_store(bucket: Bucket, address: s
     with pytest.raises(ZeroDivisionError):
         write_half(address)
     assert not place.exists()
-    files.write_whole(place, b"whole")
+    files.write_if_changed(place, b"whole")
     with pytest.raises(ZeroDivisionError):
         write_half(address)
     assert place.read_bytes() == b"whole"
-    files.write_whole(place, b"WHOLE")
+    files.write_if_changed(place, b"WHOLE")
     assert place.read_bytes() == b"WHOLE"
     place.unlink()
 
@@ -138,7 +138,7 @@ def test_a_file_that_fails_does_not_appear_in_a_store(bucket: Bucket, address: s
 KILLED = """
 import os
 from pipelines.storage import files
-with files.whole_file(files.locate("s3://views/half/data.arrow")) as stream:
+with files.atomic_write(files.locate("s3://views/half/data.arrow")) as stream:
     stream.write(bytes(6 << 20))
     stream.flush()
     os.kill(os.getpid(), 9)

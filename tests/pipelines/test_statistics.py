@@ -14,7 +14,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from augment.errors import InputError
 from pipelines.inspection.inspect import LONGEST, Piece, pieces, wdiff
-from pipelines.inspection.opened import QUANTILES, AnyDataset, Distribution, distribution, open_path, statistics
+from pipelines.inspection.opened import QUANTILES, DatasetReader, Distribution, distribution, open_path, statistics
 from pipelines.similarity import chrf, chrf_signature, self_bleu
 from pipelines.storage.dataset import view_schema
 from pipelines.storage.pair_files import PAIR_COLUMNS, PairFile
@@ -29,7 +29,7 @@ PAIRS = [
 ]
 
 
-def pairs(folder: Path, rows: Sequence[tuple[str | None, ...]] = PAIRS, **columns: object) -> AnyDataset:
+def pairs(folder: Path, rows: Sequence[tuple[str | None, ...]] = PAIRS, **columns: object) -> DatasetReader:
     named = {
         "id": [f"{number:016x}" for number in range(len(rows))],
         **dict(zip(("text", "view_a", "view_b"), map(list, zip(*rows, strict=True)), strict=True)),
@@ -39,11 +39,11 @@ def pairs(folder: Path, rows: Sequence[tuple[str | None, ...]] = PAIRS, **column
     return open_path(write_stream(folder / "pairs.arrow", pa.table({**named, **columns}), 33))
 
 
-def opened(kind: Kind, path: Path, table: pa.Table) -> AnyDataset:
-    return AnyDataset(kind, path, {}, {}, (PairFile(write_stream(path, table, 33), None, table.num_rows),))
+def opened(kind: Kind, path: Path, table: pa.Table) -> DatasetReader:
+    return DatasetReader(kind, path, {}, {}, (PairFile(write_stream(path, table, 33), None, table.num_rows),))
 
 
-def view(folder: Path, rows: Sequence[Mapping[str, Any]]) -> AnyDataset:
+def view(folder: Path, rows: Sequence[Mapping[str, Any]]) -> DatasetReader:
     blank = dict.fromkeys(view_schema().names) | {"status": "ok", "edits": []}
     whole = [{**blank, "id": f"{number:016x}", **row} for number, row in enumerate(rows)]
     return opened("view", folder / "view.arrow", pa.Table.from_pylist(whole, schema=view_schema()))

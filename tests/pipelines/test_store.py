@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from foreigners import Augment, Start, content, done, is_refused, wait_for, write_stream
 
-from pipelines.storage.files import write_whole
+from pipelines.storage.files import write_if_changed
 from pipelines.storage.pair_files import PAIR_COLUMNS, read_pairs
 from pipelines.storage.shards import commit_shards, read_table
 from pipelines.terminal.console import InputError
@@ -351,7 +351,7 @@ def test_a_shard_is_written_and_a_file_compared_without_a_copy_of_it(folder: Pat
     tracemalloc.start()
     try:
         commit_shards(folder, {0: table})
-        write_whole(Path("standing"), content)
+        write_if_changed(Path("standing"), content)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -10,7 +10,7 @@ import pytest
 from foreigners import Augment, is_refused, make
 
 from pipelines.outputs.verify import verify
-from pipelines.storage.files import beside
+from pipelines.storage.files import sibling_path
 from pipelines.storage.pair_files import REJECTS_SHA256
 from pipelines.storage.recipe import recipe_text
 
@@ -47,7 +47,7 @@ def outputs(augment: Augment, folder: Path, outputs_once: Path) -> Augment:
 def files_of(output: Path) -> list[Path]:
     if output.is_dir():
         return sorted(path for path in output.rglob("*") if path.is_file())
-    beside_it = [beside(output, ending) for ending in ("recipe.json", "card.md", "report.html")]
+    beside_it = [sibling_path(output, ending) for ending in ("recipe.json", "card.md", "report.html")]
     return [path for path in (output, *beside_it) if path.is_file()]
 
 

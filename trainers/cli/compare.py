@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.storage.files import write_whole
+from pipelines.storage.files import write_if_changed
 from pipelines.terminal.console import ConfigOption, InputError, note, show_json
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.evaluation.result_files import Table, markdown, show
@@ -82,7 +82,7 @@ def compare(
     if lacking := [name for name in papers if not any(table in printed for table in load_paper(name))]:
         note(f"papers without a row on {', '.join(suites)}: {', '.join(lacking)}")
     if page:
-        write_whole(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
+        write_if_changed(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
         note(f"written: {out}")
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import batch_to_device, get_device_name
 
-from pipelines.storage.files import whole_file
+from pipelines.storage.files import atomic_write
 from pipelines.terminal.console import InputError, note, progress
 from trainers.encoders.batches import MASK
 from trainers.encoders.loading import PADDED, load_encoder
@@ -241,7 +241,7 @@ class Teacher:
             lengths = np.linalg.norm(whole, axis=1, keepdims=True)
             path.parent.mkdir(parents=True, exist_ok=True)
             remove_stale(path.parent)
-            with whole_file(path) as stream:  # NumPy writes to a real file through C, and misses a full disk
+            with atomic_write(path) as stream:  # NumPy writes to a real file through C, and misses a full disk
                 np.save(SimpleNamespace(write=stream.write), whole / np.maximum(lengths, np.finfo(np.float32).tiny))
             shutil.rmtree(parts, ignore_errors=True)
         of_first(None)

@@ -13,7 +13,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from pipelines.storage.files import whole_file
+from pipelines.storage.files import atomic_write
 from pipelines.terminal.console import InputError, TwinviewsError, note
 from trainers.files import read_arrays, remove_stale
 
@@ -160,7 +160,7 @@ class CachedEncoder:
             return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with whole_file(self.folder / f"{uuid4().hex}.npz") as stream:
+            with atomic_write(self.folder / f"{uuid4().hex}.npz") as stream:
                 np.savez(stream, keys=np.frombuffer(b"".join(keys), np.uint8), vectors=vectors, allow_pickle=False)
         except (OSError, TwinviewsError) as error:
             note(f"cannot keep vectors in {self.folder} ({error}): give another --cache, or --no-cache")

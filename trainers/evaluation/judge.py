@@ -15,7 +15,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from pipelines.storage.pair_files import table_cells
+from pipelines.sentences.tables import table_cells
 from pipelines.terminal.console import InputError, counted, note
 from trainers.data.reading import FIRST, SCORES, SECOND
 from trainers.encoders.vectors import Vectors, nearest, unit

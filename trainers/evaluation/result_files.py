@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pipelines.storage.files import whole_file
+from pipelines.storage.files import atomic_write
 from pipelines.terminal import console
 from pipelines.terminal.console import InputError
 from trainers.evaluation.suites import SMOKE_TEST
@@ -241,7 +241,7 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
         with ExitStack() as drafts:
             for ending in contents if arrays else ("json", "md"):
                 written.append(directory / f"{scores.suite.name}.{ending}")
-                stream = drafts.enter_context(whole_file(written[-1]))
+                stream = drafts.enter_context(atomic_write(written[-1]))
                 stream.write(contents[ending])
                 stream.flush()
             # All drafts are on the disk. The items of an earlier evaluation do not belong to this one.

@@ -13,7 +13,7 @@ import xxhash
 from pydantic import Field
 from safetensors import SafetensorError
 
-from pipelines.storage.files import write_whole
+from pipelines.storage.files import write_if_changed
 from pipelines.storage.lock import locked_folder
 from pipelines.terminal.console import InputError, TwinviewsError, note, show
 from trainers.encoders.location import first_line, quiet
@@ -170,7 +170,7 @@ def _train(
         for path in directory.checkpoints(options.out / directory.CHECKPOINTS):
             if directory.step_of(path) > last:
                 shutil.rmtree(path)
-        write_whole(options.out / directory.RECIPE, json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
+        write_if_changed(options.out / directory.RECIPE, json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
     arguments = TrainingArguments(
         output_dir=str(options.out / directory.CHECKPOINTS),
         max_steps=steps,

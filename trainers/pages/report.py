@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from pipelines.storage.files import is_written_by, write_whole
+from pipelines.storage.files import is_written_by, write_if_changed
 from pipelines.terminal.console import ConfigOption, InputError, note, render_page, show
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.data.examples import Examples
@@ -75,7 +75,7 @@ def report(
     tables += [table for run in scores for table in judged_tables(run)]
     page = render_page("trainers.pages", runs=read, charts=charts(read), tables=tables)
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(target, page)
+    write_if_changed(target, page)
     show(f"{target} written")
 
 

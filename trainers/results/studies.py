@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from pipelines.storage.files import write_whole
+from pipelines.storage.files import write_if_changed
 from pipelines.terminal.console import InputError, TwinviewsError, counted, note, table
 from trainers.catalogue import ObjectiveModule
 from trainers.data.reading import DataOptions, read_examples
@@ -225,7 +225,7 @@ def _save(study: Study, errors: Mapping[Path, str | None]) -> None:
             cell["runs"].append({"seed": seed, "directory": out.as_posix(), "error": errors[out]})
     values = {"objective": study.objective, "options": study.shared(), "cells": list(cells.values())}
     study.file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(study.file, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+    write_if_changed(study.file, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
 
 
 def _report(study: Study, errors: Mapping[Path, str | None]) -> None:
@@ -235,7 +235,7 @@ def _report(study: Study, errors: Mapping[Path, str | None]) -> None:
     tables = compare_suite(SUITE if scored else TRAINING, runs)
     failed = [f"{run.as_posix()} failed: {error}" for run, error in errors.items() if error]
     page = study.file.with_suffix(".md")
-    write_whole(page, markdown(f"train {study.objective}", [f"- {line}" for line in failed], tables))
+    write_if_changed(page, markdown(f"train {study.objective}", [f"- {line}" for line in failed], tables))
     show(tables)
     if not scored:
         note("no scores: give --data DIR (as for `train evaluate`) or set TWINVIEWS_DATA; the same command adds them")

@@ -11,7 +11,7 @@ from zipfile import BadZipFile, ZipFile
 
 from safetensors import SafetensorError, safe_open
 
-from pipelines.storage.files import read_json, write_whole
+from pipelines.storage.files import read_json, write_if_changed
 from pipelines.storage.lock import LOCK
 from pipelines.terminal.console import InputError, TwinviewsError, note
 
@@ -85,7 +85,7 @@ def begin(out: Path, recipe: Mapping[str, Any], made: Sequence[str] = MADE) -> N
             if Path(start).exists() and Path(start).resolve().is_relative_to(out.resolve()):
                 raise InputError(f"{start} is needed for this training and would be removed: give another --out")
     remove(out, made)
-    write_whole(out / RECIPE, json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
+    write_if_changed(out / RECIPE, json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
 
 
 def remove(out: Path, made: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from pipelines.storage.files import write_whole
+from pipelines.storage.files import write_if_changed
 from pipelines.terminal.console import TwinviewsError, note, progress
 from trainers.data.examples import Examples
 from trainers.data.rows import Order, Rows
@@ -220,7 +220,7 @@ class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transf
         history = self.state.log_history
         if is_first():
             lines = [json.dumps(line, sort_keys=True) + "\n" for line in log_lines(history)]
-            write_whole(self.out / LOG, "".join(lines))
+            write_if_changed(self.out / LOG, "".join(lines))
         found = collapse(history[-1], dev_scores(history).get(0))
         if found is not None and not self.collapsed:
             self.collapsed = True

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.storage.files import whole_file
+from pipelines.storage.files import atomic_write
 from pipelines.terminal.console import InputError
 from trainers.encoders import vectors as cache
 from trainers.encoders.baselines import function_encoder
@@ -31,8 +31,8 @@ def test_a_killed_writer_leaves_the_old_file_and_a_draft_that_is_removed_when_st
     path = tmp_path / "sts.json"
     path.write_text("old")
     code = (
-        "import os, sys; from pathlib import Path; from pipelines.storage.files import whole_file\n"
-        "with whole_file(Path(sys.argv[1])) as stream: stream.write(b'half'); stream.flush(); os.kill(os.getpid(), 9)"
+        "import os, sys; from pathlib import Path; from pipelines.storage.files import atomic_write\n"
+        "with atomic_write(Path(sys.argv[1])) as stream: stream.write(b'half'); stream.flush(); os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
     assert path.read_text() == "old"
@@ -40,7 +40,7 @@ def test_a_killed_writer_leaves_the_old_file_and_a_draft_that_is_removed_when_st
     for age, left in ((STALE - 60, {path, draft}), (STALE + 60, {path})):
         os.utime(draft, (time.time() - age,) * 2)
         remove_stale(tmp_path)
-        with whole_file(path) as stream:
+        with atomic_write(path) as stream:
             stream.write(b"new")
         assert set(tmp_path.iterdir()) == left
     assert path.read_text() == "new"
