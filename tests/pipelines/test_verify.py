@@ -165,7 +165,7 @@ def test_rejects_in_another_folder_are_verified_with_their_pairs(outputs: Augmen
         elsewhere.write_bytes(content)
 
 
-def test_the_worst_of_two_verdicts_on_a_file_counts(made: Augment) -> None:
+def test_the_worst_of_two_verdicts_on_a_file_counts(outputs: Augment) -> None:
     shard, recipe = FOLDER / "data-00000.arrow", FOLDER / "recipe.json"
     record = {"rejects": f"{FOLDER.name}/{shard.name}", REJECTS_SHA256: "0" * 64}
     recipe.write_text(recipe_text("build-pairs", {}, made=record))
