@@ -162,7 +162,6 @@ def test_colours_have_the_contrast_of_wcag_aa(page: str) -> None:
         assert min(contrast(colours[f"c{line}"], colours["paper"]) for line in range(6)) >= 3
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 def test_no_page_scrolls_sideways_on_a_phone(trained: Path, page: str, tmp_path: Path) -> None:
     """In a frame of 400 pixels: the window of a headless Chromium may not be that narrow."""
