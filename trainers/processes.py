@@ -2,6 +2,8 @@
 
 import atexit
 import os
+import re
+import warnings
 from typing import Any
 
 import torch
@@ -10,6 +12,9 @@ from torch import Tensor, distributed
 
 from pipelines.terminal.console import InputError
 
+DEPRECATED = ("`broadcast_buffers` is deprecated", "torch.distributed.nn.functional.all_gather is deprecated")
+"""How the warnings begin that accelerate and torch give for calls in accelerate, and for one that old torch needs."""
+
 
 def join_processes() -> None:
     """Meet the other processes, if `torchrun` or `accelerate launch` started several."""
@@ -17,6 +22,8 @@ def join_processes() -> None:
         return
     from accelerate import PartialState
 
+    for message in DEPRECATED:
+        warnings.filterwarnings("ignore", re.escape(message), FutureWarning)
     atexit.register(PartialState(cpu=not torch.cuda.is_available()).destroy_process_group)
 
 

@@ -60,7 +60,6 @@ def actors(cluster: str) -> list[int]:
     return found
 
 
-@pytest.mark.slow
 def test_a_cluster_makes_the_same_bytes_and_does_without_a_lost_worker(
     start: Start, lines: Path, folder: Path, cluster: str
 ) -> None:
@@ -78,7 +77,6 @@ def test_a_cluster_makes_the_same_bytes_and_does_without_a_lost_worker(
     assert list(folder.rglob("*.tmp")) == []
 
 
-@pytest.mark.slow
 def test_a_window_that_always_ends_its_worker_ends_the_run(start: Start, folder: Path, cluster: str) -> None:
     texts = [f"{number} {'kill' if number == 7 else 'live'}" for number in range(12)]
     (folder / "twelve.txt").write_text("\n".join(texts))

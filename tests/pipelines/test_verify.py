@@ -55,9 +55,7 @@ def problems(*paths: Path) -> dict[Path, str]:
     return {file: problem for file, problem in verify(paths).items() if problem is not None}
 
 
-SLOW = [
-    pytest.param(output, marks=[pytest.mark.slow] * (output in (VIEW, FOLDER)), id=str(output)) for output in OUTPUTS
-]
+SLOW = [pytest.param(output, id=str(output)) for output in OUTPUTS]
 
 
 @pytest.mark.parametrize("output", SLOW)

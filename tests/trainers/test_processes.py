@@ -28,8 +28,14 @@ CASES = {
     "plain": {"epochs": 1},
     "accumulated and grouped": {"epochs": 1.5, "accumulate": 2, "group_by_length": True},
 }
+TRAINED = [*((name, "accumulated and grouped") for name in objective_names()), ("bsl", "plain")]
+"""What accumulates does all that a plain training does; one objective shows that the plain one does it too."""
+RESUMED = ("bsl", "sct", "distil", "diffcse")
+"""A target network, queues, a part of the loss for each process: of the others `test_fit` resumes one process."""
 
 pytestmark = pytest.mark.skipif(not distributed.is_available(), reason="torch without torch.distributed")
+in_one_process = pytest.mark.xdist_group("two processes")
+"""Of tests that share the fixture: it trains once, not once for each of pytest's processes."""
 
 
 def state_of(name: str, case: str, encoder: Path, texts: list[str], out: Path) -> dict[str, torch.Tensor]:
@@ -115,10 +121,10 @@ def work(rank: int, port: int, encoder: Path, sentences: list[str], folder: Path
         for case, expected in zip(PRESETS, alone, strict=True)
     ]
     (folder / f"{rank}.json").write_text(json.dumps(found))
-    for name in objective_names():
-        for case in CASES:
-            state = state_of(name, case, encoder, sentences[:24], folder / name / case)
-            save_file({key: value.contiguous() for key, value in state.items()}, folder / f"{name}-{case}-{rank}")
+    for name, case in TRAINED:
+        state = state_of(name, case, encoder, sentences[:24], folder / name / case)
+        save_file({key: value.contiguous() for key, value in state.items()}, folder / f"{name}-{case}-{rank}")
+    for name in RESUMED:
         save_file(resumed(name, encoder, sentences[:24], folder / name), folder / f"{name}-resumed-{rank}")
 
 
@@ -133,6 +139,7 @@ def two_processes(tiny_bert: Path, sentences: list[str], tmp_path_factory: pytes
     return folder
 
 
+@in_one_process
 @pytest.mark.parametrize(("name", "preset"), PRESETS)
 def test_two_processes_have_the_gradients_of_one(name: str, preset: str, two_processes: Path) -> None:
     for rank in range(PROCESSES):
@@ -142,8 +149,8 @@ def test_two_processes_have_the_gradients_of_one(name: str, preset: str, two_pro
         assert (case["own"] > 1e-4) if name in PARTIAL else (case["own"] < 1e-5)
 
 
-@pytest.mark.parametrize("case", list(CASES))
-@pytest.mark.parametrize("name", objective_names())
+@in_one_process
+@pytest.mark.parametrize(("name", "case"), TRAINED)
 def test_two_processes_train_as_one_with_the_same_global_batch(
     name: str, case: str, two_processes: Path, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
@@ -158,7 +165,8 @@ def test_two_processes_train_as_one_with_the_same_global_batch(
         torch.testing.assert_close(first[key], value, rtol=1e-5, atol=1e-5 * max(1.0, moved), msg=key)
 
 
-@pytest.mark.parametrize("name", objective_names())
+@in_one_process
+@pytest.mark.parametrize("name", RESUMED)
 def test_two_processes_resume_as_if_uninterrupted(name: str, two_processes: Path) -> None:
     for rank in range(PROCESSES):
         differences = load_file(two_processes / f"{name}-resumed-{rank}")
@@ -182,7 +190,6 @@ def launched(launcher: str, *arguments: object, ok: bool = True) -> subprocess.C
     return done
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_launched_command_says_all_once(launcher: str, text_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
@@ -190,11 +197,14 @@ def test_launched_command_says_all_once(launcher: str, text_file: Path, tiny_ber
     done = launched(launcher, *arguments, "--batch-size", 8)
     assert done.stdout.count("encoder of 16 dimensions after 6 steps") == 1
     assert {path.name for path in out.iterdir()} >= {"modules.json", "recipe.json", "log.jsonl", "README.md"}
-    done = launched(launcher, *arguments, "--batch-size", 7, ok=False)
+    assert "FutureWarning" not in done.stderr, "of other packages, which a user cannot mend"
+
+
+def test_a_launched_command_that_fails_says_so_once(small: list[str]) -> None:
+    done = launched("torchrun", "mirror", *small, "--batch-size", 7, ok=False)
     assert done.stderr.count("error: --batch-size 7 of 48 rows cannot be divided among 2 processes") == 1
 
 
-@pytest.mark.slow
 def test_two_processes_train_the_seeds_together_and_the_first_one_scores(small: list[str], graded_data: Path) -> None:
     done = launched("torchrun", "mirror", *small, "--seeds", 2, "--data", graded_data, "--baseline")
     seeds, untrained = done.stdout.splitlines()[3:]

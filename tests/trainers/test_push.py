@@ -1,12 +1,15 @@
 """`train push` against a stand-in of the Hub on localhost: what it is asked for, and what it then holds."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from small_trainings import Capsys, train
 
 from tests.standin_hub import StandinHub, standin_hub
 
@@ -60,6 +63,41 @@ def test_public_encoder_needs_a_licence_which_goes_into_its_card(hub: StandinHub
     code, _, errors = push(hub, encoder, "hf:me/mine")
     assert code == 2
     assert errors == f"error: {hub.endpoint}/me/mine exists and is public: give --public, or another name\n"
+
+
+def test_no_path_of_this_machine_is_pushed(
+    hub: StandinHub, tiny_bert: Path, sentences: list[str], graded_data: Path, tmp_path: Path, capsys: Capsys
+) -> None:
+    home = tmp_path / "somebody"
+    out, text, encoder = home / "work" / "run", home / "my text.txt", home / "bert"
+    shutil.copytree(tiny_bert, encoder)
+    text.write_text("\n".join(sentences), encoding="utf-8")
+    data = home / "benchmarks"
+    shutil.copytree(graded_data, data)
+    given = ["--text", text, "--encoder", encoder, "--out", out, "--batch-size", 8, "--max-tokens", 16]
+    assert train("mirror", *given, "--dev", "stsb-dev", "--dev-data", data, "--evaluations", 2) == 0
+    assert train("evaluate", out, "--suite", "sts", "--data", data, "--no-cache") == 0
+    text.unlink()
+    (out / "report.html").write_text("sentences")
+    assert train("evaluate", out, "--suite", "sample", "--no-cache") == 0
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    code, listed, notes = push(hub, out, "hf:me/mine", "--dry-run")
+    assert code == 0
+    assert "left out: report.html\n" in notes
+    assert "paths of this machine become names: README.md, evaluation/sample.json, " in notes
+    assert push(hub, out, "hf:me/mine", "--public", "--license", "mit")[0] == 0
+    (repository,) = hub.repositories.values()
+    assert sorted(repository.files) == listed.splitlines()
+    assert [name for name, content in repository.files.items() if b"somebody" in content] == []
+    recipe, scores = (json.loads(repository.files[name]) for name in ("recipe.json", "evaluation/sts.json"))
+    assert [recipe[key] for key in ("text", "encoder", "dev_data")] == ["my text.txt", "bert", "benchmarks"]
+    assert scores["model"]["name"] == "run"
+    assert scores["settings"]["data"] == "benchmarks"
+    assert b"| text | my text.txt |" in repository.files["README.md"]
+    card = out / "README.md"
+    assert {path: path.read_bytes() for path in before if path != card} == {
+        path: content for path, content in before.items() if path != card
+    }
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,23 @@ def test_all_that_is_logged_is_drawn_with_a_line_for_each_run(trained: Path, pag
     assert "Neighbours" not in both.read_text(encoding="utf-8")
 
 
+def test_a_page_written_elsewhere_finds_the_pairs_of_the_training(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    shutil.copytree(trained, tmp_path / "work")
+    shutil.copytree(locate(None).path, tmp_path / "work" / "start")
+    monkeypatch.chdir(tmp_path / "work")
+    given = ["--text", "text.txt", "--encoder", "start", "--max-tokens", 16, "--batch-size", 8, "--limit", 16]
+    assert train("mirror", *given, "--dev", "graded.tsv", "--evaluations", 1, "--out", "runs/dev") == 0
+    assert train("mirror", *given, "--out", "runs/text") == 0
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    for run, title in (("dev", "graded alike"), ("text", "two sentences")):
+        assert report(f"work/runs/{run}") == 0
+        assert capsys.readouterr().err == ""
+        assert title in Path("work/runs", run, "report.html").read_text(encoding="utf-8")
+
+
 def test_only_pages_are_replaced(trained: Path, page: str, capsys: Capsys) -> None:
     assert report(trained / "run-1") == 0
     assert (trained / "run-1/report.html").read_text(encoding="utf-8") == page
@@ -145,7 +162,6 @@ def test_colours_have_the_contrast_of_wcag_aa(page: str) -> None:
         assert min(contrast(colours[f"c{line}"], colours["paper"]) for line in range(6)) >= 3
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 def test_no_page_scrolls_sideways_on_a_phone(trained: Path, page: str, tmp_path: Path) -> None:
     """In a frame of 400 pixels: the window of a headless Chromium may not be that narrow."""

@@ -15,7 +15,7 @@ from pipelines.terminal.console import ConfigOption, InputError, note, show_json
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.evaluation.result_files import Table, markdown, show
 from trainers.results.comparison import PAPERS, compare_suite, load_paper, published_tables
-from trainers.results.runs import Run, read_runs
+from trainers.results.runs import TRAINING, Run, read_runs
 from trainers.results.significance import assess
 
 RUNS = """Runs that were evaluated: their directories, folders or JSON files of results, or the folder of a study \
@@ -79,7 +79,10 @@ def compare(
     for run in found:
         if not run.evaluations:
             note(f"{run.title}: {f'none of its {run.seeds} seeds has' if run.seeds > 1 else 'no'} results")
-    if lacking := [name for name in papers if not any(table in printed for table in load_paper(name))]:
+    if TRAINING in suites:
+        logged = [run.title for run in found if run.of(TRAINING)]
+        note(f"no scores of {', '.join(logged)}: run `train evaluate` on the folders of their seeds")
+    elif lacking := [name for name in papers if not any(table in printed for table in load_paper(name))]:
         note(f"papers without a row on {', '.join(suites)}: {', '.join(lacking)}")
     if page:
         write_if_changed(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))

@@ -17,7 +17,7 @@ from trainers.data.examples import Examples
 from trainers.encoders.location import STARTER
 from trainers.encoders.vectors import TextEncoder, Vectors
 from trainers.evaluation.pairs import METRICS, average, read_pairs
-from trainers.evaluation.suites import SMOKE_TEST, SUITES, expanded
+from trainers.evaluation.suites import SMOKE_TEST, SUITES, expanded, load_suite
 from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
@@ -42,7 +42,7 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
             raise InputError(f"no data folder {data!r}: give a folder that exists, or hf:mteb")
     suites = []
     for name in chosen:
-        module = SUITES.module(name)
+        module = load_suite(name)
         graded = getattr(module, "BENCHMARKS", ())
         with SUITES.blamed(name):
             read = list(

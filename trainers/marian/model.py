@@ -20,7 +20,7 @@ from transformers import (
 from transformers.models.marian.modeling_marian import shift_tokens_right
 
 from trainers.objective import drop_aliases, restore_aliases
-from trainers.training.directory import checkpoints, step_of
+from trainers.training.directory import checkpoints, record_hashes, step_of
 
 
 def new_model(shape: Mapping[str, Any], tokenizer: MarianTokenizer) -> MarianMTModel:
@@ -65,8 +65,10 @@ class KeepBeforeDecay(TrainerCallback):  # type: ignore[misc] # transformers is 
         control.should_save |= state.global_step == self.step
 
     def on_save(self, arguments: TrainingArguments, *_: object, **__: object) -> None:
-        """Remove what is older than the two newest."""
-        for path in checkpoints(Path(arguments.output_dir))[2:]:
+        """Record the hashes of the newest, and remove what is older than the two newest."""
+        newest, *others = checkpoints(Path(arguments.output_dir))
+        record_hashes(newest)
+        for path in others[1:]:
             if step_of(path) != self.step:
                 shutil.rmtree(path)
 

@@ -19,7 +19,7 @@ from trainers.data.reading import KINDS, DataOptions, read_examples
 from trainers.encoders.location import locate
 from trainers.encoders.vectors import Vectors, unit
 from trainers.results.comparison import compare_suite, published_tables
-from trainers.results.runs import FOLDER, read_runs
+from trainers.results.runs import FOLDER, first_seeds, read_runs
 from trainers.training.directory import LOG, RECIPE
 
 PAGE, MOST = "report.html", 6
@@ -64,8 +64,11 @@ def report(
     target = out or (runs[0] / PAGE if len(runs) == 1 and runs[0].is_dir() else Path(PAGE))
     if target.exists() and not is_written_by(target, MARK):
         raise InputError(f"{target} exists and was not written by `train report`: choose another --out")
-    read = [read_run(run, sample) for run in runs]
-    for run in runs if judge else ():
+    drawn = [folder for run in runs for folder in first_seeds(run)]
+    if len(drawn) > MOST:
+        note(f"{len(drawn)} settings: only the first {MOST} are drawn, more lines cannot be told apart")
+    read = [read_run(run, sample) for run in drawn[:MOST]]
+    for run in drawn if judge else ():
         evaluate(str(run), judge=judge)
     # A run with a log needs no scores; `read_runs` refuses any other directory without them.
     scored = [run for run in runs if (run / FOLDER).is_dir() or not (run / LOG).is_file()]
@@ -91,11 +94,28 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
     change = None
     if lines and sample and "pooling" in made:  # a translation model has no vectors
         try:
-            change = change_of(run, made, sample)
+            change = change_of(run, from_here(run, made), sample)
         except InputError as error:
             note(f"{run}: no cosines before and after ({error})")
     last = {key: value for line in lines for key, value in line.items()}
     return {"name": str(run), "recipe": made, "log": lines, "last": last, "change": change}
+
+
+def from_here(run: Path, recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's recipe with its paths as they are from here.
+
+    A relative path starts in this folder or in a parent folder of the run; one that is nowhere stays as it is.
+    """
+
+    def located(value: str) -> str:
+        paths = (place / value for place in (Path(), *run.resolve().parents))
+        return next((str(path) for path in paths if path.exists()), value)
+
+    named = {key: recipe[key] for key in (*KINDS, "encoder", "dev", "dev_data") if recipe.get(key)}
+    located_names = {
+        key: located(value) if isinstance(value, str) else [*map(located, value)] for key, value in named.items()
+    }
+    return {**recipe, **located_names}
 
 
 def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any]:

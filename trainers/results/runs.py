@@ -1,6 +1,7 @@
 """Stored scores: the files that evaluations and studies leave, read as runs with an evaluation for each seed."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -12,6 +13,7 @@ from trainers.evaluation.suites import suite_names
 FOLDER = "evaluation"
 STUDIES = ("seeds.json", "sweep.json")
 UNTRAINED = "untrained=*"
+TRAINING = "training"  # the suite of what trainings logged
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -103,19 +105,31 @@ class Run(NamedTuple):
 def read_runs(path: Path) -> list[Run]:
     """Read a run's directory, a folder of results, a JSON file of them, or a study.
 
-    A model that has only results of other settings gives a run for each. Raises InputError if none can be read.
+    A model that has only results of other settings gives a run for each. A study without results gives what its
+    trainings logged. Raises InputError if none can be read.
     """
-    if path.is_file():
-        if path.name in STUDIES:
-            return read_study(path)
-        return [Run(str(path), [Evaluation(load(StoredSuite, path), path, str(path))])]
-    if not path.is_dir():
+    if not path.exists():
         raise InputError(f"no run at {str(path)!r}: give a run's directory, or a JSON file of results")
-    found = [run for name in STUDIES if (path / name).is_file() for run in read_study(path / name)]
-    found = found or _runs([path]) or _runs(sorted((path / FOLDER).glob("*/")))
-    if not any(run.evaluations for run in found):
+    for read in (read_results, read_training):
+        runs = [run for file in _studies(path) for run in read_study(file, read)]
+        if any(run.evaluations for run in runs):
+            return runs
+    if path.is_file():
+        return [Run(str(path), [Evaluation(load(StoredSuite, path), path, str(path))])]
+    runs = _runs([path]) or _runs(sorted((path / FOLDER).glob("*/")))
+    if not runs:
         raise InputError(f"no results in {str(path)!r}: run `train evaluate` first, or name folders in it")
-    return found
+    return runs
+
+
+def first_seeds(path: Path) -> list[Path]:
+    """Return the folder of the first seed of each setting of a study; of anything else the path itself."""
+    firsts = [next(iter(folders.values())) for file in _studies(path) for _, folders, _ in _cells(file) if folders]
+    return firsts or [path]
+
+
+def _studies(path: Path) -> list[Path]:
+    return [file for file in (path, *map(path.joinpath, STUDIES)) if file.name in STUDIES and file.is_file()]
 
 
 def read_results(directory: Path, seed: str) -> list[Evaluation]:
@@ -126,16 +140,37 @@ def read_results(directory: Path, seed: str) -> list[Evaluation]:
     return [Evaluation(load(StoredSuite, path), path, seed) for path in files]
 
 
+def read_training(run: Path, seed: str) -> list[Evaluation]:
+    """Return the last loss and spread in a run's log, and the dev score of the weights that were kept."""
+    try:
+        lines = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+        keep = json.loads((run / "recipe.json").read_text(encoding="utf-8")).get("keep")
+    except (FileNotFoundError, ValueError):
+        return []
+    figures = {key: entry[key] for entry in lines for key in ("loss", "spread") if key in entry}
+    if dev := [entry["dev"] for entry in lines if "dev" in entry]:
+        figures["dev"] = max(dev) if keep == "best" else dev[-1]
+    common: dict[str, Any] = {"title": "", "size": 0, "counted": False, "sha256": ""}
+    sets = {key: StoredSet(figures={key: value}, **common) for key, value in figures.items()}
+    return [Evaluation(StoredSuite(suite=TRAINING, model={}, settings={}, sets=sets), run, seed)] if sets else []
+
+
 def read_study(file: Path, read: Read = read_results) -> list[Run]:
     """Return a run for each setting of a study (`seeds.json`, `sweep.json`) and untrained encoder in its folder."""
     runs = []
+    for title, folders, seeds in _cells(file):
+        evaluations = [evaluation for seed, folder in folders.items() for evaluation in read(folder, str(seed))]
+        runs.append(Run(f"{file.parent} {title}".rstrip(), evaluations, seeds))
+    return runs + _runs(sorted(file.parent.glob(UNTRAINED)), read)
+
+
+def _cells(file: Path) -> Iterator[tuple[str, dict[int, Path], int]]:
+    """Yield the title of each setting of a study, the folders of the seeds that did not fail, and how many seeds."""
     for cell in load(StoredStudy, file).cells:
         title = ", ".join(f"{name}={label}" for name, label in cell.settings.items())
         # The folder may have been moved since, so only the last parts of a path count.
         parts = {run.seed: Path(run.directory).parts[-2 if title else -1 :] for run in cell.runs if run.error is None}
-        found = [each for seed, part in parts.items() for each in read(file.parent.joinpath(*part), str(seed))]
-        runs.append(Run(f"{file.parent} {title}".rstrip(), found, len(cell.runs)))
-    return runs + _runs(sorted(file.parent.glob(UNTRAINED)), read)
+        yield title, {seed: file.parent.joinpath(*part) for seed, part in parts.items()}, len(cell.runs)
 
 
 def _runs(folders: Sequence[Path], read: Read = read_results) -> list[Run]:

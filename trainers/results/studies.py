@@ -27,12 +27,12 @@ from trainers.evaluation.task import DATA_VARIABLE, Suite
 from trainers.processes import is_first, join_processes, of_first, processes
 from trainers.results.axes import Axes, Setting, folder_part, settings
 from trainers.results.comparison import compare_suite
-from trainers.results.runs import Evaluation, StoredSet, StoredStudy, StoredSuite, load, read_results, read_study
+from trainers.results.runs import TRAINING, StoredStudy, StoredSuite, load, read_results, read_study, read_training
 from trainers.settings import Pooling, Training, resolve
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
 from trainers.training.run import request_of, run_training, settings_of
 
-SUITE, TRAINING = "sts", "training"
+SUITE = "sts"
 # What may differ between a study and its continuation; its data are told by their names here, not by their content.
 OUTSIDE = FREE - {*DataOptions.model_fields, "dev"} | {"seed", "out", "dry_run", "overwrite"}
 
@@ -134,21 +134,6 @@ def score(
     evaluation = evaluate_suites(encoder, [scoring.suite], trained=encoder.directory, settings=given)
     directory.mkdir(parents=True, exist_ok=True)
     write(directory, evaluation)
-
-
-def read_training(run: Path, seed: str) -> list[Evaluation]:
-    """Return the last loss and spread in a run's log, and the dev score of the weights that were kept."""
-    try:
-        lines = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-        keep = json.loads((run / RECIPE).read_text(encoding="utf-8")).get("keep")
-    except (FileNotFoundError, ValueError):
-        return []
-    figures = {key: entry[key] for entry in lines for key in ("loss", "spread") if key in entry}
-    if dev := [entry["dev"] for entry in lines if "dev" in entry]:
-        figures["dev"] = max(dev) if keep == "best" else dev[-1]
-    common: dict[str, Any] = {"title": "", "size": 0, "counted": False, "sha256": ""}
-    sets = {key: StoredSet(figures={key: value}, **common) for key, value in figures.items()}
-    return [Evaluation(StoredSuite(suite=TRAINING, model={}, settings={}, sets=sets), run, seed)] if sets else []
 
 
 def _planned(study: Study) -> list[list[object]]:

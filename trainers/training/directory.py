@@ -11,12 +11,12 @@ from zipfile import BadZipFile, ZipFile
 
 from safetensors import SafetensorError, safe_open
 
-from pipelines.storage.files import read_json, write_if_changed
+from pipelines.storage.files import read_json, sha256_of, write_if_changed
 from pipelines.storage.lock import LOCK
 from pipelines.terminal.console import InputError, TwinviewsError, note
 
 RECIPE, DONE, CHECKPOINTS = "recipe.json", "modules.json", "checkpoints"
-LOG, WEIGHTS, STATE = "log.jsonl", "model.safetensors", "trainer_state.json"
+LOG, WEIGHTS, STATE, HASHES = "log.jsonl", "model.safetensors", "trainer_state.json", "hashes.json"
 LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")  # what killed runs leave and finished ones do not need
 MADE = (
     *LEFTOVERS, LOG, "tensorboard", "evaluation", "report.html", "README.md", "config.json",
@@ -131,10 +131,13 @@ def newest_checkpoint(out: Path) -> Path | None:
 
 
 def _is_intact(checkpoint: Path) -> bool:
-    """Whether no file is missing, empty or truncated, and no bit of the optimiser's state has flipped."""
+    """Whether no file is missing, empty or truncated, and no bit has flipped since it was written."""
     generators = list(checkpoint.glob("rng_state*.pth"))
     try:
         history_of(checkpoint)
+        hashes = read_json(checkpoint / HASHES) or {}  # none if it was written by an earlier version
+        if any(sha256_of(checkpoint / name) != digest for name, digest in hashes.items()):
+            return False
         with safe_open(checkpoint / WEIGHTS, "pt"):
             pass
         for archive in (checkpoint / "optimizer.pt", checkpoint / "scheduler.pt", *generators):
@@ -144,6 +147,12 @@ def _is_intact(checkpoint: Path) -> bool:
     except (OSError, ValueError, LookupError, TypeError, SafetensorError, BadZipFile):
         return False
     return bool(generators)
+
+
+def record_hashes(checkpoint: Path) -> None:
+    """Write the sha256 of what has no checksum of its own in a checkpoint: the weights and the Trainer's state."""
+    hashes = {name: sha256_of(checkpoint / name) for name in (WEIGHTS, STATE)}
+    write_if_changed(checkpoint / HASHES, json.dumps(hashes))
 
 
 def checkpoints(folder: Path) -> list[Path]:

@@ -25,7 +25,7 @@ from trainers.objective import Objective, Row, enable_checkpointing, resolve_pre
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
 from trainers.training.dev import DEV, History, dev_score, dev_scores, keep_best, out_of_patience, restore_best
-from trainers.training.directory import CHECKPOINTS, LOG, WEIGHTS, history_of, newest_checkpoint
+from trainers.training.directory import CHECKPOINTS, LOG, WEIGHTS, history_of, newest_checkpoint, record_hashes
 
 COLLAPSED = 0.05  # below this spread the mean cosine between sentences is above 0.997
 FALLEN = 5.0  # a development score this many points below the one before the training is more than noise
@@ -250,6 +250,11 @@ class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transf
         if state.global_step == 0 and all(each.grad is None for each in objective.encoder.parameters()):
             raise TwinviewsError("no gradient reaches the encoder: compute the loss from vectors that are not detached")
         objective.after_step(state.global_step + 1, state.max_steps)
+
+    def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Record the hashes of the checkpoint that was written."""
+        if is_first():
+            record_hashes(self.out / CHECKPOINTS / f"checkpoint-{state.global_step}")
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Move the bar; score when due; log at each score and checkpoint, where the means start again."""

@@ -82,6 +82,24 @@ def test_sweep_prints_a_row_for_every_setting(small: list[str], graded_data: Pat
     assert f" {(one + two) / 2:.2f} +- {abs(one - two) / 2**0.5:.2f} " in first
 
 
+def test_a_sweep_without_benchmarks_is_compared_and_drawn_by_its_trainings(small: list[str], capsys: Capsys) -> None:
+    over = ["--over", "temperature=0.04,0.2", "--seeds", 2, "--out", "sw"]
+    assert train("sweep", "mirror", *small, *over) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "training"
+    for study in ("sw", "sw/sweep.json"):
+        assert train("compare", study) == 0
+        captured = capsys.readouterr()
+        assert captured.out.splitlines() == printed
+        assert captured.err.startswith("no scores of sw temperature=0.04, sw temperature=0.2: run `train evaluate`")
+    assert train("report", "sw", "--sample", 0) == 0
+    page = Path("sw/report.html").read_text()
+    assert all(f"sw/temperature={value}/seed-1" in page for value in ("0.04", "0.2"))
+    assert "seed-2" not in page
+    assert page.count("<polyline") > 2
+    assert all(cell in page for line in printed[3:] for cell in line.split()[2:3])
+
+
 def test_data_and_presets_are_swept_like_any_option(small: list[str], tmp_path: Path, capsys: Capsys) -> None:
     other = tmp_path / "other.txt"
     other.write_text("\n".join(f"the {word} man reads" for word in "abcdefghijklmnop"), encoding="utf-8")

@@ -14,7 +14,7 @@ SMOKE_TEST = "sample"  # the bundled suite: it reads no data and is not a benchm
 SUITES = Plugins(
     __name__, lambda module: None if hasattr(module, "find") or hasattr(module, "BENCHMARKS") else "it has no find"
 )
-suite_names = SUITES.names
+suite_names, load_suite = SUITES.names, SUITES.module
 
 
 def expanded(names: Sequence[str]) -> list[str]:
