@@ -67,7 +67,10 @@ def _make_pairs(
         return
     rows = [(f"  {name}" if ": " in name else name, number) for name, number in flat(counts)]
     table((str(options.target), "rows"), rows)
-    if counts["pairs"] < sum(counts.get("dropped", {}).values()):
-        note("most rows were dropped; if round trips are not paraphrases, `--models opus-mt` translates better")
+    dropped = counts.get("dropped", {})
+    if counts["pairs"] < sum(dropped.values()):
+        is_translated = any("is not a paraphrase" in reason for reason in dropped)
+        advice = "; if round trips are not paraphrases, `--models opus-mt` translates better" if is_translated else ""
+        note(f"most rows were dropped{advice}")
     if not made:
         show("already complete, nothing done")

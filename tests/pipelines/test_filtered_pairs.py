@@ -193,6 +193,14 @@ def test_what_is_read_is_not_overwritten(augment: Augment, lines: Path) -> None:
     assert "--view original: another side is named 'original'" in refused.err
 
 
+def test_other_models_are_advised_only_for_translations(augment: Augment, lines: Path) -> None:
+    augment("span-mask", lines)
+    made = augment("build-pairs", "--pairs", "original", "--view", "span-mask", "--filter", "chrf:min=99")
+    assert made.code == 0
+    assert "most rows were dropped" in made.err
+    assert "opus-mt" not in made.err
+
+
 def test_back_translations_must_be_paraphrases_by_default(
     augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,6 +211,8 @@ def test_back_translations_must_be_paraphrases_by_default(
     counts = json.loads(augment(*run, "--json").out)
     dropped = counts["dropped"]["span-mask is not a paraphrase (chrF to its sentence too low)"]
     assert (counts["pairs"], 0 < dropped < 60) == (60 - dropped, True)
+    translated = augment(*run, "--filter", "paraphrase:min=99", "--filter", "length-ratio", "--out", "t.arrow")
+    assert "`--models opus-mt` translates better" in translated.err
     assert "| `paraphrase:min=25.0` | 1 |" in Path("data/pairs.card.md").read_text()
     every = json.loads(augment(*run, "--no-default-filters", "--out", "every.arrow", "--json").out)
     assert (every["pairs"], every["dropped"]) == (60, {})
