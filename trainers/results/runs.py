@@ -1,5 +1,6 @@
 """Stored scores: the files that evaluations and studies leave, read as runs with an evaluation for each seed."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -7,9 +8,12 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from pipelines.terminal.console import InputError
+from trainers.encoders.vectors import TextEncoder
 from trainers.evaluation.suites import suite_names
+from trainers.evaluation.task import SEED, Suite
+from trainers.training.directory import LOG, RECIPE
 
-FOLDER = "evaluation"
+FOLDER, TRAINING = "evaluation", "training"
 STUDIES = ("seeds.json", "sweep.json")
 UNTRAINED = "untrained=*"
 
@@ -72,7 +76,7 @@ class Evaluation(NamedTuple):
     seed: str
 
 
-Read = Callable[[Path, str], list[Evaluation]]  # from a run's folder and its seed to its evaluations
+Reader = Callable[[Path, str], list[Evaluation]]  # from a run's folder and its seed to its evaluations
 
 
 class Run(NamedTuple):
@@ -84,7 +88,7 @@ class Run(NamedTuple):
 
     def of(self, suite: str) -> list[Evaluation]:
         """Return the evaluations on a suite, one for each seed."""
-        return [each for each in self.evaluations if each.stored.suite == suite]
+        return [evaluation for evaluation in self.evaluations if evaluation.stored.suite == suite]
 
     def records(self) -> list[dict[str, Any]]:
         """Return the long form as JSON values: a row for each figure, x 100 for rates."""
@@ -111,11 +115,11 @@ def read_runs(path: Path) -> list[Run]:
         return [Run(str(path), [Evaluation(load(StoredSuite, path), path, str(path))])]
     if not path.is_dir():
         raise InputError(f"no run at {str(path)!r}: give a run's directory, or a JSON file of results")
-    found = [run for name in STUDIES if (path / name).is_file() for run in read_study(path / name)]
-    found = found or _runs([path]) or _runs(sorted((path / FOLDER).glob("*/")))
-    if not any(run.evaluations for run in found):
+    runs = [run for name in STUDIES if (path / name).is_file() for run in read_study(path / name)]
+    runs = runs or _runs([path]) or _runs(sorted((path / FOLDER).glob("*/")))
+    if not any(run.evaluations for run in runs):
         raise InputError(f"no results in {str(path)!r}: run `train evaluate` first, or name folders in it")
-    return found
+    return runs
 
 
 def read_results(directory: Path, seed: str) -> list[Evaluation]:
@@ -126,22 +130,50 @@ def read_results(directory: Path, seed: str) -> list[Evaluation]:
     return [Evaluation(load(StoredSuite, path), path, seed) for path in files]
 
 
-def read_study(file: Path, read: Read = read_results) -> list[Run]:
+def read_training(run: Path, seed: str) -> list[Evaluation]:
+    """Return the last loss and spread in a run's log, and the dev score of the weights that were kept."""
+    try:
+        lines = [json.loads(line) for line in (run / LOG).read_text(encoding="utf-8").splitlines()]
+        keep = json.loads((run / RECIPE).read_text(encoding="utf-8")).get("keep")
+    except (FileNotFoundError, ValueError):
+        return []
+    figures = {key: entry[key] for entry in lines for key in ("loss", "spread") if key in entry}
+    if dev := [entry["dev"] for entry in lines if "dev" in entry]:
+        figures["dev"] = max(dev) if keep == "best" else dev[-1]
+    common: dict[str, Any] = {"title": "", "size": 0, "counted": False, "sha256": ""}
+    sets = {key: StoredSet(figures={key: value}, **common) for key, value in figures.items()}
+    return [Evaluation(StoredSuite(suite=TRAINING, model={}, settings={}, sets=sets), run, seed)] if sets else []
+
+
+def read_study(file: Path, reader: Reader = read_results) -> list[Run]:
     """Return a run for each setting of a study (`seeds.json`, `sweep.json`) and untrained encoder in its folder."""
     runs = []
     for cell in load(StoredStudy, file).cells:
         title = ", ".join(f"{name}={label}" for name, label in cell.settings.items())
         # The folder may have been moved since, so only the last parts of a path count.
         parts = {run.seed: Path(run.directory).parts[-2 if title else -1 :] for run in cell.runs if run.error is None}
-        found = [each for seed, part in parts.items() for each in read(file.parent.joinpath(*part), str(seed))]
-        runs.append(Run(f"{file.parent} {title}".rstrip(), found, len(cell.runs)))
-    return runs + _runs(sorted(file.parent.glob(UNTRAINED)), read)
+        folders = [(file.parent.joinpath(*part), str(seed)) for seed, part in parts.items()]
+        evaluations = [evaluation for folder, seed in folders for evaluation in reader(folder, seed)]
+        runs.append(Run(f"{file.parent} {title}".rstrip(), evaluations, len(cell.runs)))
+    return runs + _runs(sorted(file.parent.glob(UNTRAINED)), reader)
 
 
-def _runs(folders: Sequence[Path], read: Read = read_results) -> list[Run]:
+def _runs(folders: Sequence[Path], reader: Reader = read_results) -> list[Run]:
     """Return a run for each folder that has results."""
-    runs = [Run(str(folder), read(folder, str(folder))) for folder in folders]
+    runs = [Run(str(folder), reader(folder, str(folder))) for folder in folders]
     return [run for run in runs if run.evaluations]
+
+
+def is_scored(encoder: TextEncoder, suite: Suite, folder: Path, seed: int = SEED) -> bool:
+    """Whether a folder has scores of the same vectors (weights, configuration, settings, versions), items and seed."""
+    try:
+        stored = load(StoredSuite, folder / f"{suite.name}.json")
+    except InputError:
+        return False
+    fingerprint = getattr(encoder, "fingerprint", lambda: None)()
+    checksums = {name: item.sha256 for name, item in stored.sets.items()}
+    scored = stored.model.get("fingerprint"), getattr(stored, "seed", None), checksums
+    return fingerprint is not None and scored == (fingerprint, seed, {task.name: task.sha256() for task in suite.tasks})
 
 
 def load(model: type[Model], path: Path) -> Model:

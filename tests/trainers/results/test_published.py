@@ -6,7 +6,7 @@ import pytest
 
 import trainers.evaluation.suites
 from trainers.evaluation.pairs import METRICS
-from trainers.evaluation.suites import load_suite
+from trainers.evaluation.suites import SUITES
 from trainers.results.comparison import PAPERS, SPEARMAN, Column, PublishedRow, load_paper
 
 TABLES = [table for name in PAPERS for table in load_paper(name)]
@@ -86,7 +86,7 @@ def test_figures_that_the_papers_print_are_figures_that_our_suites_give() -> Non
     for table in TABLES:
         name = table.suite.replace("-", "_")
         assert (folder / f"{name}.py").is_file(), table.suite
-        figures = getattr(load_suite(name), "METRICS", METRICS)
+        figures = getattr(SUITES.module(table.suite), "METRICS", METRICS)
         for each in table.rows:
             for column in each.cells:
                 wanted = each.aggregation or "all" if column.measure == SPEARMAN else column.measure
