@@ -1,5 +1,6 @@
 """`train push`: publish a trained encoder on the Hugging Face Hub."""
 
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Annotated
 
@@ -29,25 +30,18 @@ def push(
     """
     from huggingface_hub import HfApi, get_token, metadata_load, metadata_save
     from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
-    from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
     from yaml import YAMLError
 
     name, card = repository.removeprefix("hf:"), directory / "README.md"
     if name == repository or not name:
         raise InputError(f"cannot push to {repository!r}: give hf:USER/MODEL")
-    for needed in ("modules.json", card.name):
-        if not (directory / needed).is_file():
-            raise InputError(f"{directory} is not a finished run, it has no {needed}: give a run's directory")
+    files = _files(directory, card)
     try:
         metadata = metadata_load(card) or {}
     except (ValueError, YAMLError) as error:
         raise InputError(f"{card}: its header is not valid YAML ({first_line(error)}): correct it") from None
     if public and not (license or metadata.get("license")):
         raise InputError(f"{card} names no licence: --public needs one, as --license apache-2.0")
-    paths = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
-    files = list(filter_repo_objects(paths, ignore_patterns=LEFT_OUT))
-    if not any(path.endswith(".safetensors") for path in files):
-        raise InputError(f"{directory} is not a finished run, it has no *.safetensors: give a run's directory")
     if dry_run:
         show("\n".join(files))
         return
@@ -57,8 +51,8 @@ def push(
     try:
         url = api.create_repo(name, private=not public, exist_ok=True)
         if api.repo_info(name).private is public:
-            found, instead = ("private", "leave --public out") if public else ("public", "give --public")
-            raise InputError(f"{url} exists and is {found}: {instead}, or another name")
+            state, advice = ("private", "leave --public out") if public else ("public", "give --public")
+            raise InputError(f"{url} exists and is {state}: {advice}, or another name")
         if license is not None:
             metadata_save(card, {**metadata, "license": license})
         api.upload_folder(repo_id=name, folder_path=directory, ignore_patterns=LEFT_OUT)
@@ -66,3 +60,15 @@ def push(
     except (HTTPError, OSError, ValueError, RuntimeError) as error:
         raise TwinviewsError(f"cannot push to hf:{name} ({first_line(error)})") from error
     show(f"{url}: {len(files)} files, {'public' if public else 'private'}")
+
+
+def _files(directory: Path, card: Path) -> list[str]:
+    """Return what is published of a run, relative to its directory; raises InputError if it is not finished."""
+    from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
+
+    paths = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
+    files = list(filter_repo_objects(paths, ignore_patterns=LEFT_OUT))
+    for pattern in ("modules.json", card.name, "*.safetensors"):
+        if not any(fnmatch(path, pattern) for path in files):
+            raise InputError(f"{directory} is not a finished run, it has no {pattern}: give a run's directory")
+    return files
