@@ -251,22 +251,12 @@ def test_auto_precision(text_file: Path, tiny_bert: Path, tmp_path: Path, monkey
     run_mirror(text_file, tiny_bert, out, precision="bf16")
 
 
-DOCS = Path(__file__).parents[2] / "docs" / "training.md"
-
-
-@pytest.mark.parametrize("data", ["text", "views"])
-def test_the_figures_are_those_of_the_documentation(data: str) -> None:
-    figures = re.findall(r"\d+\.\d+", CHOICES[data][1])
-    assert len(figures) == 2
-    assert set(figures) <= set(re.findall(r"\d+\.\d+", DOCS.read_text(encoding="utf-8")))
-
-
 def test_auto_on_text(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:
     given = ["--limit", 40, "--epochs", 2, "--encoder", tiny_bert, *SMALL, "--out", tmp_path / "auto"]
     assert train("auto", "--text", text_file, *given) == 0
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "40 sentences: SimCSE from whitened vectors is the best of 5 trainings measured on 10,000 with the" in said
+    assert "40 sentences: SimCSE from whitened vectors measured best on text" in said
     typed = shlex.split(said.partition("): train ")[2])
     assert typed[:3] == ["contrastive", "--preset", "tuned"]
     assert train(*typed[:-1], tmp_path / "typed") == 0

@@ -22,7 +22,8 @@ RUNS = """Runs that were evaluated: their directories, folders or JSON files of 
 (--seeds, sweep), shown as mean and deviation. None: only the papers' rows."""
 WITH = """Papers to print beside: bsl, mirror, isbert; simcse, esimcse, diffcse, rankcse, congen, sct (only averages); \
 or none."""
-MOST = 100_000  # resamples: p-values to five decimals, and minutes on the largest sets
+NO_ITEMS = "<suite>.items.npz beside the results of a suite: run `train evaluate` again, or name another"
+MAX_SAMPLES = 100_000  # p-values to five decimals, and minutes on the largest sets
 
 
 def compare(
@@ -32,7 +33,9 @@ def compare(
     all_tables: Annotated[bool, typer.Option("--all-tables", help="Print the papers' ablations too.")] = False,
     intervals: Annotated[bool, typer.Option("--intervals", help="Print 95% intervals of single runs.")] = False,
     test: Annotated[bool, typer.Option("--test", help="Test every further run against the first.")] = False,
-    resamples: Annotated[int, typer.Option(min=100, max=MOST, help="Samples of every interval and test.")] = 2000,
+    resamples: Annotated[
+        int, typer.Option(min=100, max=MAX_SAMPLES, help="Samples of every interval and test.")
+    ] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Decides the samples.")] = 0,
     judge: JudgeOption = None,
     signature: Annotated[bool, typer.Option("--signature", help="Print all settings behind each row of ours.")] = False,
@@ -48,56 +51,71 @@ def compare(
 
     Example: train compare runs/bsl runs/mirror --suite sts --test
     """
-    papers = [] if beside == "none" else list(dict.fromkeys(name.strip() for name in beside.split(",")))
-    for name in papers:
-        if name not in PAPERS:
-            raise InputError(f"--with {beside}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none")
-    page = out and Path(os.path.realpath(out))  # a link stays a link
-    if page and (not page.parent.is_dir() or (os.path.lexists(page) and not page.is_file())):
-        raise InputError(f"cannot write {str(out)!r}: give --out a file in a folder that exists")
+    papers, page = _papers(beside), _page(out)
     with redirect_stdout(sys.stderr):  # the tables of single runs, beside the untouched encoder
         for path in runs or () if judge else ():
             evaluate(str(path), judge=judge)
-    found = [run for path in runs or () for run in read_runs(path)]
-    tables: list[Table] = []
-    assessed = False
-    suites = _suites(suite, found, papers)
+    results = [run for path in runs or () for run in read_runs(path)]
+    tables, test_tables = list[Table](), list[Table]()
+    suites = _suites(suite, results, papers)
     printed = [table for name in suites for table in published_tables(papers, name, everything=all_tables)]
     for name in suites:
-        tables += compare_suite(name, found, [table for table in printed if table.suite == name], signed=signature)
-        made = assess(name, found, resamples, seed, intervals=intervals, test=test) if intervals or test else []
-        tables, assessed = tables + made, assessed or bool(made)
-    if (intervals or test) and not assessed:
-        said = f"nothing for {'--test' if test else '--intervals'}: no {'two runs' if test else 'run'} of one seed"
-        advice = "run `train evaluate` again, or name another"
-        raise InputError(f"{said} with <suite>.items.npz beside the results of a suite: {advice}")
+        tables += compare_suite(name, results, [table for table in printed if table.suite == name], signed=signature)
+        if intervals or test:
+            statistics = assess(name, results, resamples, seed, intervals=intervals, test=test)
+            tables, test_tables = tables + statistics, test_tables + statistics
+    if (intervals or test) and not test_tables:
+        option, lack = ("--test", "two runs") if test else ("--intervals", "run")
+        raise InputError(f"nothing for {option}: no {lack} of one seed with {NO_ITEMS}")
     if json:
-        records = [record for run in found for record in run.records()]
+        records = [record for run in results for record in run.records()]
         show_json({"records": records, "tables": [table._asdict() for table in tables]})
     else:
         show(tables)
-    for run in found:
-        if not run.evaluations:
-            note(f"{run.title}: {f'none of its {run.seeds} seeds has' if run.seeds > 1 else 'no'} results")
-    if TRAINING in suites:
-        logged = [run.title for run in found if run.of(TRAINING)]
-        note(f"no scores of {', '.join(logged)}: run `train evaluate` on the folders of their seeds")
-    elif lacking := [name for name in papers if not any(table in printed for table in load_paper(name))]:
-        note(f"papers without a row on {', '.join(suites)}: {', '.join(lacking)}")
+    _note_gaps(results, [name for name in papers if not any(table in printed for table in load_paper(name))], suites)
     if page:
         write_if_changed(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
         note(f"written: {out}")
 
 
-def _suites(wanted: Sequence[str] | None, runs: Sequence[Run], papers: Sequence[str]) -> list[str]:
-    """Return the suites to print, in the papers' order: those asked for, else those of the runs, else the papers'."""
+def _note_gaps(runs: Sequence[Run], papers: Sequence[str], suites: Sequence[str]) -> None:
+    """Say which runs have no results, and which papers no row."""
+    for run in runs:
+        if not run.evaluations:
+            note(f"{run.title}: {f'none of its {run.seeds} seeds has' if run.seeds > 1 else 'no'} results")
+    if TRAINING in suites:
+        logged = [run.title for run in runs if run.of(TRAINING)]
+        note(f"no scores of {', '.join(logged)}: run `train evaluate` on the folders of their seeds")
+    elif papers:
+        note(f"papers without a row on {', '.join(suites)}: {', '.join(papers)}")
+
+
+def _papers(beside: str) -> list[str]:
+    """Return the papers that `--with` names, each once."""
+    papers = [] if beside == "none" else list(dict.fromkeys(name.strip() for name in beside.split(",")))
+    for name in papers:
+        if name not in PAPERS:
+            raise InputError(f"--with {beside}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none")
+    return papers
+
+
+def _page(out: Path | None) -> Path | None:
+    """Return where to write the page; raises InputError before any work if nothing can be written there."""
+    page = out and Path(os.path.realpath(out))  # a link stays a link
+    if page and (not page.parent.is_dir() or (os.path.lexists(page) and not page.is_file())):
+        raise InputError(f"cannot write {str(out)!r}: give --out a file in a folder that exists")
+    return page
+
+
+def _suites(requested: Sequence[str] | None, runs: Sequence[Run], papers: Sequence[str]) -> list[str]:
+    """Return the suites to print, in the papers' order: those requested, else those of the runs, else the papers'."""
     order = [table.suite for name in PAPERS for table in load_paper(name)]
     printed = {table.suite for name in papers for table in load_paper(name)}
-    present = {each.stored.suite for run in runs for each in run.evaluations} if runs else printed
-    known = sorted(present, key=lambda name: (order.index(name) if name in order else len(order), name))
-    if not known:
+    present = {evaluation.stored.suite for run in runs for evaluation in run.evaluations} if runs else printed
+    suites = sorted(present, key=lambda name: (order.index(name) if name in order else len(order), name))
+    if not suites:
         raise InputError("nothing to compare: name a run, or papers with --with")
-    for name in wanted or ():
-        if name not in known:
-            raise InputError(f"--suite {name}: these {'runs' if runs else 'papers'} have {', '.join(known)}")
-    return [name for name in known if not wanted or name in wanted]
+    for name in requested or ():
+        if name not in suites:
+            raise InputError(f"--suite {name}: these {'runs' if runs else 'papers'} have {', '.join(suites)}")
+    return [name for name in suites if not requested or name in requested]

@@ -1,11 +1,14 @@
 """`train evaluate`: a model's scores on suites of evaluation sets."""
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,6 +18,9 @@ from trainers.evaluation.result_files import show as show_tables
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
 from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite
 from trainers.settings import Pooling
+
+if TYPE_CHECKING:
+    from trainers.encoders.vectors import TextEncoder
 
 MODEL = """A sentence-transformers or transformers directory, a Hub name, `starter`, `glove:FILE`, `fasttext:FILE`, \
 or your function as `package.module:function`."""
@@ -57,62 +63,50 @@ def evaluate(
 
     Sets that are not in --data are listed with where to get them, and the others are scored.
 
-    Baselines too: averaged word vectors, any encoder with --pooling, or your function from texts to an array of rows.
-
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
-    from trainers.encoders.baselines import open_encoder
-    from trainers.encoders.vectors import BATCH_SIZE, TextEncoder, cached
-    from trainers.evaluation.judge import read_judge
-    from trainers.evaluation.scoring import evaluate_suites, find_suites
     from trainers.results.judged import beside_untouched, score_untouched
+
+    suites = _suites(suite, data, judge, shots, mteb)
+    if dry_run:
+        _show_sets(suites, model)
+        return
+    if cache is not None and (no_cache or cache.expanduser().is_file()):
+        raise InputError(f"--cache {cache}: give a folder, or --no-cache alone")
+    chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
+    running = {"batch_tokens": batch_tokens, "device": device}
+    opened = partial(_open, options=chosen | running, cache=cache, no_cache=no_cache)
+    encoder, parts = opened(model, pooling), _parts(pooling, max_tokens, seed, precision)
+    directory = _score(model, encoder, suites, mteb, out, parts, {**chosen, "seed": seed, "data": data}, json=json)
+    if judge is not None:
+        run = getattr(encoder, "directory", None)
+        score_untouched(run, suites[-1], opened, parts, seed)
+        with redirect_stdout(sys.stderr if json else sys.stdout):
+            show_tables(beside_untouched(model, run, directory, suites[-1].name, parts))
+
+
+def _suites(
+    names: Sequence[str] | None, data: str | None, judge: str | None, shots: int | None, mteb: Sequence[str] | None
+) -> list[Suite]:
+    """Read the suites, that of `--judge` last; those of `--mteb` need the encoder and come later."""
+    from trainers.evaluation.judge import read_judge
+    from trainers.evaluation.scoring import find_suites
 
     if mteb and find_spec("mteb") is None:
         raise MissingExtraError("--mteb", "eval")
     if shots and not judge:
         raise InputError(f"--shots {shots} is for --judge FILE: give that too, or leave it out")
-    own_data = bool(judge or mteb) and not suite
-    if not suite and data == "":
-        raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
-    if not suite and data is None and not own_data:
-        note(f"no benchmark data (--data DIR, --data hf:mteb or {DATA_VARIABLE}): running the bundled smoke test")
-    suites = [] if own_data else find_suites(suite or (["sts"] if data else [SMOKE_TEST]), data)
-    own_suite = read_judge(judge, shots) if judge else None
-    suites += [own_suite] if own_suite else []
-    if dry_run:
-        _show_found(suites, model)
-        return
-    if cache is not None and (no_cache or cache.expanduser().is_file()):
-        raise InputError(f"--cache {cache}: give a folder, or --no-cache alone")
-    chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
-
-    def opened(name: str, pooling: Pooling | None) -> TextEncoder:
-        options = chosen | {"pooling": chosen["pooling"] or pooling}
-        encoder = open_encoder(name, batch_tokens=batch_tokens, device=device, **options)
-        return encoder if no_cache else cached(encoder, cache and cache.expanduser())
-
-    encoder = opened(model, pooling)
-    used = {"seed": seed, "data": data, "device": str(getattr(encoder, "device", "cpu"))}
-    used |= {"batch_size": BATCH_SIZE, "batch_tokens": getattr(encoder, "batch_tokens", None)}
-    trained = getattr(encoder, "directory", None)
-    changes = [pooling, f"tokens-{max_tokens}" if max_tokens else None, f"seed-{seed}" if seed != SEED else None]
-    parts = [part for part in (*changes, precision if precision != "fp32" else None) if part]
-    names = [*(part.name for part in suites), *(["mteb"] if mteb else [])]
-    directory = results_folder(model, trained, out, parts, names)
-    if mteb:
-        from trainers.evaluation.mteb import mteb_suite
-
-        suites.append(mteb_suite(mteb, encoder, directory / "mteb"))
-    evaluation = evaluate_suites(encoder, suites, seed=seed, trained=trained, settings=chosen | used)
-    _report(evaluation, directory, json=json)
-    if own_suite is not None:
-        if trained:
-            score_untouched(trained, own_suite, opened, parts, seed)
-        with redirect_stdout(sys.stderr if json else sys.stdout):
-            show_tables(beside_untouched(model, trained, directory, own_suite.name, parts))
+    suites: list[Suite] = []
+    if names or not (judge or mteb):
+        if not names and data == "":
+            raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
+        if not names and data is None:
+            note(f"no benchmark data (--data DIR, --data hf:mteb or {DATA_VARIABLE}): running the bundled smoke test")
+        suites = find_suites(names or (["sts"] if data else [SMOKE_TEST]), data)
+    return [*suites, read_judge(judge, shots)] if judge else suites
 
 
-def _show_found(suites: Sequence[Suite], model: str) -> None:
+def _show_sets(suites: Sequence[Suite], model: str) -> None:
     from trainers.evaluation.scoring import distinct_texts
 
     tasks = [(suite.name, task) for suite in suites for task in suite.tasks]
@@ -123,15 +117,54 @@ def _show_found(suites: Sequence[Suite], model: str) -> None:
     note(f"dry run: {len(distinct_texts(task for _, task in tasks))} distinct texts would be encoded with {model}")
 
 
-def _report(evaluation: Sequence[Scores], directory: Path, *, json: bool) -> None:
+def _open(
+    name: str, pooling: Pooling | None, *, options: Mapping[str, Any], cache: Path | None, no_cache: bool
+) -> TextEncoder:
+    from trainers.encoders.baselines import open_encoder
+    from trainers.encoders.vectors import cached
+
+    encoder = open_encoder(name, **{**options, "pooling": options["pooling"] or pooling})
+    return encoder if no_cache else cached(encoder, cache and cache.expanduser())
+
+
+def _parts(pooling: Pooling | None, max_tokens: int | None, seed: int, precision: str) -> list[str]:
+    """Return a name for each setting that is not the default."""
+    changes = [pooling, f"tokens-{max_tokens}" if max_tokens else None, f"seed-{seed}" if seed != SEED else None]
+    return [part for part in (*changes, precision if precision != "fp32" else None) if part]
+
+
+def _score(
+    model: str, encoder: TextEncoder, suites: Sequence[Suite], mteb: Sequence[str] | None, out: Path | None,
+    parts: Sequence[str], settings: Mapping[str, Any], *, json: bool,
+) -> Path:  # fmt: skip
+    """Score an encoder, print the results, write them into a folder, and return the folder."""
+    from trainers.encoders.vectors import BATCH_SIZE
+    from trainers.evaluation.scoring import evaluate_suites
+
+    names = [*(suite.name for suite in suites), *(["mteb"] if mteb else [])]
+    directory = results_folder(model, getattr(encoder, "directory", None), out, parts, names)
+    if mteb:
+        from trainers.evaluation.mteb import mteb_suite
+
+        suites = [*suites, mteb_suite(mteb, encoder, directory / "mteb")]
+    used = {"device": str(getattr(encoder, "device", "cpu")), "batch_size": BATCH_SIZE}
+    used |= {"batch_tokens": getattr(encoder, "batch_tokens", None)}
+    evaluation = evaluate_suites(encoder, suites, seed=settings["seed"], settings={**settings, **used})
+    _print(evaluation, json=json)
+    paths = write(directory, evaluation)
+    note(f"written: {', '.join(map(str, paths)) if len(evaluation) == 1 else f'{len(paths)} files in {directory}'}")
+    return directory
+
+
+def _print(evaluation: Sequence[Scores], *, json: bool) -> None:
     first, single = evaluation[0].values, len(evaluation) == 1
     if json:
-        show_json(first if single else {"suites": {each.suite.name: each.values for each in evaluation}})
+        show_json(first if single else {"suites": {scores.suite.name: scores.values for scores in evaluation}})
     for scores in evaluation:
         if scores.suite.tasks and not json:
-            made = results_table(scores)
-            show(("" if scores is evaluation[0] else "\n") + made.title)
-            table(made.columns, made.rows, right=made.right)
+            if scores is not evaluation[0]:
+                show("")
+            show_tables([results_table(scores)])
         for line in notes(scores):
             note(line if single else f"{scores.suite.name}: {line}")
         if scores.suite.tasks:
@@ -140,5 +173,3 @@ def _report(evaluation: Sequence[Scores], directory: Path, *, json: bool) -> Non
         note(line)
     if first["seconds"]["cached_texts"]:
         note(f"{first['seconds']['cached_texts']:,} texts were in the cache (--no-cache)")
-    written = write(directory, evaluation)
-    note(f"written: {', '.join(map(str, written)) if single else f'{len(written)} files in {directory}'}")

@@ -56,8 +56,8 @@ def objective_command(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click
         axes = None
         if sweep:
             flags = {key: flag for section in training.values() for key, flag in section.items()}
-            written = {key for key in values if getattr(context.get_parameter_source(key), "name", "") == "COMMANDLINE"}
-            axes = read_axes(values.pop("over"), flags, written)
+            typed = {key for key in values if getattr(context.get_parameter_source(key), "name", "") == "COMMANDLINE"}
+            axes = read_axes(values.pop("over"), flags, typed)
         elif study["seeds"] is None:
             for key in (key for key, value in study.items() if value):
                 option = "--" + key.replace("_", "-")

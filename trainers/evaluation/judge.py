@@ -23,7 +23,8 @@ from trainers.evaluation.pairs import spearman
 from trainers.evaluation.task import Predictions, Result, Suite, Task
 
 Columns: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
-Cells: TypeAlias = Sequence[tuple[str, str, str]]  # of each row: a text, what is known of it, and a second text
+Cells: TypeAlias = Sequence[tuple[str, str, str]]  # a text, its label, grade or document, and a second text
+Rows: TypeAlias = "NDArray[np.int64]"
 Score: TypeAlias = Callable[[Vectors, int], Result]
 Items: TypeAlias = tuple[str, Sequence[str], Sequence[str], int, Mapping[str, Score]]
 """What a table was taken for, the texts to encode, the items as text, their number, and how each figure is computed."""
@@ -71,9 +72,9 @@ def read_judge(source: str, shots: int | None = None) -> Suite:
         documents: Cells = [(document, document, "") for _, document, _ in rows]
         if library:
             files[library], documents, *_ = _read(library, LIBRARY, "id and document")
-        items = _search(rows, documents, omitted)
+        items = _read_search(rows, documents, omitted)
     else:
-        items = _labels(rows, shots, omitted) if kind == "label" else _pairs(rows, kind == "same", omitted)
+        items = _read_labels(rows, shots, omitted) if kind == "label" else _read_pairs(rows, kind == "same", omitted)
     summary, texts, lines, size, scores = items
     reasons = ", ".join(f"{reason} ({count:,})" for reason, count in omitted.items() if count)
     summary += f"; left out: {reasons}" if reasons else ""
@@ -100,11 +101,11 @@ def _read(name: str, kinds: Columns, expected: str) -> tuple[str, Cells, str, li
     return digest, rows, kind, columns
 
 
-def _mean(outcomes: NDArray[np.float64]) -> Result:
+def _mean_result(outcomes: NDArray[np.float64]) -> Result:
     return Result({SCORE: 100 * float(outcomes.mean())}, Predictions("mean", np.ones(len(outcomes)), outcomes))
 
 
-def _labels(rows: Cells, shots: int | None, omitted: Counter[str]) -> Items:
+def _read_labels(rows: Cells, shots: int | None, omitted: Counter[str]) -> Items:
     """Accuracy of classifiers, and how well clusters match the labels; all on vectors of length 1.
 
     A text that several draws test counts once, with the share in which it was right; one that none tests is left out.
@@ -115,51 +116,57 @@ def _labels(rows: Cells, shots: int | None, omitted: Counter[str]) -> Items:
     for label, _ in candidates:
         if label[0] + label[-1] in ("[]", "{}"):
             raise InputError(f"the label {label[:60]!r} is a list or an object: give a text one label")
-    members, least = Counter(label for label, _ in candidates), shots + 1 if shots else FOLDS
-    items = [(label, text) for label, text in candidates if members[label] >= least]
+    members, min_members = Counter(label for label, _ in candidates), shots + 1 if shots else FOLDS
+    items = [(label, text) for label, text in candidates if members[label] >= min_members]
     omitted["rows without text or label"] = len(rows) - len(candidates)
-    omitted[f"texts whose label has fewer than {least}"] = len(candidates) - len(items)
+    omitted[f"texts whose label has fewer than {min_members}"] = len(candidates) - len(items)
     labels, classes = np.unique([label for label, _ in items], return_inverse=True)
     texts, way = [text for _, text in items], f"{FOLDS} draws of {shots} a label" if shots else f"{FOLDS} folds"
-
-    def accuracy(regression: bool, vectors: Vectors, seed: int) -> Result:
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.model_selection import StratifiedKFold
-        from sklearn.neighbors import KNeighborsClassifier
-
-        inputs, hits, tests, places = unit(vectors.of(texts)), *np.zeros((2, len(texts))), np.arange(len(texts))
-        splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(inputs, classes)
-        if shots:
-            orders = map(np.random.default_rng(seed).permutation, [places] * FOLDS)
-            samples = (
-                np.concatenate([order[classes[order] == label][:shots] for label in set(classes)]) for order in orders
-            )
-            splits = ((train, np.setdiff1d(places, train)) for train in samples)
-        for train, test in splits:
-            neighbours = KNeighborsClassifier(min(NEIGHBOURS, len(train)), metric="cosine")
-            model = LogisticRegression(C=STRENGTH, max_iter=10_000) if regression else neighbours
-            hits[test] += model.fit(inputs[train], classes[train]).predict(inputs[test]) == classes[test]
-            tests[test] += 1
-        return _mean(hits[tests > 0] / tests[tests > 0])
-
-    def mutual_information(vectors: Vectors, seed: int) -> Result:
-        from sklearn.cluster import KMeans
-        from sklearn.metrics import normalized_mutual_info_score
-
-        inputs, runs = unit(vectors.of(texts)), range(seed, seed + CLUSTERINGS)
-        clusters = [KMeans(len(labels), n_init=1, random_state=run).fit_predict(inputs) for run in runs]
-        score = 100 * float(np.mean([normalized_mutual_info_score(classes, run) for run in clusters]))
-        return Result({SCORE: score}, Predictions("nmi", classes.astype(float), np.stack(clusters, 1).astype(float)))
-
     # The number of texts a label is part of the items, so that scores with another number are never compared.
     lines = [*([f"{shots} shots\n"] if shots else []), *(f"{label}\t{text}\n" for label, text in items)]
-    accuracies = {"5-NN accuracy": partial(accuracy, False), "regression accuracy": partial(accuracy, True)}
-    scores: dict[str, Score] = {**accuracies, "k-means NMI": mutual_information} if len(labels) > 1 else {}
+    scores: dict[str, Score] = {
+        "5-NN accuracy": partial(_accuracy, texts, classes, shots, False),
+        "regression accuracy": partial(_accuracy, texts, classes, shots, True),
+        "k-means NMI": partial(_mutual_information, texts, classes),
+    }
     summary = f"{counted(len(texts), 'text')} with {counted(len(labels), 'label')}, {way}"
-    return summary, texts, lines, len(texts), scores
+    return summary, texts, lines, len(texts), scores if len(labels) > 1 else {}
 
 
-def _search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
+def _accuracy(
+    texts: Sequence[str], classes: Rows, shots: int | None, regression: bool, vectors: Vectors, seed: int
+) -> Result:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold
+    from sklearn.neighbors import KNeighborsClassifier
+
+    inputs, hits, tests, places = unit(vectors.of(texts)), *np.zeros((2, len(texts))), np.arange(len(texts))
+    splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(inputs, classes)
+    if shots:
+        orders = map(np.random.default_rng(seed).permutation, [places] * FOLDS)
+        samples = (
+            np.concatenate([order[classes[order] == label][:shots] for label in set(classes)]) for order in orders
+        )
+        splits = ((train, np.setdiff1d(places, train)) for train in samples)
+    for train, test in splits:
+        neighbours = KNeighborsClassifier(min(NEIGHBOURS, len(train)), metric="cosine")
+        model = LogisticRegression(C=STRENGTH, max_iter=10_000) if regression else neighbours
+        hits[test] += model.fit(inputs[train], classes[train]).predict(inputs[test]) == classes[test]
+        tests[test] += 1
+    return _mean_result(hits[tests > 0] / tests[tests > 0])
+
+
+def _mutual_information(texts: Sequence[str], classes: Rows, vectors: Vectors, seed: int) -> Result:
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import normalized_mutual_info_score
+
+    inputs, runs = unit(vectors.of(texts)), range(seed, seed + CLUSTERINGS)
+    clusters = [KMeans(classes.max() + 1, n_init=1, random_state=run).fit_predict(inputs) for run in runs]
+    score = 100 * float(np.mean([normalized_mutual_info_score(classes, run) for run in clusters]))
+    return Result({SCORE: score}, Predictions("nmi", classes.astype(float), np.stack(clusters, 1).astype(float)))
+
+
+def _read_search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
     texts: dict[str, str] = {}
     ids: dict[str, str] = {}
     for text, name, _ in library:
@@ -180,37 +187,12 @@ def _search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
     documents = sorted(ids, key=ids.__getitem__, reverse=True)
     cache: dict[int, NDArray[np.float64]] = {}
 
-    def measure(vectors: Vectors) -> NDArray[np.float64]:
-        """Return the figures of each query, (queries, 3), by exact search; no copy of all documents is made."""
-        import ir_measures
-
-        measures = [ir_measures.nDCG @ 10, ir_measures.RR, ir_measures.R @ DEPTH]
-        figures = np.zeros((len(queries), 3))
-        for first in range(0, len(queries), QUERIES):
-            block = {str(first + place): query for place, query in enumerate(queries[first : first + QUERIES])}
-            query_vectors, run = (
-                unit(vectors.of(list(block.values()))),
-                {number: dict[str, float]() for number in block},
-            )
-            for start in range(0, len(documents), DOCUMENTS):
-                part = documents[start : start + DOCUMENTS]
-                keys = unit(vectors.of(part))
-                for number, query, rows in zip(run, query_vectors, nearest(query_vectors, keys, DEPTH), strict=True):
-                    cosines = (keys[rows].astype(np.float64) * query).sum(-1).tolist()
-                    run[number] |= {ids[part[row]]: cosine for row, cosine in zip(rows, cosines, strict=True)}
-            judgements = {number: relevant[query] for number, query in block.items()}
-            for figure in ir_measures.iter_calc(measures, judgements, run):
-                figures[int(figure.query_id), measures.index(figure.measure)] = figure.value
-        # Not RR@10, which ir-measures takes from MS MARCO's script: it breaks ties the other way round.
-        figures[:, 1] *= figures[:, 1] > 1 / 10.5
-        return figures
-
     def score(column: int, vectors: Vectors, seed: int) -> Result:
         digest = xxhash.xxh3_64_intdigest(np.ascontiguousarray(vectors.matrix).data)
         if digest not in cache:  # the three figures come from one search
             cache.clear()
-            cache[digest] = measure(vectors)
-        return _mean(cache[digest][:, column])
+            cache[digest] = _search_figures({query: relevant[query] for query in queries}, documents, ids, vectors)
+        return _mean_result(cache[digest][:, column])
 
     lines = [f"{query}\t{name}\n" for query in queries for name in relevant[query]]
     lines += chain.from_iterable((ids[text], "\t", text, "\n") for text in documents)
@@ -219,7 +201,33 @@ def _search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
     return summary, [*queries, *documents], lines, len(queries), scores if queries and len(documents) > 1 else {}
 
 
-def _pairs(rows: Cells, same: bool, omitted: Counter[str]) -> Items:
+def _search_figures(
+    relevant: Mapping[str, dict[str, int]], documents: Sequence[str], ids: Mapping[str, str], vectors: Vectors
+) -> NDArray[np.float64]:
+    """Return the figures of each query, (queries, 3), by exact search; no copy of all documents is made."""
+    import ir_measures
+
+    measures = [ir_measures.nDCG @ 10, ir_measures.RR, ir_measures.R @ DEPTH]
+    queries, figures = list(relevant), np.zeros((len(relevant), 3))
+    for first in range(0, len(queries), QUERIES):
+        block = {str(first + place): query for place, query in enumerate(queries[first : first + QUERIES])}
+        query_vectors = unit(vectors.of(list(block.values())))
+        run = {number: dict[str, float]() for number in block}
+        for start in range(0, len(documents), DOCUMENTS):
+            part = documents[start : start + DOCUMENTS]
+            keys = unit(vectors.of(part))
+            for number, query, rows in zip(run, query_vectors, nearest(query_vectors, keys, DEPTH), strict=True):
+                cosines = (keys[rows].astype(np.float64) * query).sum(-1).tolist()
+                run[number] |= {ids[part[row]]: cosine for row, cosine in zip(rows, cosines, strict=True)}
+        judgements = {number: relevant[query] for number, query in block.items()}
+        for figure in ir_measures.iter_calc(measures, judgements, run):
+            figures[int(figure.query_id), measures.index(figure.measure)] = figure.value
+    # Not RR@10, which ir-measures takes from MS MARCO's script: it breaks ties the other way round.
+    figures[:, 1] *= figures[:, 1] > 1 / 10.5
+    return figures
+
+
+def _read_pairs(rows: Cells, same: bool, omitted: Counter[str]) -> Items:
     pairs = []
     for first, value, second in rows:
         try:

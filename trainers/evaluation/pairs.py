@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.reading import check_count, columns, find_files, tsv_rows
+from trainers.evaluation.reading import check_count, columns, find_files
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
-from trainers.files import file_sha256
+from trainers.files import file_sha256, tsv_rows
 
 METRICS = ("all", "mean", "weighted", "pearson")  # Spearman under each aggregation, Pearson over all pairs; x 100
 TOKENISED = "tokenised, lower-cased text as in SentEval"
@@ -89,12 +89,11 @@ class Pairs(Task):
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
     """Return the linear correlation in [-1, 1] of two lists of one length of at least 2; None if one is constant."""
+    from scipy.stats import pearsonr
+
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     # By range, not by variance: the rounded mean of a constant list can differ from its values.
-    if np.ptp(x) == 0 or np.ptp(y) == 0:
-        return None
-    x, y = x - x.mean(), y - y.mean()
-    return float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
+    return None if np.ptp(x) == 0 or np.ptp(y) == 0 else float(pearsonr(x, y).statistic)
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
@@ -106,26 +105,26 @@ def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
 
 def average(values: Sequence[float | None], weights: Sequence[float] | None = None) -> float | None:
     """Return the mean, weighted if asked for; None if one of the values is undefined."""
-    known = [value for value in values if value is not None]
-    return float(np.average(known, weights=weights)) if len(known) == len(values) else None
+    numbers = [value for value in values if value is not None]
+    return float(np.average(numbers, weights=weights)) if len(numbers) == len(values) else None
 
 
-def score_pairs(subsets: Subsets, whole: bool, vectors: Vectors, seed: int = 0) -> Result:
+def score_pairs(subsets: Subsets, is_joined: bool, vectors: Vectors, seed: int = 0) -> Result:
     """Return how the cosines agree with the grades, x 100, and the correlations of every subset.
 
     Spearman over the concatenated pairs (`all`), and the mean of the subsets' correlations, plain (`mean`) or by size
-    (`weighted`); Pearson as `pearson`, `pearson-mean` and `pearson-weighted`. `whole`: subsets are unknown, no means.
+    (`weighted`); Pearson as `pearson`, `pearson-mean` and `pearson-weighted`. Unknown subsets (`is_joined`): no means.
     """
-    compared = {name: _compared(pairs, vectors) for name, pairs in subsets.items()}
-    gold, predicted = (np.concatenate(side) for side in zip(*compared.values(), strict=True))
+    grades_and_cosines = {name: _compare(pairs, vectors) for name, pairs in subsets.items()}
+    gold, predicted = (np.concatenate(arrays) for arrays in zip(*grades_and_cosines.values(), strict=True))
     sizes = [len(pairs) for pairs in subsets.values()]
     metrics: dict[str, float | None] = {}
-    parts: dict[str, dict[str, float | None]] = {name: {} for name in compared}
+    parts: dict[str, dict[str, float | None]] = {name: {} for name in subsets}
     for kind, measure, prefix in (("spearman", spearman, ""), ("pearson", pearson, "pearson-")):
-        for name, part in compared.items():
-            parts[name][kind] = _percent(measure(*part))
+        for name, arrays in grades_and_cosines.items():
+            parts[name][kind] = _percent(measure(*arrays))
         metrics[prefix.removesuffix("-") or "all"] = _percent(measure(gold, predicted))
-        if not whole:
+        if not is_joined:
             singles = [part[kind] for part in parts.values()]
             metrics |= {f"{prefix}mean": average(singles), f"{prefix}weighted": average(singles, sizes)}
     return Result(metrics, Predictions("spearman", gold, predicted), parts if len(parts) > 1 else {})
@@ -135,7 +134,7 @@ def score_binary(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
     """Return the area under the ROC curve x 100 of the cosines, as Mirror-BERT scores QNLI; None for equal grades."""
     from sklearn.metrics import roc_auc_score
 
-    gold, predicted = _compared([pair for pairs in subsets.values() for pair in pairs], vectors)
+    gold, predicted = _compare([pair for pairs in subsets.values() for pair in pairs], vectors)
     auc = 100 * float(roc_auc_score(gold, predicted)) if len(np.unique(gold)) == 2 else None
     return Result({"auc": auc}, Predictions("auc", gold, predicted))
 
@@ -144,22 +143,22 @@ def _percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
-def _compared(pairs: Sequence[Pair], vectors: Vectors) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _compare(pairs: Sequence[Pair], vectors: Vectors) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     first, second, gold = zip(*pairs, strict=True)
     return np.array(gold, np.float64), vectors.cosines(first, second)
 
 
 def checked_pair(place: str, texts: Sequence[object], grade: Any, labels: Mapping[str, float] | None = None) -> Pair:  # noqa: ANN401 - text from a file, any value from the Hub
     """Return two texts with their grade, a number or what its label means; raises InputError for anything else."""
-    found = [text.strip() if isinstance(text, str) else "" for text in texts]
+    sentences = [text.strip() if isinstance(text, str) else "" for text in texts]
     try:
         gold = float(labels[grade] if labels else grade)
     except (KeyError, TypeError, ValueError):
         gold = math.nan
-    if len(found) != 2 or not all(found) or not math.isfinite(gold):
+    if len(sentences) != 2 or not all(sentences) or not math.isfinite(gold):
         of = f" of {', '.join(labels)}" if labels else ""
         raise InputError(f"{place}: expected two sentences and a grade{of}, got {[*texts, grade]!r}")
-    return Pair(found[0], found[1], gold)
+    return Pair(sentences[0], sentences[1], gold)
 
 
 def column_reader(*names: str, labels: Mapping[str, float] | None = None) -> Reader:
@@ -179,10 +178,10 @@ def read_pairs(benchmark: Benchmark, data: str) -> Pairs | Missing:
     reasons = []
     for layout in benchmark.layouts:
         names = [name.format(subset) for subset in benchmark.sizes for name in layout.files]
-        found = find_files(names, layout.folders, Path(data).expanduser(), layout.beside)
-        if not isinstance(found, str):
-            return _read_files(benchmark, layout, dict(zip(dict.fromkeys(names), found, strict=True)))
-        reasons.append(found)
+        paths = find_files(names, layout.folders, Path(data).expanduser(), layout.beside)
+        if not isinstance(paths, str):
+            return _read_files(benchmark, layout, dict(zip(dict.fromkeys(names), paths, strict=True)))
+        reasons.append(paths)
     return Missing(benchmark.name, benchmark.title, reasons[0], benchmark.where)
 
 
@@ -230,8 +229,8 @@ def _read_hub(benchmark: Benchmark, organisation: str) -> Pairs | Missing:
 def _pairs(
     benchmark: Benchmark, subsets: Subsets, source: str, files: Mapping[str, str], notes: list[str], counted: bool
 ) -> Pairs:
-    rows = [(name, pair) for name, each in subsets.items() for pair in each]
-    whole = len(benchmark.sizes) > len(subsets)
+    rows = [(name, pair) for name, pairs in subsets.items() for pair in pairs]
+    is_joined = len(benchmark.sizes) > len(subsets)
     if benchmark.cased:
         ends = [pair.first.endswith(" .") for _, pair in rows if pair.first.endswith(".")]
         # SentEval's copy has a space before the full stops.
@@ -241,5 +240,5 @@ def _pairs(
         counted=counted, note="; ".join(filter(None, [benchmark.note, *notes])) or None,
         texts=[text for _, pair in rows for text in pair[:2]],
         lines=[f"{name}\t{pair.gold:g}\t{pair.first}\t{pair.second}\n".removeprefix("\t") for name, pair in rows],
-        score=partial(score_binary, subsets) if benchmark.binary else partial(score_pairs, subsets, whole),
+        score=partial(score_binary, subsets) if benchmark.binary else partial(score_pairs, subsets, is_joined),
     )  # fmt: skip

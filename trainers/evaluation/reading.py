@@ -5,8 +5,6 @@ from pathlib import Path
 
 from pipelines.terminal.console import InputError
 from trainers.files import Rows, file_lines
-from trainers.files import csv_rows as csv_rows
-from trainers.files import tsv_rows as tsv_rows
 
 # Folders below a data folder, ours or of the papers' code, that may hold the folders of benchmarks.
 PARENTS = (
@@ -23,8 +21,8 @@ def usual_places(folders: Sequence[str], data: Path) -> list[Path]:
 
 def find_file(name: str, places: Iterable[Path]) -> Path | None:
     """Return a file, plain or gzipped, in the first of the folders that has it; `name` may be a glob pattern."""
-    found = (path for place in places for ending in ("", ".gz") for path in sorted(place.glob(name + ending)))
-    return next((path for path in found if path.is_file()), None)
+    paths = (path for place in places for ending in ("", ".gz") for path in sorted(place.glob(name + ending)))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def find_files(
@@ -33,23 +31,23 @@ def find_files(
     """Return the files of the first usual folder that has all `names`, itself or `beside` it, or what is missing."""
     reason = f"no folder {' or '.join(folders)} below {data}"
     for number, place in enumerate(place for place in usual_places(folders, data) if place.is_dir()):
-        found = {name: find_file(name, (place, *(place / other for other in beside))) for name in names}
-        absent = [name for name, path in found.items() if path is None]
+        paths = {name: find_file(name, (place, *(place / folder for folder in beside))) for name in names}
+        absent = [name for name, path in paths.items() if path is None]
         if not absent:
-            return [path for path in found.values() if path]
+            return [path for path in paths.values() if path]
         reason = reason if number else f"{place} lacks {', '.join(absent)}"
     return reason
 
 
-def check_count(what: object, found: int, expected: int, unit: str) -> None:
+def check_count(source: object, count: int, expected: int, unit: str) -> None:
     """Raise InputError, with both numbers, unless there are as many items as were published."""
-    if found != expected:
-        raise InputError(f"{what}: {found} {unit}, expected {expected}: get the original files again")
+    if count != expected:
+        raise InputError(f"{source}: {count} {unit}, expected {expected}: get the original files again")
 
 
-def bad_line(path: Path, number: int, expected: str, found: object) -> InputError:
+def bad_line(path: Path, number: int, expected: str, line: object) -> InputError:
     """Return the error for a line of another form than expected."""
-    return InputError(f"{path} line {number}: expected {expected}, got {str(found)[:80]!r}")
+    return InputError(f"{path} line {number}: expected {expected}, got {str(line)[:80]!r}")
 
 
 def filled_lines(path: Path) -> Iterator[tuple[int, str]]:

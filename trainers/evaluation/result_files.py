@@ -35,16 +35,16 @@ class Figure(NamedTuple):
     deviation: float | None = None
 
     def __str__(self) -> str:
-        shown = f"{self.value:z.{self.digits}f}"
-        return shown if self.deviation is None else f"{shown} +- {self.deviation:.{self.digits}f}"
+        text = f"{self.value:z.{self.digits}f}"
+        return text if self.deviation is None else f"{text} +- {self.deviation:.{self.digits}f}"
 
 
 def mean(values: Sequence[float | None], digits: int = 2) -> Figure | None:
     """Return mean and standard deviation (n - 1; None for one value); None without values or if one is unknown."""
-    known = [value for value in values if value is not None]
-    if not known or len(known) < len(values):
+    numbers = [value for value in values if value is not None]
+    if not numbers or len(numbers) < len(values):
         return None
-    return Figure(statistics.fmean(known), digits, statistics.stdev(known) if len(known) > 1 else None)
+    return Figure(statistics.fmean(numbers), digits, statistics.stdev(numbers) if len(numbers) > 1 else None)
 
 
 class Table(NamedTuple):
@@ -59,17 +59,17 @@ class Table(NamedTuple):
 
 def group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     """Return the distinct values of each key, keys and values in order of first appearance."""
-    found: dict[Key, dict[Value, None]] = {}
+    groups: dict[Key, dict[Value, None]] = {}
     for key, value in pairs:
-        found.setdefault(key, {})[value] = None
-    return {key: list(values) for key, values in found.items()}
+        groups.setdefault(key, {})[value] = None
+    return {key: list(values) for key, values in groups.items()}
 
 
 def noted(remarks: Iterable[tuple[str, str]], every: int, before: str = "") -> Iterator[str]:
     """Yield each remark once, after the titles it is about, or `every set`; `remarks` are pairs of title and remark."""
     for remark, titles in group((remark, title) for title, remark in remarks).items():
-        named = "every set" if len(titles) == every > 1 else ", ".join(titles)
-        yield f"{MARK if remark.startswith(MARK) else ''}{before}{named}: {remark.removeprefix(MARK)}"
+        sets = "every set" if len(titles) == every > 1 else ", ".join(titles)
+        yield f"{MARK if remark.startswith(MARK) else ''}{before}{sets}: {remark.removeprefix(MARK)}"
 
 
 def show(tables: Sequence[Table]) -> None:
@@ -100,16 +100,16 @@ def results_table(scores: Scores) -> Table:
     """
     values, suite = scores.values, scores.suite
     average, sets = values["average"], values["sets"].values()
-    known = any(item["seen_in_training"] for item in sets)
-    columns = ("set", "size", *suite.metrics, *([SEEN] if known else []))
+    leaks = [SEEN] if any(item["seen_in_training"] for item in sets) else []
+    columns = ("set", "size", *suite.metrics, *leaks)
     counted = [item for item in sets if item["counted"] and average["of"]]
 
-    def row(name: str, items: Sequence[Mapping[str, Any]], scored: Mapping[str, Any]) -> tuple[str, ...]:
+    def row(name: str, items: Sequence[Mapping[str, Any]], results: Mapping[str, Any]) -> tuple[str, ...]:
         mark = f" {MARK.strip()}" if any((item["note"] or "").startswith(MARK) for item in items) else ""
-        shown = [_cell(scored["figures"].get(metric), suite.name) for metric in suite.metrics]
-        seen = scored.get("seen_in_training")
-        shown += [f"{seen['texts']} of {seen['of']}" if seen else ""] if known else []
-        return (name + mark, str(sum(item["size"] for item in items)), *shown)
+        cells = [_cell(results["figures"].get(metric), suite.name) for metric in suite.metrics]
+        leak = results.get("seen_in_training")
+        cells += [f"{leak['texts']} of {leak['of']}" if leak else "" for _ in leaks]
+        return (name + mark, str(sum(item["size"] for item in items)), *cells)
 
     kind = "of {sets}" if values["complete"] else "(INCOMPLETE: {sets} of {of} sets)"
     rows = [row(item["title"], [item], item) for item in counted]
@@ -134,9 +134,9 @@ def notes(scores: Scores) -> list[str]:
         metric, value = next(iter(item["figures"].items()))
         if value is None:
             remarks.append((item["title"], f"`{metric}` is undefined: all cosines or all grades are equal"))
-    leaked = [item["title"] for item in sets if item["seen_in_training"] and item["seen_in_training"]["texts"]]
-    seen = [f"the model was trained on texts of {', '.join(leaked)}: see the column `{SEEN}`"] if leaked else []
-    return [*noted(remarks, len(sets)), *seen, *(f"missing: {item}" for item in scores.suite.missing)]
+    titles = [item["title"] for item in sets if item["seen_in_training"] and item["seen_in_training"]["texts"]]
+    lines = [f"the model was trained on texts of {', '.join(titles)}: see the column `{SEEN}`"] if titles else []
+    return [*noted(remarks, len(sets)), *lines, *(f"missing: {item}" for item in scores.suite.missing)]
 
 
 def page(scores: Scores) -> str:
@@ -146,7 +146,7 @@ def page(scores: Scores) -> str:
     parts = [(item["title"], *part) for item in values["sets"].values() for part in item["parts"].items()]
     if parts:
         metrics = tuple(dict.fromkeys(metric for *_, part in parts for metric in part))
-        body = ((*names, *(_cell(part.get(each), scores.suite.name) for each in metrics)) for *names, part in parts)
+        body = ((*names, *(_cell(part.get(key), scores.suite.name) for key in metrics)) for *names, part in parts)
         tables.append(Table("Parts", ("set", "part", *metrics), tuple(body), metrics))
     versions = ", ".join(f"{name} {number}" for name, number in values["versions"].items())
     return markdown(table.title, [scores.suite.title, "", f"{values['date']}; {versions}"], tables)
@@ -162,8 +162,8 @@ def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str], met
     """
 
     def joined(digests: Sequence[object]) -> str:
-        whole = "".join(map(str, digests))
-        return (hashlib.sha256(whole.encode()).hexdigest() if len(digests) > 1 else whole)[:DIGITS]
+        text = "".join(map(str, digests))
+        return (hashlib.sha256(text.encode()).hexdigest() if len(digests) > 1 else text)[:DIGITS]
 
     parts = []
     for stored in evaluations:
@@ -179,14 +179,14 @@ def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str], met
         }
         parts.append({name: str(value or "") for name, value in values.items()})
     line = {"sets": "+".join(sets), "metric": "+".join(metrics)}
-    line |= {key: "+".join(dict.fromkeys(each[key] for each in parts if each[key])) for key in parts[0]}
+    line |= {key: "+".join(dict.fromkeys(values[key] for values in parts if values[key])) for key in parts[0]}
     line["runs"] = str(len(parts)) if len(parts) > 1 else ""
     return "|".join([str(evaluations[0]["suite"]), *(f"{key}:{value}" for key, value in line.items() if value)])
 
 
 def suite_signature(stored: Mapping[str, Any]) -> str:
     """Return the signature of a suite's average, or of all its sets if it has none."""
-    counted = [name for name, each in stored["sets"].items() if each["counted"]]
+    counted = [name for name, item in stored["sets"].items() if item["counted"]]
     sets = counted if len(counted) > 1 else list(stored["sets"])
     metrics = dict.fromkeys(metric for name in sets for metric in list(stored["sets"][name]["figures"])[:1])
     return signature([stored], sets, list(metrics))
@@ -201,21 +201,21 @@ def results_folder(
     `evaluation/`. Raises InputError: the folder cannot be written, or holds another model's results on `suites`.
     """
 
-    def named(text: str) -> str:
+    def safe(text: str) -> str:
         return re.sub(r"[^\w.-]+", "--", text).strip("-.")
 
-    beside = trained if trained and Path(model).expanduser().is_dir() else Path("runs") / named(model)
-    folder = out or beside / "evaluation" / "-".join(map(named, parts))
+    beside = trained if trained and Path(model).expanduser().is_dir() else Path("runs") / safe(model)
+    folder = out or beside / "evaluation" / "-".join(map(safe, parts))
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InputError(f"cannot write into the folder {str(folder)!r}: give another with --out")
     for path in (folder / f"{suite}.json" for suite in suites if out):
-        other = model
+        owner = model
         with suppress(OSError, ValueError, LookupError, TypeError):
-            other = str(json.loads(path.read_text(encoding="utf-8"))["model"]["name"])
-        if Path(other).expanduser().resolve() != Path(model).expanduser().resolve():
-            raise InputError(f"{path} holds the results of {other!r}: give another --out")
+            owner = str(json.loads(path.read_text(encoding="utf-8"))["model"]["name"])
+        if Path(owner).expanduser().resolve() != Path(model).expanduser().resolve():
+            raise InputError(f"{path} holds the results of {owner!r}: give another --out")
     return folder
 
 
@@ -226,13 +226,13 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
     `<set>/statistic` (see `task.Predictions`). Raises TwinviewsError: one of a suite's files cannot be written, and
     those of an earlier evaluation stay as they are.
     """
-    written = []
+    paths = []
     remove_stale(directory)
     for scores in (scores for scores in evaluation if scores.suite.tasks):
         arrays: dict[str, Any] = {
             f"{name}/{part}": np.asarray(value)
-            for name, found in scores.predictions.items()
-            for part, value in found._asdict().items()
+            for name, predictions in scores.predictions.items()
+            for part, value in predictions._asdict().items()
         }
         items = io.BytesIO()
         np.savez(items, allow_pickle=False, **arrays)
@@ -240,10 +240,10 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
         contents = {"json": text.encode(), "md": page(scores).encode(), "items.npz": items.getvalue()}
         with ExitStack() as drafts:
             for ending in contents if arrays else ("json", "md"):
-                written.append(directory / f"{scores.suite.name}.{ending}")
-                stream = drafts.enter_context(atomic_write(written[-1]))
+                paths.append(directory / f"{scores.suite.name}.{ending}")
+                stream = drafts.enter_context(atomic_write(paths[-1]))
                 stream.write(contents[ending])
                 stream.flush()
             # All drafts are on the disk. The items of an earlier evaluation do not belong to this one.
             (directory / f"{scores.suite.name}.items.npz").unlink(missing_ok=True)
-    return written
+    return paths

@@ -34,47 +34,46 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
 
     Raises InputError: an unknown suite, no such folder, none of their sets, a wrong count, or a malformed file.
     """
-    chosen = expanded(names)
-    if chosen != [SMOKE_TEST]:
+    names = expanded(names)
+    if names != [SMOKE_TEST]:
         if not data:
-            raise InputError(f"{', '.join(chosen)} needs data: give --data DIR, --data hf:mteb, or TWINVIEWS_DATA=DIR")
+            raise InputError(f"{', '.join(names)} needs data: give --data DIR, --data hf:mteb, or TWINVIEWS_DATA=DIR")
         if not data.startswith(HUB) and not Path(data).expanduser().is_dir():
             raise InputError(f"no data folder {data!r}: give a folder that exists, or hf:mteb")
     suites = []
-    for name in chosen:
+    for name in names:
         module = load_suite(name)
-        graded = getattr(module, "BENCHMARKS", ())
+        benchmarks = getattr(module, "BENCHMARKS", ())
         with SUITES.blamed(name):
-            read = list(
-                module.find(data or "")
-                if hasattr(module, "find")
-                else (read_pairs(part, data or "") for part in graded)
-            )
-        tasks = tuple(item for item in read if isinstance(item, Task))
-        missing = tuple(item for item in read if isinstance(item, Missing))
+            if hasattr(module, "find"):
+                items = list(module.find(data or ""))
+            else:
+                items = [read_pairs(benchmark, data or "") for benchmark in benchmarks]
+        tasks = tuple(item for item in items if isinstance(item, Task))
+        missing = tuple(item for item in items if isinstance(item, Missing))
         title, metrics = (module.__doc__ or name).splitlines()[0], tuple(getattr(module, "METRICS", METRICS))
-        counted = getattr(module, "COUNTED", sum(benchmark.counted for benchmark in graded))
+        counted = getattr(module, "COUNTED", sum(benchmark.counted for benchmark in benchmarks))
         suites.append(Suite(name, title, metrics, counted, tasks, missing))
     if not any(suite.tasks for suite in suites):
         first = next((f"; the first is {item}" for suite in suites for item in suite.missing), "")
-        raise InputError(f"no set of {', '.join(chosen)} is in {data}{first}; data_cards/ says where to get them")
+        raise InputError(f"no set of {', '.join(names)} is in {data}{first}; data_cards/ says where to get them")
     return suites
 
 
 def evaluate_suites(
-    encoder: TextEncoder, suites: Sequence[Suite], *, seed: int = SEED, trained: Path | None = None,
-    settings: Mapping[str, object] | None = None,
-) -> list[Scores]:  # fmt: skip
+    encoder: TextEncoder, suites: Sequence[Suite], *, seed: int = SEED, settings: Mapping[str, object] | None = None
+) -> list[Scores]:
     """Encode the distinct texts of all suites once and score every set.
 
-    `seed` decides folds and draws; `trained` is the model's directory, whose recipe names its training text; `settings`
-    are recorded. Raises as `check` in `trainers.encoders.vectors` does.
+    `seed` decides folds and draws; `settings` are recorded. The recipe in a model's directory names its training text.
+    Raises as `check` in `trainers.encoders.vectors` does.
     """
     texts = distinct_texts(task for suite in suites for task in suite.tasks)
     start = time.perf_counter()
     with progress(f"encoding with {encoder.name}", len(texts), unit="texts") as advance:
         vectors = Vectors.encode(encoder, texts, advance)
-    spent, known = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
+    encoding, cached = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
+    trained = getattr(encoder, "directory", None)
     leaks, remarks = find_leaks(trained, {suite.name: suite.tasks for suite in suites}) if trained else ({}, [])
     common = {
         "encoder": encoder.title,
@@ -85,7 +84,7 @@ def evaluate_suites(
         "seed": seed,
         "remarks": remarks,
     }
-    seconds = {"encode": spent, "encoded_texts": len(texts) - known, "cached_texts": known}
+    seconds = {"encode": encoding, "encoded_texts": len(texts) - cached, "cached_texts": cached}
     scores = []
     with progress("scoring", sum(len(suite.tasks) for suite in suites), unit="sets") as advance:
         for suite in suites:
@@ -95,7 +94,7 @@ def evaluate_suites(
                 with SUITES.blamed(suite.name):
                     results[task.name] = task.score(vectors, seed)
                 advance(1)
-            predictions = {name: each.predictions for name, each in results.items() if each.predictions}
+            predictions = {name: result.predictions for name, result in results.items() if result.predictions}
             times = {"seconds": seconds | {"score": round(time.perf_counter() - start, 2)}}
             scores.append(Scores(suite, _values(suite, results, leaks) | common | times, predictions))
     return scores
@@ -105,13 +104,13 @@ def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks) -> dict[s
     """Return a suite's results as JSON values; the average has each metric that all counted sets have."""
     sets = {}
     for task in suite.tasks:
-        seen = leaks.get((suite.name, task.name))
-        known = ("title", "size", "source", "files", "note", "counted")
-        sets[task.name] = {name: getattr(task, name) for name in known} | {
+        texts, total = leaks.get((suite.name, task.name), (0, 0))
+        fields = ("title", "size", "source", "files", "note", "counted")
+        sets[task.name] = {name: getattr(task, name) for name in fields} | {
             "sha256": task.sha256(),
             "figures": dict(results[task.name].metrics),
             "parts": {name: dict(part) for name, part in results[task.name].parts.items()},
-            "seen_in_training": {"texts": seen[0], "of": seen[1]} if seen and seen[1] else None,
+            "seen_in_training": {"texts": texts, "of": total} if total else None,
         }
     counted = [results[task.name].metrics for task in suite.tasks if task.counted and suite.expected]
     shared = [name for name in (counted[0] if counted else ()) if all(name in figures for figures in counted)]
@@ -143,17 +142,17 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> t
     The training text is read again from where the recipe says, and must have the recipe's hash. Pairs count with both
     views, the original and the hard negative. If the training began from another run, that run's text counts too.
     """
-    read: dict[Path, Examples | str] = {}
+    trainings: dict[Path, Examples | str] = {}
     directory = model_directory
-    while directory.resolve() not in read and (training := read_start(directory)):
+    while directory.resolve() not in trainings and (training := read_start(directory)):
         recipe, start = training
-        read[directory.resolve()] = _training_text(directory, recipe)
+        trainings[directory.resolve()] = _training_text(directory, recipe)
         directory = Path(start)
     # The three columns of plain sentences are one object.
-    examples = [item for item in read.values() if not isinstance(item, str)]
+    examples = [text for text in trainings.values() if not isinstance(text, str)]
     columns = {id(column): column for item in examples for column in item.columns()}.values()
     leaks = leaks_of((text for column in columns for text in column if text), suites) if columns else {}
-    return leaks, [item for item in read.values() if isinstance(item, str)]
+    return leaks, [remark for remark in trainings.values() if isinstance(remark, str)]
 
 
 def read_start(directory: Path) -> tuple[dict[str, Any], str] | None:
@@ -172,8 +171,8 @@ def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leak
     """Count which texts of each set occur in a training text; those that differ only in case and marks are one."""
     keys = {(name, task.name): set(map(normalised, task.texts)) for name, tasks in suites.items() for task in tasks}
     # Only the matches are kept: the training text may be larger than memory.
-    seen = set().union(*keys.values()).intersection(map(normalised, texts))
-    return {name: (len(each & seen), len(each)) for name, each in keys.items()}
+    shared = set().union(*keys.values()).intersection(map(normalised, texts))
+    return {name: (len(task_keys & shared), len(task_keys)) for name, task_keys in keys.items()}
 
 
 def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str:
@@ -186,7 +185,7 @@ def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str
     for place in (Path(), *directory.resolve().parents) if kind else ():
         values = {name: recipe.get(name) for name in (*KINDS, "scale", "limit")}
         if kind == "views":
-            values["views"] = [str(place / written) for written in recipe["views"]]
+            values["views"] = [str(place / path) for path in recipe["views"]]
         elif kind != "words" or (place / recipe["words"]).is_file():
             values[str(kind)] = str(place / recipe[str(kind)])
         try:

@@ -22,7 +22,7 @@ from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.runs import FOLDER, first_seeds, read_runs
 from trainers.training.directory import LOG, RECIPE
 
-PAGE, MOST = "report.html", 6
+PAGE, MAX_RUNS = "report.html", 6
 MARK = b'<meta name="generator" content="Twinviews report">'
 PAPERS = ["bsl", "mirror", "isbert"]
 TITLES = {
@@ -38,7 +38,7 @@ TITLES = {
 }
 """What is logged, in the order of the page; the parts of the loss, under their own names, follow the loss."""
 WIDTH, HEIGHT, BINS = 100, 40, 40
-NEAREST, SHOWN = 5, 8
+NEAREST, MAX_MOVED = 5, 8
 
 
 def report(
@@ -59,24 +59,24 @@ def report(
     """
     from trainers.results.judged import judged_tables
 
-    if len(runs) > MOST:
-        raise InputError(f"{len(runs)} runs: at most {MOST} lines can be told apart")
+    if len(runs) > MAX_RUNS:
+        raise InputError(f"{len(runs)} runs: at most {MAX_RUNS} lines can be told apart")
     target = out or (runs[0] / PAGE if len(runs) == 1 and runs[0].is_dir() else Path(PAGE))
     if target.exists() and not is_written_by(target, MARK):
         raise InputError(f"{target} exists and was not written by `train report`: choose another --out")
-    drawn = [folder for run in runs for folder in first_seeds(run)]
-    if len(drawn) > MOST:
-        note(f"{len(drawn)} settings: only the first {MOST} are drawn, more lines cannot be told apart")
-    read = [read_run(run, sample) for run in drawn[:MOST]]
-    for run in drawn if judge else ():
+    folders = [folder for run in runs for folder in first_seeds(run)]
+    if len(folders) > MAX_RUNS:
+        note(f"{len(folders)} settings: only the first {MAX_RUNS} are drawn, more lines cannot be told apart")
+    trainings = [read_run(folder, sample) for folder in folders[:MAX_RUNS]]
+    for run in folders if judge else ():
         evaluate(str(run), judge=judge)
     # A run with a log needs no scores; `read_runs` refuses any other directory without them.
     scored = [run for run in runs if (run / FOLDER).is_dir() or not (run / LOG).is_file()]
-    scores = [each for run in scored for each in read_runs(run)]
-    suites = dict.fromkeys(each.stored.suite for run in scores for each in run.evaluations)
-    tables = [table for name in suites for table in compare_suite(name, scores, published_tables(PAPERS, name))]
-    tables += [table for run in scores for table in judged_tables(run)]
-    page = render_page("trainers.pages", runs=read, charts=charts(read), tables=tables)
+    results = [run for folder in scored for run in read_runs(folder)]
+    suites = dict.fromkeys(evaluation.stored.suite for run in results for evaluation in run.evaluations)
+    tables = [table for name in suites for table in compare_suite(name, results, published_tables(PAPERS, name))]
+    tables += [table for run in results for table in judged_tables(run)]
+    page = render_page("trainers.pages", runs=trainings, charts=charts(trainings), tables=tables)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_if_changed(target, page)
     show(f"{target} written")
@@ -85,20 +85,20 @@ def report(
 def read_run(run: Path, sample: int) -> dict[str, Any]:
     """Return a run's name, its recipe and log (empty if missing), its last values, and its change, if any."""
     try:
-        recipe, log = ((run / name).read_text("utf-8") if (run / name).is_file() else "" for name in (RECIPE, LOG))
-        made, *lines = map(json.loads, [recipe or "{}", *log.splitlines()])
-        if not all(isinstance(each, dict) for each in (made, *lines)):
+        texts = [(run / name).read_text("utf-8") if (run / name).is_file() else "" for name in (RECIPE, LOG)]
+        recipe, *lines = map(json.loads, [texts[0] or "{}", *texts[1].splitlines()])
+        if not all(isinstance(values, dict) for values in (recipe, *lines)):
             raise ValueError("not a JSON object")
     except ValueError as error:
         raise InputError(f"the recipe or the log of {run} is damaged ({error}): train it again") from None
     change = None
-    if lines and sample and "pooling" in made:  # a translation model has no vectors
+    if lines and sample and "pooling" in recipe:  # a translation model has no vectors
         try:
-            change = change_of(run, from_here(run, made), sample)
+            change = change_of(run, from_here(run, recipe), sample)
         except InputError as error:
             note(f"{run}: no cosines before and after ({error})")
     last = {key: value for line in lines for key, value in line.items()}
-    return {"name": str(run), "recipe": made, "log": lines, "last": last, "change": change}
+    return {"name": str(run), "recipe": recipe, "log": lines, "last": last, "change": change}
 
 
 def from_here(run: Path, recipe: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,11 +129,11 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
 
     groups = sample_pairs(recipe, count)
     columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}
-    texts = [text for left, right in columns.values() for text in (*left, *right)]
+    texts = [text for sides in columns.values() for side in sides for text in side]
     source, max_tokens = locate(recipe["encoder"]), recipe["max_tokens"]
     before = starting_model(load_for_training(source, recipe["pooling"], max_tokens), source, max_tokens)
-    sides = [Vectors.encode(model, texts) for model in (before, load_model(str(run), max_tokens=max_tokens))]
-    cosines = [{name: side.cosines(*each) for name, each in columns.items()} for side in sides]
+    encodings = [Vectors.encode(model, texts) for model in (before, load_model(str(run), max_tokens=max_tokens))]
+    cosines = [{name: vectors.cosines(*sides) for name, sides in columns.items()} for vectors in encodings]
     low, outlines = histograms(cosines)
     first = list(dict.fromkeys(text for left, _ in columns.values() for text in left))
     return {
@@ -141,7 +141,7 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
         "low": low,
         "outlines": outlines,
         "means": {name: [float(side[name].mean()) for side in cosines] for name in groups},
-        "neighbours": moved(first, [np.asarray(side.of(first)) for side in sides]),
+        "neighbours": moved(first, [np.asarray(vectors.of(first)) for vectors in encodings]),
     }
 
 
@@ -153,24 +153,24 @@ def sample_pairs(recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[
     """
     from trainers.training.dev import read_dev
 
-    draw = Random(0)
+    rng = Random(0)
     dev = read_dev(recipe["dev"], recipe.get("dev_data")) if recipe.get("dev") else None
     if isinstance(dev, Examples):
         grades = dev.labels or []
         rows = list(zip(dev.left, dev.right, grades, strict=True))
-        taken, middle = draw.sample(rows, min(count, len(rows))), (min(grades) + max(grades)) / 2
-        named = {
-            "graded alike": [(one, two) for one, two, grade in taken if grade > middle],
-            "graded unlike": [(one, two) for one, two, grade in taken if grade <= middle],
+        sample, middle = rng.sample(rows, min(count, len(rows))), (min(grades) + max(grades)) / 2
+        groups = {
+            "graded alike": [(left, right) for left, right, grade in sample if grade > middle],
+            "graded unlike": [(left, right) for left, right, grade in sample if grade <= middle],
         }
     else:
         options = {key: recipe[key] for key in DataOptions.model_fields if recipe.get(key) is not None}
-        read, _ = read_examples(DataOptions(**options), KINDS, recipe["seed"])
-        drawn = read.take(draw.sample(range(len(read)), min(count, len(read))))
-        views = list(zip(drawn.left, drawn.right, strict=True))
-        named = {"two views of a sentence": [(one, two) for one, two in views if one != two]}
-        named["two sentences"] = [(one, views[number - 1][1]) for number, (one, _) in enumerate(views)]
-    return {name: found for name, found in named.items() if found}
+        examples, _ = read_examples(DataOptions(**options), KINDS, recipe["seed"])
+        examples = examples.take(rng.sample(range(len(examples)), min(count, len(examples))))
+        views = list(zip(examples.left, examples.right, strict=True))
+        groups = {"two views of a sentence": [(left, right) for left, right in views if left != right]}
+        groups["two sentences"] = [(left, views[row - 1][1]) for row, (left, _) in enumerate(views)]
+    return {name: pairs for name, pairs in groups.items() if pairs}
 
 
 def moved(texts: Sequence[str], sides: Sequence[NDArray[np.float32]]) -> list[dict[str, Any]]:
@@ -181,15 +181,15 @@ def moved(texts: Sequence[str], sides: Sequence[NDArray[np.float32]]) -> list[di
     near = min(NEAREST, len(texts) - 1)
     cosines = [side @ side.T - 9 * np.eye(len(texts), dtype=np.float32) for side in map(unit, sides)]  # itself last
     orders = [np.argsort(-side, axis=1, kind="stable") for side in cosines]
-    now = 1 + np.take_along_axis(np.argsort(orders[1], axis=1), orders[0][:, :near], axis=1).mean(axis=1)
-    found = []
-    for row in np.argsort(-now, kind="stable")[: SHOWN if near else 0]:
+    ranks = 1 + np.take_along_axis(np.argsort(orders[1], axis=1), orders[0][:, :near], axis=1).mean(axis=1)
+    changes = []
+    for row in np.argsort(-ranks, kind="stable")[: MAX_MOVED if near else 0]:
         before, after = (
-            [(texts[other], float(side[row, other])) for other in order[row, :near]]
+            [(texts[neighbour], float(side[row, neighbour])) for neighbour in order[row, :near]]
             for side, order in zip(cosines, orders, strict=True)
         )
-        found.append({"text": texts[row], "rank": float(now[row]), "before": before, "after": after})
-    return found
+        changes.append({"text": texts[row], "rank": float(ranks[row]), "before": before, "after": after})
+    return changes
 
 
 def histograms(sides: Sequence[Mapping[str, NDArray[np.float64]]]) -> tuple[float, list[dict[str, str]]]:
@@ -200,11 +200,11 @@ def histograms(sides: Sequence[Mapping[str, NDArray[np.float64]]]) -> tuple[floa
     low = math.floor(10 * min(float(values.min()) for side in sides for values in side.values())) / 10
     edges = np.linspace(low, 1 + 1e-9, BINS + 1)
     shares = [{name: np.histogram(values, edges)[0] / len(values) for name, values in side.items()} for side in sides]
-    most = max(float(share.max()) for side in shares for share in side.values())
+    peak = max(float(share.max()) for side in shares for share in side.values())
     xs = np.repeat(np.linspace(0, WIDTH, BINS + 1), 2)
 
     def outline(share: NDArray[np.float64]) -> str:
-        ys = HEIGHT - (HEIGHT - 1) * np.concatenate([[0], np.repeat(share / most, 2), [0]])
+        ys = HEIGHT - (HEIGHT - 1) * np.concatenate([[0], np.repeat(share / peak, 2), [0]])
         return " ".join(f"{x:.2f},{y:.2f}" for x, y in zip(xs, ys, strict=True))
 
     return low, [{name: outline(share) for name, share in side.items()} for side in shares]
@@ -213,7 +213,7 @@ def histograms(sides: Sequence[Mapping[str, NDArray[np.float64]]]) -> tuple[floa
 def charts(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Draw one chart for each value in the logs, with one line for each run, by its number, as an SVG's points."""
     keys = dict.fromkeys(key for run in runs for key in run["last"] if key not in ("step", "epoch"))
-    drawn = []
+    figures = []
     for key in ["loss", *(key for key in keys if key not in TITLES), *list(TITLES)[1:]]:
         curves = [
             [(line["step"], line[key]) for line in run["log"] if math.isfinite(line.get(key, math.nan))] for run in runs
@@ -229,5 +229,5 @@ def charts(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             if curve
         }
         title = TITLES.get(key, key.replace("_", " "))
-        drawn.append({"title": title, "low": low, "high": high, "last": last, "lines": lines})
-    return drawn
+        figures.append({"title": title, "low": low, "high": high, "last": last, "lines": lines})
+    return figures

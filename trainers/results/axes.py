@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pipelines.terminal.console import InputError, first_problem
 from trainers.settings import Flag
 
-LONGEST = 80  # most characters of a value in a folder's name
+MAX_LABEL = 80  # characters of a value in a folder's name
 Axes: TypeAlias = Mapping[str, Mapping[str, Any]]  # the values of options by key, each by its label
 
 
@@ -33,28 +33,28 @@ class Setting(NamedTuple):
         return ",".join(f"{name}={folder_part(label)}" for name, label in self.labels.items())
 
 
-def read_axes(over: Sequence[str] | None, flags: Mapping[str, Flag], written: Collection[str] = ()) -> Axes:
+def read_axes(over: Sequence[str] | None, flags: Mapping[str, Flag], typed: Collection[str] = ()) -> Axes:
     """Read `KEY=V1,V2,...` of every `--over`.
 
-    `flags` are the options that can be swept, by key; `written` the keys of those on the command line. Raises
+    `flags` are the options that can be swept, by key; `typed` the keys of those on the command line. Raises
     InputError: there is nothing to sweep over, no such option, a value of another type, or something twice.
     """
     if not over:
         raise InputError("nothing to sweep over: give --over KEY=V1,V2, such as --over batch-size=16,32,64")
     axes: dict[str, Mapping[str, Any]] = {}
     for text in over:
-        name, _, listed = text.partition("=")
+        name, _, values = text.partition("=")
         option = name.strip().removeprefix("--").replace("_", "-")
         key = option.replace("-", "_")
         if key not in flags:
-            known = ", ".join(sorted(flag.replace("_", "-") for flag in flags))
-            raise InputError(f"--over {name!r}: no option of that name to sweep over; there are {known}")
-        if key in axes or key in written:
+            options = ", ".join(sorted(flag.replace("_", "-") for flag in flags))
+            raise InputError(f"--over {name!r}: no option of that name to sweep over; there are {options}")
+        if key in axes or key in typed:
             raise InputError(f"--over {option}: the option is given twice: give all its values once, with --over")
-        labels = [label.strip() for label in listed.split(",")]
+        labels = [label.strip() for label in values.split(",")]
         if not all(labels):
             raise InputError(f"--over {text!r}: a value is empty: write it as KEY=V1,V2")
-        axes[key] = dict(_labelled(option, label, flags[key]) for label in labels)
+        axes[key] = dict(_read_label(option, label, flags[key]) for label in labels)
         if len({folder_part(label) for label in axes[key]}) < len(labels):
             raise InputError(f"--over {text!r}: two values have the same folder name: give each value once")
     return axes
@@ -62,28 +62,30 @@ def read_axes(over: Sequence[str] | None, flags: Mapping[str, Flag], written: Co
 
 def settings(axes: Axes) -> list[Setting]:
     """Return all combinations of the axes' values, the last axis running fastest; an empty one without axes."""
-    names, found = [key.replace("_", "-") for key in axes], []
-    for pairs in product(*(values.items() for values in axes.values())):
-        labels, values = ([pair[place] for pair in pairs] for place in (0, 1))
-        found.append(Setting(dict(zip(names, labels, strict=True)), dict(zip(axes, values, strict=True))))
-    return found
+    return [
+        Setting(
+            {key.replace("_", "-"): label for key, (label, _) in zip(axes, pairs, strict=True)},
+            {key: value for key, (_, value) in zip(axes, pairs, strict=True)},
+        )
+        for pairs in product(*(values.items() for values in axes.values()))
+    ]
 
 
 def folder_part(label: str) -> str:
     """Return a label as part of a file name: paths become dashes, long ones a hash and their end."""
     safe = re.sub(r"[^\w.+-]+", "-", label)
-    return safe if len(safe) <= LONGEST else f"{xxhash.xxh64_hexdigest(label.encode())[:8]}~{safe[-LONGEST + 9 :]}"
+    return safe if len(safe) <= MAX_LABEL else f"{xxhash.xxh64_hexdigest(label.encode())[:8]}~{safe[-MAX_LABEL + 9 :]}"
 
 
-def _labelled(option: str, label: str, flag: Flag) -> tuple[str, Any]:
+def _read_label(option: str, label: str, flag: Flag) -> tuple[str, Any]:
     """Return a label with its value; 1e-4 and 0.0001 have one label, and so one folder."""
-    taken: TypeAdapter[Any] = TypeAdapter(flag.type)
+    adapter: TypeAdapter[Any] = TypeAdapter(flag.type)
     try:
-        value = taken.validate_python(label)
+        value = adapter.validate_python(label)
     except ValidationError as error:
         try:
             # A plus joins the values of an option that takes several, unless it is part of a file's name.
-            return label, taken.validate_python([label] if Path(label).exists() else label.split("+"))
+            return label, adapter.validate_python([label] if Path(label).exists() else label.split("+"))
         except ValidationError:
             raise InputError(f"--over {option}={label}: {first_problem(error)[-1]}") from None
     if flag.least is not None and value < flag.least:

@@ -53,7 +53,7 @@ class PublishedTable(NamedTuple):
 def load_paper(name: str) -> tuple[PublishedTable, ...]:
     """Return the tables of a paper, one of `PAPERS`, in print order."""
     paper = read_published(name)
-    return tuple(_published(paper, values) for values in paper["tables"])
+    return tuple(_read_table(paper, values) for values in paper["tables"])
 
 
 def published_tables(papers: Sequence[str], suite: str, *, everything: bool = False) -> list[PublishedTable]:
@@ -70,11 +70,11 @@ def read_published(name: str) -> Any:  # noqa: ANN401 - YAML
     return yaml.safe_load((Path(__file__).parent / "published" / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
-def _published(paper: Mapping[str, Any], values: Mapping[str, Any]) -> PublishedTable:
+def _read_table(paper: Mapping[str, Any], values: Mapping[str, Any]) -> PublishedTable:
     """Read columns `set`, `set/measure` and `average`, which is over `average_of` or the table's other sets."""
-    named = [written.partition("/")[::2] for written in values["columns"]]
-    averaged = tuple(values.get("average_of") or dict.fromkeys(name for name, _ in named if name != AVERAGE))
-    columns = [Column(averaged if name == AVERAGE else (name,), what or values["measure"]) for name, what in named]
+    names = [key.partition("/")[::2] for key in values["columns"]]
+    averaged = tuple(values.get("average_of") or dict.fromkeys(name for name, _ in names if name != AVERAGE))
+    columns = [Column(averaged if name == AVERAGE else (name,), part or values["measure"]) for name, part in names]
     heads = dict(zip(columns, values["columns"].values(), strict=True))
     source = f"{paper['title']} {values.get('printed', 'Table ' + values['table'])}"
     marks = {**paper.get("marks", {}), **values.get("marks", {})}
@@ -85,7 +85,7 @@ def _published(paper: Mapping[str, Any], values: Mapping[str, Any]) -> Published
         mark = model[-1] if model[-1] in marks else None
         model = model[:-1].rstrip() if mark else model
         pairs = zip(heads, printed, strict=True)
-        cells = {column: _figure(text, values.get("times", 1)) for column, text in pairs if text != "-"}
+        cells = {column: _read_figure(text, values.get("times", 1)) for column, text in pairs if text != "-"}
         origin = marks[mark] if mark else None if model in values.get("own", ()) else values.get("origin")
         aggregation = paper.get("aggregations", {}).get(mark, values.get("aggregation"))
         note = values.get("notes", {}).get(model, values.get("note"))
@@ -93,7 +93,7 @@ def _published(paper: Mapping[str, Any], values: Mapping[str, Any]) -> Published
     return PublishedTable(source, paper["cited"], values["suite"], values.get("main", False), heads, rows)
 
 
-def _figure(printed: str, times: int) -> Figure:
+def _read_figure(printed: str, times: int) -> Figure:
     value, _, deviation = (part.strip() for part in printed.partition("±"))
     # As decimals, so that .556 becomes exactly 55.6.
     digits = max(0, len(value.partition(".")[2]) - len(str(times)) + 1)
@@ -121,18 +121,18 @@ def compare_suite(
     heads: dict[Column, str] = {}
     for table in tables:
         heads |= {column: head for column, head in table.heads.items() if column not in heads}
-    others = f"{suite}, sets without a printed row" if tables else suite
+    title = f"{suite}, sets without a printed row" if tables else suite
     printed = _table(suite, suite, heads, runs, tables, signed)
-    own = _table(suite, others, _unprinted(suite, runs, tables), runs, (), signed)
+    own = _table(suite, title, _unprinted_columns(suite, runs, tables), runs, (), signed)
     return [table for table in (printed, own) if table.rows]
 
 
-def _unprinted(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable]) -> dict[Column, str]:
+def _unprinted_columns(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable]) -> dict[Column, str]:
     """Return the columns of the sets that no paper prints, and without papers the average of the counted ones."""
     printed = {name for table in tables for column in table.heads for name in column.sets if len(column.sets) == 1}
     columns: dict[Column, str] = {}
     counted = []
-    for name, item in (pair for run in runs for each in run.of(suite) for pair in each.stored.sets.items()):
+    for name, item in (pair for run in runs for evaluation in run.of(suite) for pair in evaluation.stored.sets.items()):
         if name not in printed:
             printed.add(name)
             metric = next(iter(item.figures), ALL)
@@ -149,39 +149,39 @@ def _table(
     suite: str, title: str, heads: Mapping[Column, str], runs: Sequence[Run], tables: Sequence[PublishedTable],
     signed: bool,
 ) -> Table:  # fmt: skip
-    theirs = _merged(tables)
-    aggregations = list(dict.fromkeys(row.aggregation for row in theirs)) or [ALL]
-    ours = [row for run in runs for row in _ours(run, suite, list(heads), aggregations)]
+    printed = _merge_rows(tables)
+    aggregations = list(dict.fromkeys(row.aggregation for row in printed)) or [ALL]
+    own = [row for run in runs for row in _own_rows(run, suite, list(heads), aggregations)]
     # Only if rows differ in how subsets were joined, or some are not joined as `all`.
-    joined = any(row.aggregation not in (None, ALL) for row in (*ours, *theirs))
+    joined = any(row.aggregation not in (None, ALL) for row in (*own, *printed))
     rows = []
-    for row in (*ours, *theirs):
-        shown = (row.cells.get(column, "") for column in heads)
-        rows.append((row.model, *([row.aggregation or ""] if joined else []), *shown, row.source))
-    notes = list(_of_papers(tables))
+    for row in (*own, *printed):
+        cells = (row.cells.get(column, "") for column in heads)
+        rows.append((row.model, *([row.aggregation or ""] if joined else []), *cells, row.source))
+    notes = list(_paper_notes(tables))
     if len(aggregations) > 1:
-        named = ", ".join(name for name in aggregations if name)
-        notes.append(f"subsets are joined in different ways ({named}): compare rows that are joined alike")
-    found = [
-        (run.title, name, each.stored.sets[name])
+        ways = ", ".join(name for name in aggregations if name)
+        notes.append(f"subsets are joined in different ways ({ways}): compare rows that are joined alike")
+    items = [
+        (run.title, name, evaluation.stored.sets[name])
         for name in dict.fromkeys(name for column in heads for name in column.sets)
         for run in runs
-        for each in run.of(suite)
-        if name in each.stored.sets
+        for evaluation in run.of(suite)
+        if name in evaluation.stored.sets
     ]
-    notes += [*_of_sets(found), *(f"{row.model}: {row.signature}" for row in ours if signed)]
+    notes += [*_set_notes(items), *(f"{row.model}: {row.signature}" for row in own if signed)]
     columns = ("model", *(["joined"] if joined else []), *heads.values(), "source")
     return Table(title, columns, tuple(rows), tuple(heads.values()), tuple(notes))
 
 
-def _ours(run: Run, suite: str, columns: Sequence[Column], aggregations: Sequence[str | None]) -> Iterator[Row]:
+def _own_rows(run: Run, suite: str, columns: Sequence[Column], aggregations: Sequence[str | None]) -> Iterator[Row]:
     """Yield a run's row under each aggregation that gives it any figure."""
-    seeds = [each.stored for each in run.of(suite)]
+    seeds = [evaluation.stored for evaluation in run.of(suite)]
     of_seeds = f"{len(seeds)} of {run.seeds} seeds" if len(seeds) < run.seeds else f"{run.seeds} seeds"
     date = max((stored.date for stored in seeds), default="")[:10]
     source = ", ".join(part for part in ("ours", date, of_seeds if run.seeds > 1 else "") if part)
     items = [pair for stored in seeds for pair in stored.sets.items()]
-    marked = {name for name, item in items if _another_size(name, item) or (item.note or "").startswith(MARK)}
+    marked_sets = {name for name, item in items if _another_size(name, item) or (item.note or "").startswith(MARK)}
     for aggregation in aggregations:
         cells: dict[Column, str] = {}
         metrics: dict[str, None] = {}
@@ -190,7 +190,7 @@ def _ours(run: Run, suite: str, columns: Sequence[Column], aggregations: Sequenc
             digits = OF_TRAINING.get(column.measure, DECIMALS.get(suite, 2))
             figure = mean([_value(stored.sets, column.sets, metric) for stored in seeds], digits)
             if figure is not None:
-                cells[column] = f"{figure}{'' if marked.isdisjoint(column.sets) else MARK.strip()}"
+                cells[column] = f"{figure}{'' if marked_sets.isdisjoint(column.sets) else MARK.strip()}"
                 metrics[metric] = None
         if cells:
             sets = dict.fromkeys(name for column in cells for name in column.sets)
@@ -200,10 +200,10 @@ def _ours(run: Run, suite: str, columns: Sequence[Column], aggregations: Sequenc
 
 def _value(sets: Mapping[str, StoredSet], names: Sequence[str], metric: str) -> float | None:
     """Return a set's figure, or the plain mean over sets; None unless all are there in the papers' sizes."""
-    found = {name: sets[name] for name in names if name in sets}
-    values = [value for item in found.values() if (value := item.figures.get(metric)) is not None]
-    another = len(found) > 1 and any(_another_size(name, item) for name, item in found.items())
-    return None if another or len(values) < len(names) else statistics.fmean(values)
+    items = {name: sets[name] for name in names if name in sets}
+    values = [value for item in items.values() if (value := item.figures.get(metric)) is not None]
+    is_resized = len(items) > 1 and any(_another_size(name, item) for name, item in items.items())
+    return None if is_resized or len(values) < len(names) else statistics.fmean(values)
 
 
 def _another_size(name: str, item: StoredSet) -> bool:
@@ -211,21 +211,23 @@ def _another_size(name: str, item: StoredSet) -> bool:
     return bool(item.size != read_published("sizes").get(name, item.size))
 
 
-def _merged(tables: Sequence[PublishedTable]) -> list[Row]:
+def _merge_rows(tables: Sequence[PublishedTable]) -> list[Row]:
     """Return the printed rows; those with the same figures (one figure: also the same name) in several tables once."""
-    found: dict[object, list[tuple[PublishedTable, PublishedRow]]] = {}
-    for table, row in ((each, row) for each in tables for row in each.rows):
-        figures = frozenset((column, cell.value) for column, cell in row.cells.items())
-        found.setdefault((figures, row.aggregation, row.model if len(figures) < 2 else None), []).append((table, row))
+    groups: dict[object, list[tuple[PublishedTable, PublishedRow]]] = {}
+    for table in tables:
+        for row in table.rows:
+            figures = frozenset((column, cell.value) for column, cell in row.cells.items())
+            key = (figures, row.aggregation, row.model if len(figures) < 2 else None)
+            groups.setdefault(key, []).append((table, row))
     rows = []
-    for alike in found.values():
-        first = alike[0][1]
-        source = ", ".join(dict.fromkeys(table.source for table, _ in alike))
+    for entries in groups.values():
+        first = entries[0][1]
+        source = ", ".join(dict.fromkeys(table.source for table, _ in entries))
         # If a paper prints a row as its own, the others took it from there.
-        if all(row.origin for _, row in alike):
+        if all(row.origin for _, row in entries):
             # The others may have taken it from the earliest of them, whose origin then counts.
-            names = {table.cited for table, _ in alike}
-            by_year = sorted(alike, key=lambda each: each[0].cited[-4:])
+            names = {table.cited for table, _ in entries}
+            by_year = sorted(entries, key=lambda entry: entry[0].cited[-4:])
             origin = next((row.origin for _, row in by_year if row.origin not in names), None)
             source += f" (from {origin})" if origin else ""
         cells = {column: str(cell) for column, cell in first.cells.items()}
@@ -233,29 +235,31 @@ def _merged(tables: Sequence[PublishedTable]) -> list[Row]:
     return rows
 
 
-def _of_papers(tables: Sequence[PublishedTable]) -> Iterator[str]:
+def _paper_notes(tables: Sequence[PublishedTable]) -> Iterator[str]:
     """Yield the notes on printed rows, each once, after all its rows or the whole table."""
     places = []
     for table in tables:
         for note, models in group((row.note, row.model) for row in table.rows if row.note).items():
-            whole = all(row.note == note for row in table.rows)
-            places.append((note, table.source if whole else f"{table.source}, {', '.join(models)}"))
-    for note, named in group(places).items():
-        yield f"{'; '.join(named)}: {note}"
+            is_of_table = all(row.note == note for row in table.rows)
+            places.append((note, table.source if is_of_table else f"{table.source}, {', '.join(models)}"))
+    for note, sources in group(places).items():
+        yield f"{'; '.join(sources)}: {note}"
 
 
-def _of_sets(found: Sequence[tuple[str, str, StoredSet]]) -> Iterator[str]:
-    """Yield notes on our sets: other sizes, protocols or copies, and leakage; `found` has run, name and results."""
-    for title, size, name in dict.fromkeys((item.title, item.size, name) for _, name, item in found):
+def _set_notes(items: Sequence[tuple[str, str, StoredSet]]) -> Iterator[str]:
+    """Yield notes on our sets: other sizes, protocols or copies, and leakage; `items` has run, name and results."""
+    for title, size, name in dict.fromkeys((item.title, item.size, name) for _, name, item in items):
         if size != (printed := read_published("sizes").get(name, size)):
             yield f"{MARK}ours, {title}: {size:,} items, the papers score {printed:,}: another test"
-    every = {item.title for _, _, item in found}
-    yield from noted(((item.title, item.note) for _, _, item in found if item.note), len(every), "ours, ")
-    copies = group((item.title, item.sha256) for _, _, item in found)
-    differing = [title for title, digests in copies.items() if len(digests) > 1]
-    if differing:
-        yield f"{', '.join(differing)}: figures of different copies, by their checksums"
-    leaks = [(run, item.title, item.seen_in_training) for run, _, item in found if item.seen_in_training]
-    seen = group((run, f"{title} {leak['texts']:,} of {leak['of']:,}") for run, title, leak in leaks if leak["texts"])
-    for line, runs in group((", ".join(places), run) for run, places in seen.items()).items():
+    every = {item.title for _, _, item in items}
+    yield from noted(((item.title, item.note) for _, _, item in items if item.note), len(every), "ours, ")
+    copies = group((item.title, item.sha256) for _, _, item in items)
+    titles = [title for title, digests in copies.items() if len(digests) > 1]
+    if titles:
+        yield f"{', '.join(titles)}: figures of different copies, by their checksums"
+    leaks = [(run, item.title, item.seen_in_training) for run, _, item in items if item.seen_in_training]
+    runs_of = group(
+        (run, f"{title} {leak['texts']:,} of {leak['of']:,}") for run, title, leak in leaks if leak["texts"]
+    )
+    for line, runs in group((", ".join(places), run) for run, places in runs_of.items()).items():
         yield f"{', '.join(runs)}: trained on texts of these sets: {line}"

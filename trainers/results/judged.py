@@ -1,7 +1,6 @@
 """A run's scores on a user's own data beside those of the untouched encoder that its training began from."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from pipelines.terminal.console import InputError, note
@@ -11,7 +10,7 @@ from trainers.evaluation.judge import PREFIX
 from trainers.evaluation.result_files import Table, results_folder, write
 from trainers.evaluation.scoring import evaluate_suites, read_start
 from trainers.evaluation.task import Suite
-from trainers.results.runs import Evaluation, Run, StoredSuite, load
+from trainers.results.runs import Evaluation, Run, StoredSuite, is_scored, load
 from trainers.results.significance import assess
 from trainers.settings import Pooling
 
@@ -21,14 +20,18 @@ NOTE = "difference: with its 95% interval and the p of a paired bootstrap over t
 
 
 def score_untouched(
-    run: Path, suite: Suite, opened: Callable[[str, Pooling | None], TextEncoder], parts: Sequence[str], seed: int
+    run: Path | None,
+    suite: Suite,
+    opened: Callable[[str, Pooling | None], TextEncoder],
+    parts: Sequence[str],
+    seed: int,
 ) -> None:
     """Score the encoder that a run's training began from, unless scores of the same vectors and items are there.
 
     They are where `train evaluate` on its name, with settings that are called `parts`, has them. A transformer without
-    a pooling gets the run's. Nothing is done for a folder that is not a run's, or if the encoder cannot be loaded.
+    a pooling gets the run's. Nothing is done for a model that is not a run, or if the encoder cannot be loaded.
     """
-    if (training := read_start(run)) is None:
+    if run is None or (training := read_start(run)) is None:
         return
     recipe, start = training
     try:
@@ -36,14 +39,9 @@ def score_untouched(
     except InputError as error:
         note(f"not beside the untouched encoder: {error}")
         return
-    folder, items = results_folder(start, None, None, parts, []), {task.name: task.sha256() for task in suite.tasks}
-    expected = getattr(encoder, "fingerprint", lambda: None)(), seed, items
-    with suppress(InputError):
-        results = load(StoredSuite, folder / f"{suite.name}.json")
-        checksums = {name: part.sha256 for name, part in results.sets.items()}
-        if expected[0] and expected == (results.model.get("fingerprint"), getattr(results, "seed", None), checksums):
-            return
-    write(folder, evaluate_suites(encoder, [suite], seed=seed, trained=getattr(encoder, "directory", None)))
+    folder = results_folder(start, None, None, parts, [])
+    if not is_scored(encoder, suite, folder, seed):
+        write(folder, evaluate_suites(encoder, [suite], seed=seed))
 
 
 def beside_untouched(

@@ -8,12 +8,14 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from pipelines.terminal.console import InputError
+from trainers.encoders.vectors import TextEncoder
 from trainers.evaluation.suites import suite_names
+from trainers.evaluation.task import SEED, Suite
+from trainers.training.directory import LOG, RECIPE
 
-FOLDER = "evaluation"
+FOLDER, TRAINING = "evaluation", "training"
 STUDIES = ("seeds.json", "sweep.json")
 UNTRAINED = "untrained=*"
-TRAINING = "training"  # the suite of what trainings logged
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -74,7 +76,7 @@ class Evaluation(NamedTuple):
     seed: str
 
 
-Read = Callable[[Path, str], list[Evaluation]]  # from a run's folder and its seed to its evaluations
+Reader = Callable[[Path, str], list[Evaluation]]  # from a run's folder and its seed to its evaluations
 
 
 class Run(NamedTuple):
@@ -86,7 +88,7 @@ class Run(NamedTuple):
 
     def of(self, suite: str) -> list[Evaluation]:
         """Return the evaluations on a suite, one for each seed."""
-        return [each for each in self.evaluations if each.stored.suite == suite]
+        return [evaluation for evaluation in self.evaluations if evaluation.stored.suite == suite]
 
     def records(self) -> list[dict[str, Any]]:
         """Return the long form as JSON values: a row for each figure, x 100 for rates."""
@@ -110,8 +112,8 @@ def read_runs(path: Path) -> list[Run]:
     """
     if not path.exists():
         raise InputError(f"no run at {str(path)!r}: give a run's directory, or a JSON file of results")
-    for read in (read_results, read_training):
-        runs = [run for file in _studies(path) for run in read_study(file, read)]
+    for reader in (read_results, read_training):
+        runs = [run for file in _studies(path) for run in read_study(file, reader)]
         if any(run.evaluations for run in runs):
             return runs
     if path.is_file():
@@ -143,8 +145,8 @@ def read_results(directory: Path, seed: str) -> list[Evaluation]:
 def read_training(run: Path, seed: str) -> list[Evaluation]:
     """Return the last loss and spread in a run's log, and the dev score of the weights that were kept."""
     try:
-        lines = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-        keep = json.loads((run / "recipe.json").read_text(encoding="utf-8")).get("keep")
+        lines = [json.loads(line) for line in (run / LOG).read_text(encoding="utf-8").splitlines()]
+        keep = json.loads((run / RECIPE).read_text(encoding="utf-8")).get("keep")
     except (FileNotFoundError, ValueError):
         return []
     figures = {key: entry[key] for entry in lines for key in ("loss", "spread") if key in entry}
@@ -155,13 +157,13 @@ def read_training(run: Path, seed: str) -> list[Evaluation]:
     return [Evaluation(StoredSuite(suite=TRAINING, model={}, settings={}, sets=sets), run, seed)] if sets else []
 
 
-def read_study(file: Path, read: Read = read_results) -> list[Run]:
+def read_study(file: Path, reader: Reader = read_results) -> list[Run]:
     """Return a run for each setting of a study (`seeds.json`, `sweep.json`) and untrained encoder in its folder."""
     runs = []
     for title, folders, seeds in _cells(file):
-        evaluations = [evaluation for seed, folder in folders.items() for evaluation in read(folder, str(seed))]
+        evaluations = [evaluation for seed, folder in folders.items() for evaluation in reader(folder, str(seed))]
         runs.append(Run(f"{file.parent} {title}".rstrip(), evaluations, seeds))
-    return runs + _runs(sorted(file.parent.glob(UNTRAINED)), read)
+    return runs + _runs(sorted(file.parent.glob(UNTRAINED)), reader)
 
 
 def _cells(file: Path) -> Iterator[tuple[str, dict[int, Path], int]]:
@@ -173,10 +175,22 @@ def _cells(file: Path) -> Iterator[tuple[str, dict[int, Path], int]]:
         yield title, {seed: file.parent.joinpath(*part) for seed, part in parts.items()}, len(cell.runs)
 
 
-def _runs(folders: Sequence[Path], read: Read = read_results) -> list[Run]:
+def _runs(folders: Sequence[Path], reader: Reader = read_results) -> list[Run]:
     """Return a run for each folder that has results."""
-    runs = [Run(str(folder), read(folder, str(folder))) for folder in folders]
+    runs = [Run(str(folder), reader(folder, str(folder))) for folder in folders]
     return [run for run in runs if run.evaluations]
+
+
+def is_scored(encoder: TextEncoder, suite: Suite, folder: Path, seed: int = SEED) -> bool:
+    """Whether a folder has scores of the same vectors (weights, configuration, settings, versions), items and seed."""
+    try:
+        stored = load(StoredSuite, folder / f"{suite.name}.json")
+    except InputError:
+        return False
+    fingerprint = getattr(encoder, "fingerprint", lambda: None)()
+    checksums = {name: item.sha256 for name, item in stored.sets.items()}
+    scored = stored.model.get("fingerprint"), getattr(stored, "seed", None), checksums
+    return fingerprint is not None and scored == (fingerprint, seed, {task.name: task.sha256() for task in suite.tasks})
 
 
 def load(model: type[Model], path: Path) -> Model:

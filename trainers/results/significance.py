@@ -30,29 +30,29 @@ Sets: TypeAlias = Mapping[str, tuple[StoredSet, Predictions, Floats]]
 def estimate(items: Predictions, resamples: int, seed: int = 0) -> Floats:
     """Return the estimate of a set's score; its draws depend on the seed and the number of items alone."""
     rng, size = np.random.default_rng(seed), len(items.predicted)
-    scores, most = [_scores(items.statistic, items.gold[None], items.predicted[None])], max(1, PORTION // max(1, size))
-    for start in range(0, resamples, most):
-        rows = rng.integers(0, size, (min(most, resamples - start), size))
-        scores.append(_scores(items.statistic, items.gold[rows], items.predicted[rows]))
-    drawn = np.concatenate(scores)
+    blocks, count = [_score(items.statistic, items.gold[None], items.predicted[None])], max(1, PORTION // max(1, size))
+    for start in range(0, resamples, count):
+        rows = rng.integers(0, size, (min(count, resamples - start), size))
+        blocks.append(_score(items.statistic, items.gold[rows], items.predicted[rows]))
+    scores = np.concatenate(blocks)
     if items.statistic == "nmi" and resamples:  # repeated items share a cluster, so every sample has more than the set
-        drawn[1:] += drawn[0] - np.nanmean(drawn[1:])
-    return drawn
+        scores[1:] += scores[0] - np.nanmean(scores[1:])
+    return scores
 
 
-def interval(drawn: Floats) -> tuple[float, float]:
+def interval(samples: Floats) -> tuple[float, float]:
     """Return the 95% percentile interval (Efron 1979) of an estimate."""
-    low, high = np.nanpercentile(drawn[1:], [2.5, 97.5])
+    low, high = np.nanpercentile(samples[1:], [2.5, 97.5])
     return float(low), float(high)
 
 
-def p_value(drawn: Floats) -> float:
+def p_value(samples: Floats) -> float:
     """Return the two-sided p-value of the estimate of a difference (Berg-Kirkpatrick et al. 2012).
 
     The share of draws at least as far from the observed difference as that is from zero. The observed one counts as a
     draw, so the least is 1 / (draws + 1).
     """
-    observed, draws = drawn[0], drawn[1:]
+    observed, draws = samples[0], samples[1:]
     # Minus a rounding error, so that a draw equal to the observed difference counts.
     far = np.abs(draws[~np.isnan(draws)] - observed) >= abs(observed) - 1e-9
     return float((1 + np.sum(far)) / (len(far) + 1))
@@ -64,10 +64,10 @@ def average_estimate(sets: Sequence[Floats], seed: int = 0) -> Floats:
     Their draws are put in random order first, because sets of one size draw the same items.
     """
     rng = np.random.default_rng((seed, 2))
-    return np.asarray(np.mean([[each[0], *rng.permutation(each[1:])] for each in sets], axis=0))
+    return np.asarray(np.mean([[samples[0], *rng.permutation(samples[1:])] for samples in sets], axis=0))
 
 
-def _scores(statistic: str, gold: Floats, predicted: Floats) -> Floats:
+def _score(statistic: str, gold: Floats, predicted: Floats) -> Floats:
     """Return the scores x 100, (draws,), of grades and predictions (draws, items); NaN if undefined."""
     from scipy.stats import rankdata
     from sklearn.metrics import average_precision_score
@@ -82,13 +82,13 @@ def _scores(statistic: str, gold: Floats, predicted: Floats) -> Floats:
         return np.array([100 * average_precision_score(*sides) if sides[0].any() else np.nan for sides in pairs])
     ranks = rankdata(predicted, axis=1)
     if statistic == "auc":
-        positive = (gold > 0).sum(axis=1)
-        part = (ranks * (gold > 0)).sum(axis=1) - positive * (positive + 1) / 2
-        whole = positive * (gold.shape[1] - positive)
+        positives = (gold > 0).sum(axis=1)
+        part = (ranks * (gold > 0)).sum(axis=1) - positives * (positives + 1) / 2
+        total = positives * (gold.shape[1] - positives)
     else:
         x, y = (side - (side.shape[1] + 1) / 2 for side in (rankdata(gold, axis=1), ranks))
-        part, whole = (x * y).sum(axis=1), np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
-    return np.asarray(100 * np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0))
+        part, total = (x * y).sum(axis=1), np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
+    return np.asarray(100 * np.divide(part, total, out=np.full(len(part), np.nan), where=total > 0))
 
 
 def _nmi(classes: NDArray[np.int64], clusters: NDArray[np.int64]) -> float:
@@ -112,41 +112,43 @@ def assess(
     for run in present:
         if test and run.seeds > 1:
             raise InputError(f"{run.title} is {run.seeds} seeds: a test takes single runs, name one")
-    found = [(run.title, _scored(suite, run, resamples, seed)) for run in present if run.seeds == 1]
-    measures = dict.fromkeys(next(iter(stored.figures)) for _, sets in found for stored, *_ in sets.values())
-    named = ", ".join("Spearman over all pairs of a set" if name == ALL else name for name in measures)
+    titled_sets = [(run.title, _read_sets(suite, run, resamples, seed)) for run in present if run.seeds == 1]
+    measures = dict.fromkeys(next(iter(stored.figures)) for _, sets in titled_sets for stored, *_ in sets.values())
+    names = ", ".join("Spearman over all pairs of a set" if name == ALL else name for name in measures)
     tables = []
     if intervals:
         columns: tuple[str, ...] = ("run", "set", "items", "score", "low", "high")
-        rows = [(title, *row) for title, sets in found for row in _intervals(sets, seed)]
-        said = f"intervals: 95%, percentiles of {resamples:,} bootstrap samples of the items; {AVERAGED}"
-        tables.append(Table(f"{suite}: intervals, {named}", columns, tuple(rows), columns[2:], (said,)))
+        rows = [(title, *row) for title, sets in titled_sets for row in _interval_rows(sets, seed)]
+        remark = f"intervals: 95%, percentiles of {resamples:,} bootstrap samples of the items; {AVERAGED}"
+        tables.append(Table(f"{suite}: intervals, {names}", columns, tuple(rows), columns[2:], (remark,)))
     if test:
         columns = ("first", "second", "set", "items", "first score", "second score", "difference", "low", "high", "p")
-        rows = [(found[0][0], title, *row) for title, sets in found[1:] for row in _against(found[0][1], sets, seed)]
-        said = f"tests: second minus first, its 95% interval, and the two-sided p of the paired bootstrap; {AVERAGED}"
-        tables.append(Table(f"{suite}: tests, {named}", columns, tuple(rows), columns[3:], (said,)))
+        first, first_sets = titled_sets[0] if titled_sets else ("", {})
+        rows = [(first, title, *row) for title, sets in titled_sets[1:] for row in _test_rows(first_sets, sets, seed)]
+        remark = f"tests: second minus first, its 95% interval, and the two-sided p of the paired bootstrap; {AVERAGED}"
+        tables.append(Table(f"{suite}: tests, {names}", columns, tuple(rows), columns[3:], (remark,)))
     return [table for table in tables if table.rows]
 
 
-def _intervals(sets: Sets, seed: int) -> Iterator[tuple[str, ...]]:
-    for title, count, names in _lines(sets):
-        drawn = average_estimate([sets[name][2] for name in names], seed)
-        yield title, count, *map(DECIMAL, (drawn[0], *interval(drawn)))
+def _interval_rows(sets: Sets, seed: int) -> Iterator[tuple[str, ...]]:
+    for title, count, names in _set_lines(sets):
+        samples = average_estimate([sets[name][2] for name in names], seed)
+        yield title, count, *map(DECIMAL, (samples[0], *interval(samples)))
 
 
-def _against(first: Sets, second: Sets, seed: int) -> Iterator[tuple[str, ...]]:
-    shared = {name: each for name, each in first.items() if name in second}
+def _test_rows(first: Sets, second: Sets, seed: int) -> Iterator[tuple[str, ...]]:
+    shared = {name: items for name, items in first.items() if name in second}
     for name, (stored, *_) in shared.items():
         if stored.sha256 != second[name][0].sha256:
             raise InputError(f"{stored.title} has different items in the two runs: evaluate both on one copy")
-    for title, count, names in _lines(shared):
-        drawn = average_estimate([second[name][2] - first[name][2] for name in names], seed)
+    for title, count, names in _set_lines(shared):
+        samples = average_estimate([second[name][2] - first[name][2] for name in names], seed)
         scores = (DECIMAL(np.mean([sets[name][2][0] for name in names])) for sets in (first, second))
-        yield title, count, *scores, f"{drawn[0]:+z.2f}", *map(DECIMAL, interval(drawn)), f"{p_value(drawn):.4f}"
+        figures = f"{samples[0]:+z.2f}", *map(DECIMAL, interval(samples)), f"{p_value(samples):.4f}"
+        yield title, count, *scores, *figures
 
 
-def _lines(sets: Sets) -> list[tuple[str, str, list[str]]]:
+def _set_lines(sets: Sets) -> list[tuple[str, str, list[str]]]:
     """Return title, number of items and names for each set, and for the average if several sets are counted."""
     counted = [name for name, (stored, *_) in sets.items() if stored.counted]
     lines = [(stored.title, [name]) for name, (stored, *_) in sets.items()]
@@ -154,21 +156,21 @@ def _lines(sets: Sets) -> list[tuple[str, str, list[str]]]:
     return [(title, str(sum(len(sets[name][1].gold) for name in names)), names) for title, names in lines]
 
 
-def _scored(suite: str, run: Run, resamples: int, seed: int) -> Sets:
+def _read_sets(suite: str, run: Run, resamples: int, seed: int) -> Sets:
     evaluation = run.of(suite)[0]
     file = evaluation.file.with_name(f"{suite}.items.npz")
-    found = {}
+    sets = {}
     try:
         arrays = read_arrays(file) if file.is_file() else {}
         for name in dict.fromkeys(key.rpartition("/")[0] for key in arrays):
             gold, predicted, statistic = (arrays[f"{name}/{part}"] for part in ("gold", "predicted", "statistic"))
             items, stored = Predictions(statistic.item(), gold, predicted), evaluation.stored.sets[name]
-            drawn, figure = estimate(items, resamples, seed), next(iter(stored.figures.values()), None)
-            if figure is None and np.isnan(drawn[0]):
+            samples, figure = estimate(items, resamples, seed), next(iter(stored.figures.values()), None)
+            if figure is None and np.isnan(samples[0]):
                 continue
-            if figure is None or not abs(drawn[0] - figure) <= ROUNDING:
-                raise ValueError(f"{name}: {drawn[0]} there, {figure} in the results")
-            found[name] = (stored, items, drawn)
+            if figure is None or not abs(samples[0] - figure) <= ROUNDING:
+                raise ValueError(f"{name}: {samples[0]} there, {figure} in the results")
+            sets[name] = (stored, items, samples)
     except (OSError, ValueError, LookupError) as error:
         raise InputError(f"{file} does not match the results beside it ({error}): evaluate again") from None
-    return found
+    return sets

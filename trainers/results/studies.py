@@ -27,7 +27,7 @@ from trainers.evaluation.task import DATA_VARIABLE, Suite
 from trainers.processes import is_first, join_processes, of_first, processes
 from trainers.results.axes import Axes, Setting, folder_part, settings
 from trainers.results.comparison import compare_suite
-from trainers.results.runs import TRAINING, StoredStudy, StoredSuite, load, read_results, read_study, read_training
+from trainers.results.runs import TRAINING, StoredStudy, is_scored, load, read_results, read_study, read_training
 from trainers.settings import Pooling, Training, resolve
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
 from trainers.training.run import request_of, run_training, settings_of
@@ -58,13 +58,15 @@ class Study:
 
     def resolved(self, options: Mapping[str, Any]) -> tuple[Training, BaseModel]:
         """Return the training settings of one run and its objective's own, those of its preset included."""
-        given, own = settings_of(self.module, options), locate(options["encoder"]).pooling()
-        return resolve(self.module.PRESETS, self.module.PARAMS, options["preset"], given, own_pooling=own)[1:]
+        settings, pooling = settings_of(self.module, options), locate(options["encoder"]).pooling()
+        return resolve(self.module.PRESETS, self.module.PARAMS, options["preset"], settings, own_pooling=pooling)[1:]
 
     def shared(self) -> dict[str, Any]:
         """Return the options that apply to all runs, as they are stored."""
-        given = {key: value for key, value in self.values.items() if key not in OUTSIDE and value not in (None, [], ())}
-        return dict(json.loads(json.dumps(given, default=str)))
+        options = {
+            key: value for key, value in self.values.items() if key not in OUTSIDE and value not in (None, [], ())
+        }
+        return dict(json.loads(json.dumps(options, default=str)))
 
 
 def train_study(
@@ -87,10 +89,10 @@ def train_study(
     ]
     file = out / ("sweep.json" if axes else "seeds.json")
     study = Study(name, module, values, runs, file, find_scoring(data, eval_precision, baseline=baseline))
-    planned = _planned(study)
+    rows = _plan(study)
     if values["dry_run"]:
         columns = [*runs[0][0].labels, "seed", "rows", "steps", "directory", "state"]
-        table(columns, planned, title=f"train {name}, {len(runs)} runs: a dry run, nothing is written")
+        table(columns, rows, title=f"train {name}, {len(runs)} runs: a dry run, nothing is written")
         return
     join_processes()
     if study.scoring is not None and baseline and is_first():
@@ -121,22 +123,15 @@ def score(
     encoder = load_model(model, pooling=pooling, precision=scoring.precision)
     path = directory / f"{SUITE}.json"
     if path.exists() and not again:
-        items, fingerprint = {task.name: task.sha256() for task in scoring.suite.tasks}, encoder.fingerprint()
-        try:
-            stored = load(StoredSuite, path)
-            known = stored.model.get("fingerprint"), {name: each.sha256 for name, each in stored.sets.items()}
-        except InputError:
-            known = None, {}
-        if fingerprint is not None and known == (fingerprint, items):
+        if is_scored(encoder, scoring.suite, directory):
             return
         note(f"{path} is damaged, or of other weights, settings or items: it is replaced")
-    given = {"data": scoring.data, "pooling": pooling, "precision": scoring.precision, "device": encoder.device}
-    evaluation = evaluate_suites(encoder, [scoring.suite], trained=encoder.directory, settings=given)
+    settings = {"data": scoring.data, "pooling": pooling, "precision": scoring.precision, "device": encoder.device}
     directory.mkdir(parents=True, exist_ok=True)
-    write(directory, evaluation)
+    write(directory, evaluate_suites(encoder, [scoring.suite], settings=settings))
 
 
-def _planned(study: Study) -> list[list[object]]:
+def _plan(study: Study) -> list[list[object]]:
     """Check every run; return labels, seed, rows, steps, directory and state of each; raises InputError."""
     out = study.file.parent
     if (out / RECIPE).is_file():
@@ -145,20 +140,20 @@ def _planned(study: Study) -> list[list[object]]:
         check_same(out, load(StoredStudy, study.file).options, study.shared(), what="other options")
     for name in dict.fromkeys(options["encoder"] for _, _, options in study.runs):
         locate(name)
-    counted: dict[str, int] = {}
-    planned: list[list[object]] = []
+    sizes: dict[str, int] = {}
+    lines: list[list[object]] = []
     for setting, seed, options in study.runs:
         data = request_of(study.objective, study.module, options).data
-        if repr(data) not in counted:
-            counted[repr(data)] = len(read_examples(data, study.module.READS)[0])
-        rows, (training, params) = counted[repr(data)], study.resolved(options)
+        if repr(data) not in sizes:
+            sizes[repr(data)] = len(read_examples(data, study.module.READS)[0])
+        rows, (training, params) = sizes[repr(data)], study.resolved(options)
         training = training.model_copy(update={"batch_size": min(training.batch_size, rows)})
         if hasattr(params, "held_out"):
             rows -= params.held_out(rows, training.batch_size)
         run = options["out"]
         state = "finished" if (run / DONE).is_file() else "begun" if (run / RECIPE).is_file() else ""
-        planned.append([*setting.labels.values(), seed, rows, training.steps(rows), str(run), state])
-    return planned
+        lines.append([*setting.labels.values(), seed, rows, training.steps(rows), str(run), state])
+    return lines
 
 
 def _train(study: Study) -> dict[Path, str | None]:
@@ -174,7 +169,7 @@ def _train(study: Study) -> dict[Path, str | None]:
         errors[out] = None
         if is_first():
             note(f"[{number} of {len(study.runs)}] {', '.join(filter(None, [setting.title, f'seed {seed}']))}")
-        finished = not options["overwrite"] and (out / DONE).is_file()
+        is_finished = not options["overwrite"] and (out / DONE).is_file()
         try:
             with redirect_stdout(sys.stderr):
                 request = request_of(study.objective, study.module, options)
@@ -183,7 +178,7 @@ def _train(study: Study) -> dict[Path, str | None]:
                 score(str(out), out / "evaluation", study.scoring, again=options["overwrite"])
         except TwinviewsError as error:
             # A finished run is refused if the data changed: its results must stay.
-            if processes() > 1 or (finished and isinstance(error, InputError)):
+            if processes() > 1 or (is_finished and isinstance(error, InputError)):
                 raise
             errors[out] = str(error)
         except RuntimeError as error:
@@ -215,16 +210,15 @@ def _save(study: Study, errors: Mapping[Path, str | None]) -> None:
 
 def _report(study: Study, errors: Mapping[Path, str | None]) -> None:
     """Print the comparison of the settings, and write it to a page. Raises TwinviewsError: a run failed."""
-    scored = study.scoring is not None
-    runs = read_study(study.file, read_results if scored else read_training)
-    tables = compare_suite(SUITE if scored else TRAINING, runs)
-    failed = [f"{run.as_posix()} failed: {error}" for run, error in errors.items() if error]
+    suite, reader = (TRAINING, read_training) if study.scoring is None else (SUITE, read_results)
+    tables = compare_suite(suite, read_study(study.file, reader))
+    failures = [f"{run.as_posix()} failed: {error}" for run, error in errors.items() if error]
     page = study.file.with_suffix(".md")
-    write_if_changed(page, markdown(f"train {study.objective}", [f"- {line}" for line in failed], tables))
+    write_if_changed(page, markdown(f"train {study.objective}", [f"- {line}" for line in failures], tables))
     show(tables)
-    if not scored:
+    if study.scoring is None:
         note("no scores: give --data DIR (as for `train evaluate`) or set TWINVIEWS_DATA; the same command adds them")
     note(f"written: {study.file}, {page}")
-    if failed:
-        others = ", see above; the others are done" if len(errors) > 1 else ", see above"
-        raise TwinviewsError(f"{len(failed)} of {counted(len(errors), 'run')} failed{others}")
+    if failures:
+        advice = ", see above; the others are done" if len(errors) > 1 else ", see above"
+        raise TwinviewsError(f"{len(failures)} of {counted(len(errors), 'run')} failed{advice}")

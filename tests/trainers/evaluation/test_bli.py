@@ -91,11 +91,11 @@ def few(monkeypatch: Patch) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_pairs_are_read_lower_cased_and_the_reported_ones_counted(tmp_path: Path) -> None:
+def test_the_reported_pairs_are_read_lower_cased(tmp_path: Path) -> None:
     write_pair(tmp_path / "lexical" / "xling-eval", "en-de")
     write_pair(tmp_path / "lexical" / "xling-eval", "en-fr")
     found, missing = parted(bli.find(str(tmp_path)))
-    assert [(item.name, item.counted) for item in found] == [("bli-en-fr", True), ("bli-en-de", False)]
+    assert [(item.name, item.counted) for item in found] == [("bli-en-fr", True)]
     assert found[0].texts == ["of", "house", "dog", "von", "haus", "hund"]
     assert found[0].lines[2:] == ["((0, 0), (1, 1))\n", "[(2, (2,))]\n"]
     assert (found[0].note or "").startswith("* candidates are the words of the dictionaries alone")
@@ -132,7 +132,6 @@ def test_a_wrong_file_is_one_line(tmp_path: Path, test: str, message: str) -> No
 
 def test_the_real_dictionaries_have_the_published_counts(research_data: Path) -> None:
     found, missing = parted(bli.find(str(research_data)))
-    assert [item.name for item in found[:6]] == [f"bli-{pair}" for pair in REPORTED]
+    assert [item.name for item in found] == [f"bli-{pair}" for pair in REPORTED]
     assert [item.size for item in found[:4]] == [2000] * 4
-    assert len(found) == 13
     assert missing == []

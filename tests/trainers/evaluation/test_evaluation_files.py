@@ -20,11 +20,10 @@ from trainers.encoders import vectors as cache
 from trainers.encoders.baselines import function_encoder
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import Advance, cached, still
-from trainers.evaluation.reading import csv_rows
 from trainers.evaluation.suites.afs import read_afs
 from trainers.evaluation.suites.lexical import read_multi_simlex
 from trainers.evaluation.suites.sts_multilingual import read_translated
-from trainers.files import STALE, file_lines, remove_stale
+from trainers.files import STALE, csv_rows, file_lines, remove_stale
 
 
 def test_a_killed_writer_leaves_the_old_file_and_a_draft_that_is_removed_when_stale(tmp_path: Path) -> None:

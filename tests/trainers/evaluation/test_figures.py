@@ -16,13 +16,12 @@ from scipy import stats
 
 from trainers.encoders import vectors as vectors_module
 from trainers.encoders.vectors import Vectors, nearest, norms
-from trainers.evaluation.concepts import Mention
 from trainers.evaluation.pairs import pearson, spearman
 from trainers.evaluation.result_files import mean
 from trainers.evaluation.suites import geometry
 from trainers.evaluation.suites.bli import Lexicon, score_lexicon
 from trainers.evaluation.suites.geometry import METRICS, POSITIVE, score_texts
-from trainers.evaluation.suites.linking import score_mentions
+from trainers.evaluation.suites.linking import Mention, score_mentions
 
 
 @pytest.mark.parametrize("block", [3, 1024])

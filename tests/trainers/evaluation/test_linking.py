@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from known_vectors import parted, write_files
 
+from benchmarks import linking_files
+from benchmarks.linking_files import Annotation, bare, convert, read_pubtator
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation import concepts
-from trainers.evaluation.concepts import Annotation, Mention, joined, read_names, read_pubtator
 from trainers.evaluation.suites import linking
-from trainers.evaluation.suites.linking import score_mentions
+from trainers.evaluation.suites.linking import Mention, joined, read_names, score_mentions
 from trainers.evaluation.task import Result
 
 
@@ -131,7 +131,8 @@ def write_corpus(folder: Path, test: int = 960) -> None:
 def test_a_corpus_becomes_mentions_and_a_dictionary_with_the_mentions_of_train_and_dev(tmp_path: Path) -> None:
     write_corpus(tmp_path / "bel" / "ncbi-disease")
     write_files(tmp_path / "bel" / "dictionary", {"medic_06Jul2012.txt": MEDIC_LINES})
-    ((found,), missing) = parted(linking.find(str(tmp_path)))
+    convert("ncbi-disease", tmp_path, tmp_path / "converted")
+    ((found,), missing) = parted(linking.find(str(tmp_path / "converted")))
     assert found.size == 960
     assert found.lines[0] == "\thearing loss\tD1\n"
     names = ["hearing loss partial", "deafness", "train word", "dev word", "hearing loss"]
@@ -140,13 +141,13 @@ def test_a_corpus_becomes_mentions_and_a_dictionary_with_the_mentions_of_train_a
     assert "ncbi-disease" not in {item.name for item in missing}
 
 
-def test_a_corpus_without_a_dictionary_is_missing_and_of_another_size_an_error(tmp_path: Path) -> None:
+def test_a_corpus_without_a_dictionary_or_of_another_size_is_an_error(tmp_path: Path) -> None:
     write_corpus(tmp_path / "ncbi-disease", test=959)
-    _, missing = parted(linking.find(str(tmp_path)))
-    assert "no medic_06Jul2012.txt" in next(item for item in missing if item.name == "ncbi-disease").reason
+    with pytest.raises(InputError, match=r"no medic_06Jul2012.txt below"):
+        convert("ncbi-disease", tmp_path, tmp_path)
     (tmp_path / "medic_06Jul2012.txt").write_text(MEDIC_LINES)
     with pytest.raises(InputError, match=r"NCBItestset_corpus.txt: 959 annotations, expected 960"):
-        linking.find(str(tmp_path))
+        convert("ncbi-disease", tmp_path, tmp_path)
 
 
 def test_sapberts_files_are_read_where_they_are(tmp_path: Path) -> None:
@@ -185,8 +186,10 @@ def test_names_and_mentions_of_the_user_are_a_set(tmp_path: Path) -> None:
         linking.find(str(tmp_path))
 
 
-def test_the_real_files_have_the_published_counts(research_data: Path) -> None:
-    found, missing = parted(linking.find(str(research_data)))
+def test_the_real_corpora_have_the_published_counts(research_data: Path, tmp_path: Path) -> None:
+    for name in linking_files.CORPORA:
+        convert(name, research_data, tmp_path)
+    found, missing = parted(linking.find(str(tmp_path)))
     sizes = {item.name: (item.size, len(item.lines) - item.size) for item in found}
     assert sizes["ncbi-disease"] == (960, 73026)
     assert sizes["bc5cdr-disease"][0] == 4424 - 61
@@ -211,21 +214,22 @@ DISEASES = {"SpecificDisease", "CompositeMention"}
     ],
 )
 def test_ids_are_split_and_lose_their_prefixes(field: str, ids: set[str]) -> None:
-    assert concepts.concepts(field) == ids
+    assert linking.concepts(field) == ids
 
 
 def test_medic_lines_give_every_synonym_all_ids(tmp_path: Path) -> None:
     path = tmp_path / "medic.txt.gz"
     path.write_bytes(gzip.compress(b"C567755|613097||Tooth Agenesis, Selective, 6|STHAG6\n\n"))
     ids = frozenset({"C567755", "613097"})
-    assert list(read_names(path, concepts.bare)) == [("tooth agenesis selective 6", ids), ("sthag6", ids)]
+    assert list(read_names(path)) == [("tooth agenesis, selective, 6", ids), ("sthag6", ids)]
+    assert bare("Tooth Agenesis, Selective, 6") == "tooth agenesis selective 6"
 
 
 @pytest.mark.parametrize("line", ["D1|name", "||name", "D1||", "D1||a||b"])
 def test_a_malformed_line_of_names_is_one_line(tmp_path: Path, line: str) -> None:
     (tmp_path / "bad.txt").write_text(f"D0||good\n{line}\n")
     with pytest.raises(InputError, match=r"line 2: expected id\|\|name, got"):
-        list(read_names(tmp_path / "bad.txt", concepts.bare))
+        list(read_names(tmp_path / "bad.txt"))
 
 
 @pytest.mark.parametrize(
@@ -241,7 +245,7 @@ def test_a_malformed_line_of_names_is_one_line(tmp_path: Path, line: str) -> Non
     ],
 )  # fmt: skip
 def test_short_forms_in_brackets_are_found_with_their_long_forms(text: str, found: dict[str, str]) -> None:
-    assert concepts.abbreviations(text) == found
+    assert linking_files.abbreviations(text) == found
 
 
 def test_abbreviations_composites_spelling_and_case_are_resolved() -> None:
@@ -255,7 +259,7 @@ def test_abbreviations_composites_spelling_and_case_are_resolved() -> None:
         Annotation("aspirin", "Chemical", "D5"),
         Annotation("X-linked disease", "SpecificDisease", "D6+D7"),
     ]
-    read = concepts.resolved("Wilson disease (WD)", annotations, DISEASES, {"leukaemia": "leukemia"})
+    read = linking_files.resolved("Wilson disease (WD)", annotations, DISEASES, {"leukaemia": "leukemia"})
     assert [mention.parts for mention in read] == [
         ("wilson disease",),
         ("breast cancer", "colon cancer", "ovarian cancer"),
@@ -286,7 +290,7 @@ def test_pubtator_files_give_texts_annotations_and_no_relations(tmp_path: Path) 
 def test_concept_files_split_composite_mentions_and_leave_out_those_without_a_concept(tmp_path: Path) -> None:
     path = tmp_path / "1.concept"
     path.write_text("1||0|1||CompositeMention||breast cancer|Colon cancer||D1|D2\n\n2||0|1||Disease||cough||-1\n")
-    assert list(concepts.read_concepts(path)) == [Mention(("breast cancer", "colon cancer"), frozenset({"D1", "D2"}))]
+    assert list(linking.read_concepts(path)) == [Mention(("breast cancer", "colon cancer"), frozenset({"D1", "D2"}))]
     path.write_text("a||b\n")
     with pytest.raises(InputError, match=r"1\.concept line 1: expected pmid"):
-        list(concepts.read_concepts(path))
+        list(linking.read_concepts(path))

@@ -12,8 +12,8 @@ from small_trainings import Capsys
 
 from pipelines.terminal.console import InputError
 from trainers.results.axes import read_axes, settings
-from trainers.results.runs import read_results
-from trainers.results.studies import Scoring, find_scoring, read_training, score
+from trainers.results.runs import read_results, read_training
+from trainers.results.studies import Scoring, find_scoring, score
 from trainers.settings import Flag
 
 FLAGS = {

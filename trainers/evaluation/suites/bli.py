@@ -6,7 +6,6 @@ orthogonal map of the training dictionary (Schoenemann 1966).
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.encoders.vectors import Vectors, score_blocks, unit
-from trainers.evaluation.reading import bad_line, check_count, filled_lines, tsv_rows, usual_places
+from trainers.evaluation.reading import bad_line, check_count, filled_lines, usual_places
 from trainers.evaluation.task import HUB, MARK, Missing, Predictions, Result, Task
-from trainers.files import file_sha256
+from trainers.files import file_sha256, tsv_rows
 
 METRICS = ("acc@1", "MRR", "cosine acc@1", "unmapped acc@1")
 PRINTED = ("mapped, CSLS", "mapped, CSLS", "mapped, cosine", "unmapped, CSLS")  # the part that each metric is of
@@ -25,7 +24,6 @@ COUNTED = len(REPORTED)
 
 FOLDERS = ("xling-eval", "xling-eval/bli_datasets", "bli_datasets")
 WHERE = "https://github.com/codogogo/xling-eval (bli_datasets)"
-PAIRS = tuple(f"{one}-{two}" for one, two in combinations(("en", "de", "fi", "hr", "it", "ru", "tr", "fr"), 2))
 DICTIONARIES = (
     "candidates are the words of the dictionaries alone (how many: see the parts), papers retrieve among a large "
     "vocabulary, usually 200,000 words: an easier task, not to be compared with their rows"
@@ -50,19 +48,20 @@ def score_lexicon(lexicon: Lexicon, vectors: Vectors, seed: int = 0) -> Result:
     from scipy.linalg import orthogonal_procrustes
 
     source, target = vectors.of(lexicon.source), vectors.of(lexicon.target)
-    one, two = centred(source), centred(target)
-    rows = np.array(lexicon.train)
-    known = (side[rows[:, number]].astype(np.float64) for number, side in enumerate((one, two)))
-    mapped = one @ orthogonal_procrustes(*known)[0].astype(np.float32)
+    left, right = centred(source), centred(target)
+    rows, columns = np.array(lexicon.train).T
+    rotation, _ = orthogonal_procrustes(left[rows].astype(np.float64), right[columns].astype(np.float64))
+    mapped = left @ rotation.astype(np.float32)
     parts: dict[str, dict[str, float | None]] = {}
     outcomes: list[NDArray[np.float64]] = []
-    for kind, (x, y) in {"mapped": (mapped, two), "unmapped": (source, target)}.items():
-        penalties = neighbourhood(y, x, vectors.device)
-        found = ranks(x[list(lexicon.test)], y, list(lexicon.test.values()), penalties, vectors.device)
-        for how, rank in zip(("CSLS", "cosine"), found, strict=True):
+    for kind, (words, candidates) in {"mapped": (mapped, right), "unmapped": (source, target)}.items():
+        penalties = neighbourhood(candidates, words, vectors.device)
+        queries, translations = words[list(lexicon.test)], list(lexicon.test.values())
+        by_csls, by_cosine = ranks(queries, candidates, translations, penalties, vectors.device)
+        for how, rank in (("CSLS", by_csls), ("cosine", by_cosine)):
             outcomes.append((rank == 1).astype(np.float64))
-            right, reciprocal = float(100 * outcomes[-1].mean()), float(100 * (1 / rank).mean())
-            parts[f"{kind}, {how}"] = {"acc@1": right, "MRR": reciprocal, "candidates": len(lexicon.target)}
+            accuracy, reciprocal = float(100 * outcomes[-1].mean()), float(100 * (1 / rank).mean())
+            parts[f"{kind}, {how}"] = {"acc@1": accuracy, "MRR": reciprocal, "candidates": len(candidates)}
     metrics = {name: parts[part][name.rpartition(" ")[2]] for name, part in zip(METRICS, PRINTED, strict=True)}
     return Result(metrics, Predictions("mean", np.ones(len(outcomes[0])), outcomes[0]), parts)
 
@@ -97,13 +96,14 @@ def ranks(
     width = max(map(len, translations), default=1)
     # Repeating the first translation fills the rows without changing the best one.
     padded = np.array([[*rows, *[rows[0]] * (width - len(rows))] for rows in translations])
-    found = []
+    blocks = []
     for start, block in score_blocks(unit(queries), unit(candidates), device):
         cosines = block.cpu().numpy()
         right = padded[start : start + len(cosines)]
         # Half of CSLS ranks the same.
-        found.append([_best_ranks(each, right) for each in (cosines - penalties / np.float32(2), cosines)])
-    by_csls, by_cosine = np.concatenate(found, axis=1)
+        scores = (cosines - penalties / np.float32(2), cosines)
+        blocks.append([_best_ranks(block_scores, right) for block_scores in scores])
+    by_csls, by_cosine = np.concatenate(blocks, axis=1)
     return by_csls, by_cosine
 
 
@@ -117,25 +117,25 @@ def _best_ranks(scores: NDArray[np.floating], right: NDArray[np.int64]) -> NDArr
 
 
 def find(data: str) -> list[Task | Missing]:
-    """Read every pair of languages in a folder, the averaged ones first; raises InputError for a malformed file."""
+    """Read the pairs of `REPORTED` in a folder; raises InputError for a malformed file."""
     places = [] if data.startswith(HUB) else usual_places(FOLDERS, Path(data).expanduser())
-    read: list[Task | Missing] = []
-    for pair in dict.fromkeys([*REPORTED, *PAIRS]):
+    sets: list[Task | Missing] = []
+    for pair in REPORTED:
         names = [f"{pair}/yacle.{part}.{pair}.tsv" for part in SIZES]
         root = next((place for place in places if all((place / name).is_file() for name in names)), None)
-        if root is not None:
-            read.append(_read(root, pair, [root / name for name in names]))
-        elif pair in REPORTED:
-            read.append(Missing(f"bli-{pair}", f"BLI {pair}", f"no xling-eval/{names[0]} in {data}", WHERE))
-    return read
+        if root is None:
+            sets.append(Missing(f"bli-{pair}", f"BLI {pair}", f"no xling-eval/{names[0]} in {data}", WHERE))
+        else:
+            sets.append(_read(root, pair, [root / name for name in names]))
+    return sets
 
 
 def _read(root: Path, pair: str, paths: list[Path]) -> Task:
-    train, test = entries = [_entries(path, size) for path, size in zip(paths, SIZES.values(), strict=True)]
+    train, test = (_entries(path, size) for path, size in zip(paths, SIZES.values(), strict=True))
     rows: list[dict[str, int]] = []
     note = f"{MARK}{DICTIONARIES}"
     for side, language in enumerate(pair.split("-")):
-        words = [entry[side] for each in entries for entry in each]
+        words = [entry[side] for entry in (*train, *test)]
         vocabulary = root / "vocabulary" / f"{language}.txt"
         if vocabulary.is_file():
             paths.append(vocabulary)
@@ -144,14 +144,14 @@ def _read(root: Path, pair: str, paths: list[Path]) -> Task:
         rows.append({word: row for row, word in enumerate(dict.fromkeys(words))})
     source, target = rows
     translations: dict[int, dict[int, None]] = {}
-    for one, two in test:
-        translations.setdefault(source[one], {})[target[two]] = None
+    for word, translation in test:
+        translations.setdefault(source[word], {})[target[translation]] = None
     lexicon = Lexicon(
-        tuple(source), tuple(target), tuple((source[one], target[two]) for one, two in train),
+        tuple(source), tuple(target), tuple((source[word], target[translation]) for word, translation in train),
         {word: tuple(right) for word, right in translations.items()},
     )  # fmt: skip
     return Task(
-        name=f"bli-{pair}", title=f"BLI {pair}", source=str(root / pair), note=note, counted=pair in REPORTED,
+        name=f"bli-{pair}", title=f"BLI {pair}", source=str(root / pair), note=note,
         files={f"{path.parent.name}/{path.name}": file_sha256(path) for path in paths}, size=len(lexicon.test),
         texts=[*source, *target], lines=[f"{part}\n" for part in (*lexicon[:3], sorted(lexicon.test.items()))],
         score=partial(score_lexicon, lexicon),

@@ -46,12 +46,12 @@ def score_texts(texts: Sequence[str], positive: Sequence[tuple[str, str]], vecto
     matrix = vectors.of(list(dict.fromkeys(texts)))
     rows = torch.from_numpy(matrix)
     norm = float(np.linalg.norm(matrix.mean(axis=0, dtype=np.float64)))
-    found = {"isotropy": float(isotropy(rows)), "mean-norm": norm, "spread": float(spread(rows)), **all_pairs(matrix)}
+    metrics = {"isotropy": float(isotropy(rows)), "mean-norm": norm, "spread": float(spread(rows)), **all_pairs(matrix)}
     if positive:
         cosines = vectors.cosines(*([pair[side] for pair in positive] for side in (0, 1)))
         mean = float(cosines.mean())
-        found |= {"alignment": 2 - 2 * mean, "positive-cosine": mean, "positive-sd": float(cosines.std())}
-    return Result({name: found.get(name) for name in METRICS})
+        metrics |= {"alignment": 2 - 2 * mean, "positive-cosine": mean, "positive-sd": float(cosines.std())}
+    return Result({name: metrics.get(name) for name in METRICS})
 
 
 def all_pairs(vectors: NDArray[np.float32]) -> dict[str, float]:
@@ -63,7 +63,7 @@ def all_pairs(vectors: NDArray[np.float32]) -> dict[str, float]:
         # The columns left of the block belong to earlier blocks.
         later = np.triu(np.ones((len(block), len(rows) - start), dtype=np.bool_), 1)
         cosines = (block @ rows[start:].T)[later]
-        sums += [each.sum(dtype=np.float64) for each in (cosines, np.square(cosines), np.exp(4 * cosines - 4))]
+        sums += [terms.sum(dtype=np.float64) for terms in (cosines, np.square(cosines), np.exp(4 * cosines - 4))]
     mean, square, near = (sums / (len(rows) * (len(rows) - 1) // 2)).tolist()
     deviation = float(np.sqrt(max(square - mean**2, 0.0)))
     return {"uniformity": float(np.log(near)), "random-cosine": mean, "random-sd": deviation}
@@ -74,10 +74,10 @@ def find(data: str) -> list[Task | Missing]:
 
     The pairs graded at least `POSITIVE` are the positive ones.
     """
-    read: list[Task | Missing] = []
+    sets: list[Task | Missing] = []
     for item in (read_pairs(benchmark, data) for benchmark in (STSB, STSB_TRAIN)):
         if isinstance(item, Pairs):
             positive = [pair[:2] for subset in item.subsets.values() for pair in subset if pair.gold >= POSITIVE]
             item = replace(item, note=UNITS, counted=False, score=partial(score_texts, item.texts, positive))
-        read.append(item)
-    return read
+        sets.append(item)
+    return sets

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from pipelines.terminal.console import InputError
 from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair, column_reader
-from trainers.evaluation.reading import columns, csv_rows
+from trainers.evaluation.reading import columns
+from trainers.files import csv_rows
 
 LOST = "null"  # Estonian for zero; the published table has an empty cell, as its readers took it for missing
 LANGUAGES = ("ENG", "FRA", "EST", "ARA", "CMN", "RUS", "SPA", "POL", "CYM", "FIN", "HEB", "SWA", "YUE")
@@ -18,12 +19,12 @@ def read_multi_simlex(language: str, scores: Path, words: Path) -> Iterator[Pair
     pairs = {key.strip(): (number, pair) for number, (key, *pair) in columns(words, csv_rows(words), names)}
     grades = {key.strip(): grade for _, (key, grade) in columns(scores, csv_rows(scores), ("ID", language))}
     if pairs.keys() != grades.keys():
-        lone = next(iter(pairs.keys() ^ grades.keys()))
-        raise InputError(f"{scores} and {words.name}: only one has {lone!r}: both must be of one release")
+        extra_key = next(iter(pairs.keys() ^ grades.keys()))
+        raise InputError(f"{scores} and {words.name}: only one has {extra_key!r}: both must be of one release")
     for key, grade in grades.items():
         number, pair = pairs[key]
-        restored = [word.strip() or LOST for word in pair] if language == "EST" else pair
-        yield checked_pair(f"{words} line {number}", restored, grade)
+        texts = [word.strip() or LOST for word in pair] if language == "EST" else pair
+        yield checked_pair(f"{words} line {number}", texts, grade)
 
 
 SIMLEX = Layout(("simlex-999", "SimLex-999"), ("SimLex-999.txt",), column_reader("word1", "word2", "SimLex999"))

@@ -12,20 +12,18 @@ SIZES = {"ENG-FRA": 1786, "ENG-CMN": 2919, "ENG-HEB": 2967, "FRA-CMN": 1801, "FR
 
 
 def read_crossed(languages: str, scores: Path, words: Path) -> Iterator[Pair]:
-    """Yield the cross-lingual pairs of two languages (`ENG-FRA`), made of aligned pairs as Vulic et al. 2020 make them.
+    """Return the crossed pairs of two languages (`ENG-FRA`), made of aligned pairs as Vulic et al. 2020 make them.
 
     Both crossings of an aligned pair are taken once: the first word in one language with the second in the other. The
     grade is the mean of both languages'; pairs whose grades are more than `AGREE` apart are left out.
     """
-    one, two = (read_multi_simlex(language, scores, words) for language in languages.split("-"))
-    seen: set[tuple[str, str]] = set()
-    for left, right in zip(one, two, strict=True):
-        if abs(left.gold - right.gold) > AGREE:
-            continue
-        for crossing in ((left.first, right.second), (left.second, right.first)):
-            if crossing not in seen:
-                seen.add(crossing)
-                yield Pair(*crossing, (left.gold + right.gold) / 2)
+    sides = (read_multi_simlex(language, scores, words) for language in languages.split("-"))
+    crossings: dict[tuple[str, str], float] = {}
+    for left, right in zip(*sides, strict=True):
+        if abs(left.gold - right.gold) <= AGREE:
+            for crossing in ((left.first, right.second), (left.second, right.first)):
+                crossings.setdefault(crossing, (left.gold + right.gold) / 2)
+    return (Pair(*crossing, grade) for crossing, grade in crossings.items())
 
 
 BENCHMARKS = tuple(

@@ -14,5 +14,5 @@ SAMPLE = Benchmark(
 
 def find(data: str) -> list[Pairs]:
     """Read the bundled pairs, whatever `data` is."""
-    read = read_pairs(SAMPLE, str(resources.files("trainers.evaluation")))
-    return [replace(read, source="bundled")] if isinstance(read, Pairs) else []
+    pairs = read_pairs(SAMPLE, str(resources.files("trainers.evaluation")))
+    return [replace(pairs, source="bundled")] if isinstance(pairs, Pairs) else []

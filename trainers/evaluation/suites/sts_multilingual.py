@@ -6,8 +6,9 @@ from functools import partial
 from pathlib import Path
 
 from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair
-from trainers.evaluation.reading import bad_line, check_count, csv_rows, tsv_rows
+from trainers.evaluation.reading import bad_line, check_count
 from trainers.evaluation.suites.sts import SEMEVAL, read_gold
+from trainers.files import csv_rows, tsv_rows
 
 _STS17 = "https://alt.qcri.org/semeval2017/task1/data/uploads/sts2017.eval.v1.1.zip and sts2017.gs.zip"
 _EXTENDED = "https://public.ukp.informatik.tu-darmstadt.de/reimers/sentence-transformers/datasets/STS2017-extended.zip"
@@ -22,29 +23,29 @@ def read_scored_lines(subset: str, path: Path) -> Iterator[Pair]:
         yield checked_pair(f"{path} line {number}", texts, grade)
 
 
-def read_translated(subset: str, path: Path, other: Path | None = None) -> Iterator[Pair]:
-    """Comma-separated with quotes: two sentences and a grade; with `other`, the second sentence of its same row."""
+def read_translated(subset: str, path: Path, translation: Path | None = None) -> Iterator[Pair]:
+    """Comma-separated with quotes: two sentences and a grade; the second one from the same row of `translation`."""
     rows = csv_rows(path)
-    others = rows if other is None else csv_rows(other)
-    check_count(path, len(rows), len(others), f"rows as in {(other or path).name}")
-    for (number, fields), (_, beside) in zip(rows, others, strict=True):
-        if len(fields) != 3 or len(beside) != 3 or fields[2] != beside[2]:
-            raise bad_line(path, number, "two sentences and their grade", fields)
-        yield checked_pair(f"{path} line {number}", [fields[0], beside[1]], fields[2])
+    seconds = csv_rows(translation) if translation else rows
+    check_count(path, len(rows), len(seconds), f"rows as in {(translation or path).name}")
+    for (number, left), (_, right) in zip(rows, seconds, strict=True):
+        if len(left) != 3 or len(right) != 3 or left[2] != right[2]:
+            raise bad_line(path, number, "two sentences and their grade", left)
+        yield checked_pair(f"{path} line {number}", [left[0], right[1]], left[2])
 
 
 def _sts17(name: str, file: str, track: str = "") -> Benchmark:
     """Return a pair of languages: a track of SemEval-2017 Task 1, or from Reimers & Gurevych 2020's collection."""
     extended = Layout(("STS2017-extended", "sts17"), (f"STS.{file}.txt",), read_scored_lines)
     hub = HubCopy("sts17-crosslingual-sts", "test", file)
-    found = Benchmark(f"sts17-{name}", f"STS17 {name.upper()}", {name: 250}, _EXTENDED, (extended,), hub)
+    benchmark = Benchmark(f"sts17-{name}", f"STS17 {name.upper()}", {name: 250}, _EXTENDED, (extended,), hub)
     if not track:
-        return found
+        return benchmark
     # Only the first pairs of the Turkish track are graded.
     read = partial(read_gold, rest=True) if track.startswith("track6") else read_gold
     files = (f"STS.input.{track}.txt", f"STS.gs.{track}.txt")
     layout = Layout(("sts17", "STS2017.eval.v1.1", "STS2017"), files, read, ("../STS2017.gs", "STS2017.gs"))
-    return replace(found, sizes={track.split(".")[1]: 250}, where=_STS17, layouts=(layout, extended))
+    return replace(benchmark, sizes={track.split(".")[1]: 250}, where=_STS17, layouts=(layout, extended))
 
 
 # In the order of the BSL paper's Table 3, which has no average; the suite's is over these eight.

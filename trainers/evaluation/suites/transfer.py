@@ -112,22 +112,24 @@ def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
     train, dev, test = parts.get("all") or parts["train"], parts.get("dev", ()), parts.get("test", ())
     places = senteval_places(train)
     inputs, classes = _features([*(train[place] for place in places), *dev, *test], vectors, len(train))
-    trained, chosen, tested = np.split(np.arange(len(classes)), [len(train), len(train) + len(dev)])
-    folds = {} if test else {f"fold {number}": fold for number, fold in enumerate(folded(classes, trained, seed), 1)}
-    found, choices = np.zeros_like(classes), {}
-    for name, (rows, held) in (folds or {"chosen": (trained, tested)}).items():
-        inner = [(trained, chosen)] if dev else folded(classes, rows, seed)
-        found[held], choices[name] = judge(inputs, classes, rows, held, inner, WITHIN if dev or folds else BEFORE_TEST)
+    train_rows, dev_rows, test_rows = np.split(np.arange(len(classes)), [len(train), len(train) + len(dev)])
+    folds = {} if test else {f"fold {number}": fold for number, fold in enumerate(folded(classes, train_rows, seed), 1)}
+    predicted, choices = np.zeros_like(classes), {}
+    for name, (rows, held_out) in (folds or {"chosen": (train_rows, test_rows)}).items():
+        inner = [(train_rows, dev_rows)] if dev else folded(classes, rows, seed)
+        strengths = WITHIN if dev or folds else BEFORE_TEST
+        predicted[held_out], choices[name] = judge(inputs, classes, rows, held_out, inner, strengths)
         if folds:
-            choices[name] = {"accuracy": 100 * float(np.mean(found[held] == classes[held])), **choices[name]}
-    scored = tested if test else np.argsort(places)
-    gold, right = classes[scored], found[scored] == classes[scored]
-    metrics: dict[str, float | None] = {"accuracy": 100 * float(np.mean(right))}
+            accuracy = 100 * float(np.mean(predicted[held_out] == classes[held_out]))
+            choices[name] = {"accuracy": accuracy, **choices[name]}
+    order = test_rows if test else np.argsort(places)
+    gold, predicted = classes[order], predicted[order]
+    metrics: dict[str, float | None] = {"accuracy": 100 * float(np.mean(gold == predicted))}
     if train[0].second is not None:
         from sklearn.metrics import f1_score
 
-        metrics["f1"] = 100 * float(f1_score(gold, found[scored], zero_division=0.0))
-    return Result(metrics, Predictions("mean", gold.astype(float), right.astype(float)), choices)
+        metrics["f1"] = 100 * float(f1_score(gold, predicted, zero_division=0.0))
+    return Result(metrics, Predictions("mean", gold.astype(float), (gold == predicted).astype(float)), choices)
 
 
 def senteval_places(items: Sequence[Labelled]) -> list[int]:
@@ -142,9 +144,9 @@ def _features(items: Sequence[Labelled], vectors: Vectors, train: int) -> tuple[
     In float64, because rounding in float32 stops the solvers early for long vectors. The mean of the first `train`
     inputs is subtracted: it changes no optimum, and far from the origin lbfgs takes three times as many steps.
     """
-    first, *others = (vectors.of(side) for side in zip(*(item.texts for item in items), strict=True))
-    if others:
-        first = np.concatenate([abs(first - others[0]), first * others[0]], axis=1)
+    first, *second = (vectors.of(side) for side in zip(*(item.texts for item in items), strict=True))
+    if second:
+        first = np.concatenate([abs(first - second[0]), first * second[0]], axis=1)
     inputs = first.astype(np.float64) - first[:train].mean(axis=0, dtype=np.float64)
     return inputs, np.array([item.label for item in items], dtype=np.int64)
 
@@ -154,7 +156,7 @@ def folded(classes: Rows, rows: Rows, seed: int) -> list[Split]:
     from sklearn.model_selection import StratifiedKFold
 
     splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(np.zeros((len(rows), 1)), classes[rows])
-    return [(rows[train], rows[held]) for train, held in splits]
+    return [(rows[train], rows[test]) for train, test in splits]
 
 
 def judge(
@@ -176,10 +178,10 @@ def judge(
     solver: dict[str, Any] = {"solver": "newton-cholesky"} if dense else {"solver": "lbfgs", "tol": 1e-7}
 
     def shares(split: Split) -> list[float]:
-        rows, held = split
-        model, known = LogisticRegression(**solver, max_iter=10_000, warm_start=True), inputs[rows]
-        fitted = (model.set_params(C=strength).fit(known, classes[rows]) for strength in strengths)
-        return [np.mean(each.predict(inputs[held]) == classes[held]) for each in fitted]
+        rows, test_rows = split
+        model, features = LogisticRegression(**solver, max_iter=10_000, warm_start=True), inputs[rows]
+        models = (model.set_params(C=strength).fit(features, classes[rows]) for strength in strengths)
+        return [np.mean(fitted.predict(inputs[test_rows]) == classes[test_rows]) for fitted in models]
 
     # BLAS has one thread, so that figures do not depend on the number of cores; the splits share its threads.
     threads = max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
@@ -188,31 +190,31 @@ def judge(
         best = int(np.argmax(accuracies))
         # More exact than those of the splits, because there are few of them.
         model = LogisticRegression(**(solver | {"tol": 1e-8}), max_iter=10_000, warm_start=True, C=strengths[best])
-        found = model.fit(inputs[train], classes[train]).predict(inputs[test])
-    return found, {"strength": strengths[best], "inner": float(accuracies[best])}
+        predicted = model.fit(inputs[train], classes[train]).predict(inputs[test])
+    return predicted, {"strength": strengths[best], "inner": float(accuracies[best])}
 
 
 def find(data: str) -> list[Task | Missing]:
     """Read the sets from a folder; raises InputError for a malformed line or a wrong count."""
-    read: list[Task | Missing] = []
+    sets: list[Task | Missing] = []
     for corpus in CORPORA:
         paths = find_files(list(corpus.files), corpus.folders, Path(data).expanduser())
         if isinstance(paths, str):
             reason = "not on the Hub in SentEval's order" if data.startswith(HUB) else paths
             where = f"{SENTEVAL} or SentEval's get_transfer_data.bash"
-            read.append(Missing(corpus.name, corpus.title, reason, where))
+            sets.append(Missing(corpus.name, corpus.title, reason, where))
             continue
         parts = read_parts(corpus, paths)
         protocol = next(text for part, text in PROTOCOLS.items() if part in parts)
-        items = [(part, item) for part, each in parts.items() for item in each]
+        items = [(part, item) for part, part_items in parts.items() for item in part_items]
         task = Task(
             name=corpus.name, title=corpus.title, source=str(paths[0].parent), note=f"{protocol}; {DIFFERS}",
             files={path.name: file_sha256(path) for path in paths}, score=partial(score_labelled, parts),
             texts=[text for _, item in items for text in item.texts], size=len(parts.get("all") or parts["test"]),
             lines=[f"{part}\t{item.label}\t{item.texts[0]}\t{item.second or ''}\n" for part, item in items],
         )  # fmt: skip
-        read.append(task)
-    return read
+        sets.append(task)
+    return sets
 
 
 def read_parts(corpus: Corpus, paths: Sequence[Path]) -> Parts:
@@ -225,10 +227,10 @@ def read_parts(corpus: Corpus, paths: Sequence[Path]) -> Parts:
         lines = file_lines(path, bytewise=corpus.bytewise)[corpus.header :]
         check_count(path, len(lines), size, "items")
         for number, line in enumerate(lines, 1 + corpus.header):
-            found = re.fullmatch(corpus.form, line)
-            if not found or (corpus.classes and found["label"] not in corpus.classes):
+            match = re.fullmatch(corpus.form, line)
+            if not match or (corpus.classes and match["label"] not in corpus.classes):
                 raise bad_line(path, number, corpus.line, line)
-            first, *second = (" ".join(text.split()) for name, text in found.groupdict().items() if name != "label")
-            label = corpus.classes.index(found["label"]) if corpus.classes else 1 - place
+            first, *second = (" ".join(text.split()) for name, text in match.groupdict().items() if name != "label")
+            label = corpus.classes.index(match["label"]) if corpus.classes else 1 - place
             parts.setdefault(part, []).append(Labelled(first, label, *second))
     return parts
