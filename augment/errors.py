@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-# What torch and CTranslate2 say in a RuntimeError, on a GPU and on a CPU; Python and NumPy raise MemoryError.
+# The RuntimeErrors of torch and CTranslate2, on a GPU and on a CPU; Python and NumPy raise MemoryError.
 _NO_MEMORY = re.compile("out of memory|(can't|cannot) allocate memory|bad_alloc", re.IGNORECASE)
 
 
@@ -36,13 +36,22 @@ class MissingExtraError(InputError):
 
 def first_problem(error: "ValidationError") -> tuple[str, Any, str]:
     """The first problem that pydantic found: the field (empty: all together), the value and what is wrong with it."""
-    first = error.errors()[0]
-    is_unknown = first["type"] == "extra_forbidden"
-    text = "unknown parameter" if is_unknown else first["msg"].removeprefix("Value error, ")
-    return ".".join(map(str, first["loc"])), first["input"], text[:1].lower() + text[1:]
+    problem = error.errors()[0]
+    is_unknown = problem["type"] == "extra_forbidden"
+    message = "unknown parameter" if is_unknown else problem["msg"].removeprefix("Value error, ")
+    return ".".join(map(str, problem["loc"])), problem["input"], message[:1].lower() + message[1:]
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error means that there was too little memory, on the machine or on its GPU."""
-    says_so = isinstance(error, RuntimeError) and _NO_MEMORY.search(str(error)) is not None
-    return says_so or isinstance(error, MemoryError)
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and bool(_NO_MEMORY.search(str(error))))
+
+
+def describe(error: BaseException, length: int = 200) -> str:
+    """The kind of an error and its text, cut to `length` characters, on one line."""
+    return f"{type(error).__name__}: {one_line(error, length)}".rstrip(": ")
+
+
+def one_line(error: BaseException | str, length: int) -> str:
+    """The text of an error on one line, cut to `length` characters."""
+    return " ".join(str(error).split())[:length]

@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
-from augment.errors import InputError, TwinviewsError
+from augment.errors import InputError, TwinviewsError, describe
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -36,7 +36,7 @@ class Plugins:
         return sorted({*_files(self.package), *_points(self.package)})
 
     def usable(self) -> list[str]:
-        """`names` without the entry points that cannot be imported or lack something; each is warned of once."""
+        """`names` without the entry points that cannot be imported or lack something, with one warning for each."""
         return sorted({*_files(self.package), *_usable_points(self)})
 
     def module(self, name: str) -> ModuleType:
@@ -46,10 +46,10 @@ class Plugins:
             return import_module(f"{self.package}.{files[name]}")
         if point is None:
             raise InputError(f"unknown {_kind(self.package)} {name!r}: choose one of {', '.join(self.usable())}")
-        loaded = _loaded(self, point)
-        if isinstance(loaded, str):
-            raise InputError(f"{_label(point)} cannot be used: {loaded}")
-        return loaded
+        module = _module_or_reason(self, point)
+        if isinstance(module, str):
+            raise InputError(f"{_label(point)} cannot be used: {module}")
+        return module
 
     def entry_point(self, name: str) -> EntryPoint | None:
         """The entry point behind a name; None for one of ours, or for none at all."""
@@ -66,7 +66,7 @@ class Plugins:
             point = self.entry_point(name)
             if point is None:
                 raise
-            raise TwinviewsError(f"{_label(point)} failed: {_line(error)}") from error
+            raise TwinviewsError(f"{_label(point)} failed: {describe(error)}") from error
 
 
 def plugin_model(module: ModuleType) -> "type[BaseModel] | None":
@@ -104,23 +104,21 @@ def _points(package: str) -> dict[str, EntryPoint]:
 
 @cache
 def _usable_points(plugins: Plugins) -> list[str]:
-    names = []
-    for name, point in _points(plugins.package).items():
-        if isinstance(loaded := _loaded(plugins, point), str):
-            logger.warning("%s is left out: %s", _label(point), loaded)
-        else:
-            names.append(name)
-    return names
+    modules = {name: _module_or_reason(plugins, point) for name, point in _points(plugins.package).items()}
+    for name, module in modules.items():
+        if isinstance(module, str):
+            logger.warning("%s is left out: %s", _label(_points(plugins.package)[name]), module)
+    return [name for name, module in modules.items() if not isinstance(module, str)]
 
 
 @cache
-def _loaded(plugins: Plugins, point: EntryPoint) -> ModuleType | str:
+def _module_or_reason(plugins: Plugins, point: EntryPoint) -> ModuleType | str:
     """The module of an entry point, or why it cannot be used."""
     try:
         module: ModuleType = point.load()
         return plugins.lacks(module) or module
     except (Exception, SystemExit) as error:  # an import may raise anything, and other plugins must still work
-        return _line(error)
+        return describe(error)
 
 
 def _kind(package: str) -> str:
@@ -129,7 +127,3 @@ def _kind(package: str) -> str:
 
 def _label(point: EntryPoint) -> str:
     return f"{_kind(point.group)} {point.name!r} of {point.value}"
-
-
-def _line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(": ")

@@ -18,10 +18,7 @@ _PIECE = regex.compile(r"\w+|[^\w\s]")
 
 
 class ProtectedTermsView(View):
-    """A view that changes some words or characters, but none of given terms and patterns.
-
-    Terms match whole words, ignoring case and the kind of white space between them.
-    """
+    """A view that changes no listed terms, which match whole words in any case and spacing, and no given pattern."""
 
     keep: str | None = Field(default=None, description="file of terms, one a line, in which nothing is changed")
     keep_pattern: str | None = Field(default=None, description="regular expression; its matches are not changed")
@@ -52,21 +49,21 @@ class ProtectedTermsView(View):
             raise InputError(f"keep_pattern={self.keep_pattern!r} is not a regular expression: {error}") from None
         return view
 
-    def kept(self, text: str) -> list[tuple[int, int]]:
+    def protected_spans(self, text: str) -> list[tuple[int, int]]:
         """Start and end of the spans of `text` that must not change; they may overlap."""
         # Looking up a private attribute of a pydantic model takes longer than most views of a row.
         if not (self.keep or self.keep_pattern):
             return []
-        found = [match.span() for match in self._pattern.finditer(text, overlapped=True)] if self._pattern else []
+        spans = [match.span() for match in self._pattern.finditer(text, overlapped=True)] if self._pattern else []
         terms, matches = self._terms, [*_PIECE.finditer(text)]
         pieces = [match.group().casefold() for match in matches]
         for first, piece in enumerate(pieces):
             for term in terms.get(piece, ()):
                 if tuple(pieces[first : first + len(term)]) == term:
-                    found.append((matches[first].start(), matches[first + len(term) - 1].end()))
-        return [(start, end) for start, end in found if end > start]
+                    spans.append((matches[first].start(), matches[first + len(term) - 1].end()))
+        return [(start, end) for start, end in spans if end > start]
 
 
 def touches(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     """Whether a change of `text[start:end]`, or an insertion where these are equal, affects one of the spans."""
-    return any(start < stop and end > first for first, stop in spans)
+    return any(start < span_end and end > span_start for span_start, span_end in spans)

@@ -1,4 +1,4 @@
-"""The central types: what makes a view, what became of a sentence, one seed per row, and views by file name."""
+"""The central types (views, their results, edits), the seed of a row, and views by name."""
 
 import json
 import unicodedata
@@ -23,10 +23,10 @@ Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
 VIEWS = Plugins("augment.views", lacks_model)
 WEIGHTS_PARAMS = ("models", "encoder", "file")
 """Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the content."""
-REVISED = {"keep": "keep_revision", "judge_encoder": "judge_revision"}
-"""Parameters that a signature omits if another one, named here, identifies the content."""
-LATER = {"candidates": 1, "min_meaning": 0, "diverse": False}
-"""Later parameters, which a signature omits where they change nothing."""
+REVISION_PARAMS = {"keep": "keep_revision", "judge_encoder": "judge_revision"}
+"""Parameters with paths or names, and those with the revision; a signature omits the former if it has the latter."""
+NEUTRAL_DEFAULTS = {"candidates": 1, "min_meaning": 0, "diverse": False}
+"""Parameters that a signature omits at these values, as older signatures do not have them."""
 
 
 class Edit(NamedTuple):
@@ -56,11 +56,11 @@ class ViewSpec:
         """
         params = {key: value for key, value in {**self.params, **self.constants}.items() if value is not None}
         revision = params.pop("revision", None)
-        unused = {key for key, other in REVISED.items() if other in params}
-        unused |= {key for key, value in LATER.items() if params.get(key) == value}
-        unused |= {*(WEIGHTS_PARAMS if revision is not None else ())}
+        unused = {key for key, revision_key in REVISION_PARAMS.items() if revision_key in params}
+        unused |= {key for key, value in NEUTRAL_DEFAULTS.items() if params.get(key) == value}
+        unused |= set() if revision is None else {*WEIGHTS_PARAMS}
         parts = [("view", self.name), *sorted(part for part in params.items() if part[0] not in unused)]
-        parts += [("rev", revision)] if revision is not None else []
+        parts += [] if revision is None else [("rev", revision)]
         texts = (
             (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True))
             for key, value in [*parts, ("v", __version__)]
@@ -194,8 +194,8 @@ def view_attribute(name: str, attribute: str, default: Any = None) -> Any:  # no
 def view_options(name: str) -> dict[str, FieldInfo]:
     """The options of a view by name, its own before those that it shares with others."""
     model = view_class(name)
-    own = vars(model).get("__annotations__", {})
-    return dict(sorted(model.model_fields.items(), key=lambda option: option[0] not in own))
+    own_names = vars(model).get("__annotations__", {})
+    return dict(sorted(model.model_fields.items(), key=lambda option: option[0] not in own_names))
 
 
 def view_label(spec: ViewSpec) -> str:
@@ -221,8 +221,7 @@ def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
             return view_class(name)(**params)
         except ValidationError as error:
             field, value, problem = first_problem(error)
-            is_unknown = error.errors()[0]["type"] == "extra_forbidden"
-            hint = f" (it takes: {', '.join(view_options(name))})" if is_unknown else ""
+            hint = f" (it takes: {', '.join(view_options(name))})" if problem == "unknown parameter" else ""
             raise InputError(f"{name}: {field or 'parameters'}={value!r}: {problem}{hint}") from None
 
 
@@ -238,6 +237,6 @@ def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None 
         build = options.build if isinstance(options, View) else partial(view_module(spec.name).build, options)
         view: View = build(Runtime(device, batch_tokens))
     if not callable(view) or not isinstance(getattr(view, "spec", None), ViewSpec):
-        kind = type(view).__name__
-        raise TwinviewsError(f"view {spec.name!r}: build gave {kind}, which is not a view: fix the plugin")
+        problem = f"build gave {type(view).__name__}, which is not a view: fix the plugin"
+        raise TwinviewsError(f"view {spec.name!r}: {problem}")
     return view

@@ -38,14 +38,14 @@ class Multilingual:
         corpus = tables()
         files = {file.rpartition("-")[2].removesuffix(".tab"): file for file in reversed(corpus.fileids())}
         if self._code not in files:
-            known = ", ".join(sorted(short for short, code, *_ in LANGUAGES if code in files)) or "none"
-            raise InputError(f"language {language!r}: this Open Multilingual WordNet does not have it; it has: {known}")
+            codes = ", ".join(sorted(short for short, code, *_ in LANGUAGES if code in files)) or "none"
+            raise InputError(f"language {language!r}: this Open Multilingual WordNet does not have it; it has: {codes}")
         self._stop_words = _stop_words(self._code)
         content = corpus.raw(files[self._code])
         self.revision = revision_of("\n".join([content, *sorted(self._stop_words)]).encode())
         """Twelve hex digits that identify the language's table and stop words."""
         self._wordnet = WordNet(find())
-        # Synsets by word, and words by synset; a synset is known by its part and offset.
+        # Synsets by word, and words by synset; a synset's key is its part and offset.
         self._senses: dict[str, list[tuple[str, int]]] = defaultdict(list)
         self._words: dict[tuple[str, int], list[str]] = defaultdict(list)
         for line in content.splitlines():
@@ -60,8 +60,10 @@ class Multilingual:
 
     def choices(self, rows: Sequence[Sequence[Token]]) -> list[dict[int, Tiers]]:
         """The eligible words of each text by their place among its tokens, each with its synonyms."""
-        tiers = [{index: self._synonyms(found[index].text.lower()) for index in replaceable(found)} for found in rows]
-        return [{index: synonyms for index, synonyms in row.items() if synonyms} for row in tiers]
+        return [
+            {place: tiers for place in replaceable(row) if (tiers := self._synonyms(row[place].text.lower()))}
+            for row in rows
+        ]
 
     def _synonyms_of(self, word: str) -> Tiers:
         """Words that share a sense with `word` as its likeliest part of speech; () if there are none.
@@ -105,8 +107,8 @@ def _stop_words(code: str) -> frozenset[str]:
     from nltk.corpus.util import LazyCorpusLoader
 
     lists = LazyCorpusLoader("stopwords", WordListCorpusReader, r"[a-z]+")
-    name = next((names[0] for _, known, *names in LANGUAGES if known == code and names), None)
+    names = [name for _, omw_code, *names in LANGUAGES for name in names if omw_code == code]
     try:
-        return frozenset(lists.words(name)) if name in lists.fileids() else frozenset()
+        return frozenset(lists.words(names) if {*names} & {*lists.fileids()} else ())
     except LookupError:
         return frozenset()

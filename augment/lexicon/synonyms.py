@@ -23,7 +23,7 @@ PARTS = {"N": "n", "V": "v", "J": "a", "R": "r"}
 _VOWEL = re.compile("[aeiou]|.y")
 """An entry without one is an abbreviation: "ft", "km", "yr"."""
 _CLITIC = re.compile(r"(?i)(.+)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
-LONGEST_PHRASE = 3
+MAX_PHRASE_WORDS = 3
 TIERS = ((0.3, 5, 0.2), (0.3, 1, 0.2), (0.5, 0, 0.1), (0.2, 1, 0.0), (0.1, 0, 0.0))
 """For each tier, a sense's least share of the word's uses, and a synonym's least uses in that sense and least share of
 its own uses. Dominant senses and attested synonyms come first; the last tier omits only rare senses (dog:
@@ -48,40 +48,40 @@ class English:
         """
         return list(map(self._choices, rows, _tags(rows)))
 
-    def _choices(self, found: Sequence[Token], tags: Sequence[str]) -> dict[int, Tiers]:
-        words = [text.lower() if kind == "word" else "" for _, _, text, kind in found]
-        fixed = self._in_set_phrases(words, tags)
+    def _choices(self, tokens: Sequence[Token], tags: Sequence[str]) -> dict[int, Tiers]:
+        words = [text.lower() if kind == "word" else "" for _, _, text, kind in tokens]
+        phrase_places = self._in_set_phrases(words, tags)
         choices: dict[int, Tiers] = {}
-        for index in replaceable(found):
+        for index in replaceable(tokens):
             word, tag = words[index], tags[index]
-            if word in FUNCTION_WORDS or tag[:1] not in PARTS or tag.startswith("NNP") or index in fixed:
+            if word in FUNCTION_WORDS or tag[:1] not in PARTS or tag.startswith("NNP") or index in phrase_places:
                 continue
-            if found[index].text != word and self._may_be_name(found[index : index + 2]):
+            if tokens[index].text != word and self._may_be_name(tokens[index : index + 2]):
                 continue
             neighbours = words[max(index - 1, 0) : index + 2]
             tiers = self.synonyms(word, tag)
             if tiers and any(synonym in neighbours for synonym, _ in tiers[-1]):
-                tiers = tuple(tuple(one for one in tier if one[0] not in neighbours) for tier in tiers)
+                tiers = tuple(tuple(pair for pair in tier if pair[0] not in neighbours) for tier in tiers)
             if tiers and tiers[-1]:
                 choices[index] = tiers
         return choices
 
-    def _may_be_name(self, found: Sequence[Token]) -> bool:
+    def _may_be_name(self, tokens: Sequence[Token]) -> bool:
         """Whether a capitalised word that begins a sentence may be a name: Bush says, Brown University."""
-        word = found[0].text
-        named = (entry.name for part in PARTS.values() for entry in self._wordnet.entries(word.lower(), part))
-        return any(token.text[:1].isupper() for token in found[1:]) or word in named
+        word = tokens[0].text
+        names = (entry.name for part in PARTS.values() for entry in self._wordnet.entries(word.lower(), part))
+        return any(token.text[:1].isupper() for token in tokens[1:]) or word in names
 
     def _in_set_phrases(self, words: Sequence[str], tags: Sequence[str]) -> set[int]:
         """Places of words that are entries of WordNet only together: "ice cream", "of course", "picked up"."""
         lemmas = [word and (self.lemma(word, tag) or word) for word, tag in zip(words, tags, strict=True)]
-        fixed: set[int] = set()
-        for part in (words, lemmas):
-            for first in [place for place, pair in enumerate(pairwise(part)) if pair in self._openings]:
-                for end in range(first + 2, min(first + LONGEST_PHRASE, len(part)) + 1):
-                    if "_".join(part[first:end]) in self._wordnet.names:
-                        fixed.update(range(first, end))
-        return fixed
+        places: set[int] = set()
+        for forms in (words, lemmas):
+            for first in [place for place, pair in enumerate(pairwise(forms)) if pair in self._openings]:
+                for end in range(first + 2, min(first + MAX_PHRASE_WORDS, len(forms)) + 1):
+                    if "_".join(forms[first:end]) in self._wordnet.names:
+                        places.update(range(first, end))
+        return places
 
     def _lemma(self, word: str, tag: str) -> str | None:
         """The dictionary form of a lower-case word under a Penn tag; None if WordNet does not have it."""
@@ -91,10 +91,10 @@ class English:
         if tag in INFLECTED:
             # "swinging" is a form of swing, and of swinge.
             names = {entry.name for synset in self._wordnet.senses(word, part) for entry in synset.entries}
-            alike = [name for name in sorted(names) if name[0] == word[0] and "_" not in name and name.islower()]
-            fitting = self._wordnet.exceptions[part].get(word) or [name for name in alike if inflect(name, tag) == word]
-            if fitting:
-                return max(fitting, key=lambda name: sum(entry.uses for entry in self._wordnet.entries(name, part)))
+            plain = (name for name in sorted(names) if name[0] == word[0] and "_" not in name and name.islower())
+            lemmas = self._wordnet.exceptions[part].get(word) or [name for name in plain if inflect(name, tag) == word]
+            if lemmas:
+                return max(lemmas, key=lambda name: sum(entry.uses for entry in self._wordnet.entries(name, part)))
         return next(iter(self._wordnet.lemmas(word, part)), None)
 
     def _synonyms(self, word: str, tag: str) -> Tiers:
@@ -108,36 +108,36 @@ class English:
             return ()
         part = PARTS[tag[:1]]
         tag = _corrected(tag, word, lemma)
-        certain = tag not in ("VBD", "VBN") or len(_pasts(lemma)) > 1
+        is_certain = tag not in ("VBD", "VBN") or len(_pasts(lemma)) > 1
         tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
-        for synset, own, share in self.senses(lemma, part, word):
+        for synset, lemma_entry, share in self.senses(lemma, part, word):
             if share < TIERS[-1][0] or synset.unwanted:
                 continue
-            for other in synset.entries:
-                form = self._form(other, tag, certain=certain) if _fits(other, own) else None
+            for entry in synset.entries:
+                form = self._form(entry, tag, is_certain=is_certain) if _fits(entry, lemma_entry) else None
                 if form is None or form in (word, lemma) or form in FUNCTION_WORDS:
                     continue
                 if form not in written_words():  # WordNet has words that hardly anybody writes: xanthous, hebdomad
                     continue
-                senses = self.senses(other.name, part)
-                back = next((its_share for one, _, its_share in senses if one == synset), 0.0)
-                for weights, (least_share, least_uses, least_back) in zip(tiers, TIERS, strict=True):
-                    if share >= least_share and other.uses >= least_uses and back >= least_back:
-                        weights[form] += share**2 * (other.uses + 0.5) ** 1.5
+                senses = self.senses(entry.name, part)
+                entry_share = next((sense_share for sense, _, sense_share in senses if sense is synset), 0.0)
+                for weights, (least_share, least_uses, least_entry_share) in zip(tiers, TIERS, strict=True):
+                    if share >= least_share and entry.uses >= least_uses and entry_share >= least_entry_share:
+                        weights[form] += share**2 * (entry.uses + 0.5) ** 1.5
         return tuple(tuple(sorted(weights.items())) for weights in tiers) if tiers[-1] else ()
 
-    def _form(self, other: Entry, tag: str, *, certain: bool) -> str | None:
+    def _form(self, entry: Entry, tag: str, *, is_certain: bool) -> str | None:
         """The form of an entry for a tag, if any; entries that are plurals themselves ("woods") are plurals only.
 
-        If a past form may be a participle (not `certain`), only verbs with a single form for both have one.
+        If a past form may be a participle (not `is_certain`), only verbs with a single form for both have one.
         """
-        name = other.name
-        if tag[:1] == "N" and name.endswith(("ing", "ness")) and not other.uses:
+        name = entry.name
+        if tag[:1] == "N" and name.endswith(("ing", "ness")) and not entry.uses:
             return None  # "flying" is a flight, but flights are hardly flyings
         if tag[:1] == "N" and is_plural_entry(name):
             singular = name[:-2] if name.endswith("es") and name[:-2] in self._wordnet.names else name[:-1]
             return name if tag == "NNS" or singular not in self._wordnet.names else None
-        return inflect(name, tag) if certain or len(_pasts(name)) == 1 else None
+        return inflect(name, tag) if is_certain or len(_pasts(name)) == 1 else None
 
     def _senses(self, lemma: str, part: str, word: str = "") -> list[tuple[Synset, Entry, float]]:
         """The senses of a lemma, its entry in each, and each sense's share of its uses; unseen senses count a little.
@@ -145,10 +145,10 @@ class English:
         The senses of `word` count too: "arms" are the plural of arm, and weapons.
         """
         synsets = dict.fromkeys(synset for name in (lemma, word) for synset in self._wordnet.senses(name, part))
-        entries = [(synset, own) for synset in synsets for own in synset.entries if own.name in (lemma, word)]
-        counts = [own.uses + 0.5 / rank for rank, (_, own) in enumerate(entries, start=1)]
+        senses = [(synset, entry) for synset in synsets for entry in synset.entries if entry.name in (lemma, word)]
+        counts = [entry.uses + 0.5 / rank for rank, (_, entry) in enumerate(senses, start=1)]
         total = sum(counts)
-        return [(synset, own, count / total) for (synset, own), count in zip(entries, counts, strict=True)]
+        return [(synset, entry, count / total) for (synset, entry), count in zip(senses, counts, strict=True)]
 
 
 @lru_cache(maxsize=1)
@@ -157,27 +157,26 @@ def english(place: Path) -> English:
     return English(WordNet(place))
 
 
-def agreement(found: Sequence[Token], new: str) -> Edit | None:
+def agreement(tokens: Sequence[Token], new: str) -> Edit | None:
     """The edit of an "a" or "an" before the last of some tokens, if that becomes `new`, which needs the other one."""
-    before = len(found) - 2
-    if before > 0 and found[before].text in "\"'“‘":
-        before -= 1
-    if before < 0 or found[before].text.lower() not in ("a", "an"):
+    place = len(tokens) - 2
+    if place > 0 and tokens[place].text in "\"'“‘":
+        place -= 1
+    if place < 0 or tokens[place].text.lower() not in ("a", "an"):
         return None
-    article, needed = found[before], "an" if wants_an(new) else "a"
-    if article.text.lower() == needed:
+    old, article = tokens[place], "an" if wants_an(new) else "a"
+    if old.text.lower() == article:
         return None
-    needed = needed.upper() if new.isupper() else matching_case(article.text, needed)
-    return Edit(article.start, article.end, article.text, needed)
+    return Edit(old.start, old.end, old.text, article.upper() if new.isupper() else matching_case(old.text, article))
 
 
 def _tags(rows: Sequence[Sequence[Token]]) -> list[list[str]]:
-    # The tagger learnt contractions as two words: "dog" and "'s".
-    parts = [[_parts(token.text) for token in found] for found in rows]
-    tags = tagger().tags([list(chain.from_iterable(groups)) for groups in parts])
+    # The tagger learnt contractions as two words, "dog" and "'s"; the first one's tag counts.
+    rows_of_parts = [[_parts(token.text) for token in row] for row in rows]
+    rows_of_tags = tagger().tags([list(chain.from_iterable(parts)) for parts in rows_of_parts])
     return [
-        [each[start] for start, _ in zip(accumulate(map(len, groups), initial=0), groups, strict=False)]
-        for groups, each in zip(parts, tags, strict=True)
+        [tags[start] for start, _ in zip(accumulate(map(len, parts), initial=0), parts, strict=False)]
+        for parts, tags in zip(rows_of_parts, rows_of_tags, strict=True)
     ]
 
 
@@ -187,11 +186,11 @@ def _parts(word: str) -> tuple[str, ...]:
     return match.groups() if match else (word,)
 
 
-def _fits(other: Entry, own: Entry) -> bool:
-    """Whether an entry is one plain, unobjectionable word that can stand wherever `own` can."""
-    name = other.name
+def _fits(entry: Entry, original: Entry) -> bool:
+    """Whether an entry is one plain, unobjectionable word that can stand wherever `original` can."""
+    name = entry.name
     is_plain = len(name) > 1 and name.isalpha() and name.islower() and _VOWEL.search(name) is not None
-    return is_plain and other.marker in (None, own.marker) and name != own.name and not other.unwanted
+    return is_plain and entry.marker in (None, original.marker) and name != original.name and not entry.unwanted
 
 
 def _pasts(verb: str) -> set[str | None]:

@@ -1,4 +1,4 @@
-"""WordNet 3.0: found, read in place, and opened for NLTK's reader, which nlpaug uses."""
+"""WordNet 3.0: finding it, reading it in place, and opening it with NLTK's reader, which nlpaug uses."""
 
 import hashlib
 import io
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from nltk.corpus.reader.api import CorpusReader
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
-ENVIRONMENT = "TWINVIEWS_WORDNET"
+VARIABLE = "TWINVIEWS_WORDNET"
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
-BELOW = Path("corpora", "wordnet")
+NLTK_SUBFOLDER = Path("corpora", "wordnet")
 """WordNet's place in a folder of NLTK data."""
 PARTS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
 """WordNet's parts of speech: their names in its files, and their numbers."""
-NEEDED = ("cntlist.rev", *(name for part in PARTS for name in (f"data.{part}", f"index.{part}", f"{part}.exc")))
+CONTENT_FILES = ("cntlist.rev", *(name for part in PARTS for name in (f"data.{part}", f"index.{part}", f"{part}.exc")))
 """The files that decide what WordNet says."""
 _ENDINGS = {
     "n": "s: ses:s ves:f xes:x zes:z ches:ch shes:sh men:man ies:y",
@@ -37,53 +37,53 @@ _ENDINGS = {
 }
 ENDINGS = {part: [rule.split(":") for rule in rules.split()] for part, rules in _ENDINGS.items()}
 """WordNet's rules of detachment: the endings of forms, and those of their lemmas."""
-UNWANTED = frozenset(["ethnic_slur", "disparagement", "obscenity", "archaism", "dialect"])
+UNWANTED_LABELS = frozenset(["ethnic_slur", "disparagement", "obscenity", "archaism", "dialect"])
 """WordNet's usage labels of words that do not belong in a corpus."""
 UNWANTED_GLOSS = re.compile(
     r"\b(?:archaic|derogatory|disparaging|obscene|offensive|pejorative|vulgar)\b(?:[^;]*\bterms?\b| slang)"
     r"|\bterms? of contempt\b|\barchaic use\b"
 )
-QUOTED = re.compile('".*?"')
+EXAMPLE = re.compile('".*?"')
 """An example in a gloss."""
 HOW_TO_GET_IT = (
-    f"run `python -m nltk.downloader wordnet`, or install Debian's wordnet-base, or set {ENVIRONMENT} to its folder"
+    f"run `python -m nltk.downloader wordnet`, or install Debian's wordnet-base, or set {VARIABLE} to its folder"
 )
 
 
 def find() -> Path:
-    """WordNet's folder, or NLTK's archive of it.
+    """WordNet's folder, or NLTK's archive of it; raises InputError if there is none.
 
-    It is looked for in TWINVIEWS_WORDNET if that is set, else in the folders of NLTK data, in the user's cache, and in
-    Debian's /usr/share/wordnet. Raises InputError if it is not found.
+    The places are TWINVIEWS_WORDNET if that is set, else the folders of NLTK data, the user's cache, and Debian's
+    /usr/share/wordnet.
     """
-    named = os.environ.get(ENVIRONMENT)
-    if named:
-        places = [Path(named), Path(named) / BELOW]
+    setting = os.environ.get(VARIABLE)
+    if setting:
+        places = [Path(setting), Path(setting) / NLTK_SUBFOLDER]
     else:
-        folders = [*(Path(folder) / BELOW for folder in nltk_folders()), cached_wordnet()]
+        folders = [*(Path(folder) / NLTK_SUBFOLDER for folder in nltk_folders()), cached_wordnet()]
         places = [place for folder in folders for place in (folder, folder.with_suffix(".zip"))] + [DEBIAN_FOLDER]
     for place in places:
-        if _is_whole(place):
+        if _has_wordnet(place):
             return place.resolve()
-    lead = f"{ENVIRONMENT}={named}: no WordNet there" if named else "WordNet was not found"
-    raise InputError(f"{lead}: {HOW_TO_GET_IT}")
+    problem = f"{VARIABLE}={setting}: no WordNet there" if setting else "WordNet was not found"
+    raise InputError(f"{problem}: {HOW_TO_GET_IT}")
 
 
 def nltk_folders() -> list[str]:
-    """The folders of NLTK data, in order; they are known without importing NLTK, which takes two seconds."""
+    """The folders of NLTK data, in order, without importing NLTK, which takes two seconds."""
     if "nltk" in sys.modules:  # whose list may have been changed
         import nltk.data
 
         return [str(folder) for folder in nltk.data.path]
-    named = [os.path.expanduser(folder) for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep) if folder]
+    own_folders = [os.path.expanduser(folder) for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep) if folder]
     prefixes = (sys.prefix, f"{sys.prefix}/share", f"{sys.prefix}/lib")
     system = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
-    return [*named, *(f"{above}/nltk_data" for above in (os.path.expanduser("~"), *prefixes, *system))]
+    return [*own_folders, *(f"{above}/nltk_data" for above in (os.path.expanduser("~"), *prefixes, *system))]
 
 
 def cached_wordnet() -> Path:
-    """WordNet's place in the user's cache, where `./dev` puts it."""
-    return cache_folder() / BELOW
+    """WordNet's folder in the user's cache, where `./dev` puts it."""
+    return cache_folder() / NLTK_SUBFOLDER
 
 
 @lru_cache(maxsize=2)
@@ -118,7 +118,7 @@ def reader(multilingual: "CorpusReader | None" = None) -> "WordNetCorpusReader":
 @lru_cache(maxsize=4)
 def revision(place: Path) -> str:
     """Twelve hex digits that identify a WordNet: sha256 over its data, index, count and exception files."""
-    hashes = ((name.encode(), hashlib.sha256(_read(place, name).encode()).digest()) for name in sorted(NEEDED))
+    hashes = ((name.encode(), hashlib.sha256(_read(place, name).encode()).digest()) for name in sorted(CONTENT_FILES))
     return revision_of(b"".join(name + b"\0" + digest for name, digest in hashes))
 
 
@@ -138,7 +138,7 @@ class Entry(NamedTuple):
 class Synset:
     """Words that share a sense, and whether that sense is one of slurs, obscenities, or words out of use.
 
-    A `WordNet` makes each once, so that equal ones are identical.
+    A `WordNet` caches them, so that equal ones are identical.
     """
 
     entries: list[Entry]
@@ -146,7 +146,7 @@ class Synset:
 
 
 class WordNet:
-    """The synsets of one WordNet, parsed when they are asked for; several times as fast as NLTK's reader.
+    """The synsets of one WordNet, parsed at their first use; several times as fast as NLTK's reader.
 
     Parts of speech are "n", "v", "a" and "r".
     """
@@ -158,7 +158,7 @@ class WordNet:
         """By part and irregular form, its lemmas: mice -> mouse."""
         for part, name in zip("nvar", PARTS, strict=True):
             entries = (line.partition(" ") for line in _read(place, f"index.{name}").splitlines())
-            self._index[part] = {lemma: rest for lemma, _, rest in entries if lemma}  # notes begin with a blank
+            self._index[part] = {lemma: fields for lemma, _, fields in entries if lemma}  # notes begin with a blank
             lines = map(str.split, _read(place, f"{name}.exc").splitlines())
             self.exceptions[part] = {form: lemmas for form, *lemmas in lines if lemmas}
         counts = map(str.split, _read(place, "cntlist.rev").splitlines())
@@ -184,9 +184,8 @@ class WordNet:
             yield from (entry for entry in self.synset(part, place).entries if entry.name.lower() == name)
 
     def _places(self, name: str, part: str) -> list[int]:
-        """The offsets of a name's synsets."""
-        _, number, *rest = self._index[part].get(name, "- 0").split()
-        return [*map(int, rest[len(rest) - int(number) :])]
+        _, number, *fields = self._index[part].get(name, "- 0").split()
+        return [*map(int, fields[len(fields) - int(number) :])]
 
     def has_synset(self, part: str, place: int) -> bool:
         """Whether a synset begins at an offset of a part's file."""
@@ -198,18 +197,18 @@ class WordNet:
         _, file, kind, number, *fields = head.split()
         words = [*zip(fields[::2], fields[1::2], strict=False)][: int(number, 16)]
         pointers = fields[2 * len(words) + 1 :][: 4 * int(fields[2 * len(words)])]
-        key_end, labelled = "::", set[int]()  # labelled are numbers of words, 0 for the whole synset
-        for symbol, target, its_part, ends in zip(*[iter(pointers)] * 4, strict=True):
-            if symbol == ";u" and self._first(its_part, target)[0] in UNWANTED:
-                labelled.add(int(ends[:2], 16))
+        key_end, unwanted = "::", set[int]()  # numbers of words, 0 for the whole synset
+        for symbol, target, target_part, ends in zip(*[iter(pointers)] * 4, strict=True):
+            if symbol == ";u" and self._first(target_part, target)[0] in UNWANTED_LABELS:
+                unwanted.add(int(ends[:2], 16))
             elif symbol == "&" and kind == "s":  # sense keys of satellite adjectives name the head
-                key_end = ":{}:{:02d}".format(*self._first(its_part, target))
+                key_end = ":{}:{:02d}".format(*self._first(target_part, target))
         entries = []
         for rank, (word, number) in enumerate(words, start=1):
             name, bracket, marker = word.partition("(")
             key = f"{name.lower()}%{' nvars'.index(kind)}:{file}:{int(number, 16):02d}{key_end}"
-            entries.append(Entry(name, bracket + marker or None, self._uses.get(key, 0), rank in labelled))
-        return Synset(entries, 0 in labelled or UNWANTED_GLOSS.search(QUOTED.sub("", gloss)) is not None)
+            entries.append(Entry(name, bracket + marker or None, self._uses.get(key, 0), rank in unwanted))
+        return Synset(entries, 0 in unwanted or UNWANTED_GLOSS.search(EXAMPLE.sub("", gloss)) is not None)
 
     def _first(self, part: str, place: str) -> tuple[str, int]:
         """The first word of a synset in lower case, and its number among the words spelt so."""
@@ -233,10 +232,9 @@ def _root(place: Path) -> Path | zipfile.Path:
     return zipfile.Path(place, "wordnet/") if place.suffix == ".zip" else place
 
 
-def _is_whole(place: Path) -> bool:
-    """Whether WordNet is there, in a folder or in NLTK's archive."""
+def _has_wordnet(place: Path) -> bool:
     try:
-        return all((_root(place) / name).is_file() for name in NEEDED)
+        return all((_root(place) / name).is_file() for name in CONTENT_FILES)
     except (OSError, zipfile.BadZipFile):
         return False
 

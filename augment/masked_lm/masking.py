@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from augment.errors import InputError
+from augment.errors import InputError, one_line
 from augment.models.device import pack, padded, quiet_transformers, resolve_device
 from augment.view import Runtime
 
@@ -17,19 +17,18 @@ if TYPE_CHECKING:
 
 CPU_BATCH_TOKENS = 4_096
 CUDA_BATCH_TOKENS = 65_536
-MOST_TOKENS = 512
-BYTES = "Ġ"
-SPACES = (BYTES, "▁")
+MAX_TOKENS = 512
+BYTE_LEVEL_SPACE = "Ġ"
+SPACES = (BYTE_LEVEL_SPACE, "▁")
 """First characters of tokens after a space: in byte-level tokenizers, whose tokens spell bytes, and SentencePiece."""
-UNSPACED = frozenset(["CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR"])
-"""Scripts without spaces between words."""
+UNSPACED_SCRIPTS = frozenset(["CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR"])
 
 Proposals = list[tuple[str, float]]
 """Words for one masked place, in lower case, with their logits; the likeliest first."""
 
 
 class Slot(NamedTuple):
-    """The kind of word that a place takes: its script; lower case only; no space before it, as after a bracket."""
+    """The kind of word that a place takes: its script, if lower case only, if without a space before it ("(dog")."""
 
     script: str | None
     lower: bool
@@ -81,12 +80,11 @@ class FillModel:
             with quiet_transformers():
                 return kind.from_pretrained(self.path, **settings)
         except (OSError, ValueError, KeyError) as error:
-            said = " ".join(str(error).split())[:120]
-            raise InputError(f"--encoder {self.path}: no {what} could be read there ({said})") from None
+            raise InputError(f"--encoder {self.path}: no {what} could be read there ({one_line(error, 120)})") from None
 
     @cached_property
     def words(self) -> "WholeWords":
-        """The whole words of the vocabulary; raises InputError if it has none or marks them in an unknown way."""
+        """The whole words of the vocabulary; raises InputError like `WholeWords`."""
         return WholeWords(self.tokenizer)
 
     @cached_property
@@ -96,7 +94,7 @@ class FillModel:
         pad = self.model.config.pad_token_id or 0
         # RoBERTa counts positions from the id of the padding token, which is then one of the first, special ones.
         unused = pad + 1 if 0 < pad < 10 else 0
-        return min(positions - unused, int(self.tokenizer.model_max_length), MOST_TOKENS)
+        return min(positions - unused, int(self.tokenizer.model_max_length), MAX_TOKENS)
 
     def encoded(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Token ids with special tokens, cut at the model's limit, and each token's characters in `text`."""
@@ -114,17 +112,17 @@ class FillModel:
             slots = [rows[number].slots[index] for number, index in masks]
             for slot in dict.fromkeys(slots):
                 ids, words = self.words.fitting(slot)
-                alike = [mask for mask, other in enumerate(slots) if other == slot]
+                slot_masks = [mask for mask, mask_slot in enumerate(slots) if mask_slot == slot]
                 # More than `top`, as variants of the original word and second spellings of a word are dropped.
-                best = scores[alike][:, ids].topk(min(2 * top + 8, len(ids)), dim=1)
-                for mask, logits, indices in zip(alike, best.values.tolist(), best.indices.tolist(), strict=True):
+                best = scores[slot_masks][:, ids].topk(min(2 * top + 8, len(ids)), dim=1)
+                for mask, logits, indices in zip(slot_masks, best.values.tolist(), best.indices.tolist(), strict=True):
                     number, index = masks[mask]
                     original = folded(rows[number].originals[index])
-                    kept: dict[str, float] = {}
+                    word_logits: dict[str, float] = {}
                     for word, logit in zip(map(words.__getitem__, indices), logits, strict=True):
                         if folded(word) != original:
-                            kept.setdefault(word, logit)
-                    proposals[number][index] = [*kept.items()][:top]
+                            word_logits.setdefault(word, logit)
+                    proposals[number][index] = [*word_logits.items()][:top]
         return proposals
 
     def batches(self, rows: Sequence[Masked]) -> Iterator[tuple[list[int], "torch.Tensor"]]:
@@ -161,8 +159,7 @@ class FillModel:
                 logits: torch.Tensor = self.model(input_ids=ids, attention_mask=mask).logits
         finally:
             hook.remove()
-        found = logits[0] if logits.shape[:2] != ids.shape else logits[numbers, places]
-        return found.float()
+        return (logits[0] if logits.shape[:2] != ids.shape else logits[numbers, places]).float()
 
 
 def folded(word: str) -> str:
@@ -196,10 +193,10 @@ class WholeWords:
         tables: tuple[dict[int, str], dict[int, str]] = {}, {}
         for token, number in tokenizer.get_vocab().items():
             word = token.removeprefix(self._mark)
-            if self._mark == BYTES and not word.isascii():
+            if self._mark == BYTE_LEVEL_SPACE and not word.isascii():
                 word = decoder.decode([word]).strip()
             is_word = word[:1].isalpha() and all(c.isalpha() or unicodedata.category(c)[0] == "M" for c in word)
-            if token not in special and is_word and len(word) > 1 and script_of(word) not in (None, *UNSPACED):
+            if token not in special and is_word and len(word) > 1 and script_of(word) not in (None, *UNSPACED_SCRIPTS):
                 tables[not token.startswith(self._mark)][number] = word
         lower = {word for word in tables[0].values() if word == word.lower()}
         after_space, bare = ({n: word for n, word in table.items() if word.lower() in lower} for table in tables)
@@ -210,12 +207,12 @@ class WholeWords:
 
     def _fitting(self, slot: Slot) -> tuple[list[int], list[str]]:
         """Ids of the tokens that fit such a place, and their words in lower case."""
-        found = {
+        words = {
             number: word.lower()
             for number, word in sorted(self._tables[slot.bare].items())
             if script_of(word) == slot.script and not (slot.lower and word != word.lower())
         }
-        return [*found], [*found.values()]
+        return [*words], [*words.values()]
 
     def serves(self, slot: Slot) -> bool:
         """Whether the vocabulary has 200 words, or 3% of a small one, for such a place: an English one has no Greek."""
@@ -242,5 +239,5 @@ def _word_mark(tokenizer: "PreTrainedTokenizerFast") -> str:
         return mark
     if any(token.startswith("##") for token in vocabulary):
         return ""
-    known = "known: ## as BERT, Ġ as RoBERTa, ▁ as XLM-R"
-    raise InputError(f"--encoder {tokenizer.name_or_path}: its vocabulary marks words in an unknown way ({known})")
+    ways = "known: ## as BERT, Ġ as RoBERTa, ▁ as XLM-R"
+    raise InputError(f"--encoder {tokenizer.name_or_path}: its vocabulary marks words in an unknown way ({ways})")

@@ -16,8 +16,8 @@ from augment.text.edits import matching_case
 if TYPE_CHECKING:
     import torch
 
-FIT = 0.5
-SIMILARITY = 20.0
+FIT_WEIGHT = 0.5
+SIMILARITY_WEIGHT = 20.0
 """Weights of the log-probability of a candidate's pieces and of the cosine of its vector; the log of its sense weight
 has weight 1. Chosen on captions and STS-B training sentences, by two encoders' similarity of sentence and view."""
 
@@ -31,7 +31,10 @@ class Target(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """A row with masks for one word, its candidates of as many pieces, their scores without the fit, and the scores."""
+    """A row with one word masked, candidates of as many pieces as it has masks, and where to put their scores.
+
+    Each candidate comes with its pieces and its score without the fit.
+    """
 
     masked: Masked
     candidates: dict[str, tuple[Sequence[int], float]]
@@ -39,7 +42,7 @@ class _Question(NamedTuple):
 
 
 class Ranking:
-    """Scores the candidates for words in their sentences by a masked language model."""
+    """A masked language model that scores candidates for words in their sentences."""
 
     def __init__(self, model: FillModel) -> None:
         self._fill = model
@@ -60,8 +63,8 @@ class Ranking:
         many masks, in the otherwise unchanged text, and c the cosine of the input embeddings of candidate and word.
         """
         questions: list[_Question] = []
-        found: list[list[dict[str, float]]] = [[{} for _ in row] for row in targets]
-        for text, row, row_scores in zip(texts, targets, found, strict=True):
+        results: list[list[dict[str, float]]] = [[{} for _ in row] for row in targets]
+        for text, row, row_scores in zip(texts, targets, results, strict=True):
             encoded = self._fill.encoded(text) if row else ([], [])
             for target, scores in zip(row, row_scores, strict=True):
                 questions += self._questions(text, *encoded, target, scores)
@@ -70,9 +73,9 @@ class Ranking:
             sizes = [len(question.masked.places) for question in rows]
             parts = logits.log_softmax(-1).cpu().split(sizes)  # type: ignore[no-untyped-call]
             for (_, candidates, scores), part in zip(rows, parts, strict=True):
-                for form, (pieces, known) in candidates.items():
-                    scores[form] = known + FIT * float(part[range(len(pieces)), pieces].sum())
-        return found
+                for form, (pieces, score) in candidates.items():
+                    scores[form] = score + FIT_WEIGHT * float(part[range(len(pieces)), pieces].sum())
+        return results
 
     def _questions(
         self, text: str, ids: list[int], offsets: Sequence[tuple[int, int]], target: Target, scores: dict[str, float]
@@ -84,15 +87,15 @@ class Ranking:
         if span is None:
             return
         word, head, tail = text[target.start : target.end], ids[: span[0]], ids[span[1] + 1 :]
-        before = text[: target.start][-1:]  # tokenizers distinguish words after a space
-        lead = before and ("a " if before.isspace() else "(")
-        pieces = [self._pieces(matching_case(word, form), lead) for form, _ in target.candidates]
-        own = ids[span[0] : span[1] + 1]
-        vectors = torch.stack([self._embeddings[list(each)].mean(0) for each in (own, *pieces)])
+        previous = text[: target.start][-1:]  # tokenizers distinguish words after a space
+        lead = previous and ("a " if previous.isspace() else "(")
+        rows = [self._pieces(matching_case(word, form), lead) for form, _ in target.candidates]
+        word_ids = ids[span[0] : span[1] + 1]
+        vectors = torch.stack([self._embeddings[list(pieces)].mean(0) for pieces in (word_ids, *rows)])
         cosines = torch.cosine_similarity(vectors[:1], vectors[1:]).tolist()
         by_size: dict[int, dict[str, tuple[Sequence[int], float]]] = defaultdict(dict)
-        for (form, weight), each, cosine in zip(target.candidates, pieces, cosines, strict=True):
-            by_size[len(each)][form] = each, math.log(weight) + SIMILARITY * cosine
+        for (form, weight), pieces, cosine in zip(target.candidates, rows, cosines, strict=True):
+            by_size[len(pieces)][form] = pieces, math.log(weight) + SIMILARITY_WEIGHT * cosine
         for size, candidates in by_size.items():
             masked = [*head, *[self._fill.tokenizer.mask_token_id] * size, *tail]
             if size and len(masked) <= self._fill.limit:

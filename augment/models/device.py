@@ -1,4 +1,4 @@
-"""Where a model runs, how its rows are packed and how long it takes; none of this may change a view's text."""
+"""Devices, batches of rows, and times of stages; none of these may change a view's text."""
 
 import logging
 import os
@@ -24,7 +24,7 @@ SECONDS: defaultdict[Stage, float] = defaultdict(float)
 
 
 def resolve_device(name: str) -> "torch.device":
-    """The device of that name, for "auto" CUDA if available; raises InputError if this machine lacks it."""
+    """The device of that name; "auto" is CUDA if available. Raises InputError if this machine lacks it."""
     import torch
 
     if name == "auto":

@@ -1,4 +1,4 @@
-"""Where a model's weights are: bundled, in a folder, or on the Hub; and their revision."""
+"""A model's weights (bundled, in a folder, or on the Hub) and their revision."""
 
 import hashlib
 import os
@@ -13,26 +13,26 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple
 
-from augment.errors import InputError, is_out_of_memory
+from augment.errors import InputError, describe, is_out_of_memory, one_line
 
 STARTER = Path(__file__).parents[1] / "starter"
 STARTER_ENCODER = STARTER / "encoder"
 STARTER_TRANSLATION = STARTER / "translation"
 PICKLE = "pytorch_model.bin"
-"""The only pickle that is ever read: OPUS-MT's models have nothing else."""
+"""The only pickle that is ever read, as OPUS-MT's models have no other weights."""
 SAFETENSORS = "model*.safetensors"
-TEXTS = ("*.json", "*.txt", "*.spm", "*.model")
+TEXT_FILES = ("*.json", "*.txt", "*.spm", "*.model")
 """A model's other files; never code."""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 """A model's name: "bert-base-uncased", "owner/model". Anything else is a path, for which the Hub is not asked."""
 MINILM = "all-MiniLM-L6-v2"  # the general encoder that the extra `minilm` installs
 HUB_NAMES = {MINILM: f"sentence-transformers/{MINILM}"}
 """Full names on the Hub by short ones."""
-ANSWER_SECONDS = 5.0
-"""How long the Hub may take to answer before what it has counts as out of reach."""
+MAX_ANSWER_SECONDS = 5.0
+"""How long the Hub may take to answer before it counts as out of reach."""
 DRY_RUN: ContextVar[bool] = ContextVar("DRY_RUN", default=False)
-"""Whether the Hub's client is offline only because nothing may be downloaded: what the Hub has may still be asked."""
-_SILENT: dict[str, str] = {}  # why an endpoint did not answer
+"""Whether the Hub's client is offline only to prevent downloads: the Hub may still be asked what it has."""
+_FAILURES: dict[str, str] = {}  # why an endpoint did not answer
 
 
 class Unreachable(InputError):
@@ -51,10 +51,10 @@ def revision_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:12]
 
 
-def check_revision(what: str, revision: str | None, wanted: str | None, advice: str = "give what was used") -> None:
-    """Raise InputError unless a revision is the wanted one, if there is one; `what` is its owner with a verb."""
-    if wanted not in (None, revision):
-        raise InputError(f"{what} {revision}, not {wanted}; {advice}")
+def check_revision(owner: str, revision: str | None, expected: str | None, advice: str = "give what was used") -> None:
+    """Raise InputError if a revision is not the expected one, where there is one; `owner` comes with a verb."""
+    if expected not in (None, revision):
+        raise InputError(f"{owner} {revision}, not {expected}; {advice}")
 
 
 def find_encoder(name: str, revision: str | None = None) -> Weights:
@@ -81,24 +81,24 @@ def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weigh
         raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors or {PICKLE})")
     hashes = []
     for path in sorted([*_texts(folder), *weights]):
-        name, about = str(path.relative_to(folder)).encode(), path.stat()
-        hashes.append(name + b"\0" + _hash(path.resolve(), about.st_size, about.st_mtime_ns))
-    own = revision_of(b"".join(hashes))
-    check_revision(f"{flag} {folder}: its revision is", own, revision, "give the model that was used")
-    return Weights(_readable(folder, own, flag), own)
+        name, status = str(path.relative_to(folder)).encode(), path.stat()
+        hashes.append(name + b"\0" + _hash(path.resolve(), status.st_size, status.st_mtime_ns))
+    folder_revision = revision_of(b"".join(hashes))
+    check_revision(f"{flag} {folder}: its revision is", folder_revision, revision, "give the model that was used")
+    return Weights(_readable(folder, folder_revision, flag), folder_revision)
 
 
 @cache
-def _hash(path: Path, size: int, changed: int) -> bytes:
+def _hash(path: Path, size: int, modification_time: int) -> bytes:
     """The hash of a file's content, cached by its size and modification time."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
 
 
-def hub_weights(name: str, flag: str, revision: str | None = None, needed: Collection[str] = ()) -> Weights:
+def hub_weights(name: str, flag: str, revision: str | None = None, needed_files: Collection[str] = ()) -> Weights:
     """A model of the Hub, from the local cache or the network, at `revision` (a commit) or the latest.
 
-    A model in the cache without the files `needed` is completed. Raises InputError if there is no such model, no
+    A cached model that lacks one of `needed_files` is completed. Raises InputError if there is no such model, no
     network and nothing in the cache, no weights, or no such path.
     """
     from huggingface_hub import HfApi, snapshot_download
@@ -106,25 +106,25 @@ def hub_weights(name: str, flag: str, revision: str | None = None, needed: Colle
     if not HUB_NAME.fullmatch(name):
         raise InputError(f"{flag} {name}: no such folder, and not a model's name on the Hub (like bert-base-uncased)")
     is_commit = re.fullmatch("[0-9a-f]{40}", revision or "")  # in the cache, it needs no Hub
-    path = cached_snapshot(name, needed, revision) if is_commit else None
+    path = cached_snapshot(name, needed_files, revision) if is_commit else None
     try:
         if path is None:
-            about = HfApi().model_info(name, revision=revision, timeout=10)  # once, as the client's downloads retry
-            files = [file.rfilename for file in _taken(about)]
-            # Not by its commit, so that the cache knows which one was the latest.
+            info = HfApi().model_info(name, revision=revision, timeout=10)  # once, as the client's downloads retry
+            files = [file.rfilename for file in _model_files(info)]
+            # Not by its commit, so that the cache records which one was the latest.
             path = Path(snapshot_download(name, revision=revision, allow_patterns=files))
     except Exception as error:  # not found, no network, not a name: the client's errors have no common root
-        path = cached_snapshot(name, needed, revision)
+        path = cached_snapshot(name, needed_files, revision)
         if path is None:
-            said = " ".join(str(error).split())[:160].rstrip(".") + (f"; revision {revision}" if revision else "")
-            raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({said})") from None
+            reason = one_line(error, 160).rstrip(".") + (f"; revision {revision}" if revision else "")
+            raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({reason})") from None
     return Weights(_readable(path, path.name, flag), path.name)
 
 
-def cached_snapshot(name: str, needed: Collection[str] = (), revision: str | None = None) -> Path | None:
-    """The folder of a model in the Hub's cache, by default at the latest commit known there.
+def cached_snapshot(name: str, needed_files: Collection[str] = (), revision: str | None = None) -> Path | None:
+    """The folder of a model in the Hub's cache, by default at the latest commit there.
 
-    None without its weights or a file that is `needed`, as of a download that was killed.
+    None if its weights or one of `needed_files` are missing, as after a download that was killed.
     """
     from huggingface_hub import constants
 
@@ -132,14 +132,14 @@ def cached_snapshot(name: str, needed: Collection[str] = (), revision: str | Non
     ref = folder / "refs" / (revision or "main")
     path = folder / "snapshots" / (ref.read_text(encoding="utf-8") if ref.is_file() else revision or "none")
     has_weights = any(path.glob(SAFETENSORS)) or (path / PICKLE).is_file()
-    return path if has_weights and all((path / file).is_file() for file in needed) else None
+    return path if has_weights and all((path / file).is_file() for file in needed_files) else None
 
 
 def hub_offer(name: str) -> tuple[str, int]:
     """Ask the Hub for a model's latest commit and the size of its files in bytes; downloads nothing.
 
-    Raises InputError with the reason why it cannot be had, `Unreachable` if the Hub does not answer: in
-    `ANSWER_SECONDS` at most, and from then on at once.
+    Raises InputError if the Hub refuses, and `Unreachable` if it does not answer within `MAX_ANSWER_SECONDS`; it is
+    not asked again then.
     """
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HfHubHTTPError
@@ -150,30 +150,30 @@ def hub_offer(name: str) -> tuple[str, int]:
 
     def ask() -> None:
         try:
-            answers.append(HfApi().model_info(name, files_metadata=True, timeout=ANSWER_SECONDS))
+            answers.append(HfApi().model_info(name, files_metadata=True, timeout=MAX_ANSWER_SECONDS))
         except Exception as error:  # they have no common root
             answers.append(error)
 
-    if endpoint not in _SILENT:
+    if endpoint not in _FAILURES:
         thread = Thread(target=ask, daemon=True)  # no timeout of the client covers the lookup of a host's name
         constants.HF_HUB_OFFLINE = False
         thread.start()
-        thread.join(ANSWER_SECONDS)
+        thread.join(MAX_ANSWER_SECONDS)
         constants.HF_HUB_OFFLINE = is_offline
-    answer = answers[0] if answers else f"no answer in {ANSWER_SECONDS:g} s"
+    answer = answers[0] if answers else f"no answer in {MAX_ANSWER_SECONDS:g} s"
     if isinstance(answer, HfHubHTTPError):
         raise InputError(f"{endpoint} has no {name}: status {answer.response.status_code}")
     if isinstance(answer, Exception | str):
-        raise Unreachable(_SILENT.setdefault(endpoint, f"{endpoint}: {' '.join(str(answer).split())[:100]}"))
-    return str(answer.sha), sum(file.size or 0 for file in _taken(answer))
+        raise Unreachable(_FAILURES.setdefault(endpoint, f"{endpoint}: {one_line(answer, 100)}"))
+    return str(answer.sha), sum(file.size or 0 for file in _model_files(answer))
 
 
-def _taken(about: Any) -> list[Any]:  # noqa: ANN401 - the Hub's ModelInfo and its files
-    """The files of a model that are downloaded: texts and safetensors, or its pickle if there are none."""
-    patterns = [*TEXTS, SAFETENSORS]
-    if not any(fnmatch(file.rfilename, SAFETENSORS) for file in about.siblings or ()):
-        patterns.append(PICKLE)
-    return [file for file in about.siblings or () if any(fnmatch(file.rfilename, each) for each in patterns)]
+def _model_files(info: Any) -> list[Any]:  # noqa: ANN401 - the Hub's ModelInfo and its files
+    """The files of a model to download: texts and safetensors, or its pickle if there are none."""
+    files = info.siblings or ()
+    has_safetensors = any(fnmatch(file.rfilename, SAFETENSORS) for file in files)
+    patterns = (*TEXT_FILES, SAFETENSORS if has_safetensors else PICKLE)
+    return [file for file in files if any(fnmatch(file.rfilename, pattern) for pattern in patterns)]
 
 
 def cache_folder() -> Path:
@@ -182,7 +182,7 @@ def cache_folder() -> Path:
 
 
 def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
-    """A cache folder that holds `weights` (a pattern); if it is missing, one process fills a draft of it.
+    """A cache folder with `weights` (a pattern), filled by one process if it is missing.
 
     Raises InputError if it cannot be stored.
     """
@@ -195,8 +195,8 @@ def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
         place.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{draft}.lock", timeout=600):
             if not any(place.glob(weights)):
-                for left in (place, draft):  # without weights, or of a process that was killed
-                    shutil.rmtree(left, ignore_errors=True)
+                for folder in (place, draft):  # without weights, or of a process that was killed
+                    shutil.rmtree(folder, ignore_errors=True)
                 try:
                     draft.mkdir()
                     fill(draft)
@@ -213,7 +213,7 @@ def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
 
 def _texts(folder: Path) -> list[Path]:
     """The files beside the weights that change a model's output, with those of its modules (1_Pooling/config.json)."""
-    return [path for pattern in (*TEXTS, "*/config.json") for path in folder.glob(pattern) if path.is_file()]
+    return [path for pattern in (*TEXT_FILES, "*/config.json") for path in folder.glob(pattern) if path.is_file()]
 
 
 def _readable(folder: Path, key: str, flag: str) -> Path:
@@ -245,21 +245,21 @@ def _convert(folder: Path, draft: Path, flag: str) -> None:
     except Exception as error:  # damaged files and refused pickles make torch raise anything
         if is_out_of_memory(error):
             raise
-        said = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
-        raise InputError(f"{flag} {path}: damaged or more than weights; nothing in it was run ({said})") from None
+        message = f"{flag} {path}: damaged or more than weights; nothing in it was run ({describe(error, 100)})"
+        raise InputError(message) from None
     if not isinstance(state, Mapping) or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise InputError(f"{flag} {path}: not tensors by name; give a model saved by transformers")
-    # Only the first of tied tensors is kept, as transformers ties the others to it. Different views of one memory are
+    # Only the first of tied tensors is saved, as transformers ties the others to it. Different views of one memory are
     # cloned, as safetensors refuses shared memory.
-    tensors: dict[object, tuple[str, torch.Tensor]] = {}
+    unique: dict[object, tuple[str, torch.Tensor]] = {}
     for name, tensor in state.items():
-        tensors.setdefault((tensor.data_ptr() or name, tensor.shape, tensor.stride()), (name, tensor))
-    kept = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.values()}
+        unique.setdefault((tensor.data_ptr() or name, tensor.shape, tensor.stride()), (name, tensor))
+    tensors = {name: tensor.detach().clone().contiguous() for name, tensor in unique.values()}
     try:
-        save_file(kept, draft / "model.safetensors", metadata={"format": "pt"})
+        save_file(tensors, draft / "model.safetensors", metadata={"format": "pt"})
     except SafetensorError as error:  # such as a full disk
         raise OSError(str(error)) from None
     for text in _texts(folder):
-        copied = draft / text.relative_to(folder)
-        copied.parent.mkdir(exist_ok=True)
-        shutil.copyfile(text, copied)
+        copy = draft / text.relative_to(folder)
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copyfile(text, copy)

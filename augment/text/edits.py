@@ -50,19 +50,19 @@ def tokens(text: str) -> list[Token]:
 
     Contractions, hyphenated words, letters with their marks and emoji of several code points stay whole.
     """
-    found, end = [], 0
+    result, end = [], 0
     for part in text.split():
         start = text.index(part, end)
         end = start + len(part)
-        found += [Token(start + first, start + last, word, kind) for first, last, word, kind in _tokens(part)]
-    return found
+        result += [Token(start + first, start + last, word, kind) for first, last, word, kind in _tokens(part)]
+    return result
 
 
 @lru_cache(maxsize=50_000)
 def _tokens(part: str) -> tuple[Token, ...]:
     """The tokens of a text without white space."""
     matches = _TOKEN.finditer(part)
-    return tuple(Token(found.start(), found.end(), found.group(), found.lastgroup or "") for found in matches)
+    return tuple(Token(match.start(), match.end(), match.group(), match.lastgroup or "") for match in matches)
 
 
 def words(text: str) -> list[Token]:
@@ -88,19 +88,19 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 def find_edits(text: str, view: str, split: Callable[[str], list[str]] | None = None) -> tuple[Edit, ...]:
     """The edits that turn `text` into `view`, in whole tokens and the white space between them; none if equal.
 
-    With `split`, in the pieces that it cuts a text into, each with the white space before it.
+    `split` cuts a text into other pieces than tokens, each with the white space before it.
     """
-    before, after = map(split or _spaced_tokens, (text, view))
-    starts = list(accumulate(map(len, before), initial=0))
+    old_pieces, new_pieces = map(split or _spaced_tokens, (text, view))
+    starts = list(accumulate(map(len, old_pieces), initial=0))
     edits = []
     # Punctuation is "junk": a comma alone does not align two texts.
     is_junk = None if split else lambda piece: not any(map(str.isalnum, piece))
-    for kind, i, j, k, m in SequenceMatcher(is_junk, before, after, autojunk=False).get_opcodes():
+    for kind, i, j, k, m in SequenceMatcher(is_junk, old_pieces, new_pieces, autojunk=False).get_opcodes():
         if kind == "equal":
             continue
-        while i < j and k < m and before[j - 1] == after[m - 1]:  # the full stop after a changed word
+        while i < j and k < m and old_pieces[j - 1] == new_pieces[m - 1]:  # the full stop after a changed word
             j, m = j - 1, m - 1
-        start, old, new = starts[i], text[starts[i] : starts[j]], "".join(after[k:m])
+        start, old, new = starts[i], text[starts[i] : starts[j]], "".join(new_pieces[k:m])
         while old[:1] == new[:1] and old[:1].isspace():
             start, old, new = start + 1, old[1:], new[1:]
         edits.append(Edit(start, start + len(old), old, new))
@@ -121,20 +121,20 @@ def carry_spans(spans: Sequence[LabelledSpan], edits: Iterable[Edit]) -> tuple[l
     inserted at its start or end stays outside. It is lost if an edit crosses one of its ends or deletes it. Spans may
     overlap, edits may not; their order does not matter.
     """
-    carried, ordered = [], sorted(edits)
-    for span in spans:
-        before = within = 0
-        for start, end, _, new in ordered:
-            if end <= span.start:
-                before += len(new) - (end - start)
-            elif span.start <= start and end <= span.end and start < span.end:
-                within += len(new) - (end - start)
-            elif start < span.end:
+    view_spans, ordered = [], sorted(edits)
+    for label_start, label_end, label in spans:
+        start, end = label_start, label_end
+        for edit in ordered:
+            growth = len(edit.new) - (edit.end - edit.start)
+            if edit.end <= label_start:
+                start, end = start + growth, end + growth
+            elif label_start <= edit.start < label_end and edit.end <= label_end:
+                end += growth
+            elif edit.start < label_end:
                 break
         else:
-            moved = LabelledSpan(span.start + before, span.end + before + within, span.label)
-            carried += [moved] if moved.start < moved.end else []
-    return carried, len(spans) - len(carried)
+            view_spans += [LabelledSpan(start, end, label)] if start < end else []
+    return view_spans, len(spans) - len(view_spans)
 
 
 def _spaced_tokens(text: str) -> list[str]:

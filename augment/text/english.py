@@ -20,82 +20,81 @@ if TYPE_CHECKING:
 _PARTS = {"N": "NOUN", "V": "VERB", "J": "ADJ", "R": "ADV"}
 INFLECTED = frozenset(["NNS", "VBZ", "VBG", "VBD", "VBN", "JJR", "JJS", "RBR", "RBS"])
 """Penn tags of forms that differ from the lemma."""
-
-_LIKE = {entry.replace("-", ""): entry.partition("-") for entry in word_list("compounds")}
+_COMPOUNDS = {entry.replace("-", ""): entry.partition("-") for entry in word_list("compounds")}
 """Compounds missing from LemmInflect; they inflect like the verb after the list's hyphen."""
-_OWN = {(lemma, tag): None if form == "-" else form for lemma, tag, form in map(str.split, word_list("forms"))}
+_FORMS = {(lemma, tag): None if form == "-" else form for lemma, tag, form in map(str.split, word_list("forms"))}
 """Forms that LemmInflect gets wrong; None, "-" in the list, if there is none."""
 _START = ("-START-", "-START2-")
 """The tags and words before a sentence."""
-_AN = "(usher.*|ouija.*|oui)"
-_A = "(unanim.*|uk|ubermensch.*)"
-"""Regular expressions of words that inflect gives the wrong article."""
+_WORDS_AFTER_AN = "(usher.*|ouija.*|oui)"
+_WORDS_AFTER_A = "(unanim.*|uk|ubermensch.*)"
+"""Regular expressions of words to which inflect gives the wrong article."""
 
 
 class Tagger:
     """NLTK's averaged perceptron (Honnibal 2013), with its weights and tags, several times as fast.
 
-    What a word, its neighbours and the tags before it add to the scores of all tags is summed once and then remembered.
+    The scores that a word, its neighbours and the tags before it add to all tags are summed once and cached.
     """
 
     def __init__(self) -> None:
         import numpy as np
 
-        weights, self._known = load_data("weights"), load_data("tagdict")
+        weights, self._word_tags = load_data("weights"), load_data("tagdict")
         # In a tie NLTK takes the last label of the alphabet, argmax the first of the list.
         self._labels = sorted(load_data("classes"), reverse=True)
         place = {label: number for number, label in enumerate(self._labels)}
 
         @lru_cache(maxsize=50_000)
         def vector(feature: str) -> "NDArray[np.int32]":
-            found = np.zeros(len(place), dtype=np.int32)  # in thousandths, whose sums are exact in any order
+            scores = np.zeros(len(place), dtype=np.int32)  # in thousandths, whose sums are exact in any order
             for label, weight in weights.get(feature, {}).items():
-                found[place[label]] = round(weight * 1000)
-            return found
+                scores[place[label]] = round(weight * 1000)
+            return scores
 
         def scores(*features: str) -> "NDArray[np.int32]":
             return reduce(np.add, map(vector, features))
 
-        def around(word: str, normal: str) -> "NDArray[np.int32]":
-            own = scores("bias", f"i suffix {word[-3:]}", f"i pref1 {word[:1]}", f"i word {normal}")
+        def word_scores(word: str, normal: str) -> "NDArray[np.int32]":
+            middle = scores("bias", f"i suffix {word[-3:]}", f"i pref1 {word[:1]}", f"i word {normal}")
             left, right = (scores(f"i{step} word {normal}", f"i{step} suffix {normal[-3:]}") for step in ("-1", "+1"))
-            return np.array([scores(f"i-2 word {normal}"), left, own, right, scores(f"i+2 word {normal}")])
+            return np.array([scores(f"i-2 word {normal}"), left, middle, right, scores(f"i+2 word {normal}")])
 
-        def after(tag: str, earlier: str, word: str) -> "NDArray[np.int32]":
+        def tag_scores(tag: str, earlier: str, word: str) -> "NDArray[np.int32]":
             pair, link = f"i tag+i-2 tag {tag} {earlier}", f"i-1 tag+i word {tag} {_normal(word)}"
             return scores(f"i-1 tag {tag}", f"i-2 tag {earlier}", pair, link)
 
-        self._edges = [around(edge, edge) for edge in (*_START, "-END-", "-END2-")]
-        self._around = lru_cache(maxsize=30_000)(lambda word: around(word, _normal(word)))
-        self._after = lru_cache(maxsize=50_000)(after)
+        self._edge_scores = [word_scores(edge, edge) for edge in (*_START, "-END-", "-END2-")]
+        self._word_scores = lru_cache(maxsize=30_000)(lambda word: word_scores(word, _normal(word)))
+        self._tag_scores = lru_cache(maxsize=50_000)(tag_scores)
 
     def tags(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """The Penn tags of the words of each sentence; for many sentences at once twice as fast."""
         import numpy as np
 
-        # What each edge of a sentence and each word adds to the scores two places on, one on, of its own, and back.
+        # What each edge of a sentence and each word adds to the scores of five places: from two after it to two before.
         numbers = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(sentences)), start=4)}
-        table = np.array([*self._edges, *map(self._around, numbers)])
-        ids = np.array([each for words in sentences for each in (0, 1, *map(numbers.get, words), 2, 3)], int)
-        unknown = np.array([False] * 4 + [word not in self._known for word in numbers])
-        (places,) = unknown[ids].nonzero()
+        table = np.array([*self._edge_scores, *map(self._word_scores, numbers)])
+        ids = np.array([number for words in sentences for number in (0, 1, *map(numbers.get, words), 2, 3)], int)
+        is_ambiguous = np.array([False] * 4 + [word not in self._word_tags for word in numbers])
+        (places,) = is_ambiguous[ids].nonzero()
         scores = iter(sum(table[ids[places + step - 2], step] for step in range(5)))
-        found = []
+        rows = []
         for words in sentences:
-            before, earlier = _START
+            previous, earlier = _START
             tags: list[str] = []
             for word in words:
-                tag = self._known.get(word)
+                tag = self._word_tags.get(word)
                 if tag is None:
-                    tag = self._labels[int((next(scores) + self._after(before, earlier, word)).argmax())]
+                    tag = self._labels[int((next(scores) + self._tag_scores(previous, earlier, word)).argmax())]
                 tags.append(tag)
-                before, earlier = tag, before
-            found.append(tags)
-        return found
+                previous, earlier = tag, previous
+            rows.append(tags)
+        return rows
 
 
 def _normal(word: str) -> str:
-    """What the tagger was trained on in place of a word."""
+    """A word as the tagger's training data has it."""
     if "-" in word[1:] and word[0] != "-":
         return "!HYPHEN"
     if word[:1].isdigit():
@@ -120,20 +119,20 @@ def inflect(lemma: str, tag: str) -> str | None:
     """
     if tag not in INFLECTED:
         return lemma
-    if (lemma, tag) in _OWN:
-        return _OWN[lemma, tag]
-    if tag[0] == "V" and lemma in _LIKE:
-        prefix, _, base = _LIKE[lemma]
+    if (lemma, tag) in _FORMS:
+        return _FORMS[lemma, tag]
+    if tag[0] == "V" and lemma in _COMPOUNDS:
+        prefix, _, base = _COMPOUNDS[lemma]
         form_of_base = inflect(base, tag)
         return form_of_base and prefix + form_of_base
-    known = _known(lemma, tag)
+    spellings = _spellings(lemma, tag)
     if tag == "VBN":
         # LemmInflect lists only participles that differ from the regular past: "leant", not "leaned".
-        pasts = _known(lemma, "VBD")
-        if pasts and (not known or (known[0] in pasts and pasts[0].endswith("ed"))):
+        pasts = _spellings(lemma, "VBD")
+        if pasts and (not spellings or (spellings[0] in pasts and pasts[0].endswith("ed"))):
             return pasts[0]
-    if known:
-        return known[0]
+    if spellings:
+        return spellings[0]
     return _unknown_plural(lemma) if tag == "NNS" else None
 
 
@@ -150,7 +149,7 @@ def wants_an(word: str) -> bool:
     return bool(_engine().a(word.lower()).startswith("an "))
 
 
-def _known(lemma: str, tag: str) -> list[str]:
+def _spellings(lemma: str, tag: str) -> list[str]:
     """LemmInflect's spellings for a tag, the usual one first, without hyphenated ones ("over-ate")."""
     return [form.lower() for form in _forms(lemma, _PARTS[tag[0]]).get(tag, ()) if form.isalpha()]
 
@@ -195,7 +194,7 @@ def _entries(file: str) -> Mapping[str, str]:
 
 @cache
 def _corrections(file: str) -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """What LemmInflect corrects in a dictionary, by word and tag or part of speech."""
+    """LemmInflect's corrections of a dictionary, by word and tag or part of speech."""
     from lemminflect.codecs.OverridesCodec import OverridesCodec
 
     corrections: Mapping[str, Mapping[str, Sequence[str]]] = OverridesCodec.load(file)
@@ -230,17 +229,17 @@ def written_words() -> frozenset[str]:
 
 @cache
 def _engine() -> "engine":
-    """The engine of inflect with `_AN` and `_A`."""
+    """The engine of inflect, with its wrong articles corrected."""
     import typeguard
 
     # Checks of its functions' arguments would take a second or two to set up.
-    checked = typeguard.typechecked
+    typechecked = typeguard.typechecked
     typeguard.typechecked = lambda function: function  # type: ignore[assignment]
     try:
         import inflect
     finally:
-        typeguard.typechecked = checked
-    made = inflect.engine()
-    made.defan(_AN)
-    made.defa(_A)
-    return made
+        typeguard.typechecked = typechecked
+    engine = inflect.engine()
+    engine.defan(_WORDS_AFTER_AN)
+    engine.defa(_WORDS_AFTER_A)
+    return engine

@@ -33,8 +33,8 @@ SPECIAL_TOKENS = re.compile(
 )
 """Special tokens of language models."""
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-COMMON = 2.5
-"""The Zipf frequency, which is the logarithm of occurrences in a billion words, from which on a word is common."""
+MIN_COMMON_ZIPF = 2.5
+"""The least Zipf frequency (the logarithm of occurrences in a billion words) of a common word."""
 _GLUE = frozenset("#@/\\=<>|~^&+")
 _GLUE_INSIDE = frozenset("-:.\u2010\u2011'’")
 """`_GLUE` joins whatever it touches; `_GLUE_INSIDE` only what touches it on both sides."""
@@ -46,10 +46,10 @@ def special_tokens(text: str) -> Counter[str]:
     return Counter(token.lower() for token in SPECIAL_TOKENS.findall(text))
 
 
-def rounded(number: float, draw: random.Random) -> int:
+def rounded(number: float, rng: random.Random) -> int:
     """`number` rounded up or down at random, with `number` as the mean: 1.2 becomes 2 in a fifth of the draws."""
-    whole = math.floor(number)
-    return whole + (draw.random() < number - whole)
+    integer = math.floor(number)
+    return integer + (rng.random() < number - integer)
 
 
 def replaceable(tokens: Sequence[Token]) -> list[int]:
@@ -59,7 +59,7 @@ def replaceable(tokens: Sequence[Token]) -> list[int]:
     "U.S.-led", "http://...", "3-year") are left out.
     """
     # Whether each token touches the one before it, and whether the last touches one after it.
-    touches = [False, *[first.end == second.start for first, second in pairwise(tokens)], False]
+    touches = [False, *[left.end == right.start for left, right in pairwise(tokens)], False]
     return [
         index
         for index, (_, _, word, kind) in enumerate(tokens)
@@ -81,14 +81,14 @@ def _is_plain(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _glues(token: Token, touches_next: bool) -> bool:
-    """Whether a token makes the word that it touches part of something longer, given if it touches another beyond."""
+    """Whether a token joins the word that it touches to something longer; `touches_next`: a token on its other side."""
     _, _, text, kind = token
     return kind != "other" or text in _GLUE or (text in _GLUE_INSIDE and touches_next)
 
 
 @cache
 def has_word_list(language: str) -> bool:
-    """Whether wordfreq knows the words of a language, which are separated by spaces."""
+    """Whether wordfreq has a list of a language's words, and spaces separate them."""
     from wordfreq import available_languages
 
     # wordfreq itself would take a related language instead, or English.
@@ -100,8 +100,7 @@ def has_non_word(text: str, language: str, sentence: str, *, compounds: bool = F
 
     With `compounds`, two common words make a word, as in German.
     """
-    own = {word.lower() for word in _LETTERS.findall(sentence)}
-    words = {word.lower() for word in _LETTERS.findall(text)} - own
+    words = {*_lower_words(text)} - {*_lower_words(sentence)}
     return not all(_is_word(word, language, compounds) for word in words if len(word) > 2)
 
 
@@ -110,7 +109,7 @@ def _is_word(word: str, language: str, compounds: bool) -> bool:
     from wordfreq import zipf_frequency
 
     def is_common(part: str) -> bool:
-        return len(part) > 2 and zipf_frequency(part, language) >= COMMON
+        return len(part) > 2 and zipf_frequency(part, language) >= MIN_COMMON_ZIPF
 
     parts = ((word[:end], word[end:]) for end in range(3, len(word) - 2) if compounds)
     return zipf_frequency(word, language) > 0 or any(is_common(head) and is_common(tail) for head, tail in parts)
@@ -118,6 +117,9 @@ def _is_word(word: str, language: str, compounds: bool) -> bool:
 
 def shared_words(text: str, sentence: str) -> float:
     """The share, 0 to 1, of a text's words that the sentence has too."""
-    own = {word.lower() for word in _LETTERS.findall(sentence)}
-    words = [word.lower() for word in _LETTERS.findall(text)]
-    return sum(word in own for word in words) / max(len(words), 1)
+    sentence_words, words = {*_lower_words(sentence)}, _lower_words(text)
+    return sum(word in sentence_words for word in words) / max(len(words), 1)
+
+
+def _lower_words(text: str) -> list[str]:
+    return [word.lower() for word in _LETTERS.findall(text)]

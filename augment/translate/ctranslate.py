@@ -11,8 +11,8 @@ from augment.models.weights import cache_folder, cached, local_weights
 from augment.translate.decoding import COMPUTE_TYPES, Decoding
 from augment.translate.vocabulary import Vocabulary
 
-LARGE = 100_000_000
-"""Bytes of the float32 weights of models for which larger batches pay; Opus-MT's have three times as many."""
+LARGE_MODEL_BYTES = 100_000_000
+"""Float32 weights of so many bytes do not fit into the caches of a CPU; Opus-MT's have three times as many."""
 
 
 class CTranslate2Engine:
@@ -20,7 +20,7 @@ class CTranslate2Engine:
 
     Attributes:
         batch_tokens: Source tokens of a batch times beams, by default.
-        length_step: Sources are padded to a multiple of so many tokens.
+        length_step: Sources are padded to a multiple of this many tokens.
         ahead: Batches to start before waiting for the first one.
     """
 
@@ -34,7 +34,7 @@ class CTranslate2Engine:
         self._suppressed = [[vocabulary.target[number]] for number in vocabulary.suppress_tokens]
         folder = converted(path, vocabulary, revision or local_weights(path, "--models").revision)
         # Batches that stay in the caches are faster than large ones, unless it is the weights that do not fit there.
-        self.batch_tokens = 1_024 if (folder / "model.bin").stat().st_size < LARGE else 2_048
+        self.batch_tokens = 1_024 if (folder / "model.bin").stat().st_size < LARGE_MODEL_BYTES else 2_048
         try:
             self._translator = ctranslate2.Translator(
                 str(folder), compute_type=COMPUTE_TYPES[precision], inter_threads=cores, intra_threads=1
@@ -68,7 +68,7 @@ class CTranslate2Engine:
             return_end_token=True,
         )
         ids, rows = self._ids.__getitem__, results[: len(sources)]
-        return lambda: [[[*map(ids, tokens)] for tokens in found.result().hypotheses] for found in rows]
+        return lambda: [[[*map(ids, tokens)] for tokens in row.result().hypotheses] for row in rows]
 
 
 def converted(path: Path, vocabulary: Vocabulary, revision: str) -> Path:
@@ -84,8 +84,8 @@ def converted(path: Path, vocabulary: Vocabulary, revision: str) -> Path:
 def _convert(path: Path, vocabulary: Vocabulary, draft: Path) -> None:
     """Write a model as CTranslate2 describes it.
 
-    CTranslate2's own converter for MarianMT drops the padding token, which has to be the last one, and starts from an
-    zero embedding instead. Here it is kept, because a model trained by transformers has learnt another start.
+    CTranslate2's own converter for MarianMT drops the padding token, which has to be the last one, and starts from a
+    zero embedding instead. This one does not, because a model trained by transformers has learnt another start.
     """
     import torch
     from ctranslate2.converters.transformers import BartLoader
@@ -104,7 +104,7 @@ def _convert(path: Path, vocabulary: Vocabulary, draft: Path) -> None:
         spec.register_target_vocabulary(vocabulary.target)
         spec.validate()
     except (KeyError, ValueError, IndexError, AttributeError) as error:
-        said = f"CTranslate2 cannot convert it ({error})"
-        raise InputError(f"--models {path}: {said}; use --translator transformers") from None
+        problem = f"CTranslate2 cannot convert it ({error})"
+        raise InputError(f"--models {path}: {problem}; use --translator transformers") from None
     spec.optimize()
     spec.save(str(draft))

@@ -8,7 +8,7 @@ from augment.models.device import device_kind
 
 COMPUTE_TYPES = {"int8": "int8_float32", "fp32": "float32", "bf16": "bfloat16"}
 """The precisions of CTranslate2 and its names for them, the fastest first."""
-_WAY = re.compile(
+_DECODE = re.compile(
     r"greedy|sample|beam:([1-9][0-9]?)|top-k:([1-9][0-9]{0,4})|top-p:(0?\.[0-9]*[1-9][0-9]*|1|1\.0+)", re.ASCII
 )
 
@@ -18,15 +18,15 @@ class Decoding:
     """How a text is drawn from a translation model.
 
     Attributes:
-        num_beams: Beams of a beam search, which ends once so many are finished; 1 for greedy search and sampling.
+        num_beams: Beams of a beam search, which ends once as many texts are finished; 1 for greedy search and sampling.
         sampled: Whether tokens are drawn by the row's seed.
         top_k: Draw from the K most probable tokens; None for all.
         top_p: Draw from the most probable tokens that make up this share in (0, 1] (nucleus sampling, Holtzman et al.
             2020); None for all.
         temperature: Logits are divided by it before drawing.
         hypotheses: Texts that a beam search returns.
-        repetition_penalty: Factor by which the scores of tokens already written get worse (Keskar et al. 2019).
-        length: The most tokens of an output for each one of its padded source, beside a few more.
+        repetition_penalty: Factor that worsens the scores of tokens which the text already has (Keskar et al. 2019).
+        length: The most tokens of an output per token of its padded source; a few more are allowed.
     """
 
     num_beams: int = 1
@@ -54,11 +54,11 @@ def parse_decoding(decode: str, temperature: float | None = None) -> Decoding:
 
     Raises InputError for any other, or for a temperature without sampling.
     """
-    found = _WAY.fullmatch(decode)
-    if not found:
+    match = _DECODE.fullmatch(decode)
+    if not match:
         ways = "greedy, beam:N, sample, top-k:K or top-p:P"
         raise InputError(f"decode {decode!r}: not a way to decode; use {ways}, such as beam:4, top-k:50 or top-p:0.9")
-    beams, top_k, top_p = found.groups()
+    beams, top_k, top_p = match.groups()
     sampled = decode == "sample" or bool(top_k or top_p)
     if temperature is not None and not sampled:
         raise InputError(f"temperature {temperature}: {decode} draws nothing; use it with sample, top-k:K or top-p:P")
@@ -84,13 +84,13 @@ def resolve_engine(engine: str, precision: str, device: str, *, sampled: bool) -
     if engine != "transformers" and not sampled and kind == "cpu":
         import ctranslate2
 
-        there = ctranslate2.get_supported_compute_types("cpu")
-        supported = [name for name, compute_type in COMPUTE_TYPES.items() if compute_type in there]
+        compute_types = ctranslate2.get_supported_compute_types("cpu")
+        supported = [name for name, compute_type in COMPUTE_TYPES.items() if compute_type in compute_types]
         if precision in ("auto", *supported):
             return "ctranslate2", supported[0] if precision == "auto" else precision
     if engine == "ctranslate2":
-        given = f"precision {precision!r} on {device!r}{' with sampling' * sampled}"
-        raise InputError(f"translator 'ctranslate2': greedy and beams in int8 or fp32 on a CPU, not {given}; use auto")
+        case = f"precision {precision!r} on {device!r}{' with sampling' * sampled}"
+        raise InputError(f"translator 'ctranslate2': greedy and beams in int8 or fp32 on a CPU, not {case}; use auto")
     if precision == "int8" or (precision, kind) in (("fp16", "cpu"), ("fp64", "mps")):
         raise InputError(f"precision {precision!r}: transformers has none on this device ({kind}); use auto or fp32")
     if precision != "auto":

@@ -15,7 +15,7 @@ FLAG = "--models"
 AUTO, OPUS, STARTER = "auto", "opus-mt", "starter"
 OPUS_NAME = "Helsinki-NLP/opus-mt-{}-{}"
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:[_-][A-Za-z0-9]{2,8})*")
-_NEEDED = ("config.json", "source.spm", "target.spm", "vocab.json")
+_MODEL_FILES = ("config.json", "source.spm", "target.spm", "vocab.json")
 logger = logging.getLogger(__name__)
 
 
@@ -30,11 +30,11 @@ class TranslationModel(NamedTuple):
 def resolve_chain(
     models: str, hops: Sequence[tuple[str, str]], revisions: Sequence[str | None]
 ) -> tuple[str, list[TranslationModel], int]:
-    """Find the models of all hops, at these revisions; also what `models` stands for, and the bytes to download.
+    """Resolve `models`, and find the model of every hop at its revision; the last item is the bytes to download.
 
-    `models` is as for `resolve_models`, or "auto": what the revisions are of; without them OPUS-MT, if the Hub's cache
-    or the Hub has it for every hop, else the bundled models, with a log line. Only a dry run leaves bytes to download,
-    and models without a folder. Raises InputError for no such language or model.
+    `models` is as for `resolve_models`, or "auto". That means the models which the revisions belong to or, without
+    revisions, OPUS-MT if the Hub's cache or the Hub has it for every hop, else the bundled models, with a warning. In a
+    dry run nothing is downloaded, and missing models have no folder. Raises InputError for no such language or model.
     """
     if models == AUTO and revisions[0] is not None:
         models = OPUS if len(revisions[0]) == 40 else STARTER  # a folder's revision is shorter than a commit
@@ -46,32 +46,30 @@ def resolve_chain(
         except InputError as error:
             _warn_of_starter(str(error))
         models = STARTER
-    return models, [resolve_models(models, *hop, each) for hop, each in zip(hops, revisions, strict=True)], 0
+    return models, [resolve_models(models, *hop, revision) for hop, revision in zip(hops, revisions, strict=True)], 0
 
 
 def _opus_chain(hops: Sequence[tuple[str, str]]) -> tuple[str, list[TranslationModel], int]:
     """OPUS-MT for every hop; the Hub is asked only for what its cache lacks. Raises InputError if one is missing."""
     names = [OPUS_NAME.format(*hop) for hop in hops]
-    places = [cached_snapshot(name, _NEEDED) for name in names]
+    places = [cached_snapshot(name, _MODEL_FILES) for name in names]
     offers = [hub_offer(name) if place is None else (place.name, 0) for name, place in zip(names, places, strict=True)]
     missing = sum(size for _, size in offers)
     if None in places and DRY_RUN.get():
         return OPUS, [TranslationModel(Path(), None, revision) for revision, _ in offers], missing
     if None in places:
         logger.warning("downloading %s (%.0f MB); --models starter needs none", " and ".join(names), missing / 1e6)
-    revisions = [None if place is None else place.name for place in places]  # a commit in the cache needs no Hub
-    return OPUS, [resolve_models(OPUS, *hop, each) for hop, each in zip(hops, revisions, strict=True)], 0
+    commits = [None if place is None else place.name for place in places]  # a commit in the cache needs no Hub
+    return OPUS, [resolve_models(OPUS, *hop, commit) for hop, commit in zip(hops, commits, strict=True)], 0
 
 
-@cache  # said once a process
+@cache  # to warn once a process
 def _warn_of_starter(reason: str) -> None:
-    said = (
+    logger.warning(
         "OPUS-MT is out of reach (%s): the small bundled models translate, well enough for short everyday sentences; "
+        "most round trips of other text are not paraphrases. Online, --models opus-mt gets it (about 300 MB a model)",
+        reason,
     )
-    said += (
-        "most round trips of other text are not paraphrases. Online, --models opus-mt gets it (about 300 MB a model)"
-    )
-    logger.warning(said, reason)
 
 
 def resolve_models(models: str, source: str, target: str, revision: str | None = None) -> TranslationModel:
@@ -83,9 +81,9 @@ def resolve_models(models: str, source: str, target: str, revision: str | None =
     _check_languages(source, target)
     weights = None
     if models == OPUS:
-        weights = hub_weights(OPUS_NAME.format(source, target), f"{FLAG} {OPUS}:", revision, _NEEDED)
+        weights = hub_weights(OPUS_NAME.format(source, target), f"{FLAG} {OPUS}:", revision, _MODEL_FILES)
     folder = weights.path if weights else _folder(models, source, target)
-    missing = [name for name in _NEEDED if not (folder / name).is_file()]
+    missing = [name for name in _MODEL_FILES if not (folder / name).is_file()]
     if missing:
         raise InputError(f"{FLAG}: {folder} is not a MarianMT model: it lacks {', '.join(missing)}")
     weights = weights or local_weights(folder, FLAG, revision)
@@ -102,21 +100,20 @@ def _check_languages(source: str, target: str) -> None:
 
 
 def _folder(models: str, source: str, target: str) -> Path:
-    """The folder from `source` to `target` among those in `models`."""
     base = STARTER_TRANSLATION if models == STARTER else Path(models)
     if not base.is_dir():
         raise InputError(f"{FLAG} {models}: no such folder; give auto, starter, opus-mt or a folder of MarianMT models")
     codes = _codes(base / "en-xx") or [source]
     joint = {"en-xx": [f"en-{code}" for code in codes], "xx-en": [f"{code}-en" for code in codes]}
     folders: dict[str, Path] = {}  # by direction, in the order of the names above
-    there = (path for path in base.iterdir() if path.is_dir())
-    for path in sorted(there, key=lambda path: (path.name in joint, path.name.startswith("opus-mt-"), path.name)):
+    paths = (path for path in base.iterdir() if path.is_dir())
+    for path in sorted(paths, key=lambda path: (path.name in joint, path.name.startswith("opus-mt-"), path.name)):
         name = path.name.removeprefix("opus-mt-")
         for direction in joint.get(name, [name]):
             folders.setdefault(direction, path)
     if f"{source}-{target}" not in folders:
-        has = f"there are {', '.join(folders)}" if folders else "there is none"
-        raise InputError(f"{FLAG} {models}: no model from {source} to {target} ({has}); try {FLAG} opus-mt")
+        choice = f"there are {', '.join(folders)}" if folders else "there is none"
+        raise InputError(f"{FLAG} {models}: no model from {source} to {target} ({choice}); try {FLAG} opus-mt")
     return folders[f"{source}-{target}"]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from augment.errors import InputError
+from augment.errors import InputError, one_line
 from augment.models.device import LENGTH_STEP, padded, quiet_transformers, resolve_device
 from augment.translate.decoding import Decoding
 from augment.translate.vocabulary import Vocabulary
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 CPU_BATCH_TOKENS = 8_192
 CUDA_BATCH_TOKENS = 16_384
 DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-KEPT_SHARE = 0.75
+MIN_UNFINISHED_SHARE = 0.75
 """Finished rows leave the batch once fewer than this share are unfinished, as this copies the others."""
-CACHED_SCORES = 2**18
+MAX_CPU_SCORES = 2**18
 """Scores that are drawn from at once on a CPU; the noise for more of them would leave the caches."""
-IMPOSSIBLE = -1e9
+IMPOSSIBLE_SCORE = -1e9
 """A score below that of any text; finite, as in transformers' beam search."""
 # SplitMix64 (Steele, Lea and Flood 2014): the increment and the two multipliers, as signed 64-bit numbers.
-_STEP = -7046029254386353131
-_FIRST = -4658895280553007687
-_SECOND = -7723592293110705685
+_INCREMENT = -7046029254386353131
+_MULTIPLIER_1 = -4658895280553007687
+_MULTIPLIER_2 = -7723592293110705685
 
 
 class TransformersEngine:
@@ -77,10 +77,9 @@ def load_model(path: Path) -> "MarianMTModel":
                 path, dtype=torch.float32, use_safetensors=True, attn_implementation="sdpa", output_loading_info=True
             )
     except (OSError, SafetensorError) as error:
-        said = " ".join(str(error).split())[:120]
-        raise InputError(f"--models {path}: cannot be read ({said}); get the model again") from None
+        raise InputError(f"--models {path}: cannot be read ({one_line(error, 120)}); get the model again") from None
     if info["missing_keys"]:
-        raise InputError(f"--models {path}: not a complete MarianMT model (no {sorted(info['missing_keys'])[0]})")
+        raise InputError(f"--models {path}: not a complete MarianMT model (no {min(info['missing_keys'])})")
     return model
 
 
@@ -138,7 +137,7 @@ def search(decoder: Decoder, max_length: int, seeds: Sequence[int] = ()) -> list
     Their length is at most `max_length`, the end included. Seeds are those of `CTranslate2Engine.search`.
     """
     if decoder.decoding.num_beams > 1:
-        return [found[: decoder.decoding.hypotheses] for found in _beam_search(decoder, max_length)]
+        return [texts[: decoder.decoding.hypotheses] for texts in _beam_search(decoder, max_length)]
     return [[text] for text in _walk(decoder, max_length, seeds)]
 
 
@@ -152,19 +151,19 @@ def _walk(decoder: Decoder, max_length: int, seeds: Sequence[int]) -> list[list[
     texts = torch.full((rows, max_length + 1), decoder.end, device=device)
     texts[:, 0] = decoder.start
     row_seeds = torch.tensor(seeds, device=device)
-    going = torch.arange(rows, device=device)
-    ended = torch.zeros(rows, dtype=torch.bool, device=device)
+    numbers = torch.arange(rows, device=device)  # of the texts in the batch
+    is_finished = torch.zeros(rows, dtype=torch.bool, device=device)
     for position in range(max_length):
-        scores = decoder.scores(texts[going, : position + 1])
-        tokens = draw(scores, decoding, row_seeds[going], position) if decoding.sampled else scores.argmax(dim=-1)
-        texts[going, position + 1] = tokens.masked_fill(ended, decoder.end)
-        ended |= tokens == decoder.end
-        left = torch.nonzero(~ended)[:, 0]
-        if not len(left):
+        scores = decoder.scores(texts[numbers, : position + 1])
+        tokens = draw(scores, decoding, row_seeds[numbers], position) if decoding.sampled else scores.argmax(dim=-1)
+        texts[numbers, position + 1] = tokens.masked_fill(is_finished, decoder.end)
+        is_finished |= tokens == decoder.end
+        unfinished = torch.nonzero(~is_finished)[:, 0]
+        if not len(unfinished):
             break
-        if len(left) < KEPT_SHARE * len(going):
-            decoder.keep(left)
-            going, ended = going[left], ended[left]
+        if len(unfinished) < MIN_UNFINISHED_SHARE * len(numbers):
+            decoder.keep(unfinished)
+            numbers, is_finished = numbers[unfinished], is_finished[unfinished]
     return [cut(row, decoder.end) for row in texts[:, 1:].tolist()]
 
 
@@ -174,7 +173,7 @@ def draw(logits: Tensor, decoding: Decoding, seeds: Tensor, position: int) -> Te
     By the Gumbel-max trick (Gumbel 1954): the largest logit plus Gumbel noise is a draw from the softmax, which
     rounding changes only for nearly equal tokens. Logits are rows by vocabulary; seeds are one a row (int64).
     """
-    rows = max(1, CACHED_SCORES // logits.shape[-1])
+    rows = max(1, MAX_CPU_SCORES // logits.shape[-1])
     if logits.device.type == "cpu" and len(logits) > rows:
         parts = (slice(start, start + rows) for start in range(0, len(logits), rows))
         return torch.cat([draw(logits[part], decoding, seeds[part], position) for part in parts])
@@ -198,14 +197,14 @@ def uniform(seeds: Tensor, position: int, tokens: Tensor) -> Tensor:
     Seeds are one a row (int64); tokens have one row for all seeds or one for each. The result is float64, seeds by
     tokens.
     """
-    streams = _mix(seeds + seeds.new_tensor(position + 1) * _STEP)
-    bits = _shifted(_mix(streams[:, None] + (tokens + 1) * _STEP), 11)
+    streams = _mix(seeds + seeds.new_tensor(position + 1) * _INCREMENT)
+    bits = _shifted(_mix(streams[:, None] + (tokens + 1) * _INCREMENT), 11)
     return (bits.double() + 0.5) * 2.0**-53
 
 
 def _mix(numbers: Tensor) -> Tensor:
-    numbers = (numbers ^ _shifted(numbers, 30)) * _FIRST
-    numbers = (numbers ^ _shifted(numbers, 27)) * _SECOND
+    numbers = (numbers ^ _shifted(numbers, 30)) * _MULTIPLIER_1
+    numbers = (numbers ^ _shifted(numbers, 27)) * _MULTIPLIER_2
     return numbers ^ _shifted(numbers, 31)
 
 
@@ -221,26 +220,26 @@ def _beam_search(decoder: Decoder, max_length: int) -> list[list[list[int]]]:
     """
     num_beams, device = decoder.decoding.num_beams, decoder.device
     beams = _Beams(decoder, num_beams, max_length)
-    found: list[list[list[int]]] = [[] for _ in range(decoder.sources)]
-    going = torch.arange(decoder.sources, device=device)
-    done = torch.zeros(decoder.sources, dtype=torch.bool, device=device)
+    hypotheses: list[list[list[int]]] = [[] for _ in range(decoder.sources)]
+    numbers = torch.arange(decoder.sources, device=device)  # of the sources in the batch
+    is_finished = torch.zeros(decoder.sources, dtype=torch.bool, device=device)
     for position in range(max_length):
         scores = decoder.scores(beams.texts[:, :, : position + 1].flatten(0, 1)).log_softmax(dim=-1)
-        last = position + 1 == max_length
-        parents = beams.grow(scores, position, decoder.end, last=last)
-        stopped = ~done if last else ~done & (beams.finished_scores[:, -1] > IMPOSSIBLE / 2)
-        for row in torch.nonzero(stopped)[:, 0].tolist():
-            found[int(going[row])] = beams.best(row, position + 1, decoder.end)
-        done |= stopped
-        left = torch.nonzero(~done)[:, 0]
-        if not len(left):
+        is_last = position + 1 == max_length
+        parents = beams.grow(scores, position, decoder.end, is_last=is_last)
+        finishes = ~is_finished if is_last else ~is_finished & (beams.finished_scores[:, -1] > IMPOSSIBLE_SCORE / 2)
+        for row in torch.nonzero(finishes)[:, 0].tolist():
+            hypotheses[int(numbers[row])] = beams.best(row, position + 1, decoder.end)
+        is_finished |= finishes
+        unfinished = torch.nonzero(~is_finished)[:, 0]
+        if not len(unfinished):
             break
         decoder.reorder(parents)
-        if len(left) < KEPT_SHARE * len(going):
-            decoder.keep((left[:, None] * num_beams + torch.arange(num_beams, device=device)).flatten())
-            beams.keep(left)
-            going, done = going[left], done[left]
-    return found
+        if len(unfinished) < MIN_UNFINISHED_SHARE * len(numbers):
+            decoder.keep((unfinished[:, None] * num_beams + torch.arange(num_beams, device=device)).flatten())
+            beams.keep(unfinished)
+            numbers, is_finished = numbers[unfinished], is_finished[unfinished]
+    return hypotheses
 
 
 class _Beams:
@@ -249,7 +248,7 @@ class _Beams:
     def __init__(self, decoder: Decoder, num_beams: int, max_length: int) -> None:
         shape, device = (decoder.sources, num_beams), decoder.device
         self.texts = torch.full((*shape, max_length + 1), decoder.start, device=device)
-        self.scores = torch.full(shape, IMPOSSIBLE, dtype=decoder.dtype, device=device)
+        self.scores = torch.full(shape, IMPOSSIBLE_SCORE, dtype=decoder.dtype, device=device)
         self.finished, self.finished_scores = self.texts.clone(), self.scores.clone()
         self.scores[:, 0] = 0  # one running beam a row, so that the first step gives different ones
 
@@ -257,34 +256,34 @@ class _Beams:
         for name, values in list(vars(self).items()):
             setattr(self, name, values[rows])
 
-    def grow(self, scores: Tensor, position: int, end: int, *, last: bool) -> Tensor:
+    def grow(self, scores: Tensor, position: int, end: int, *, is_last: bool) -> Tensor:
         """Add one token to every beam, given its log probabilities; return the row of the batch it continues.
 
-        Twice as many candidates as beams are considered, so that enough are left if all beams end at once.
+        Twice as many candidates as beams are considered, so that enough remain if all beams end at once.
         """
         rows, num_beams = self.scores.shape
         vocabulary = scores.shape[-1]
-        together = (scores.view(rows, num_beams, vocabulary) + self.scores[:, :, None]).view(rows, -1)
-        candidates, places = together.topk(2 * num_beams)
+        sums = (scores.view(rows, num_beams, vocabulary) + self.scores[:, :, None]).view(rows, -1)
+        candidates, places = sums.topk(2 * num_beams)
         parents, tokens = places // vocabulary, places % vocabulary
-        texts = _taken(self.texts, parents)
+        texts = _select(self.texts, parents)
         texts[:, :, position + 1] = tokens
-        ended = torch.ones_like(tokens, dtype=torch.bool) if last else tokens == end
-        finished = (candidates / (position + 1) + ~ended * IMPOSSIBLE)[:, :num_beams]
-        self.finished_scores, best = torch.cat([self.finished_scores, finished], dim=1).topk(num_beams)
-        self.finished = _taken(torch.cat([self.finished, texts[:, :num_beams]], dim=1), best)
-        self.scores, chosen = (candidates + ended * IMPOSSIBLE).topk(num_beams)
-        self.texts = _taken(texts, chosen)
+        is_finished = torch.ones_like(tokens, dtype=torch.bool) if is_last else tokens == end
+        finished_scores = (candidates / (position + 1) + ~is_finished * IMPOSSIBLE_SCORE)[:, :num_beams]
+        self.finished_scores, places = torch.cat([self.finished_scores, finished_scores], dim=1).topk(num_beams)
+        self.finished = _select(torch.cat([self.finished, texts[:, :num_beams]], dim=1), places)
+        self.scores, places = (candidates + is_finished * IMPOSSIBLE_SCORE).topk(num_beams)
+        self.texts = _select(texts, places)
         offsets = torch.arange(rows, device=scores.device)[:, None] * num_beams
-        return (parents.gather(1, chosen) + offsets).flatten()
+        return (parents.gather(1, places) + offsets).flatten()
 
     def best(self, row: int, length: int, end: int) -> list[list[int]]:
         """The finished texts of a row, the best first; if there are none, the best running one of `length` tokens."""
-        finished = self.finished[row, self.finished_scores[row] > IMPOSSIBLE / 2]
+        finished = self.finished[row, self.finished_scores[row] > IMPOSSIBLE_SCORE / 2]
         if not len(finished):
             return [self.texts[row, 0, 1 : length + 1].tolist()]
         return [cut(tokens, end) for tokens in finished[:, 1:].tolist()]
 
 
-def _taken(texts: Tensor, places: Tensor) -> Tensor:
+def _select(texts: Tensor, places: Tensor) -> Tensor:
     return texts.gather(1, places[:, :, None].expand(-1, -1, texts.shape[-1]))

@@ -9,7 +9,7 @@ from typing import Any
 from augment.models.device import LENGTH_STEP
 
 # MarianTokenizer's defaults, which transformers leaves out of the files that it writes.
-_SPECIAL = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+_SPECIAL_TOKENS = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
 
 
 class Vocabulary:
@@ -18,7 +18,7 @@ class Vocabulary:
     Attributes:
         limit: The most tokens of a source, the end included.
         source, target: The tokens that the model reads and writes, in the order of their ids; usually the same.
-        unknown: The token that stands for any other.
+        unknown: The token that replaces any that the vocabulary lacks.
         pad, end: Ids of these tokens; the end token's is the same on both sides.
         suppress_tokens: Ids that are never written: padding and language codes.
     """
@@ -29,28 +29,28 @@ class Vocabulary:
         config = _json(path / "config.json")
         settings = _json(path / "tokenizer_config.json") if (path / "tokenizer_config.json").is_file() else {}
         self._ids: dict[str, int] = _json(path / "vocab.json")
-        written: dict[str, int] = _json(path / "target_vocab.json") if settings.get("separate_vocabs") else self._ids
-        self.source, self.target = (sorted(ids, key=ids.__getitem__) for ids in (self._ids, written))
+        target_ids = _json(path / "target_vocab.json") if settings.get("separate_vocabs") else self._ids
+        self.source, self.target = (sorted(ids, key=ids.__getitem__) for ids in (self._ids, target_ids))
         self._reader = SentencePieceProcessor(model_file=str(path / "source.spm"))
         self._writer = SentencePieceProcessor(model_file=str(path / "target.spm"))
-        end, self.unknown, pad = (settings.get(key, token) for key, token in _SPECIAL.items())
+        end, self.unknown, pad = (settings.get(key, token) for key, token in _SPECIAL_TOKENS.items())
         self.end, self.pad = self._ids[end], self._ids[pad]
-        self._silent = {written[token] for token in (end, self.unknown, pad) if token in written}
+        self._special = {target_ids[token] for token in (end, self.unknown, pad) if token in target_ids}
         suppressed = re.compile(rf">>.*<<|{re.escape(pad)}", re.DOTALL)
-        self.suppress_tokens = sorted(number for token, number in written.items() if suppressed.fullmatch(token))
+        self.suppress_tokens = sorted(number for token, number in target_ids.items() if suppressed.fullmatch(token))
         positions, longest = config.get("max_position_embeddings", 1_024), settings.get("model_max_length", 512)
         self.limit = int(min(positions, longest))
 
     def encode(self, texts: Sequence[str], prefix: str | None = None) -> list[tuple[int, ...]]:
         """The token ids of texts, with the code before each and the end after it; any other code is plain text."""
         unknown = self._ids[self.unknown]
-        before = () if prefix is None else (self._ids.get(prefix, unknown),)
+        prefix_ids = () if prefix is None else (self._ids.get(prefix, unknown),)
         pieces = self._reader.encode(list(texts), out_type=str, num_threads=1)
-        return [(*before, *(self._ids.get(piece, unknown) for piece in row), self.end) for row in pieces]
+        return [(*prefix_ids, *(self._ids.get(piece, unknown) for piece in row), self.end) for row in pieces]
 
     def decode(self, outputs: Iterable[Sequence[int]]) -> list[str]:
         """The texts of a model's outputs, without end and unknown tokens."""
-        pieces = [[self.target[token] for token in output if token not in self._silent] for output in outputs]
+        pieces = [[self.target[token] for token in output if token not in self._special] for output in outputs]
         return [text.replace("▁", " ").strip() for text in self._writer.decode(pieces, num_threads=1)]
 
     def max_length(self, width: int, length: float) -> int:

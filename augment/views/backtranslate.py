@@ -21,6 +21,6 @@ class Backtranslate(TranslationView):
 
     def decodings(self) -> list[Decoding]:
         """How to decode there and back; if only one of them samples, the temperature is for that one."""
-        there, back = self.decode, self.return_decode or self.decode
-        sampled = {way for way in (there, back) if parse_decoding(way).sampled} or {there, back}
-        return [parse_decoding(way, self.temperature if way in sampled else None) for way in (there, back)]
+        ways = [self.decode, self.return_decode or self.decode]
+        random_ways = [way for way in ways if parse_decoding(way).sampled] or ways
+        return [parse_decoding(way, self.temperature if way in random_ways else None) for way in ways]

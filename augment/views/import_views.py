@@ -58,9 +58,9 @@ class ImportViews(View):
             if isinstance(key, str):
                 view._views.setdefault(key, {})[unicodedata.normalize("NFC", " ".join(row.view.split()))] = None
             elif line.strip():
-                said = """is not {"text": "...", "view": "..."} (or id for text)"""
-                shown = line[:60].decode(errors="replace")
-                raise InputError(f"import-views: {self.file} line {number} {said}: {shown!r}")
+                message = """is not {"text": "...", "view": "..."} (or id for text)"""
+                beginning = line[:60].decode(errors="replace")
+                raise InputError(f"import-views: {self.file} line {number} {message}: {beginning!r}")
         if not view._views:
             raise InputError(f'import-views: {self.file} is empty: write {{"text": "...", "view": "..."}} on each line')
         return view
@@ -70,12 +70,15 @@ class ImportViews(View):
         return [self._view(text) for text in texts]
 
     def _view(self, text: str) -> ViewResult:
-        found = self._views.get(row_id(normalise(text)))
-        if found is None:
+        lines = self._views.get(row_id(normalise(text)))
+        if lines is None:
             return ViewResult(None, "failed", "missing")
-        written = [view for view in found if view]
-        usable = [view for view in written if not special_tokens(view) - special_tokens(text)]
-        if not usable:
-            return ViewResult(None, "rejected", "special-token") if written else ViewResult(None, "failed", "empty")
-        changed = [view for view in usable if view != unicodedata.normalize("NFC", text)]
-        return ViewResult(changed[0], alternatives=tuple(changed[1:])) if changed else ViewResult(text, "unchanged")
+        if not any(lines):
+            return ViewResult(None, "failed", "empty")
+        views = [line for line in lines if line and not special_tokens(line) - special_tokens(text)]
+        if not views:
+            return ViewResult(None, "rejected", "special-token")
+        paraphrases = [view for view in views if view != unicodedata.normalize("NFC", text)]
+        if not paraphrases:
+            return ViewResult(text, "unchanged")
+        return ViewResult(paraphrases[0], alternatives=tuple(paraphrases[1:]))

@@ -16,20 +16,20 @@ from augment.text.words import NEGATIONS, replaceable, rounded
 from augment.view import Edit, Runtime, ViewResult
 
 ARTICLES = frozenset(["a", "an"])
-KEPT = NEGATIONS | ARTICLES
+FIXED_WORDS = NEGATIONS | ARTICLES
 """Words that are neither masked nor filled in: negations reverse the meaning; articles agree with the next word."""
-SPARE = 16
-"""Proposals beyond the top k, because some do not fit."""
+SPARE_PROPOSALS = 16
+"""Beyond the top k, because some do not fit."""
 
 
 class _Row(NamedTuple):
     """A text's masked row, its tokens, the places of the masked words, and the numbers of eligible and of all words."""
 
     masked: Masked
-    found: list[Token]
-    picked: list[int]
-    eligible: int
-    counted: int
+    tokens: list[Token]
+    places: list[int]
+    eligible_count: int
+    word_count: int
 
 
 class MlmFill(ProtectedTermsView):
@@ -63,73 +63,74 @@ class MlmFill(ProtectedTermsView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed; each row goes through the model once."""
-        draws = [random.Random(seed) for seed in seeds]
-        rows = [self._mask(text, draw) for text, draw in zip(texts, draws, strict=True)]
-        proposals = self._model.propose([row.masked for row in rows], self.top_k + SPARE)
-        return [self._fill(*row) for row in zip(texts, rows, proposals, draws, strict=True)]
+        rngs = [random.Random(seed) for seed in seeds]
+        rows = [self._mask(text, rng) for text, rng in zip(texts, rngs, strict=True)]
+        proposals = self._model.propose([row.masked for row in rows], self.top_k + SPARE_PROPOSALS)
+        return [self._fill(*row) for row in zip(texts, rows, proposals, rngs, strict=True)]
 
-    def _mask(self, text: str, draw: random.Random) -> _Row:
+    def _mask(self, text: str, rng: random.Random) -> _Row:
         ids, offsets = self._model.encoded(text)
-        found, kept = tokens(text), self.kept(text)
+        words, protected_spans = tokens(text), self.protected_spans(text)
         eligible: dict[int, tuple[int, int, Slot]] = {}
-        for index in replaceable(found):
-            start, end, word, _ = found[index]
+        for index in replaceable(words):
+            start, end, word, _ = words[index]
             span = token_span(offsets, start, end)
-            if span is None or word.lower() in KEPT or touches(kept, start, end):
+            if span is None or word.lower() in FIXED_WORDS or touches(protected_spans, start, end):
                 continue
             slot = self._model.words.slot(word, self._model.tokenizer.convert_ids_to_tokens(ids[span[0]]))
             if self._model.words.serves(slot):
                 eligible[index] = (*span, slot)
-        counted = sum(token.kind != "other" for token in found)
-        picked = _apart(sorted(eligible), max(self.at_least, rounded(self.fraction * counted, draw)), draw)
-        masked, places, copied = [], [], 0
-        for first, last, _ in map(eligible.__getitem__, picked):
-            masked += ids[copied:first]
-            places.append(len(masked))
-            masked.append(self._model.tokenizer.mask_token_id)
-            copied = last + 1
-        slots, originals = [eligible[index][2] for index in picked], [found[index].text for index in picked]
-        return _Row(Masked(masked + ids[copied:], places, slots, originals), found, picked, len(eligible), counted)
+        word_count = sum(token.kind != "other" for token in words)
+        places = _draw_places(sorted(eligible), max(self.at_least, rounded(self.fraction * word_count, rng)), rng)
+        masked_ids, mask_places, following = [], [], 0
+        for first, last, _ in map(eligible.__getitem__, places):
+            masked_ids += ids[following:first]
+            mask_places.append(len(masked_ids))
+            masked_ids.append(self._model.tokenizer.mask_token_id)
+            following = last + 1
+        slots, originals = [eligible[place][2] for place in places], [words[place].text for place in places]
+        masked = Masked(masked_ids + ids[following:], mask_places, slots, originals)
+        return _Row(masked, words, places, len(eligible), word_count)
 
-    def _fill(self, text: str, row: _Row, proposals: Sequence[Proposals], draw: random.Random) -> ViewResult:
+    def _fill(self, text: str, row: _Row, proposals: Sequence[Proposals], rng: random.Random) -> ViewResult:
         edits: list[Edit] = []
-        now = [token.text for token in row.found]
-        for index, proposed in zip(row.picked, proposals, strict=True):
-            words = _fitting(proposed, now, index)[: self.top_k]
+        texts = [token.text for token in row.tokens]
+        for place, place_proposals in zip(row.places, proposals, strict=True):
+            words = _fitting(place_proposals, texts, place)[: self.top_k]
             if words:
                 weights = [math.exp((logit - words[0][1]) / self.temperature) for _, logit in words]
-                word = row.found[index]
-                now[index] = matching_case(word.text, draw.choices(words, weights)[0][0])
-                edits.append(Edit(word.start, word.end, word.text, now[index]))
+                word = row.tokens[place]
+                texts[place] = matching_case(word.text, rng.choices(words, weights)[0][0])
+                edits.append(Edit(word.start, word.end, word.text, texts[place]))
         if not edits:
-            reason = "no-proposal" if row.picked else "none-drawn" if row.eligible else "no-eligible-word"
+            reason = "no-proposal" if row.places else "none-drawn" if row.eligible_count else "no-eligible-word"
             return ViewResult(text, "unchanged", reason, None, (), self.fraction, 0.0)
-        share = len(edits) / row.counted
+        share = len(edits) / row.word_count
         return ViewResult(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
 
 
-def _apart(eligible: Sequence[int], wanted: int, draw: random.Random) -> list[int]:
-    """`wanted` of the places, or all if there are fewer, sorted; neighbours only if nothing else is left.
+def _draw_places(eligible: Sequence[int], number: int, rng: random.Random) -> list[int]:
+    """`number` of the places, or all if there are fewer, sorted; neighbours only if there are no others.
 
     A model fills adjacent masks independently of each other.
     """
-    shuffled = draw.sample(eligible, len(eligible))
-    picked: set[int] = set()
-    for alone in (True, False):
+    shuffled = rng.sample(eligible, len(eligible))
+    places: set[int] = set()
+    for avoid_neighbours in (True, False):
         for place in shuffled:
-            if len(picked) < wanted and not (alone and picked & {place - 1, place + 1}):
-                picked.add(place)
-    return sorted(picked)
+            if len(places) < number and not (avoid_neighbours and places & {place - 1, place + 1}):
+                places.add(place)
+    return sorted(places)
 
 
-def _fitting(proposed: Proposals, now: Sequence[str], index: int) -> Proposals:
+def _fitting(proposals: Proposals, words: Sequence[str], place: int) -> Proposals:
     """The proposals without negations, copies of the neighbours, and words that disagree with an "a" or "an"."""
-    before = now[index - 1].lower() if index else ""
-    neighbours = {folded(word) for word in (before, *now[index + 1 : index + 2])}
+    previous = words[place - 1].lower() if place else ""
+    neighbours = {folded(word) for word in (previous, *words[place + 1 : place + 2])}
     return [
         (word, logit)
-        for word, logit in proposed
-        if word not in KEPT
+        for word, logit in proposals
+        if word not in FIXED_WORDS
         and folded(word) not in neighbours
-        and (before not in ARTICLES or wants_an(word) == (before == "an"))
+        and (previous not in ARTICLES or wants_an(word) == (previous == "an"))
     ]

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from pydantic import Field, JsonValue, PrivateAttr
 
-from augment.errors import InputError, is_out_of_memory
+from augment.errors import InputError, describe, is_out_of_memory
 from augment.lexicon import wordnet
 from augment.lexicon.omw import tables
 from augment.models.device import quiet_transformers, resolve_device
@@ -22,9 +22,9 @@ from augment.text.english import tagger
 from augment.text.words import special_tokens
 from augment.view import Runtime, ViewResult
 
-NLTK_WANTS = re.compile(r"nltk\.download\('([\w.-]+)'\)")
+NLTK_DOWNLOAD = re.compile(r"nltk\.download\('([\w.-]+)'\)")
 """NLTK's message about missing data."""
-TRIAL = "A man is riding a horse down the street."
+TRIAL_SENTENCE = "A man is riding a horse down the street."
 
 
 class Nlpaug(ProtectedTermsView):
@@ -60,40 +60,40 @@ class Nlpaug(ProtectedTermsView):
         view = super().build(runtime).model_copy(update={"revision": installed})
         try:
             with quiet_transformers():
-                view._augmenter = _built(self.augmenter, self.arguments, runtime.device)
+                view._augmenter = _build_augmenter(self.augmenter, self.arguments, runtime.device)
                 _seed(0)
-                view._augmenter.augment(TRIAL)
+                view._augmenter.augment(TRIAL_SENTENCE)
         except Exception as error:  # wrong arguments make nlpaug and its libraries raise anything
             if isinstance(error, InputError) or is_out_of_memory(error):
                 raise
-            why = f"cannot be used: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            if isinstance(error, LookupError) and (missing := NLTK_WANTS.search(str(error))):
-                why = f"needs NLTK's {missing[1]}: run `python -m nltk.downloader {missing[1]}`"
-            raise InputError(f"nlpaug: {self.augmenter} {why}") from None
+            reason = f"cannot be used: {describe(error)}"
+            if isinstance(error, LookupError) and (missing := NLTK_DOWNLOAD.search(str(error))):
+                reason = f"needs NLTK's {missing[1]}: run `python -m nltk.downloader {missing[1]}`"
+            raise InputError(f"nlpaug: {self.augmenter} {reason}") from None
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed."""
         with quiet_transformers():
-            return [self._view(text, seed) for text, seed in zip(texts, seeds, strict=True)]
+            return [*map(self._view, texts, seeds)]
 
     def _view(self, text: str, seed: int) -> ViewResult:
         if len(text) > self.max_length:
             return ViewResult(None, "failed", "too-long")
         _seed(seed)
         try:
-            made = self._augmenter.augment(text)
+            output = self._augmenter.augment(text)
         except Exception as error:  # any other exception of an augmenter fails the row, not the run
             if is_out_of_memory(error):
                 raise
             return ViewResult(None, "failed", type(error).__name__)
-        view = made[0] if isinstance(made, list) and made else made
+        view = output[0] if isinstance(output, list) and output else output
         if not isinstance(view, str) or not view.strip():
             return ViewResult(None, "failed", "no-text")
         if special_tokens(view) - special_tokens(text):
             return ViewResult(None, "rejected", "special-token")
-        kept = self.kept(text)
-        edits = tuple(edit for edit in find_edits(text, view) if not touches(kept, edit.start, edit.end))
+        spans = self.protected_spans(text)
+        edits = tuple(edit for edit in find_edits(text, view) if not touches(spans, edit.start, edit.end))
         return ViewResult(apply_edits(text, edits), edits=edits) if edits else ViewResult(text, "unchanged")
 
 
@@ -109,15 +109,15 @@ def _augmenter_class(name: str) -> type[Any]:
     return classes[name]
 
 
-def _built(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa: ANN401 - an nlpaug augmenter
-    kind, given = _augmenter_class(name), dict(arguments)
-    if "device" in given:
-        raise InputError(f"nlpaug: device={given['device']!r} among the arguments of {name}: use --device")
+def _build_augmenter(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa: ANN401 - an nlpaug augmenter
+    kind, options = _augmenter_class(name), dict(arguments)
+    if "device" in options:
+        raise InputError(f"nlpaug: device={options['device']!r} among the arguments of {name}: use --device")
     if "device" in inspect.signature(kind).parameters:
-        given["device"] = str(resolve_device(device))
-    if name in ("SynonymAug", "AntonymAug") and given.get("aug_src", "wordnet") == "wordnet":
-        kind = _on_our_wordnet(kind)
-    augmenter = kind(**given)
+        options["device"] = str(resolve_device(device))
+    if name in ("SynonymAug", "AntonymAug") and options.get("aug_src", "wordnet") == "wordnet":
+        kind = _bundled_wordnet_class(kind)
+    augmenter = kind(**options)
     if name == "SpellingAug":
         # They are in the order of a set, which differs between processes.
         for words in augmenter.model.dict.values():
@@ -135,7 +135,7 @@ def _seed(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def _on_our_wordnet(kind: type) -> type:
+def _bundled_wordnet_class(kind: type) -> type:
     """SynonymAug or AntonymAug with our WordNet and tagger; nlpaug would download its own."""
     from nlpaug.model.word_dict import WordNet
 
@@ -157,20 +157,20 @@ def _on_our_wordnet(kind: type) -> type:
 
 @lru_cache(maxsize=8)
 def _synonym_augmenter(fraction: float) -> Any:  # noqa: ANN401 - an nlpaug augmenter
-    augmenter = _built("SynonymAug", {"aug_p": fraction}, "cpu")
+    augmenter = _build_augmenter("SynonymAug", {"aug_p": fraction}, "cpu")
     augmenter.include_detail = True
     return augmenter
 
 
-def published_synonyms(text: str, draw: random.Random, fraction: float) -> ViewResult:
-    """The view of a text by `SynonymAug(aug_p=fraction)`, drawn from `draw` alone."""
+def published_synonyms(text: str, rng: random.Random, fraction: float) -> ViewResult:
+    """The view of a text by `SynonymAug(aug_p=fraction)`, which draws from `rng` alone."""
     if not text.strip():
         return ViewResult(text, "unchanged", "no-eligible-word", None, (), fraction, None)
     augmenter = _synonym_augmenter(fraction)
-    augmenter.sample = draw.sample
-    made, changes = augmenter.augment(text)[0]
+    augmenter.sample = rng.sample
+    view, changes = augmenter.augment(text)[0]
     share = len(changes) / len(augmenter.tokenizer(text.strip()))
-    if made == text:
+    if view == text:
         return ViewResult(text, "unchanged", "nothing-replaced", None, (), fraction, share)
     reason = None if changes else "spacing-only"
-    return ViewResult(made, "ok", reason, None, find_edits(text, made), fraction, share)
+    return ViewResult(view, "ok", reason, None, find_edits(text, view), fraction, share)

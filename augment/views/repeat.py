@@ -21,14 +21,14 @@ class Repeat(ProtectedTermsView):
         """View every text by its own seed."""
         return [self._view(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
 
-    def _view(self, text: str, draw: random.Random) -> ViewResult:
-        kept = self.kept(text)
-        found = [word for word in words(text) if not touches(kept, word.start, word.end)]
-        if not found:
+    def _view(self, text: str, rng: random.Random) -> ViewResult:
+        spans = self.protected_spans(text)
+        eligible = [word for word in words(text) if not touches(spans, word.start, word.end)]
+        if not eligible:
             return ViewResult(text, "unchanged", "no-eligible-word")
-        count = min(draw.randint(0, max(2, int(self.rate * len(found)))), len(found))
+        count = min(rng.randint(0, max(2, int(self.rate * len(eligible)))), len(eligible))
         if count == 0:
             return ViewResult(text, "unchanged", "none-drawn", achieved_fraction=0.0)
-        chosen = sorted(draw.sample(found, count))
-        edits = tuple(Edit(word.end, word.end, "", f" {word.text}") for word in chosen)
-        return ViewResult(apply_edits(text, edits), edits=edits, achieved_fraction=count / len(found))
+        repeated = sorted(rng.sample(eligible, count))
+        edits = tuple(Edit(word.end, word.end, "", f" {word.text}") for word in repeated)
+        return ViewResult(apply_edits(text, edits), edits=edits, achieved_fraction=count / len(eligible))

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from typing import Literal, Self, cast
+from typing import Literal, Self
 
 import regex
 import xxhash
@@ -18,9 +18,9 @@ from augment.view import Edit, Runtime, ViewResult, ViewSpec
 
 MASK = "[MASK]"
 """How a mask is stored for every encoder; trainers replace it by their tokenizer's own mask token."""
-LENGTH = 5
+DEFAULT_LENGTH = 5
 """Mirror-BERT's length, in characters."""
-COMPAT_LEAST_CHARACTERS = 30
+COMPAT_MIN_CHARACTERS = 30
 """Mirror-BERT's published code leaves shorter strings unchanged."""
 
 
@@ -33,7 +33,7 @@ class SpanMask(ProtectedTermsView):
 
     name = "span-mask"
 
-    length: int | None = Field(default=None, ge=1, description=f"units to mask; {LENGTH} without --rate")
+    length: int | None = Field(default=None, ge=1, description=f"units to mask; {DEFAULT_LENGTH} without --rate")
     rate: float | None = Field(default=None, gt=0, le=1, description="share of the units to mask; one always stays")
     unit: Literal["character", "word", "token"] = Field(default="character", description="what length and rate count")
     compat: bool = Field(
@@ -49,11 +49,11 @@ class SpanMask(ProtectedTermsView):
         if self.length is not None and self.rate is not None:
             raise InputError(f"span-mask: length={self.length} and rate={self.rate}: give one of them")
         if self.compat and (self.rate is not None or self.unit != "character" or self.keep or self.keep_pattern):
-            given = f"rate={self.rate}, unit={self.unit}, keep={self.keep or self.keep_pattern}"
-            raise InputError(f"span-mask: compat with {given}: the published code masks a length in characters only")
+            options = f"rate={self.rate}, unit={self.unit}, keep={self.keep or self.keep_pattern}"
+            raise InputError(f"span-mask: compat with {options}: the published code masks a length in characters only")
         view = super().build(runtime)
         if self.rate is None:
-            view.length = self.length or LENGTH
+            view.length = self.length or DEFAULT_LENGTH
         if self.unit == "token":
             weights = find_encoder(self.encoder, self.revision)
             view.revision, view._encoder = weights.revision, FillModel(weights.path, runtime)
@@ -67,8 +67,7 @@ class SpanMask(ProtectedTermsView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed."""
-        one = self._published if self.compat else self._view
-        return [one(text, seed) for text, seed in zip(texts, seeds, strict=True)]
+        return [*map(self._published if self.compat else self._view, texts, seeds)]
 
     def _view(self, text: str, seed: int) -> ViewResult:
         starts, ends = self._units(text)
@@ -76,34 +75,32 @@ class SpanMask(ProtectedTermsView):
         length = self.length or max(1, min(length, len(starts) - 1))
         if len(starts) <= length:
             return ViewResult(text, "unchanged", "too-short")
-        kept, free = self.kept(text), cast(Sequence[int], range(len(starts) - length + 1))
-        if kept:
-            free = [first for first in free if not touches(kept, starts[first], ends[first + length - 1])]
-        if not free:
+        places: Sequence[int] = range(len(starts) - length + 1)
+        if spans := self.protected_spans(text):
+            places = [first for first in places if not touches(spans, starts[first], ends[first + length - 1])]
+        if not places:
             return ViewResult(text, "unchanged", "all-kept")
-        # One hash is uniform in [0, 2^64), and made in a tenth of the time that Python's generator takes to be seeded.
-        first = free[xxhash.xxh64_intdigest(b"", seed) * len(free) >> 64]
-        start, end = starts[first], ends[first + length - 1]
+        # A hash, uniform in [0, 2^64), takes a tenth of the time that seeding Python's generator does.
+        first = places[xxhash.xxh64_intdigest(b"", seed) * len(places) >> 64]
         share = length / len(starts)
-        return _masked(text, start, end, MASK, self.rate or share, share)
+        return _masked(text, starts[first], ends[first + length - 1], MASK, self.rate or share, share)
 
     def _published(self, text: str, seed: int) -> ViewResult:
         """Mirror-BERT's published function, which masks the first occurrence of the drawn characters."""
-        length = self.length or LENGTH
-        if len(text) < max(COMPAT_LEAST_CHARACTERS, length + 1):
+        length = self.length or DEFAULT_LENGTH
+        if len(text) < max(COMPAT_MIN_CHARACTERS, length + 1):
             return ViewResult(text, "unchanged", "too-short")
-        drawn = random.Random(seed).randrange(len(text) - length)
-        start = text.index(text[drawn : drawn + length])
+        place = random.Random(seed).randrange(len(text) - length)
+        start = text.index(text[place : place + length])
         share = length / len(text)
         return _masked(text, start, start + length, f" {MASK} ", share, share)
 
     def _units(self, text: str) -> tuple[Sequence[int], Sequence[int]]:
-        """Where the units start and end."""
         if self.unit == "character":
             return _characters(text)
         if self.unit == "word":
-            found = words(text)
-            return [word.start for word in found], [word.end for word in found]
+            tokens = words(text)
+            return [token.start for token in tokens], [token.end for token in tokens]
         offsets = self._encoder.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
         # Byte-level tokenizers cut emoji and rare letters into pieces; these are joined again.
         characters, starts, ends = {*_characters(text)[0]}, list[int](), list[int]()

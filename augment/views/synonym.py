@@ -21,7 +21,7 @@ from augment.text.words import rounded
 from augment.view import Edit, Runtime, ViewResult, ViewSpec
 from augment.views.nlpaug import published_synonyms
 
-BLOCK = 256
+BLOCK_TEXTS = 256
 """Texts whose tokens are held at once: fewer are slower to tag, more to collect as garbage."""
 
 
@@ -29,7 +29,7 @@ class _Row(NamedTuple):
     """How many words are eligible; for each drawn one its token after up to two before it, a new word, all synonyms."""
 
     eligible: int
-    replaced: list[tuple[list[Token], str, Weighted]]
+    replacements: list[tuple[list[Token], str, Weighted]]
 
 
 class Synonym(ProtectedTermsView):
@@ -77,13 +77,13 @@ class Synonym(ProtectedTermsView):
             view._language = Multilingual(self.language)
             revisions.append(view._language.revision)
         if self.choose == "mlm":
-            given = (self.revision or "").split("+")
-            weights = find_encoder(self.encoder, given[-1] if len(given) == len(revisions) + 1 else None)
+            parts = (self.revision or "").split("+")
+            weights = find_encoder(self.encoder, parts[-1] if len(parts) == len(revisions) + 1 else None)
             revisions.append(weights.revision)
             view._ranking = Ranking(FillModel(weights.path, runtime))
         view.revision = "+".join(revisions)
-        what = "synonym: WordNet with its companions here has revision"
-        check_revision(what, view.revision, self.revision, "install that one")
+        owner = "synonym: WordNet with its companions here has revision"
+        check_revision(owner, view.revision, self.revision, "install that one")
         return view
 
     @property
@@ -94,69 +94,67 @@ class Synonym(ProtectedTermsView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed; the masked words of all rows share the model's batches."""
-        drawn = ((text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True))
+        pairs = ((text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True))
         if self.compat:
-            return [published_synonyms(text, draw, self.fraction) for text, draw in drawn]
+            return [published_synonyms(text, rng, self.fraction) for text, rng in pairs]
         rows: list[_Row] = []
-        while block := list(islice(drawn, BLOCK)):
-            found = [tokens(text) for text, _ in block]
-            choices = self._language.choices(found)
-            rows += [self._draw(*block[number], found[number], each) for number, each in enumerate(choices)]
+        while block := list(islice(pairs, BLOCK_TEXTS)):
+            sentences = [tokens(text) for text, _ in block]
+            choices = self._language.choices(sentences)
+            rows += map(self._draw, *zip(*block, strict=True), sentences, choices)
         if self._ranking is not None:
             rows = _preferred(texts, rows, self._ranking)
         return [self._replace(text, row) for text, row in zip(texts, rows, strict=True)]
 
-    def _draw(self, text: str, draw: random.Random, found: list[Token], choices: dict[int, Tiers]) -> _Row:
+    def _draw(self, text: str, rng: random.Random, words: list[Token], choices: dict[int, Tiers]) -> _Row:
         """Draw the words and their synonyms: `fraction` of the eligible ones on average, and at least `at_least`."""
-        if kept := self.kept(text):
-            choices = {place: tiers for place, tiers in choices.items() if not touches(kept, *found[place][:2])}
+        if spans := self.protected_spans(text):
+            choices = {place: tiers for place, tiers in choices.items() if not touches(spans, *words[place][:2])}
         if not choices:
             return _Row(0, [])
-        number = max(rounded(self.fraction * len(choices), draw), min(self.at_least, len(choices)))
-        replaced = []
-        for place, weighted in sorted(_picked(choices, number, draw).items()):
-            names, weights = zip(*weighted, strict=True)
-            new = draw.choices(names, weights)[0]
-            replaced.append((found[max(place - 2, 0) : place + 1], new, choices[place][-1]))
-        return _Row(len(choices), replaced)
+        number = max(rounded(self.fraction * len(choices), rng), min(self.at_least, len(choices)))
+        replacements = []
+        for place, synonyms in sorted(_draw_words(choices, number, rng).items()):
+            names, weights = zip(*synonyms, strict=True)
+            new = rng.choices(names, weights)[0]
+            replacements.append((words[max(place - 2, 0) : place + 1], new, choices[place][-1]))
+        return _Row(len(choices), replacements)
 
     def _replace(self, text: str, row: _Row) -> ViewResult:
         if not row.eligible:
             return ViewResult(text, "unchanged", "no-eligible-word", target_fraction=self.fraction)
-        share = len(row.replaced) / row.eligible
-        if not row.replaced:
+        share = len(row.replacements) / row.eligible
+        if not row.replacements:
             return ViewResult(text, "unchanged", "none-drawn", None, (), self.fraction, share)
         edits: list[Edit] = []
-        for found, form, _ in row.replaced:
-            word = found[-1]
+        for words, form, _ in row.replacements:
+            word = words[-1]
             new = matching_case(word.text, form)
-            article = agreement(found, new) if self.language == "en" else None
-            if article and not touches(self.kept(text), article.start, article.end):
+            article = agreement(words, new) if self.language == "en" else None
+            if article and not touches(self.protected_spans(text), article.start, article.end):
                 edits.append(article)
             edits.append(Edit(word.start, word.end, word.text, new))
         return ViewResult(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
 
 
-def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> dict[int, Weighted]:
+def _draw_words(choices: Mapping[int, Tiers], number: int, rng: random.Random) -> dict[int, Weighted]:
     """The places of `number` words, and the synonyms that each may become.
 
     Words with synonyms in their dominant senses come first; rarer senses are opened only when these are too few.
     """
-    picked: dict[int, Weighted] = {}
+    synonyms: dict[int, Weighted] = {}
     for tier in range(len(TIERS)):
-        if len(picked) == number:
-            break
-        open_here = [index for index in choices if index not in picked and choices[index][tier]]
-        for index in draw.sample(open_here, min(number - len(picked), len(open_here))):
-            picked[index] = choices[index][tier]
-    return picked
+        places = [place for place in choices if place not in synonyms and choices[place][tier]]
+        for place in rng.sample(places, min(number - len(synonyms), len(places))):
+            synonyms[place] = choices[place][tier]
+    return synonyms
 
 
 def _preferred(texts: Sequence[str], rows: Sequence[_Row], ranking: Ranking) -> list[_Row]:
     """The rows with the model's choices, or the drawn words if the model does not see the original whole."""
-    targets = [[Target(*found[-1][:2], synonyms) for found, _, synonyms in row.replaced] for row in rows]
-    preferred = []
-    for row, best in zip(rows, ranking.best(texts, targets), strict=True):
-        replaced = [(found, new or drawn, rest) for (found, drawn, rest), new in zip(row.replaced, best, strict=True)]
-        preferred.append(row._replace(replaced=replaced))
-    return preferred
+    targets = [[Target(*words[-1][:2], synonyms) for words, _, synonyms in row.replacements] for row in rows]
+    best = (iter(forms) for forms in ranking.best(texts, targets))
+    return [
+        row._replace(replacements=[(words, next(forms) or new, synonyms) for words, new, synonyms in row.replacements])
+        for row, forms in zip(rows, best, strict=True)
+    ]

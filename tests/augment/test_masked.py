@@ -15,8 +15,8 @@ from tokenizers.models import BPE
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertModel, PreTrainedTokenizerFast
 
 from augment.lexicon import wordnet
-from augment.masked_lm.masking import MOST_TOKENS, FillModel, WholeWords, folded, script_of
-from augment.masked_lm.ranking import FIT, SIMILARITY, Ranking, Target
+from augment.masked_lm.masking import MAX_TOKENS, FillModel, WholeWords, folded, script_of
+from augment.masked_lm.ranking import FIT_WEIGHT, SIMILARITY_WEIGHT, Ranking, Target
 from augment.models.weights import STARTER_ENCODER, find_encoder
 from augment.text.edits import apply_edits, words
 from augment.text.english import wants_an
@@ -163,7 +163,7 @@ def test_sense_counts_decide_between_synonyms(starter: Ranking) -> None:
     text = "A man is riding a bike down the street."
     even, uneven = (slot(text, "bike", "bicycle", "wheel", weights=weights) for weights in ((1, 1), (1e-30, 1e30)))
     assert starter.best([text, text], [[even], [uneven]]) == [["bicycle"], ["wheel"]]
-    unseen = "dog " * (2 * MOST_TOKENS) + "house"
+    unseen = "dog " * (2 * MAX_TOKENS) + "house"
     last = Target(len(unseen) - 5, len(unseen), (("home", 1.0),))
     assert starter.best([unseen, "dog"], [[last], []]) == [[None], []]
 
@@ -191,7 +191,7 @@ def test_scores_equal_those_of_the_model_without_batching(folder: Path) -> None:
             logits = model(input_ids=torch.tensor([masked])).logits[0, head : head + len(pieces)].log_softmax(-1)
             cosine = torch.cosine_similarity(vectors[own].mean(0), vectors[pieces].mean(0), dim=0)
         fit = sum(float(row[piece]) for row, piece in zip(logits, pieces, strict=True))
-        scores[form] = math.log(weight) + FIT * fit + SIMILARITY * float(cosine)
+        scores[form] = math.log(weight) + FIT_WEIGHT * fit + SIMILARITY_WEIGHT * float(cosine)
     slots = Target(4, 7, tuple(sorted(candidates.items())))
     ranking = Ranking(FillModel(folder, Runtime("cpu")))
     found = ranking.scores([text], [[slots]])[0][0]

@@ -35,7 +35,7 @@ from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.marian import MarianTranslator, Translation, _joined, copies, repeats, split
 from augment.translate.meaning import Judge
 from augment.translate.model_names import resolve_models
-from augment.translate.pytorch import CACHED_SCORES, Decoder, _mix, cut, draw, search, uniform
+from augment.translate.pytorch import MAX_CPU_SCORES, Decoder, _mix, cut, draw, search, uniform
 from augment.view import View, ViewResult, ViewSpec, make_view, row_seed
 
 END, PAD, NEVER = 0, 59, [7, 59]
@@ -127,7 +127,7 @@ def test_only_tokens_that_the_options_leave_are_drawn(decode: str, allowed: set[
 
 @pytest.mark.parametrize("decode", ["sample", "top-k:3", "top-p:0.9"])
 def test_many_rows_are_drawn_as_each_row_alone(decode: str) -> None:
-    logits, seeds = torch.randn(19, CACHED_SCORES // 5, generator=torch.manual_seed(0)), torch.arange(19)
+    logits, seeds = torch.randn(19, MAX_CPU_SCORES // 5, generator=torch.manual_seed(0)), torch.arange(19)
     decoding = parse_decoding(decode)
     alone = [draw(logits[row : row + 1], decoding, seeds[row : row + 1], 3) for row in range(19)]
     assert draw(logits, decoding, seeds, 3).tolist() == torch.cat(alone).tolist()

@@ -100,7 +100,7 @@ def test_nothing_that_is_kept_changes(name: str, terms: str) -> None:
     def check(text: str, seed: int) -> None:
         nonlocal changed
         (made,) = view([text], [seed])
-        kept = view.kept(text)
+        kept = view.protected_spans(text)
         assert not any(touches(kept, edit.start, edit.end) for edit in made.edits)
         assert made.text == apply_edits(text, made.edits)
         changed += made.text != text
@@ -110,7 +110,7 @@ def test_nothing_that_is_kept_changes(name: str, terms: str) -> None:
 
 
 def kept_parts(text: str, **options: str) -> list[str]:
-    return [text[start:end] for start, end in Repeat(**options).build(Runtime()).kept(text)]
+    return [text[start:end] for start, end in Repeat(**options).build(Runtime()).protected_spans(text)]
 
 
 def test_terms_are_whole_words_in_any_case_and_may_overlap(terms: str) -> None:

@@ -135,7 +135,7 @@ def test_dictionaries_answer_as_lemminflect_does(part: str) -> None:
         if part == "VERB" and "VBG" not in expected:
             expected = lemminflect.getAllInflectionsOOV(word, part)
         for tag in (tag for tag in expected if tag in INFLECTED):
-            assert english._known(word, tag) == [form for form in expected[tag] if form.isalpha()]
+            assert english._spellings(word, tag) == [form for form in expected[tag] if form.isalpha()]
         assert english._lemmas(word).get(part, ()) == lemminflect.getAllLemmas(word).get(part, ())
 
 
@@ -167,7 +167,7 @@ def test_the_tags_are_those_of_nltk(real: int) -> None:
 @pytest.fixture
 def empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A machine without any WordNet and with an empty cache; returns its home folder."""
-    monkeypatch.delenv(wordnet.ENVIRONMENT, raising=False)
+    monkeypatch.delenv(wordnet.VARIABLE, raising=False)
     monkeypatch.delenv("NLTK_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk_data")])
@@ -180,7 +180,7 @@ def empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
 def lay_out(folder: Path) -> Path:
     """A folder with the file names of WordNet, one escape_control line in each."""
     folder.mkdir(parents=True)
-    for name in wordnet.NEEDED:
+    for name in wordnet.CONTENT_FILES:
         (folder / name).write_text("mice mouse 1\n", encoding="utf-8")
     return folder
 
@@ -193,9 +193,9 @@ def test_wordnet_is_found_where_installed(empty_machine: Path, place: str, monke
         (empty_machine / place / path.name).symlink_to(path)
     assert wordnet.find() == empty_machine / place
     for named in ("mine", "mine/corpora/wordnet"):
-        monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / named))
+        monkeypatch.setenv(wordnet.VARIABLE, str(empty_machine / named))
         assert wordnet.find() == mine
-    monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / "nowhere"))
+    monkeypatch.setenv(wordnet.VARIABLE, str(empty_machine / "nowhere"))
     with refused("nowhere: no WordNet there"):
         wordnet.find()
 
@@ -232,7 +232,7 @@ def test_synsets_are_those_of_nltks_reader(real_wordnet: Path) -> None:
                 names = [(entry.name, entry.marker) for entry in synset.entries]
                 assert names == [(lemma.name(), lemma.syntactic_marker()) for lemma in expected.lemmas()]
                 labels = [[domain.synset().name() for domain in lemma.usage_domains()] for lemma in expected.lemmas()]
-                unwanted = [any(label.split(".")[0] in wordnet.UNWANTED for label in each) for each in labels]
+                unwanted = [any(label.split(".")[0] in wordnet.UNWANTED_LABELS for label in each) for each in labels]
                 assert [entry.unwanted for entry in synset.entries] == unwanted
         for name in NAMES:
             uses = [lemma.count() for lemma in nltks.lemmas(name, part)]

@@ -32,7 +32,7 @@ def machine(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "apt-get").write_text(APT)
     (tmp_path / "bin" / "apt-get").chmod(0o755)
-    kept = {key: value for key, value in os.environ.items() if key not in (wordnet.ENVIRONMENT, "NLTK_DATA")}
+    kept = {key: value for key, value in os.environ.items() if key not in (wordnet.VARIABLE, "NLTK_DATA")}
     places = [str(tmp_path / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
     folders = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "a cache")}
     environment = {**kept, **folders, "PATH": os.pathsep.join(places), "http_proxy": DEAD, "https_proxy": DEAD}
@@ -54,7 +54,7 @@ def fetch(machine: dict[str, str]) -> str:
 def test_wordnet_is_fetched_from_debian_with_package_lists_of_our_own(machine: dict[str, str], tmp_path: Path) -> None:
     source = tmp_path / "package" / "usr" / "share" / "wordnet"
     source.mkdir(parents=True)
-    for name in wordnet.NEEDED:
+    for name in wordnet.CONTENT_FILES:
         (source / name).write_text(f"mice mouse {name}\n")
     (tmp_path / "package" / "DEBIAN").mkdir()
     (tmp_path / "package" / "DEBIAN" / "control").write_text(CONTROL)
