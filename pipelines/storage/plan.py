@@ -14,7 +14,7 @@ from pipelines.storage.files import is_written_by
 PLAN_FILE = "plan.json"
 ADVICE = "choose another --out, or --overwrite it"
 PLAN_MARKS = (b'"twinviews": "', b'"signature": ')
-"""Either of these identifies a damaged plan as one of ours."""
+"""A damaged plan that contains one of these is ours."""
 Kind = Literal["sentences", "view", "pairs"]
 
 
@@ -67,27 +67,27 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         compared: dict[str, tuple[object, object]] = {
             "the kind": (self.kind, other.kind),
             "--pairs" if self.kind == "pairs" else "the view": (self.name, other.name),
-            **{f"--{each}": (getattr(self, each), getattr(other, each)) for each in fields},
+            **{f"--{field}": (getattr(self, field), getattr(other, field)) for field in fields},
             "the version of twinviews": (self.twinviews, other.twinviews),
         }
-        for each in sorted({*self.params, *other.params}.difference(same_weights, fields)):
-            compared[f"--{each}"] = self.params.get(each), other.params.get(each)
+        for key in sorted({*self.params, *other.params}.difference(same_weights, fields)):
+            compared[f"--{key}"] = self.params.get(key), other.params.get(key)
         compared["the number of inputs"] = len(self.inputs), len(other.inputs)
-        for mine, its in zip(self.inputs, other.inputs, strict=False):
-            compared[f"the input {mine.name}, here {its.name}, of sha256"] = mine.sha256, its.sha256
+        for old, new in zip(self.inputs, other.inputs, strict=False):
+            compared[f"the input {old.name}, here {new.name}, of sha256"] = old.sha256, new.sha256
         compared |= {"the signature": (self.signature, other.signature), "the shards": (self.shards, other.shards)}
-        for what, (ours, theirs) in compared.items():
-            if ours != theirs:
-                option = what.replace("_", "-") if what.startswith("--") else what
-                said = f"{option} {_short(ours)}, not {_short(theirs)}"
+        for setting, (old_value, new_value) in compared.items():
+            if old_value != new_value:
+                option = setting.replace("_", "-") if setting.startswith("--") else setting
+                difference = f"{option} {_shorten(old_value)}, not {_shorten(new_value)}"
                 # The command of a view ingests too, but its --out and --overwrite are for the view.
                 ingest = "run `augment ingest` with another --out or --overwrite"
                 advice = ingest if other.kind == "sentences" else ADVICE
-                raise InputError(f"{out} was made with other options ({said}): {advice}")
+                raise InputError(f"{out} was made with other options ({difference}): {advice}")
 
 
-def _short(value: object) -> str:
-    text = "none" if value is None or value == [] else str(value) if isinstance(value, int | float) else repr(value)
+def _shorten(value: object) -> str:
+    text = "none" if value is None or value == [] else repr(value)
     # Filters are written in full: what differs may stand in the middle.
     return text if len(text) <= 40 or isinstance(value, list) else text[:18] + "…" + text[-12:]
 
@@ -100,9 +100,9 @@ def read_plan(folder: Path) -> Plan | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        said = f"cannot be read ({error.strerror}): choose another --out"
+        problem = f"cannot be read ({error.strerror}): choose another --out"
     except ValidationError:
-        said = "is not a plan of ours: choose another --out"
+        problem = "is not a plan of ours: choose another --out"
         if is_written_by(path, *PLAN_MARKS):
-            said = f"is damaged, or of another version: {ADVICE}"
-    raise InputError(f"{path} {said}")
+            problem = f"is damaged, or of another version: {ADVICE}"
+    raise InputError(f"{path} {problem}")
