@@ -134,13 +134,13 @@ def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str]) -> 
 
 def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """What `state.json` was made from, as `state_text` takes it; empty if it is missing or altered."""
-    try:
+    with suppress(OSError, TypeError, KeyError, AttributeError, ValueError, RecursionError):
         text = (folder / STATE_FILE).read_bytes().decode()
         state = json.loads(text)
         shards = [(shard["filename"], shard["sha256"]) for shard in state["_data_files"]]
-        return (shards, state["_files"]) if text == state_text(shards, state["_files"]) else ([], {})
-    except (OSError, TypeError, KeyError, AttributeError, ValueError, RecursionError):
-        return [], {}
+        if text == state_text(shards, state["_files"]):
+            return shards, state["_files"]
+    return [], {}
 
 
 def open_dataset(folder: Path, kind: Kind | None = None, *, strict: bool = False) -> Dataset:

@@ -185,7 +185,6 @@ def sibling_path(out: Path, ending: str) -> Path:
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON can say
     """What a JSON file holds; None if it is missing or cannot be read."""
-    try:
+    with suppress(OSError, ValueError, RecursionError):
         return json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
+    return None

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,12 +61,11 @@ def check_dataset(folder: Path) -> None:
         open_dataset(folder)
 
 
-def made_plan(made: Mapping[str, Any]) -> Plan | None:
-    """The plan that a recipe of pairs recorded; None if it has none, or another version's."""
-    try:
-        return Plan.model_validate(made.get("plan"))
-    except ValidationError:
-        return None
+def made_plan(record: Mapping[str, Any]) -> Plan | None:
+    """The plan in the entry `made` of a recipe of pairs; None if it has none, or another version's."""
+    with suppress(ValidationError):
+        return Plan.model_validate(record.get("plan"))
+    return None
 
 
 def pair_files(path: str | Path) -> list[PairFile]:

@@ -58,11 +58,10 @@ def receipt_path(folder: Path, index: int) -> Path:
 
 def read_receipt(folder: Path, index: int) -> Receipt | None:
     """The receipt of a shard; None if it is missing or cannot be read."""
-    try:
+    with suppress(OSError, ValidationError):
         receipt = Receipt.model_validate_json(receipt_path(folder, index).read_bytes())
-    except (OSError, ValidationError):
-        return None
-    return receipt if receipt.file == shard_name(index) else None
+        return receipt if receipt.file == shard_name(index) else None
+    return None
 
 
 def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
