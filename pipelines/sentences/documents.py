@@ -58,9 +58,7 @@ def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Itera
     parts = []  # with a zero byte, which no HTML text holds, where a block begins or ends
     for event, node in etree.iterwalk(root, events=("start", "end")):
         parts += ["\0" if node.tag in BLOCKS else "", (node.text if event == "start" else node.tail) or ""]
-    for piece in "".join(parts).split("\0"):
-        if words := " ".join(piece.split()):
-            yield words
+    yield from filter(None, (" ".join(block.split()) for block in "".join(parts).split("\0")))
 
 
 def split_sentences(batches: Iterable[Rows], language: str) -> Iterator[Row]:

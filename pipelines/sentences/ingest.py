@@ -45,7 +45,7 @@ Sentence: TypeAlias = tuple[str, str, Any, str | None]
 
 
 class Seen:
-    """64-bit hashes in bounded memory: sorted runs, each more than twice as long as the next.
+    """A set of 64-bit hashes in bounded memory: sorted runs, each more than twice as long as the next.
 
     Runs of more than `memory_hashes` go to files in `folder` that have no name and vanish with the process.
     """
@@ -145,8 +145,7 @@ def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
 
 def _plan(options: IngestOptions, sources: Sequence[Source]) -> Plan:
     """The plan for sources that were checked."""
-    params: dict[str, Any] = {"label_column": options.label_column, "pair_column": options.pair_column}
-    params |= {"format": options.format, "column": options.column}
+    params = {key: getattr(options, key) for key in ("label_column", "pair_column", "format", "column")}
     params |= {} if options.split is None else {"split": options.split, "language": options.language}
     params |= {} if options.words is None else dict(zip(("min_words", "max_words"), options.words, strict=True))
     params |= {} if options.labels is None else {"labels": options.labels}
@@ -158,10 +157,7 @@ def _plan(options: IngestOptions, sources: Sequence[Source]) -> Plan:
 def _write(
     options: IngestOptions, plan: Plan, out: Path, sentences: Iterator[Sentence], counts: dict[str, int]
 ) -> Dataset:
-    """Write the dataset, without a label, spans or pair column if that is empty throughout.
-
-    A failure leaves nothing: to resume, all sources would have to be read again anyway.
-    """
+    """Write the dataset, or nothing at all if that fails; a label, spans or pair column without values is left out."""
     columns, optional = ["id", "text"], (options.labels or "label", "pair")
     receipts: list[Receipt] = []
     stale, shard = 0, [*islice(sentences, options.shard_size)]
@@ -192,10 +188,10 @@ def _write(
 def _sentences(
     options: IngestOptions, sources: Sequence[Source], folder: Path, counts: dict[str, int]
 ) -> Iterator[Sentence]:
-    """Id, text, label (or spans) and pair of each sentence to keep; hashes that exceed memory go to `folder`.
+    """The sentences to keep; hashes that exceed memory go to `folder`.
 
-    Nothing after the last sentence to keep is read, counted or checked. Raises InputError if there are no sentences, if
-    a source has no labels that could be spans, or if a table has nothing in a column that was named.
+    Nothing after the last one is read, counted or checked. Raises InputError if there are none, if a source has no
+    labels that could be spans, or if a table has nothing in a column that was named.
     """
     hashes, columns = Seen(folder), Columns(options.column, options.label_column, options.pair_column)
     language = options.language if options.split else None
@@ -235,10 +231,8 @@ def _select(options: IngestOptions, texts: list[str], hashes: Seen, counts: dict
     fates = ["" if text else "empty" for text in texts]
     if options.words is not None:
         fewest, most = options.words[0], math.inf if options.words[1] is None else options.words[1]
-        fates = [
-            fate or ("" if fewest <= len(text.split()) <= most else "length")
-            for text, fate in zip(texts, fates, strict=True)
-        ]
+        lengths = [len(text.split()) for text in texts]
+        fates = [fate or ("" if fewest <= n <= most else "length") for fate, n in zip(fates, lengths, strict=True)]
     new_hashes = [xxhash.xxh64_intdigest(text.encode()) for text, fate in zip(texts, fates, strict=True) if not fate]
     is_new = iter(hashes.add(np.array(new_hashes, dtype=np.uint64)).tolist())
     fates = [fate or ("kept" if next(is_new) else "duplicate") for fate in fates]

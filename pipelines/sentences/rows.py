@@ -80,8 +80,7 @@ def listed(cells: Sequence[str]) -> str:
 def read_cells(format: str, lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
     """The rows of a CSV, from lines with their ends, or of a TSV, from lines without; for the header see `_name_cells`.
 
-    A CSV whose first line has semicolons and no comma is separated by semicolons, as spreadsheets write it where the
-    comma is the decimal mark.
+    A CSV whose first line has semicolons and no comma is separated by semicolons, as some spreadsheets write it.
     """
     first_line = next(lines, "")
     lines = chain([first_line], lines)
@@ -182,10 +181,7 @@ def read_columns(format: str, path: Path, name: str, columns: ColumnChoice) -> I
 
 
 def rows_of(batches: Any, schema: Any, name: str, columns: ColumnChoice) -> Iterator[Rows]:  # noqa: ANN401 - pyarrow
-    """The rows of Arrow batches; null texts are empty, labels become strings.
-
-    `batches` is called with the size of a batch and the columns to read.
-    """
+    """The rows of the Arrow `batches(batch_size, columns)`; null texts are empty, labels become strings."""
     import pyarrow as pa
 
     names = astuple(find_columns(name, columns, schema.names))

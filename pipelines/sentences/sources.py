@@ -11,7 +11,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -96,12 +96,10 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
 
 def _is_json(path: Path) -> bool:
     """Whether the first line of a file is a JSON object."""
-    with path.open("rb") as stream:
+    with path.open("rb") as stream, suppress(ValueError, RecursionError):
         line = stream.readline(MAX_LINE)
-    try:
         return line.lstrip().startswith(b"{") and isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
+    return False
 
 
 def read_rows(source: Source, columns: ColumnChoice, language: str | None = None) -> Iterator[Rows]:
