@@ -165,11 +165,7 @@ class PairsOptions(OutputOptions):
 
 @dataclass(frozen=True)
 class MiningOptions(OutputOptions):
-    """What decides the negatives of the first `limit` pairs, and where they go.
-
-    One of the closest texts, of the ranks skip + 1 to within, is drawn by the seed; its cosine to `view_a` must be
-    `margin` below that of `view_b`.
-    """
+    """The options of `mine-negatives`: a negative is drawn among the closest texts of ranks skip + 1 to within."""
 
     pairs: Annotated[Path, typer.Argument(help="Pairs, a file or a folder.")]
     encoder: Annotated[str, typer.Option(help="starter, or an encoder's folder or name on the Hub.")] = "starter"

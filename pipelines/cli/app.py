@@ -18,6 +18,8 @@ from pipelines.terminal.console import ConfigOption, VersionOption, call, counte
 
 FORMATS = ("parquet", "jsonl", "csv")
 PathArgument = Annotated[Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.")]
+PATHS_HELP = "Datasets, pairs, rejects or exports, or a folder that holds some, such as data."
+PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH...", help=PATHS_HELP)]
 SampleOption = Annotated[int, Number(min=0, help="Rows to sample for the statistics; 0 for all.")]
 
 
@@ -167,15 +169,7 @@ def _export(
     show_json(facts) if json else show(line)
 
 
-def _verify(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PATH...", help="Datasets, pairs, rejects or exports, or a folder that holds some, such as data."
-        ),
-    ],
-    json: JsonOption = False,
-) -> None:
+def _verify(paths: PathsArgument, json: JsonOption = False) -> None:
     """Compare every file of an output with its recorded hash; exit with 1 if one is damaged, missing or unfinished."""
     from pipelines.outputs.verify import verify
 

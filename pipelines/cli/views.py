@@ -23,11 +23,9 @@ KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 
 def show_preview(preview: Mapping[str, Any], *, as_json: bool) -> None:
     """Print what a dry run would do."""
-    if as_json:
-        show_json(preview)
-        return
     lists = {key: ", ".join(value) or "none" for key, value in preview.items() if isinstance(value, list | dict)}
-    table(("", "would be"), [(key.replace("_", " "), value) for key, value in {**preview, **lists}.items()])
+    rows = [(key.replace("_", " "), value) for key, value in {**preview, **lists}.items()]
+    show_json(preview) if as_json else table(("", "would be"), rows)
 
 
 def describe_view(name: str) -> tuple[str, str]:
@@ -123,10 +121,7 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
 
 
 def _skip_pandas() -> None:
-    """Let pyarrow's first look for pandas fail: it would import it, for 0.2 s, to tell our lists from its arrays.
-
-    pandas can be imported afterwards, also by pyarrow.
-    """
+    """Make pyarrow's first lookup of pandas fail, to save 0.2 s; pandas can be imported afterwards."""
     import pyarrow as pa
 
     if "pandas" not in sys.modules:
@@ -144,8 +139,6 @@ def _report(dataset: Dataset, new_rows: int, seconds: float, *, quiet: bool) -> 
         table(("status", "rows", "%"), [(status, n, round(100 * n / (total or 1), 1)) for status, n in rows])
         if "spans" in counts:
             table(("spans", "number"), counts["spans"].items())
-        result = "already complete, nothing done"
-        if new_rows:
-            result = f"made {new_rows:,} at {new_rows / seconds:,.0f} rows/s"
-        table(("dataset", "rows", "this run"), [(f"{dataset.path}/", total, result)])
+        run = f"made {new_rows:,} at {new_rows / seconds:,.0f} rows/s" if new_rows else "already complete, nothing done"
+        table(("dataset", "rows", "this run"), [(f"{dataset.path}/", total, run)])
     return {"out": str(dataset.path), **counts, "made_now": new_rows}
