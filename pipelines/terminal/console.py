@@ -233,10 +233,7 @@ def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> st
 def progress(
     description: str, total: int, *, unit: str = "rows", done: int = 0, pause: float = 30
 ) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr; without a terminal, a line every `pause` seconds.
-
-    Yields the function that advances it by a number of units.
-    """
+    """A progress bar on stderr, or without a terminal a line every `pause` seconds; yields what advances it by n."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
