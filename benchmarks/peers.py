@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from augment.view import ViewSpec, make_view, row_seed
-from pipelines.__main__ import ALLOCATIONS
+from pipelines.__main__ import GC_THRESHOLD
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument("--max-length", type=int, default=256)
     parser.add_argument("--warm", action="store_true", help="do the work twice, and time the second time")
     arguments = parser.parse_args()
-    gc.set_threshold(ALLOCATIONS)  # as our command does
+    gc.set_threshold(GC_THRESHOLD)  # as our command does
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002 - the generator that nlpaug draws from
     work = PEERS[arguments.peer](Settings(arguments.models, arguments.num_beams, arguments.max_length))

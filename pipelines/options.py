@@ -20,7 +20,8 @@ from pipelines.storage.shards import SHARD_ROWS
 
 Policy = Literal["bsl", "original", "self", "multilingual", "entailment"]
 SENTENCES = Path("data/sentences")
-MOST = 10**18
+MAX_INTEGER = 10**18
+"""Libraries fail on larger ones."""
 
 SOURCES_HELP = "Files (ingested to data/sentences) or a folder of sentences; default: data/sentences, else the sample."
 ADDRESS_HELP = "Address of the Ray cluster; a local or new one if not given."
@@ -59,8 +60,8 @@ MARGIN_HELP = "Its cosine to view_a must be this much below view_b's."
 
 
 def _check_size(value: int | None) -> int | None:
-    if value is not None and abs(value) > MOST:  # libraries fail on it
-        raise typer.BadParameter(f"Input should be between {-MOST} and {MOST}")
+    if value is not None and abs(value) > MAX_INTEGER:
+        raise typer.BadParameter(f"Input should be between {-MAX_INTEGER} and {MAX_INTEGER}")
     return value
 
 
@@ -77,7 +78,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """What commands that write have in common; keyword-only fields come after a command's own."""
+    """The options of every command that writes; keyword-only, so that a command's own come first."""
 
     dry_run: DryRunOption = False
     overwrite: OverwriteOption = False
@@ -109,10 +110,7 @@ class ViewOptions(OutputOptions):
 
 @dataclass(frozen=True)
 class IngestOptions(OutputOptions):
-    """What to ingest and how: at most `limit` sentences are kept.
-
-    Without `split`, each row is a sentence. With `labels`, the label column holds spans of characters.
-    """
+    """What to ingest and how: without `split`, each row is a sentence."""
 
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help=FILES_HELP, show_default=False)]
     column: Annotated[str | None, typer.Option(help=COLUMN_HELP)] = None
@@ -130,7 +128,7 @@ class IngestOptions(OutputOptions):
 
     @property
     def words(self) -> tuple[int, int | None] | None:
-        """The fewest and the most words of a sentence, between white space; None if their number does not matter."""
+        """The fewest and the most words of a sentence (None: any number); None if neither was given."""
         return None if self.min_words is None and self.max_words is None else (self.min_words or 0, self.max_words)
 
 
@@ -167,11 +165,7 @@ class PairsOptions(OutputOptions):
 
 @dataclass(frozen=True)
 class MiningOptions(OutputOptions):
-    """What decides the negatives of the first `limit` pairs, and where they go.
-
-    One of the closest texts, of the ranks skip + 1 to within, is drawn by the seed; its cosine to `view_a` must be
-    `margin` below that of `view_b`.
-    """
+    """The options of `mine-negatives`: a negative is drawn among the closest texts of ranks skip + 1 to within."""
 
     pairs: Annotated[Path, typer.Argument(help="Pairs, a file or a folder.")]
     encoder: Annotated[str, typer.Option(help="starter, or an encoder's folder or name on the Hub.")] = "starter"
@@ -192,12 +186,12 @@ class MiningOptions(OutputOptions):
 
 
 def with_options(function: Callable[[Any], None]) -> Callable[..., None]:
-    """A command for typer that calls `function(options)`, with an option for every field of their class."""
-    kind = get_type_hints(function)["options"]
+    """A command for typer that calls `function(options)`, with an option for every field of the options' class."""
+    options_class = get_type_hints(function)["options"]
 
     @wraps(function)
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
-        function(kind(**values))
+        function(options_class(**values))
 
-    command.__signature__ = inspect.signature(kind)  # type: ignore[attr-defined]
+    command.__signature__ = inspect.signature(options_class)  # type: ignore[attr-defined]
     return command

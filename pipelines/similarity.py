@@ -17,9 +17,9 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray[np.flo
     """
     from fastchrf import pairwise_chrf
 
-    # It knows fewer kinds of white space than Python and sacrebleu.
-    bare, other = ([["".join(text.split())] for text in texts] for texts in (hypotheses, references))
-    return np.array(pairwise_chrf(bare, other) if bare else [], dtype=np.float64).reshape(-1)
+    # fastchrf knows fewer kinds of white space than Python and sacrebleu.
+    candidates, targets = ([["".join(text.split())] for text in texts] for texts in (hypotheses, references))
+    return np.array(pairwise_chrf(candidates, targets) if candidates else [], dtype=np.float64).reshape(-1)
 
 
 def chrf_signature() -> str:

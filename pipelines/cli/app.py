@@ -1,4 +1,4 @@
-"""The command line `augment`: sentences, views, pairs, and what a dataset holds; see `augment --help`."""
+"""The command line `augment`; see `augment --help`."""
 
 import inspect
 import sys
@@ -18,6 +18,8 @@ from pipelines.terminal.console import ConfigOption, VersionOption, call, counte
 
 FORMATS = ("parquet", "jsonl", "csv")
 PathArgument = Annotated[Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.")]
+PATHS_HELP = "Datasets, pairs, rejects or exports, or a folder that holds some, such as data."
+PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH...", help=PATHS_HELP)]
 SampleOption = Annotated[int, Number(min=0, help="Rows to sample for the statistics; 0 for all.")]
 
 
@@ -46,7 +48,7 @@ def build_app() -> typer.Typer:
     app.command("export", epilog="Example: augment export data/pairs.arrow --to parquet")(_export)
     app.command("verify", epilog="Example: augment verify data/sentences data/pairs.arrow")(_verify)
     app.command("views", epilog="Example: augment views --json")(_views)
-    for command in app.registered_commands:  # whole, where click would cut it at 45 characters
+    for command in app.registered_commands:  # click would cut it at 45 characters
         command.short_help = (command.help or inspect.getdoc(command.callback) or "").split("\n")[0]
     return app
 
@@ -68,17 +70,17 @@ def _ingest(options: IngestOptions) -> None:
     if options.max_words is not None and options.max_words < (options.min_words or 0):
         raise InputError(f"--max-words {options.max_words} is less than --min-words {options.min_words}: swap them")
     if options.labels is not None and options.split is not None:
-        clash = f"--labels {options.labels} with --split {options.split}"
-        raise InputError(f"{clash}: spans belong to whole texts; leave one of them out")
+        advice = "spans belong to whole texts; leave one of them out"
+        raise InputError(f"--labels {options.labels} with --split {options.split}: {advice}")
     if options.language != "en" and options.split is None:
         raise InputError(f"--language {options.language} is for --split sentences: give both, or neither")
     with offline() if options.dry_run else nullcontext():
-        dataset, made = ingest(options)
+        dataset, is_new = ingest(options)
     shards = len(dataset.receipts) or -(-dataset.rows // options.shard_size)
     if options.json:
-        show_json({"out": str(options.out), **dataset.counts, "shards": shards, "made_now": made})
+        show_json({"out": str(options.out), **dataset.counts, "shards": shards, "made_now": is_new})
         return
-    state = "would be written" if options.dry_run else "written" if made else "already there, nothing done"
+    state = "would be written" if options.dry_run else "written" if is_new else "already there, nothing done"
     table((f"{options.out}/", "rows"), [*dataset.counts.items()])
     show(f"{counted(dataset.rows, 'sentence')} in {counted(shards, 'shard')}: {state}")
 
@@ -116,12 +118,12 @@ def _report(
 
     target, opened = out or report_path(path), open_path(path)
     make_html = partial(report_html, opened, rows, sample, seed)
-    made = write_report(target, make_html, overwrite=overwrite, dry_run=dry_run)
+    is_new = write_report(target, make_html, overwrite=overwrite, dry_run=dry_run)
     if dry_run:
         views.show_preview({"out": str(target), "rows": opened.rows, "sample": sample}, as_json=json)
         return
-    line = f"{target} written" if made else f"{target} exists already, nothing done"
-    show_json({"out": str(target), "made_now": made}) if json else show(line)
+    line = f"{target} written" if is_new else f"{target} exists already, nothing done"
+    show_json({"out": str(target), "made_now": is_new}) if json else show(line)
 
 
 def _export(
@@ -167,24 +169,17 @@ def _export(
     show_json(facts) if json else show(line)
 
 
-def _verify(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PATH...", help="Datasets, pairs, rejects or exports, or a folder that holds some, such as data."
-        ),
-    ],
-    json: JsonOption = False,
-) -> None:
+def _verify(paths: PathsArgument, json: JsonOption = False) -> None:
     """Compare every file of an output with its recorded hash; exit with 1 if one is damaged, missing or unfinished."""
     from pipelines.outputs.verify import verify
 
-    found = verify(paths)
-    wrong = {str(file): problem for file, problem in found.items() if problem is not None}
-    summary = f"{counted(len(found), 'file')} verified: {counted(len(wrong), 'problem') if wrong else 'no problems'}"
-    lines = [*(f"{problem}: {file}" for file, problem in wrong.items()), summary]
-    show_json({"files": len(found), "problems": wrong}) if json else show("\n".join(lines))
-    if wrong:
+    files = verify(paths)
+    problems = {str(path): problem for path, problem in files.items() if problem is not None}
+    total = counted(len(problems), "problem") if problems else "no problems"
+    lines = [f"{problem}: {path}" for path, problem in problems.items()]
+    lines.append(f"{counted(len(files), 'file')} verified: {total}")
+    show_json({"files": len(files), "problems": problems}) if json else show("\n".join(lines))
+    if problems:
         raise typer.Exit(1)
 
 

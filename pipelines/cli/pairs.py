@@ -14,7 +14,7 @@ Options = TypeVar("Options", PairsOptions, MiningOptions)
 
 
 class PairsCommand(TyperCommand):
-    """The command; its help lists the filters, which are looked up only then."""
+    """`build-pairs`, whose help lists the filters; they are looked up only for that."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer brings a click of its own
         """Write the filters, and then the example."""
@@ -61,9 +61,9 @@ def _make_pairs(
         with offline():
             show_preview(preview(options), as_json=options.json)
         return
-    counts, made = make(options)
+    counts, is_new = make(options)
     if options.json:
-        show_json({"out": str(options.target), **counts, "made_now": made})
+        show_json({"out": str(options.target), **counts, "made_now": is_new})
         return
     rows = [(f"  {name}" if ": " in name else name, number) for name, number in flat(counts)]
     table((str(options.target), "rows"), rows)
@@ -72,5 +72,5 @@ def _make_pairs(
         is_translated = any("is not a paraphrase" in reason for reason in dropped)
         advice = "; if round trips are not paraphrases, `--models opus-mt` translates better" if is_translated else ""
         note(f"most rows were dropped{advice}")
-    if not made:
+    if not is_new:
         show("already complete, nothing done")

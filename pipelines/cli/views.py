@@ -18,11 +18,13 @@ from pipelines.storage.files import resolve_path
 from pipelines.storage.recipe import parse_yaml
 from pipelines.terminal.console import flat, note, offline, show_json, table
 
+KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
+
 
 def show_preview(preview: Mapping[str, Any], *, as_json: bool) -> None:
     """Print what a dry run would do."""
-    lists = {name: ", ".join(each) or "none" for name, each in preview.items() if isinstance(each, list | dict)}
-    rows = [(name.replace("_", " "), value) for name, value in {**preview, **lists}.items()]
+    lists = {key: ", ".join(value) or "none" for key, value in preview.items() if isinstance(value, list | dict)}
+    rows = [(key.replace("_", " "), value) for key, value in {**preview, **lists}.items()]
     show_json(preview) if as_json else table(("", "would be"), rows)
 
 
@@ -37,27 +39,26 @@ def describe_view(name: str) -> tuple[str, str]:
 
 def add_view_command(app: typer.Typer, name: str) -> None:
     """Add the subcommand of a view; raises TwinviewsError if it names a parameter like an option of every view."""
-    own = {key: _option(key, field) for key, field in view_options(name).items()}
+    fields = {key: _option(key, field) for key, field in view_options(name).items()}
     sources, *shared = inspect.signature(ViewOptions).parameters.values()
-    clash = sorted(own.keys() & {item.name for item in (sources, *shared)})
-    if clash:
-        raise TwinviewsError(f"view {name!r}: parameter {clash[0]!r} is an option of every view command: rename it")
+    clashes = sorted(fields.keys() & {option.name for option in (sources, *shared)})
+    if clashes:
+        raise TwinviewsError(f"view {name!r}: parameter {clashes[0]!r} is an option of every view command: rename it")
 
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
-        given = {key: value for key in own if (value := values.pop(key)) is not None}
+        params = {key: value for key in fields if (value := values.pop(key)) is not None}
         folder_option = view_attribute(name, "folder_option", "")
-        listed = given.get(folder_option)
-        if isinstance(listed, str) and "," in listed:  # `--pivot de,fr` asks for two views
-            names = dict.fromkeys(part.strip() for part in listed.split(",") if part.strip())
-            if not names:
-                raise InputError(f"--{folder_option} {listed!r} names nothing: write one, or several as in de,fr")
-            each = [{**given, folder_option: part} for part in names]
-        else:
-            each = [given]
-        specs = [ViewSpec(name, check_params(name, params).model_dump()) for params in each]
+        folder_value = params.get(folder_option)
+        variants = [params]
+        if isinstance(folder_value, str) and "," in folder_value:  # `--pivot de,fr` asks for two views
+            parts = dict.fromkeys(part.strip() for part in folder_value.split(",") if part.strip())
+            if not parts:
+                raise InputError(f"--{folder_option} {folder_value!r} names nothing: write one, or several as in de,fr")
+            variants = [{**params, folder_option: part} for part in parts]
+        specs = [ViewSpec(name, check_params(name, variant).model_dump()) for variant in variants]
         _run_view_command(specs, ViewOptions(**values))
 
-    parameters = [sources, *own.values(), *(item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in shared)]
+    parameters = [sources, *fields.values(), *(option.replace(kind=KEYWORD_ONLY) for option in shared)]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     summary, example = describe_view(name)
     app.command(name, help=summary, epilog=f"Example: {example}")(command)
@@ -65,24 +66,23 @@ def add_view_command(app: typer.Typer, name: str) -> None:
 
 def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pydantic FieldInfo
     """A field as an option; values of a type that the command line does not know are written as YAML."""
-    annotation, more = field.annotation, dict[str, Any]()
+    annotation, settings = field.annotation, dict[str, Any]()
     default = inspect.Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
     is_union = get_origin(annotation) in (Union, UnionType)
     kinds = [kind for kind in (get_args(annotation) if is_union else (annotation,)) if kind is not NoneType]
     is_choice = get_origin(kinds[0]) is Literal and {*map(type, get_args(kinds[0]))} == {str}
     if len(kinds) > 1 or not (is_choice or kinds[0] in (str, int, float, bool)):
         annotation, default = str | None, default if field.is_required() else None
-        more = {"parser": _parse_option, "metavar": "YAML"}
-    option = typer.Option(help=field.description, show_default=default is not None, **more)
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(key, kind, default=default, annotation=Annotated[annotation, option])
+        settings = {"parser": _parse_option, "metavar": "YAML"}
+    option = typer.Option(help=field.description, show_default=default is not None, **settings)
+    return inspect.Parameter(key, KEYWORD_ONLY, default=default, annotation=Annotated[annotation, option])
 
 
-def _parse_option(given: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe holds
+def _parse_option(value: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe holds
     try:
-        return parse_yaml(given) if isinstance(given, str) else given
+        return parse_yaml(value) if isinstance(value, str) else value
     except ValueError:
-        raise typer.BadParameter(f"{given[:60]!r} is not YAML: write it like [1, 2] or {{a: 1}}") from None
+        raise typer.BadParameter(f"{value[:60]!r} is not YAML: write it like [1, 2] or {{a: 1}}") from None
 
 
 def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
@@ -95,36 +95,33 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     out = None if options.out is None else resolve_path(options.out)
     if out is not None:
         check_folder(out)
-    places = [out if out and len(specs) == 1 else (out or VIEWS) / view_label(spec) for spec in specs]
+    folders = [out if out and len(specs) == 1 else (out or VIEWS) / view_label(spec) for spec in specs]
     with offline() if options.dry_run else nullcontext():
         # First, so that a wrong pivot or a missing model is reported before anything is ingested.
-        begun = specs if options.overwrite else [*map(as_begun, specs, places)]
-        built = [make_view(spec, device=options.device, batch_tokens=options.batch_tokens) for spec in begun]
+        specs = specs if options.overwrite else [*map(as_begun, specs, folders)]
+        views = [make_view(spec, device=options.device, batch_tokens=options.batch_tokens) for spec in specs]
         source = sentences_for(options.sources or (), dry_run=options.dry_run)
-    note_starter(built[0].spec)
-    for text in getattr(built[0], "notes", ()):
+    note_starter(views[0].spec)
+    for text in getattr(views[0], "notes", ()):
         note(text)
     _skip_pandas()
-    shown = []
-    for view, folder in zip(built, places, strict=True):
+    results = []
+    for view, folder in zip(views, folders, strict=True):
         run = plan_run(view, source, options, folder)
         if options.dry_run:
-            shown.append(preview_run(run))
+            results.append(preview_run(run))
             if not options.json:
-                show_preview(shown[-1], as_json=False)
+                show_preview(results[-1], as_json=False)
         else:
-            started = time.monotonic()
-            dataset, made = make_run(run)
-            shown.append(_report(dataset, made, time.monotonic() - started, quiet=options.json))
+            start = time.monotonic()
+            dataset, new_rows = make_run(run)
+            results.append(_report(dataset, new_rows, time.monotonic() - start, quiet=options.json))
     if options.json:
-        show_json(shown[0] if len(shown) == 1 else shown)
+        show_json(results[0] if len(results) == 1 else results)
 
 
 def _skip_pandas() -> None:
-    """Let pyarrow's first look for pandas fail: it would import it, for 0.2 s, to tell our lists from its arrays.
-
-    pandas can be imported afterwards, also by pyarrow.
-    """
+    """Make pyarrow's first lookup of pandas fail, to save 0.2 s; pandas can be imported afterwards."""
     import pyarrow as pa
 
     if "pandas" not in sys.modules:
@@ -134,14 +131,14 @@ def _skip_pandas() -> None:
         del sys.modules["pandas"]
 
 
-def _report(dataset: Dataset, made: int, seconds: float, *, quiet: bool) -> dict[str, Any]:
+def _report(dataset: Dataset, new_rows: int, seconds: float, *, quiet: bool) -> dict[str, Any]:
     """What became of the rows of a view dataset, as JSON; printed as tables, unless `quiet`."""
     counts, total = dataset.counts, dataset.rows
     if not quiet:
         rows = flat({**counts["statuses"], "reason": counts["reasons"]})
-        table(("status", "rows", "%"), [(key, n, round(100 * n / (total or 1), 1)) for key, n in rows])
+        table(("status", "rows", "%"), [(status, n, round(100 * n / (total or 1), 1)) for status, n in rows])
         if "spans" in counts:
             table(("spans", "number"), counts["spans"].items())
-        done = f"made {made:,} at {made / seconds:,.0f} rows/s" if made else "already complete, nothing done"
-        table(("dataset", "rows", "this run"), [(f"{dataset.path}/", total, done)])
-    return {"out": str(dataset.path), **counts, "made_now": made}
+        run = f"made {new_rows:,} at {new_rows / seconds:,.0f} rows/s" if new_rows else "already complete, nothing done"
+        table(("dataset", "rows", "this run"), [(f"{dataset.path}/", total, run)])
+    return {"out": str(dataset.path), **counts, "made_now": new_rows}

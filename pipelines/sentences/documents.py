@@ -8,17 +8,17 @@ from typing import Literal
 from augment.errors import InputError
 from pipelines.sentences.rows import Row, Rows
 
-PARAGRAPHS = """
+BLOCK_NAMES = """
 address article aside blockquote body br caption dd details dialog div dl dt fieldset figcaption figure footer form
 h1 h2 h3 h4 h5 h6 header hgroup hr li main nav ol option p section summary table tbody td tfoot th thead tr ul
 """
-BLOCKS = frozenset(PARAGRAPHS.split())
+BLOCKS = frozenset(BLOCK_NAMES.split())
 """Elements of HTML that begin and end a paragraph."""
-LEFT_OUT = frozenset(["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"])
-"""Elements that hold no prose."""
-NESTED = frozenset(["blockquote_open", "list_item_open"])
-MARKDOWN_DEPTH = 100
-"""How deep lists and quotations can be nested: each level takes three of Python's frames."""
+NON_PROSE = frozenset(["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"])
+"""Elements of HTML that hold no prose."""
+NESTED_TOKENS = frozenset(["blockquote_open", "list_item_open"])
+MAX_MARKDOWN_DEPTH = 100
+"""Levels of lists and quotations: each takes three of Python's frames."""
 FRONT_MATTER = re.compile(r"\A---\n(.*?\n)??---\n", re.DOTALL)
 """YAML between "---" lines that Markdown may begin with."""
 
@@ -40,10 +40,10 @@ def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Itera
     if format == "markdown":
         from markdown_it import MarkdownIt
 
-        markdown = MarkdownIt("commonmark", {"maxNesting": MARKDOWN_DEPTH}).enable("table")
+        markdown = MarkdownIt("commonmark", {"maxNesting": MAX_MARKDOWN_DEPTH}).enable("table")
         tokens = markdown.parse(FRONT_MATTER.sub("", text))
-        if any(token.level >= MARKDOWN_DEPTH - 1 for token in tokens if token.type in NESTED):
-            raise ValueError(f"its lists and quotations are nested more than {MARKDOWN_DEPTH - 1} deep")
+        if any(token.level >= MAX_MARKDOWN_DEPTH - 1 for token in tokens if token.type in NESTED_TOKENS):
+            raise ValueError(f"its lists and quotations are nested more than {MAX_MARKDOWN_DEPTH - 1} deep")
         text = markdown.renderer.render(tokens, markdown.options, {})
     if not text.strip():
         return
@@ -54,13 +54,11 @@ def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Itera
         return
     if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log):
         raise ValueError("its elements are nested more than 2,000 deep")
-    etree.strip_elements(root, *LEFT_OUT, etree.Comment, etree.ProcessingInstruction, with_tail=False)
+    etree.strip_elements(root, *NON_PROSE, etree.Comment, etree.ProcessingInstruction, with_tail=False)
     parts = []  # with a zero byte, which no HTML text holds, where a block begins or ends
     for event, node in etree.iterwalk(root, events=("start", "end")):
         parts += ["\0" if node.tag in BLOCKS else "", (node.text if event == "start" else node.tail) or ""]
-    for piece in "".join(parts).split("\0"):
-        if words := " ".join(piece.split()):
-            yield words
+    yield from filter(None, (" ".join(block.split()) for block in "".join(parts).split("\0")))
 
 
 def split_sentences(batches: Iterable[Rows], language: str) -> Iterator[Row]:

@@ -38,14 +38,14 @@ from pipelines.storage.shards import Receipt, commit_shards, read_table
 from pipelines.terminal.console import counted, note
 
 MEMORY_HASHES = 1 << 20
-"""The longest run of hashes kept in memory; all such runs together are less than twice as long, 16 MiB."""
+"""Hashes of the longest run in memory; all such runs together are less than twice as long, 16 MiB."""
 Hashes: TypeAlias = NDArray[np.uint64]
 Sentence: TypeAlias = tuple[str, str, Any, str | None]
 """Id, text, label (or spans) and pair."""
 
 
 class Seen:
-    """Which 64-bit hashes were seen before: sorted runs, each more than twice as long as the next, in bounded memory.
+    """A set of 64-bit hashes in bounded memory: sorted runs, each more than twice as long as the next.
 
     Runs of more than `memory_hashes` go to files in `folder` that have no name and vanish with the process.
     """
@@ -55,19 +55,19 @@ class Seen:
 
     def add(self, hashes: Hashes) -> NDArray[np.bool_]:
         """Add hashes, and return which of them are new; raises OSError, naming the folder, if its disk is full."""
-        values, first = np.unique(hashes, return_index=True)
-        for known in self._runs:
-            places = np.searchsorted(known, values)
-            is_new = known[np.minimum(places, len(known) - 1)] != values
-            values, first = values[is_new], first[is_new]
-            _release(known)
-        fresh = np.zeros(len(hashes), dtype=np.bool_)
-        fresh[first] = True
+        values, indices = np.unique(hashes, return_index=True)
+        for run in self._runs:
+            positions = np.searchsorted(run, values)
+            is_new = run[np.minimum(positions, len(run) - 1)] != values
+            values, indices = values[is_new], indices[is_new]
+            _release(run)
+        mask = np.zeros(len(hashes), dtype=np.bool_)
+        mask[indices] = True
         if len(values):
             while self._runs and len(self._runs[-1]) <= 2 * len(values):
                 values = self._merge([self._runs.pop(), values])
             self._runs.append(values)
-        return fresh
+        return mask
 
     def _merge(self, runs: list[Hashes]) -> Hashes:
         size = sum(map(len, runs))
@@ -105,9 +105,9 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
     out, dry_run, overwrite = resolve_path(options.out), options.dry_run, options.overwrite
     with tempfile.TemporaryDirectory() as spool, nullcontext() if dry_run else locked_folder(out):
         sources = [check_source(name, Path(spool), options.format) for name in options.sources]
-        inside = [source.name for source in sources if out.resolve() in source.path.resolve().parents]
-        if inside:
-            raise InputError(f"{inside[0]} is a file of {out}, which would be replaced: choose another --out")
+        for source in sources:
+            if out.resolve() in source.path.resolve().parents:
+                raise InputError(f"{source.name} is a file of {out}, which would be replaced: choose another --out")
         plan = _plan(options, sources)
         finished = claim_folder(out, plan, overwrite=overwrite, dry_run=dry_run)
         if finished is not None:
@@ -137,16 +137,15 @@ def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
         return open_dataset(folder, "sentences")
     if not names:
         note(f"no SOURCE and no {SENTENCES}/: taking the bundled sample corpus")
-    dataset, made = ingest(IngestOptions([*names] or [SAMPLE], dry_run=dry_run))
-    if made:
+    dataset, is_new = ingest(IngestOptions([*names] or [SAMPLE], dry_run=dry_run))
+    if is_new:
         note(f"{counted(dataset.rows, 'sentence')} ingested to {dataset.path}/")
     return dataset
 
 
 def _plan(options: IngestOptions, sources: Sequence[Source]) -> Plan:
     """The plan for sources that were checked."""
-    params: dict[str, Any] = {"label_column": options.label_column, "pair_column": options.pair_column}
-    params |= {"format": options.format, "column": options.column}
+    params = {key: getattr(options, key) for key in ("label_column", "pair_column", "format", "column")}
     params |= {} if options.split is None else {"split": options.split, "language": options.language}
     params |= {} if options.words is None else dict(zip(("min_words", "max_words"), options.words, strict=True))
     params |= {} if options.labels is None else {"labels": options.labels}
@@ -158,10 +157,7 @@ def _plan(options: IngestOptions, sources: Sequence[Source]) -> Plan:
 def _write(
     options: IngestOptions, plan: Plan, out: Path, sentences: Iterator[Sentence], counts: dict[str, int]
 ) -> Dataset:
-    """Write the dataset, without a label, spans or pair column if that is empty throughout.
-
-    A failure leaves nothing: to resume, all sources would have to be read again anyway.
-    """
+    """Write the dataset, or nothing at all if that fails; a label, spans or pair column without values is left out."""
     columns, optional = ["id", "text"], (options.labels or "label", "pair")
     receipts: list[Receipt] = []
     stale, shard = 0, [*islice(sentences, options.shard_size)]
@@ -170,16 +166,16 @@ def _write(
         write_if_changed(out / PLAN_FILE, plan.to_json())
         while shard:
             table = pa.Table.from_arrays([*zip(*shard, strict=True)], schema=dataset_schema([*columns[:2], *optional]))
-            used = [name for name in optional if name in columns or table[name].null_count < len(table)]
-            if len(columns) < 2 + len(used):
-                stale, columns = len(receipts), [*columns[:2], *used]
+            filled = [name for name in optional if name in columns or table[name].null_count < len(table)]
+            if len(columns) < 2 + len(filled):
+                stale, columns = len(receipts), [*columns[:2], *filled]
             receipts += commit_shards(out, {len(receipts): table.select(columns)})
             shard = [*islice(sentences, options.shard_size)]
         # A column whose first value came late is missing from the shards before it.
         schema = dataset_schema(columns)
         for index, receipt in enumerate(receipts[:stale]):
-            there = read_table(out / receipt.file).to_pydict()
-            arrays = [there.get(name, [None] * receipt.rows) for name in columns]
+            table = read_table(out / receipt.file).to_pydict()
+            arrays = [table.get(name, [None] * receipt.rows) for name in columns]
             (receipts[index],) = commit_shards(out, {index: pa.Table.from_arrays(arrays, schema=schema)})
         settings = {"sources": options.sources, **plan.params, "limit": options.limit}
         recipe = recipe_text("ingest", settings, shard_size=options.shard_size)
@@ -192,33 +188,33 @@ def _write(
 def _sentences(
     options: IngestOptions, sources: Sequence[Source], folder: Path, counts: dict[str, int]
 ) -> Iterator[Sentence]:
-    """Id, text, label (or spans) and pair of each sentence to keep; hashes that exceed memory go to `folder`.
+    """The sentences to keep; hashes that exceed memory go to `folder`.
 
-    Nothing after the last sentence to keep is read, counted or checked. Raises InputError if there are no sentences, if
-    a source has no labels that could be spans, or if a table has nothing in a column that was named.
+    Nothing after the last one is read, counted or checked. Raises InputError if there are none, if a source has no
+    labels that could be spans, or if a table has nothing in a column that was named.
     """
-    seen, columns = Seen(folder), Columns(options.column, options.label_column, options.pair_column)
+    hashes, columns = Seen(folder), Columns(options.column, options.label_column, options.pair_column)
     language = options.language if options.split else None
     for source in sources:
-        first, filled = 1, set[str]()
-        for given in read_rows(source, columns, language):
-            texts = [normalise(text) for text in given.texts]
-            cells = {"label": given.labels, "pair": given.pairs}
+        number, filled = 1, set[str]()
+        for rows in read_rows(source, columns, language):
+            texts = [normalise(text) for text in rows.texts]
+            cells = {"label": rows.labels, "pair": rows.pairs}
             filled |= {name for name in cells.keys() - filled if any(cell is not None for cell in cells[name])}
-            for place in _choose(options, texts, seen, counts):
-                text = texts[place]
-                label: Any = given.labels[place]
+            for index in _select(options, texts, hashes, counts):
+                text = texts[index]
+                label: Any = rows.labels[index]
                 if options.labels:
-                    label = read_spans(f"{source.name}: row {first + place}", label, given.texts[place], text)
-                yield row_id(text), text, label, normalise(given.pairs[place] or "") or None
-            first += len(texts)
+                    label = read_spans(f"{source.name}: row {number + index}", label, rows.texts[index], text)
+                yield row_id(text), text, label, normalise(rows.pairs[index] or "") or None
+            number += len(texts)
             if counts["kept"] == options.limit:
                 break
-        if options.labels and first > 1 and "label" not in filled:
+        if options.labels and number > 1 and "label" not in filled:
             raise InputError(f"{source.name} has no spans in a column {columns.label!r}: give --label-column")
         for name, column in (("label", columns.label), ("pair", columns.pair)):
-            is_wanted = column != name and source.format not in ("text", "markdown", "html")
-            if is_wanted and first > 1 and name not in filled:
+            is_required = column != name and source.format not in ("text", "markdown", "html")
+            if is_required and number > 1 and name not in filled:
                 raise InputError(f"{source.name} has nothing in a column {column!r}: check --{name}-column")
         if counts["kept"] == options.limit:
             return
@@ -230,21 +226,21 @@ def _sentences(
         )
 
 
-def _choose(options: IngestOptions, texts: list[str], seen: Seen, counts: dict[str, int]) -> list[int]:
-    """Places of the texts to keep, up to the limit; counts what happens to each text up to the last one."""
+def _select(options: IngestOptions, texts: list[str], hashes: Seen, counts: dict[str, int]) -> list[int]:
+    """The indices of the texts to keep, up to the limit; counts what happens to each text up to the last one."""
     fates = ["" if text else "empty" for text in texts]
     if options.words is not None:
         fewest, most = options.words[0], math.inf if options.words[1] is None else options.words[1]
-        fits = [fewest <= len(text.split()) <= most for text in texts]
-        fates = [fate or ("" if fit else "length") for fate, fit in zip(fates, fits, strict=True)]
-    hashes = [xxhash.xxh64_intdigest(text.encode()) for text, fate in zip(texts, fates, strict=True) if not fate]
-    is_new = iter(seen.add(np.array(hashes, dtype=np.uint64)).tolist())
+        lengths = [len(text.split()) for text in texts]
+        fates = [fate or ("" if fewest <= n <= most else "length") for fate, n in zip(fates, lengths, strict=True)]
+    new_hashes = [xxhash.xxh64_intdigest(text.encode()) for text, fate in zip(texts, fates, strict=True) if not fate]
+    is_new = iter(hashes.add(np.array(new_hashes, dtype=np.uint64)).tolist())
     fates = [fate or ("kept" if next(is_new) else "duplicate") for fate in fates]
-    kept = [place for place, fate in enumerate(fates) if fate == "kept"]
-    if options.limit is not None and counts["kept"] + len(kept) >= options.limit:
-        kept = kept[: options.limit - counts["kept"]]
-        fates = fates[: kept[-1] + 1]
+    indices = [index for index, fate in enumerate(fates) if fate == "kept"]
+    if options.limit is not None and counts["kept"] + len(indices) >= options.limit:
+        indices = indices[: options.limit - counts["kept"]]
+        fates = fates[: indices[-1] + 1]
     for fate, number in Counter(fates).items():
         counts[fate] += number
     counts["read"] += len(fates)
-    return kept
+    return indices

@@ -5,7 +5,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from pipelines.storage.shards import check_stream_end
 
 TEXT_COLUMNS = ("text", "sentence")
 BATCH_ROWS = 10_000
-HALF = re.compile("[\ud800-\udfff]")
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
 SPAN_KEYS = ("start", "end", "label")
 Row: TypeAlias = tuple[str, str | None, str | None]
@@ -73,62 +73,60 @@ def find_columns(where: str, columns: ColumnChoice, names: Sequence[str]) -> Col
 
 def listed(cells: Sequence[str]) -> str:
     """The first few names or cells, quoted and shortened, for an error message."""
-    shown = [cell if len(cell) <= 24 else cell[:23] + "…" for cell in cells[:8]]
-    return ", ".join(map(repr, shown)) + (", …" if len(cells) > 8 else "")
+    short = [cell if len(cell) <= 24 else cell[:23] + "…" for cell in cells[:8]]
+    return ", ".join(map(repr, short)) + (", …" if len(cells) > 8 else "")
 
 
-def read_cells(form: str, lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
+def read_cells(format: str, lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
     """The rows of a CSV, from lines with their ends, or of a TSV, from lines without; for the header see `_name_cells`.
 
-    A CSV whose first line has semicolons and no comma is separated by semicolons, as spreadsheets write it where the
-    comma is the decimal mark.
+    A CSV whose first line has semicolons and no comma is separated by semicolons, as some spreadsheets write it.
     """
-    first = next(lines, "")
-    lines = chain([first], lines)
-    if form == "tsv":  # a quotation mark is an ordinary character, as in most corpora
+    first_line = next(lines, "")
+    lines = chain([first_line], lines)
+    if format == "tsv":  # a quotation mark is an ordinary character, as in most corpora
         reader = csv.reader((f"{line}\n" for line in lines), delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
-        reader = csv.reader(lines, delimiter=";" if ";" in first and "," not in first else ",", strict=True)
-    places: list[int] = []
+        reader = csv.reader(lines, delimiter=";" if ";" in first_line and "," not in first_line else ",", strict=True)
+    indices: list[int] = []
     try:
         for cells in reader:
             if not cells:
                 yield "", None, None
                 continue
-            if not places:
+            if not indices:
                 stripped = [cell.strip() for cell in cells]
                 names, is_header = _name_cells(columns, stripped)
                 note = f"first row {listed(stripped)}, a header if --column names one of them"
-                where = name if is_header else f"{name} ({note})"
-                found = find_columns(where, columns, names)
-                places = [names.index(each) if each in names else -1 for each in (found.text, found.label, found.pair)]
+                chosen = find_columns(name if is_header else f"{name} ({note})", columns, names)
+                indices = [names.index(column) if column in names else -1 for column in astuple(chosen)]
                 if is_header:
                     continue
-            if max(places) >= len(cells):
-                said = f"has {len(cells)} cells, but column {max(places) + 1} is needed: fix the line"
-                raise InputError(f"{name}: line {reader.line_num} {said}")
-            if form == "csv" and any(cells[len(names) :]):
-                said = f"has {len(cells)} cells, but the first row has {len(names)}: put texts with commas in quotes"
-                raise InputError(f"{name}: line {reader.line_num} {said}, or give --format text")
-            text, label, pair = (cells[place] if place >= 0 else None for place in places)
+            where = f"{name}: line {reader.line_num} has {len(cells)} cells"
+            if max(indices) >= len(cells):
+                raise InputError(f"{where}, but column {max(indices) + 1} is needed: fix the line")
+            if format == "csv" and any(cells[len(names) :]):
+                advice = "put texts with commas in quotes, or give --format text"
+                raise InputError(f"{where}, but the first row has {len(names)}: {advice}")
+            text, label, pair = (cells[index] if index >= 0 else None for index in indices)
             yield text or "", label, pair
     except csv.Error as error:
-        said = f"line {reader.line_num} is not valid CSV ({error}): fix the line, or give --format"
-        raise InputError(f"{name}: {said}") from None
+        advice = "fix the line, or give --format"
+        raise InputError(f"{name}: line {reader.line_num} is not valid CSV ({error}): {advice}") from None
 
 
-def _name_cells(columns: ColumnChoice, first: Sequence[str]) -> tuple[list[str], bool]:
+def _name_cells(columns: ColumnChoice, cells: Sequence[str]) -> tuple[list[str], bool]:
     """The names of a table's columns, which are numbers from 1 without a header, and whether its first row is a header.
 
-    It is one if a cell is the wanted column's name, or `text`, `sentence` or the name of the label or pair column in
-    upper or lower case. A column that is wanted by its number has the number as its name.
+    It is one if a cell is the name of the text column, or `text`, `sentence` or the name of the label or pair column in
+    upper or lower case. A text column that is given by its number has the number as its name.
     """
-    columns = columns(first) if callable(columns) else columns
-    known = {each.lower(): each for each in (*TEXT_COLUMNS, columns.label, columns.pair)}
-    is_header = columns.text in first or any(cell.lower() in known for cell in first)
-    numbers = [str(place) for place in range(1, len(first) + 1)]
-    names = [cell if cell == columns.text else known.get(cell.lower(), cell) for cell in first]
-    if columns.text in numbers and columns.text not in first:
+    columns = columns(cells) if callable(columns) else columns
+    usual_names = {name.lower(): name for name in (*TEXT_COLUMNS, columns.label, columns.pair)}
+    is_header = columns.text in cells or any(cell.lower() in usual_names for cell in cells)
+    numbers = [str(number) for number in range(1, len(cells) + 1)]
+    names = [cell if cell == columns.text else usual_names.get(cell.lower(), cell) for cell in cells]
+    if columns.text in numbers and columns.text not in cells:
         names[numbers.index(columns.text)] = columns.text
     return (names if is_header else numbers), is_header
 
@@ -149,18 +147,18 @@ def read_jsonl(lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterat
         elif isinstance(value, dict):
             columns = find_columns(where, columns, list(value))
             column = str(columns.text)
-            for each in (column, columns.pair):
-                if not isinstance(value.get(each), str | None):
-                    raise InputError(f"{where}: {each!r} is {repr(value[each])[:60]}, not a string: give --column")
+            for key in (column, columns.pair):
+                if not isinstance(value.get(key), str | None):
+                    raise InputError(f"{where}: {key!r} is {repr(value[key])[:60]}, not a string: give --column")
             row = value[column] or "", as_text(value.get(columns.label)), value.get(columns.pair)
         else:
             raise InputError(f"{where} is a {type(value).__name__}: one object or string a line")
-        if any(cell and HALF.search(cell) for cell in row):
+        if any(cell and LONE_SURROGATE.search(cell) for cell in row):
             raise InputError(f"{where} holds half a surrogate pair, not a character: fix the line")
         yield row
 
 
-def read_columns(form: str, path: Path, name: str, columns: ColumnChoice) -> Iterator[Rows]:
+def read_columns(format: str, path: Path, name: str, columns: ColumnChoice) -> Iterator[Rows]:
     """Stream the rows of a Parquet or Arrow file (a stream or an IPC file, such as Feather); errors call it `name`.
 
     Raises pyarrow.ArrowInvalid if it is damaged, or its strings are not UTF-8.
@@ -168,7 +166,7 @@ def read_columns(form: str, path: Path, name: str, columns: ColumnChoice) -> Ite
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if form == "parquet":
+    if format == "parquet":
         file = pq.ParquetFile(path)
         yield from rows_of(file.iter_batches, file.schema_arrow, name, columns)
         return
@@ -183,26 +181,23 @@ def read_columns(form: str, path: Path, name: str, columns: ColumnChoice) -> Ite
 
 
 def rows_of(batches: Any, schema: Any, name: str, columns: ColumnChoice) -> Iterator[Rows]:  # noqa: ANN401 - pyarrow
-    """The rows of Arrow batches; null texts are empty, labels become strings.
-
-    `batches` is called with the size of a batch and the wanted columns.
-    """
+    """The rows of the Arrow `batches(batch_size, columns)`; null texts are empty, labels become strings."""
     import pyarrow as pa
 
-    found = find_columns(name, columns, schema.names)
-    text, label, pair = (each if each in schema.names else None for each in (found.text, found.label, found.pair))
+    names = astuple(find_columns(name, columns, schema.names))
+    text, label, pair = (column if column in schema.names else None for column in names)
     for column in filter(None, (text, pair)):
-        kind = schema.field(column).type
-        value = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if str(value) not in ("string", "large_string", "string_view"):
-            raise InputError(f"{name}: column {column!r} is {kind}, not string: give --column")
-    wanted = list(dict.fromkeys(filter(None, (text, label, pair))))
-    for batch in batches(batch_size=BATCH_ROWS, columns=wanted):
-        part = batch.select(wanted)
-        part.validate(full=True)
-        nothing = [None] * part.num_rows
-        texts, labels, pairs = (nothing if each is None else part[each].to_pylist() for each in (text, label, pair))
-        yield Rows([each or "" for each in texts], [as_text(each) for each in labels], pairs)
+        column_type = schema.field(column).type
+        value_type = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
+        if str(value_type) not in ("string", "large_string", "string_view"):
+            raise InputError(f"{name}: column {column!r} is {column_type}, not string: give --column")
+    selection = list(dict.fromkeys(filter(None, (text, label, pair))))
+    for batch in batches(batch_size=BATCH_ROWS, columns=selection):
+        batch = batch.select(selection)
+        batch.validate(full=True)
+        nulls = [None] * batch.num_rows
+        texts, labels, pairs = (batch[column].to_pylist() if column else nulls for column in (text, label, pair))
+        yield Rows([cell or "" for cell in texts], [as_text(cell) for cell in labels], pairs)
 
 
 def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[LabelledSpan] | None:
@@ -217,19 +212,19 @@ def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[Labell
     normal = partial(unicodedata.normalize, "NFC")
     margin = len(normal(raw)) - len(normal(raw).lstrip())
     try:
-        listed, spans = json.loads(cell), []
-        if isinstance(listed, dict):  # three lists, as `datasets` has them
-            listed = zip(*(listed[key] for key in SPAN_KEYS), strict=True)
-        for each in listed:
-            start, end, label = (each[key] for key in SPAN_KEYS) if isinstance(each, dict) else each
+        items, spans = json.loads(cell), []
+        if isinstance(items, dict):  # three lists, as `datasets` has them
+            items = zip(*(items[key] for key in SPAN_KEYS), strict=True)
+        for item in items:
+            start, end, label = (item[key] for key in SPAN_KEYS) if isinstance(item, dict) else item
             if type(start) is not int or type(end) is not int or type(label) not in (str, int):
                 raise TypeError
-            first, last = (min(max(len(normal(raw[:place])) - margin, 0), len(text)) for place in (start, end))
-            covered = text[first:last].strip()
+            left, right = (min(max(len(normal(raw[:offset])) - margin, 0), len(text)) for offset in (start, end))
+            covered = text[left:right].strip()
             if not 0 <= start < end <= len(raw) or not covered or covered != normal(raw[start:end]).strip():
                 raise ValueError
-            spans.append(LabelledSpan(first, last, str(label)))
+            spans.append(LabelledSpan(left, right, str(label)))
     except (ValueError, TypeError, KeyError, RecursionError):
-        said = f"{where}: {cell[:60]!r} does not list spans of {text[:40]!r}"
-        raise InputError(f"{said}: write [[start, end, label], ...], in characters from 0") from None
+        problem = f"{cell[:60]!r} does not list spans of {text[:40]!r}"
+        raise InputError(f"{where}: {problem}: write [[start, end, label], ...], in characters from 0") from None
     return spans

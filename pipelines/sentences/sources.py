@@ -11,7 +11,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -25,14 +25,16 @@ from pipelines.storage.files import is_remote, resolve_path, sha256_of
 
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 ENDINGS: Mapping[str, Format] = {
-    **{f".{form}": form for form in get_args(Format)},
+    **{f".{format}": format for format in get_args(Format)},
     ".md": "markdown",
     ".htm": "html",
     ".json": "jsonl",
     ".ndjson": "jsonl",
     ".feather": "arrow",
 }
-OFFICE = frozenset([".doc", ".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".ppt", ".pptx", ".rtf", ".xls", ".xlsx"])
+OFFICE_ENDINGS = frozenset(
+    [".doc", ".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".ppt", ".pptx", ".rtf", ".xls", ".xlsx"]
+)
 """Endings of files that are never plain text."""
 CHUNK_BYTES = 1 << 20
 MAX_LINE = 1 << 24
@@ -63,7 +65,7 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
         fingerprint = str(load_hub(name)._fingerprint)
         return Source(name, Path(), "hub", hashlib.sha256(fingerprint.encode()).hexdigest())
     path = SAMPLE_FILE if name == SAMPLE else resolve_path(name)
-    shown = "stdin" if name == STDIN else name
+    label = "stdin" if name == STDIN else name
     try:
         if name != STDIN and path.is_dir():
             raise InputError(f"{name} is a folder: give the files in it, e.g. {path / '*.txt'}")
@@ -73,32 +75,31 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
                 advice = "patterns are the shell's; for files in folders of folders, give $(find FOLDER -name '*.md')"
             raise InputError(f"no file {name!r}: {advice}")
         if name == STDIN or is_remote(path) or not path.is_file():
-            given, path = path, spool / f"{len(list(spool.iterdir()))}{path.suffix}"
-            source: AbstractContextManager[Any] = nullcontext(sys.stdin.buffer) if name == STDIN else given.open("rb")
-            with path.open("wb") as target, source as stream:
+            copy = spool / f"{len(list(spool.iterdir()))}{path.suffix}"
+            source: AbstractContextManager[Any] = nullcontext(sys.stdin.buffer) if name == STDIN else path.open("rb")
+            with copy.open("wb") as target, source as stream:
                 shutil.copyfileobj(stream, target, CHUNK_BYTES)
+            path = copy
         if path.stat().st_size == 0:
-            raise InputError(f"{shown} is empty (0 bytes): give one sentence a line")
+            raise InputError(f"{label} is empty (0 bytes): give one sentence a line")
         digest = sha256_of(path)
     except OSError as error:
-        raise InputError(f"cannot read {shown[:200]} ({error.strerror}): check the path and its permissions") from None
+        raise InputError(f"cannot read {label[:200]} ({error.strerror}): check the path and its permissions") from None
     ending = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
-    form = format or ENDINGS.get(ending)
-    if form is None and ending in OFFICE:
-        raise InputError(f"{shown} is not read: save it as CSV, text or HTML, or give --format if its ending is wrong")
-    if form is None and _is_json(path):
-        raise InputError(f"{shown} begins with a JSON object: give --format jsonl, or else --format text")
-    return Source(shown, path, form or "text", digest)
+    format = format or ENDINGS.get(ending)
+    if format is None and ending in OFFICE_ENDINGS:
+        raise InputError(f"{label} is not read: save it as CSV, text or HTML, or give --format if its ending is wrong")
+    if format is None and _is_json(path):
+        raise InputError(f"{label} begins with a JSON object: give --format jsonl, or else --format text")
+    return Source(label, path, format or "text", digest)
 
 
 def _is_json(path: Path) -> bool:
     """Whether the first line of a file is a JSON object."""
-    with path.open("rb") as stream:
+    with path.open("rb") as stream, suppress(ValueError, RecursionError):
         line = stream.readline(MAX_LINE)
-    try:
         return line.lstrip().startswith(b"{") and isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
+    return False
 
 
 def read_rows(source: Source, columns: ColumnChoice, language: str | None = None) -> Iterator[Rows]:
@@ -111,33 +112,33 @@ def read_rows(source: Source, columns: ColumnChoice, language: str | None = None
 
     # A quote that is never closed makes one cell of all lines after it.
     csv.field_size_limit(MAX_LINE)
-    read = 0
+    count = 0
     try:
-        found = _read(source, columns, running=language is not None)
-        for rows in found if language is None else collect(split_sentences(found, language)):
+        batches = _read(source, columns, by_paragraph=language is not None)
+        for rows in batches if language is None else collect(split_sentences(batches, language)):
             yield rows
-            read += len(rows.texts)
+            count += len(rows.texts)
     except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
-        said = f"cannot be read as {source.format}, or is damaged after row {read:,} ({error})"
-        raise InputError(f"{source.name} {said}: get it again, or give --format") from None
+        problem = f"cannot be read as {source.format}, or is damaged after row {count:,} ({error})"
+        raise InputError(f"{source.name} {problem}: get it again, or give --format") from None
 
 
-def _read(source: Source, columns: ColumnChoice, *, running: bool) -> Iterator[Rows]:
-    form, name = source.format, source.name
-    if form == "hub":
+def _read(source: Source, columns: ColumnChoice, *, by_paragraph: bool) -> Iterator[Rows]:
+    format, name = source.format, source.name
+    if format == "hub":
         table = load_hub(name).with_format("arrow")
         schema = table.features.arrow_schema
         return rows_of(lambda batch_size, columns: table.iter(batch_size=batch_size), schema, name, columns)
-    if form in ("parquet", "arrow"):
-        return read_columns(form, source.path, name, columns)
-    batches = read_lines(source.path, name, ends=form == "csv")
-    if form == "text" and not running:
-        return (Rows(texts, nothing, nothing) for texts in batches for nothing in [[None] * len(texts)])
+    if format in ("parquet", "arrow"):
+        return read_columns(format, source.path, name, columns)
+    batches = read_lines(source.path, name, ends=format == "csv")
+    if format == "text" and not by_paragraph:
+        return (Rows(texts, nulls, nulls) for texts in batches for nulls in [[None] * len(texts)])
     lines = chain.from_iterable(batches)
-    if form in ("text", "markdown", "html"):
-        found = paragraphs(lines) if form == "text" else document_paragraphs("\n".join(lines), form)
-        return collect((text, None, None) for text in found)
-    return collect(read_jsonl(lines, name, columns) if form == "jsonl" else read_cells(form, lines, name, columns))
+    if format in ("text", "markdown", "html"):
+        texts = paragraphs(lines) if format == "text" else document_paragraphs("\n".join(lines), format)
+        return collect((text, None, None) for text in texts)
+    return collect(read_jsonl(lines, name, columns) if format == "jsonl" else read_cells(format, lines, name, columns))
 
 
 @lru_cache(maxsize=8)  # a run reads its sources several times, and loading one asks the Hub
@@ -146,13 +147,13 @@ def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
     from datasets import get_dataset_config_names, load_dataset
     from datasets.exceptions import DatasetNotFoundError
 
-    path, *more = name.removeprefix(HUB).split(":")
-    if not path or len(more) > 2:
+    path, *parts = name.removeprefix(HUB).split(":")
+    if not path or len(parts) > 2:
         raise InputError(f"{name!r}: write hf:NAME, hf:NAME:CONFIG, hf:NAME:SPLIT or hf:NAME:CONFIG:SPLIT")
     try:
-        has_config = len(more) == 2 or (more and more[0] in get_dataset_config_names(path))
-        config = more.pop(0) if has_config else None
-        return load_dataset(path, config, split=next(iter(more), "train"))
+        has_config = len(parts) == 2 or (parts and parts[0] in get_dataset_config_names(path))
+        config = parts.pop(0) if has_config else None
+        return load_dataset(path, config, split=parts[0] if parts else "train")
     except (DatasetNotFoundError, ConnectionError, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"cannot load {name!r} ({reason}): check name, config and split, and the network") from None
@@ -168,30 +169,30 @@ def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[st
 
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=not ends)
     number = 0  # of the lines so far
-    data, rest = b" ", ""
+    data, remainder = b" ", ""
     try:
         with pa.input_stream(str(path), compression={".gz": "gzip", ".zst": "zstd"}.get(path.suffix)) as stream:
             while data:
                 data = stream.read(CHUNK_BYTES)
-                text = rest + decoder.decode(data, final=not data)
-                pieces = io.StringIO(text, newline="").readlines() if ends else text.split("\n")
-                pieces += [""] if ends and text[-1:] in "\r\n" else []  # the last line has ended
-                *lines, rest = pieces
+                text = remainder + decoder.decode(data, final=not data)
+                lines = io.StringIO(text, newline="").readlines() if ends else text.split("\n")
+                lines += [""] if ends and text[-1:] in "\r\n" else []  # the last line has ended
                 if "\0" in text:
                     line = number + 1 + text[: text.index("\0")].count("\n")
                     raise InputError(f"{name} is binary (NUL byte in line {line}): give UTF-8 text")
-                if max(map(len, pieces)) > MAX_LINE:
-                    line = number + 1 + next(place for place, piece in enumerate(pieces) if len(piece) > MAX_LINE)
+                if max(map(len, lines)) > MAX_LINE:
+                    line = number + 1 + next(index for index, line in enumerate(lines) if len(line) > MAX_LINE)
                     raise InputError(f"{name}: line {line} is longer than {MAX_LINE:,} characters: split it")
+                *lines, remainder = lines
                 if lines:
                     yield lines
                 number += len(lines)
-        if rest:
-            yield [rest]
+        if remainder:
+            yield [remainder]
     except UnicodeDecodeError as error:
         line = number + len((error.object[: error.start] + b"x").splitlines())
-        said = f"invalid UTF-8 in line {line} (byte 0x{error.object[error.start]:02x})"
+        problem = f"invalid UTF-8 in line {line} (byte 0x{error.object[error.start]:02x})"
         encoding = "utf-16" if error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "latin1"
-        raise InputError(f"{name}: {said}: convert it, e.g. iconv -f {encoding} -t utf-8") from None
+        raise InputError(f"{name}: {problem}: convert it, e.g. iconv -f {encoding} -t utf-8") from None
     except OSError as error:
         raise InputError(f"{name} is truncated or damaged after line {number} ({error}): get it again") from None

@@ -1,10 +1,9 @@
-"""A dataset as a folder that `datasets.load_from_disk` opens: who owns it, how it is written, finished and read.
+"""A dataset as a folder that `datasets.load_from_disk` opens.
 
-A writer holds the folder's lock. It writes the plan first, then shards and their receipts (`pipelines.storage.shards`),
-then recipe, card, counts and features, and last `state.json` with the hash of every file. Each file appears whole and
-is synced before the next kind of file is written; they are removed in reverse order. So a file with one of our names in
-a folder with a plan is ours, a shard without a matching receipt is made again, and without `state.json` nothing is
-read.
+A writer holds the folder's lock. It writes the plan, then shards and their receipts, then recipe, card, counts and
+features, and last `state.json` with the hash of every file. Each file appears whole and is synced before the next kind
+is written; they are removed in reverse order. So a file with one of our names beside a plan is ours, a shard without a
+matching receipt is made again, and without `state.json` nothing is read.
 """
 
 import hashlib
@@ -29,16 +28,13 @@ RECIPE_FILE = "recipe.json"
 CARD_FILE = "card.md"
 REPORT_FILE = "report.html"
 FILES = (STATE_FILE, INFO_FILE, COUNTS_FILE, RECIPE_FILE, CARD_FILE, PLAN_FILE)
-SPANS, LOST = "spans", "spans_lost"
+SPANS, SPANS_LOST = "spans", "spans_lost"
 """Columns with labelled spans of characters and, in a view, the number of its sentence's spans that it lost."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A finished dataset folder: its plan, the receipts of its shards, and what was counted when it was made.
-
-    Sentences that a dry run only counted have no receipts.
-    """
+    """A finished dataset folder: its plan, the receipts of its shards (none after a dry run), and its counts."""
 
     path: Path
     plan: Plan
@@ -59,9 +55,10 @@ class Dataset:
         """Rows start to stop of sentences or a view as one table; opens only the shards that hold them."""
         import pyarrow as pa
 
-        first, last = start // self.plan.shard_size, -(-stop // self.plan.shard_size)
-        shards = [read_table(self.path / each.file, each.sha256) for each in self.receipts[first:last]]
-        return pa.concat_tables(shards).slice(start - first * self.plan.shard_size, stop - start)
+        size = self.plan.shard_size
+        receipts = self.receipts[start // size : -(-stop // size)]
+        shards = [read_table(self.path / receipt.file, receipt.sha256) for receipt in receipts]
+        return pa.concat_tables(shards).slice(start % size, stop - start)
 
 
 def dataset_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow schema
@@ -69,19 +66,21 @@ def dataset_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow s
     import pyarrow as pa
 
     string, offsets = pa.string(), [("start", pa.int32()), ("end", pa.int32())]
-    kinds = {
+    types = {
         "edits": pa.list_(pa.struct([*offsets, ("old", string), ("new", string)])),
         **dict.fromkeys(("target_fraction", "achieved_fraction"), pa.float64()),
         "alternatives": pa.list_(string),
         SPANS: pa.list_(pa.struct([*offsets, ("label", string)])),
-        LOST: pa.int32(),
+        SPANS_LOST: pa.int32(),
     }
-    return pa.schema([(name, kinds.get(name, string)) for name in columns])
+    return pa.schema([(name, types.get(name, string)) for name in columns])
 
 
 def view_schema(columns: Sequence[str] = ()) -> Any:  # noqa: ANN401 - a pyarrow schema
     """The schema of a view of sentences with these columns; if they have spans, those of the view come last."""
-    return dataset_schema(["id", "text", "view", *ViewResult._fields[1:], *([SPANS, LOST] if SPANS in columns else [])])
+    return dataset_schema(
+        ["id", "text", "view", *ViewResult._fields[1:], *([SPANS, SPANS_LOST] if SPANS in columns else [])]
+    )
 
 
 def finalise(
@@ -135,13 +134,13 @@ def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str]) -> 
 
 def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """What `state.json` was made from, as `state_text` takes it; empty if it is missing or altered."""
-    try:
+    with suppress(OSError, TypeError, KeyError, AttributeError, ValueError, RecursionError):
         text = (folder / STATE_FILE).read_bytes().decode()
         state = json.loads(text)
-        shards = [(each["filename"], each["sha256"]) for each in state["_data_files"]]
-        return (shards, state["_files"]) if text == state_text(shards, state["_files"]) else ([], {})
-    except (OSError, TypeError, KeyError, AttributeError, ValueError, RecursionError):
-        return [], {}
+        shards = [(shard["filename"], shard["sha256"]) for shard in state["_data_files"]]
+        if text == state_text(shards, state["_files"]):
+            return shards, state["_files"]
+    return [], {}
 
 
 def open_dataset(folder: Path, kind: Kind | None = None, *, strict: bool = False) -> Dataset:
@@ -151,8 +150,8 @@ def open_dataset(folder: Path, kind: Kind | None = None, *, strict: bool = False
     """
     plan = read_plan(folder)
     if plan is None:
-        what = f"is not a dataset folder of twinviews (no {PLAN_FILE} there)" if folder.exists() else "does not exist"
-        raise InputError(f"{folder} {what}: check the path")
+        problem = f"is not a dataset folder of twinviews (no {PLAN_FILE} there)"
+        raise InputError(f"{folder} {problem if folder.exists() else 'does not exist'}: check the path")
     if kind is not None and plan.kind != kind:
         raise InputError(f"{folder} holds {plan.kind} ({plan.name}), not {kind}: check the path")
     advice = "run the command that makes it again"
@@ -162,11 +161,12 @@ def open_dataset(folder: Path, kind: Kind | None = None, *, strict: bool = False
     receipts = [valid_receipt(folder, index) for index in range(len(shards))]
     damaged = [] if shards else [STATE_FILE]
     for receipt, (name, sha256) in zip(receipts, shards, strict=True):
-        damaged += [] if receipt is not None and receipt.sha256 == sha256 else [name]
+        if receipt is None or receipt.sha256 != sha256:
+            damaged.append(name)
     for name, sha256 in hashes.items():
         content = (folder / name).read_bytes() if (folder / name).is_file() else b""
-        is_ignored = not strict and name in (RECIPE_FILE, CARD_FILE)
-        damaged += [] if is_ignored or _sha256(content) == sha256 else [name]
+        if (strict or name not in (RECIPE_FILE, CARD_FILE)) and _sha256(content) != sha256:
+            damaged.append(name)
     if damaged:
         raise InputError(f"{folder / damaged[0]} is missing, altered or damaged: {advice}")
     return Dataset(folder, plan, tuple(filter(None, receipts)), json.loads((folder / COUNTS_FILE).read_bytes()))
@@ -187,17 +187,17 @@ def claim_folder(out: Path, plan: Plan, *, overwrite: bool = False, dry_run: boo
     """
     check_folder(out)
     is_replaced = overwrite and is_written_by(out / PLAN_FILE, *PLAN_MARKS)
-    standing = None if is_replaced else read_plan(out)
-    if standing is not None:
-        standing.check_same(plan, out)
+    old_plan = None if is_replaced else read_plan(out)
+    if old_plan is not None:
+        old_plan.check_same(plan, out)
     elif not is_replaced:
-        ours = {LOCK, f".{REPORT_FILE}{LOCK}", *(entry.name for entry, _ in temporaries(out))}
-        foreign = min({entry.name for entry in out.glob("*")} - ours, default=None)
+        own_names = {LOCK, f".{REPORT_FILE}{LOCK}", *(entry.name for entry, _ in temporaries(out))}
+        foreign = min({entry.name for entry in out.glob("*")} - own_names, default=None)
         if foreign is not None:
             raise InputError(f"{out} holds {foreign!r} and no {PLAN_FILE}, so it is not ours: choose another --out")
     if not dry_run:
         remove_leftovers(out)
-    return None if standing is None else finished_dataset(out)
+    return None if old_plan is None else finished_dataset(out)
 
 
 def check_folder(out: Path) -> None:
@@ -207,7 +207,7 @@ def check_folder(out: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files that interrupted runs left in a dataset folder; the caller holds its lock."""
+    """Remove temporary files of interrupted runs from a dataset folder; the caller holds its lock."""
     for entry, name in (*temporaries(folder), *temporaries(folder / RECEIPTS)):
         if _is_ours(name):
             entry.unlink(missing_ok=True)
@@ -216,13 +216,13 @@ def remove_leftovers(folder: Path) -> None:
 def clear_dataset(folder: Path, *, plan_too: bool = False) -> None:
     """Remove the files of a dataset of ours except its plan, so that no power cut brings them back."""
     (folder / STATE_FILE).unlink(missing_ok=True)
-    for place in (folder / RECEIPTS, folder):
-        for entry in [*place.glob("*")]:
-            # The recipe stays until it is replaced: the hash of rejects in it shows that they are ours.
-            kept = entry.name == PLAN_FILE or (entry.name == RECIPE_FILE and not plan_too)
-            if _is_ours(entry.name) and not kept and entry.is_file():
+    # The recipe stays until it is replaced: the hash of rejects in it shows that they are ours.
+    exceptions = {PLAN_FILE} if plan_too else {PLAN_FILE, RECIPE_FILE}
+    for parent in (folder / RECEIPTS, folder):
+        for entry in [*parent.glob("*")]:
+            if _is_ours(entry.name) and entry.name not in exceptions and entry.is_file():
                 entry.unlink()
-        sync_folder(place)
+        sync_folder(parent)
     if not is_remote(folder):
         with suppress(OSError):  # it does not exist, or holds foreign files
             (folder / RECEIPTS).rmdir()
@@ -232,7 +232,7 @@ def clear_dataset(folder: Path, *, plan_too: bool = False) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether we give this name in a dataset folder."""
+    """Whether a file of a dataset has this name."""
     return name in (*FILES, REPORT_FILE) or shard_number(name.removesuffix(".json")) is not None
 
 

@@ -26,9 +26,9 @@ WRONG_PATH = frozenset({
     errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP,
     errno.ENAMETOOLONG,
 })  # fmt: skip
-"""Errors that mean that the user gave a wrong path; all other system errors are failures."""
+"""System errors of a wrong path, which is a user's mistake."""
 SETTLED_SECONDS = 1.0
-"""A file that changed more recently may change again without a new timestamp: file systems' clocks are coarse."""
+"""A file that changed more recently may change again without a new timestamp, as file systems' clocks are coarse."""
 ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
 """`s3://bucket/folder`, or `s3:/bucket/folder`, which `Path` makes of it."""
 
@@ -38,22 +38,22 @@ def resolve_path(name: str | Path) -> Path:
 
     Raises MissingExtraError if the extra for addresses is not installed, InputError if nothing answers there.
     """
-    found = ADDRESS.fullmatch(str(name))
-    if found is None:
+    match = ADDRESS.fullmatch(str(name))
+    if match is None:
         return Path(name)
-    address = f"{found[1]}://{found[2]}"
+    address = f"{match[1]}://{match[2]}"
     try:
         from upath import UPath
 
         # Other processes write there too, so listings must not be cached.
-        place = UPath(address, use_listings_cache=False)
-        place.exists()
+        path = UPath(address, use_listings_cache=False)
+        path.exists()
     except ImportError:
-        raise MissingExtraError(f"{found[1]}://", "s3") from None
+        raise MissingExtraError(f"{match[1]}://", "s3") from None
     except Exception as error:  # whatever a store's library raises without credentials or a network
-        said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        raise InputError(f"{address} cannot be reached ({said}): check the address and your credentials") from None
-    return cast(Path, place)
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise InputError(f"{address} cannot be reached ({reason}): check the address and your credentials") from None
+    return cast(Path, path)
 
 
 def is_remote(path: Path) -> bool:
@@ -83,13 +83,13 @@ def sync_folder(folder: Path) -> None:
 def temporaries(folder: Path) -> Iterator[tuple[Path, str]]:
     """Our temporary files in a folder, each with the name of its output."""
     for entry in folder.iterdir() if not is_remote(folder) and folder.is_dir() else ():
-        made = TEMPORARY.fullmatch(entry.name)
-        if made is not None and not entry.is_dir():
-            yield entry, made[1]
+        match = TEMPORARY.fullmatch(entry.name)
+        if match is not None and not entry.is_dir():
+            yield entry, match[1]
 
 
 def remove_temporaries(*outputs: Path) -> None:
-    """Remove what interrupted runs left of these outputs; the caller holds their lock."""
+    """Remove temporary files of these outputs; the caller holds their lock."""
     for output in outputs:
         for entry, name in temporaries(output.parent):
             if name == output.name:
@@ -107,32 +107,32 @@ def atomic_write(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
     # The number differs from that of any other process, also on another machine.
     name = f".{path.name}.{os.getpid()}{secrets.randbelow(10**9):09d}.augment.tmp"
     # A store's own files are committed when they are closed, even after an error.
-    place = Path(tempfile.gettempdir(), name) if is_remote(path) else path.with_name(name)
+    temporary = Path(tempfile.gettempdir(), name) if is_remote(path) else path.with_name(name)
     try:
-        with place.open("wb") as stream:
+        with temporary.open("wb") as stream:
             yield stream
             stream.flush()
             if not is_remote(path):
                 os.fsync(stream.fileno())
         if is_remote(path):
-            cast(Any, path).fs.put_file(str(place), cast(Any, path).path)
+            cast(Any, path).fs.put_file(str(temporary), cast(Any, path).path)
         else:
-            os.replace(place, path)
+            os.replace(temporary, path)
         if lasting:
             sync_folder(path.parent)
     except OSError as error:
-        if error.filename not in (None, str(place)):
+        if error.filename not in (None, str(temporary)):
             raise
         reason = f"({error.strerror or error}): fix that, then run the same command again"
         kind = InputError if error.errno in WRONG_PATH else TwinviewsError
         raise kind(f"{path} cannot be written {reason}") from None
     finally:
         with suppress(OSError):  # the folder is missing, which was reported above
-            place.unlink()
+            temporary.unlink()
 
 
 def write_if_changed(path: Path, content: bytes | str, *, lasting: bool = True) -> None:
-    """Write `content` to `path` as a `atomic_write`, unless the file already holds it."""
+    """Write `content` to `path` as `atomic_write` does, unless the file already holds it."""
     data = content.encode() if isinstance(content, str) else content
     size = path.stat().st_size if path.is_file() else -1
     if size != len(data) or sha256_of(path) != hashlib.sha256(data).hexdigest():
@@ -158,19 +158,19 @@ def _sha256(path: str, *_status: int) -> str:
 
 
 def seal(text: str) -> str:
-    """A text that ends with a checksum of sixteen zeros, and what closes it, with its xxh64 instead of the zeros."""
-    return SEAL.sub(lambda hit: hit[1] + xxhash.xxh64_hexdigest(text.encode()) + hit[2], text)
+    """Replace the sixteen zeros of the checksum that ends a text by the text's xxh64."""
+    return SEAL.sub(lambda match: match[1] + xxhash.xxh64_hexdigest(text.encode()) + match[2], text)
 
 
 def is_sealed(content: bytes) -> bool:
     """Whether the content of a file is unchanged since it was sealed."""
     text = content.decode(errors="replace")
-    blank = SEAL.sub(lambda hit: hit[1] + UNSEALED + hit[2], text)
+    blank = SEAL.sub(lambda match: match[1] + UNSEALED + match[2], text)
     return blank != text and seal(blank) == text
 
 
 def is_written_by(path: Path, *marks: bytes) -> bool:
-    """Whether a file has one of our marks; with two of them, one may be damaged."""
+    """Whether a file contains one of these marks of ours; with two of them, one may be damaged."""
     with suppress(OSError):
         content = path.read_bytes()
         return any(mark in content for mark in marks)
@@ -179,13 +179,12 @@ def is_written_by(path: Path, *marks: bytes) -> bool:
 
 def sibling_path(out: Path, ending: str) -> Path:
     """The file beside `out` with another ending: `data/pairs.arrow`, `card.md` -> `data/pairs.card.md`."""
-    named = out if out.name else out.resolve()
-    return named.with_name(f"{named.name.removesuffix('.arrow')}.{ending}")
+    out = out if out.name else out.resolve()
+    return out.with_name(f"{out.name.removesuffix('.arrow')}.{ending}")
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON can say
     """What a JSON file holds; None if it is missing or cannot be read."""
-    try:
+    with suppress(OSError, ValueError, RecursionError):
         return json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
+    return None

@@ -1,4 +1,4 @@
-"""One writer at a time for an output: a lock file that names its holder, and is free when the holder is dead."""
+"""One writer at a time for an output: a lock file that names its holder, and is free once that process has ended."""
 
 import errno
 import logging
@@ -19,10 +19,12 @@ from pipelines.storage.files import ADDRESS, is_remote, make_folder
 logger = logging.getLogger(__name__)
 LOCK = ".augment.lock"
 """The name of a folder's lock, which is inside the folder. A file's lock is next to it and begins with its name."""
-TRIES = 100
+MAX_TRIES = 100
 WAIT_SECONDS = 0.1
-"""A lock whose holder removes it right now is free within that time."""
-NO_LOCKS = "warning: the file system of %s has no locks: make sure that no other machine or process writes there"
+"""A holder that is just removing its lock needs less."""
+NO_LOCKS_WARNING = (
+    "warning: the file system of %s has no locks: make sure that no other machine or process writes there"
+)
 
 
 @contextmanager
@@ -42,16 +44,16 @@ def locked_file(out: Path, lock: Path | None = None) -> Iterator[None]:
         raise InputError(f"{out}: only sentences and views can be written to an address: give a local path")
     lock = lock or out.with_name(f".{out.name}{LOCK}")
     if is_remote(out):
-        logger.warning(NO_LOCKS, out)
+        logger.warning(NO_LOCKS_WARNING, out)
         lock = Path(tempfile.gettempdir()) / f".{xxhash.xxh64_hexdigest(str(out).encode())}{LOCK}"
     missing = [folder for folder in (lock.parent, *lock.parent.parents) if not folder.exists()]
     try:
-        held = _acquire(lock, out)
+        file_lock = _acquire(lock, out)
         try:
             yield
         finally:
             lock.unlink(missing_ok=True)
-            held.release()
+            file_lock.release()
     finally:
         for folder in missing:
             with suppress(OSError):
@@ -60,11 +62,11 @@ def locked_file(out: Path, lock: Path | None = None) -> Iterator[None]:
 
 def _acquire(lock: Path, out: Path) -> FileLock:
     """The lock, acquired, with our name in its file."""
-    held = FileLock(lock, timeout=WAIT_SECONDS, poll_interval=WAIT_SECONDS / 10, fallback_to_soft=False)
-    for _ in range(TRIES):
+    file_lock = FileLock(lock, timeout=WAIT_SECONDS, poll_interval=WAIT_SECONDS / 10, fallback_to_soft=False)
+    for _ in range(MAX_TRIES):
         try:
             make_folder(lock.parent)
-            held.acquire()
+            file_lock.acquire()
         except FileNotFoundError:  # a previous holder has removed the folder since
             continue
         except (FileExistsError, NotADirectoryError):
@@ -78,9 +80,9 @@ def _acquire(lock: Path, out: Path) -> FileLock:
         except OSError as error:
             if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
                 raise
-            logger.warning(NO_LOCKS, out)
+            logger.warning(NO_LOCKS_WARNING, out)
         with suppress(OSError):  # on a full disk the lock still holds, but names no owner
             name = f"pid {os.getpid()}: {shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])}"
             lock.write_text(name, errors="replace")
-        return held
+        return file_lock
     raise InputError(f"{out} cannot be created: choose another --out")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,13 +21,11 @@ if TYPE_CHECKING:
 
 PAIR_COLUMNS = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
 NEGATIVE = "negative"
-"""A column that pairs may have: a text that is not a paraphrase of `view_a`, null if a pair has none."""
-
+"""An optional column of pairs: a text that is not a paraphrase of `view_a`, null if a pair has none."""
 REJECTS, REJECTS_SHA256 = "rejects", "rejects_sha256"
-"""Keys in the recipe of pairs: where their rejects are, if in another folder, and the rejects' hash, by which the next
-run recognises them."""
+"""Keys in the recipe of pairs: where their rejects are, if in another folder, and the rejects' hash."""
 REASON = "reason"
-"""The column of rejects with why a pair was dropped."""
+"""The column of rejects that says why a pair was dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,42 +61,43 @@ def check_dataset(folder: Path) -> None:
         open_dataset(folder)
 
 
-def made_plan(made: Mapping[str, Any]) -> Plan | None:
-    """The plan that a recipe of pairs recorded; None if it has none, or another version's."""
-    try:
-        return Plan.model_validate(made.get("plan"))
-    except ValidationError:
-        return None
+def made_plan(record: Mapping[str, Any]) -> Plan | None:
+    """The plan in the entry `made` of a recipe of pairs; None if it has none, or another version's."""
+    with suppress(ValidationError):
+        return Plan.model_validate(record.get("plan"))
+    return None
 
 
 def pair_files(path: str | Path) -> list[PairFile]:
     """The files of pairs at a path, one or those of a folder in their order; raises InputError as `read_pairs` does."""
     path = Path(path)
     if path.is_dir() and read_plan(path) is not None:
-        return [_checked(path / each.file, each.sha256) for each in open_dataset(path, "pairs").receipts]
+        return [_open_pairs(path / receipt.file, receipt.sha256) for receipt in open_dataset(path, "pairs").receipts]
     files = [path] if path.exists() else []
     if path.is_dir():
-        found = (file for file in path.glob("*.arrow") if not file.name.startswith(("cache-", ".")))
-        files = sorted(found, key=lambda file: re.sub(r"\d+", lambda number: number[0].zfill(20), file.name))
+        files = [file for file in path.glob("*.arrow") if not file.name.startswith(("cache-", "."))]
+        files.sort(key=lambda file: re.sub(r"\d+", lambda match: match[0].zfill(20), file.name))
     if not files:
         raise InputError(f"no pairs at {str(path)!r}: make them with `augment build-pairs`")
-    streams = [_checked(file, read_made(sibling_path(file, "recipe.json")).get("sha256")) for file in files]
-    own = [stream.path.name for stream in streams if sibling_path(stream.path, "recipe.json").is_file()]
-    if any(stream.is_rejects for stream in streams):
-        own += [stream.path.name for stream in streams if not stream.is_rejects]
-    if own and len(streams) > 1:
-        raise InputError(f"{path} holds {len(streams)} files that were not made together: give one, such as {own[0]}")
-    return streams
+    recipes = [sibling_path(file, "recipe.json") for file in files]
+    pairs = [_open_pairs(file, read_made(recipe).get("sha256")) for file, recipe in zip(files, recipes, strict=True)]
+    separate = [file.name for file, recipe in zip(files, recipes, strict=True) if recipe.is_file()]
+    if any(file.is_rejects for file in pairs):
+        separate += [file.path.name for file in pairs if not file.is_rejects]
+    if separate and len(pairs) > 1:
+        example = separate[0]
+        raise InputError(f"{path} holds {len(pairs)} files that were not made together: give one, such as {example}")
+    return pairs
 
 
-def _checked(path: Path, sha256: str | None) -> PairFile:
+def _open_pairs(path: Path, sha256: str | None) -> PairFile:
     """A stream of pairs; raises InputError unless it is whole and has the columns of pairs, as text."""
     table = read_table(path, sha256)
     schema = table.schema
     for name in (*PAIR_COLUMNS, *({NEGATIVE} & set(schema.names))):
         if name not in schema.names:
             raise InputError(f"{path} has no column {name!r}, only {', '.join(schema.names)}: it holds no pairs")
-        kind = schema.field(name).type
-        if str(kind) not in ("string", "large_string", "null"):
-            raise InputError(f"{path}: column {name!r} holds {kind}, not text: it holds no pairs")
+        column_type = schema.field(name).type
+        if str(column_type) not in ("string", "large_string", "null"):
+            raise InputError(f"{path}: column {name!r} holds {column_type}, not text: it holds no pairs")
     return PairFile(path, sha256, table.num_rows, REASON in schema.names)

@@ -14,7 +14,7 @@ from pipelines.storage.files import is_written_by
 PLAN_FILE = "plan.json"
 ADVICE = "choose another --out, or --overwrite it"
 PLAN_MARKS = (b'"twinviews": "', b'"signature": ')
-"""Either of these identifies a damaged plan as one of ours."""
+"""A damaged plan that contains one of these is ours."""
 Kind = Literal["sentences", "view", "pairs"]
 
 
@@ -55,39 +55,39 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         """The text of `plan.json`."""
         return self.model_dump_json(indent=2) + "\n"
 
-    def check_same(self, other: "Plan", out: Path) -> None:
-        """Raise InputError, naming a setting, if `other` makes other rows or shards than this plan, which is of `out`.
+    def check_same(self, new: "Plan", out: Path) -> None:
+        """Raise InputError, naming a setting, if `new` makes different rows or shards than this plan of `out`.
 
         Names of inputs do not count, nor where weights lie if their revision is the same.
         """
-        other = Plan.model_validate_json(other.to_json())  # a tuple is read as a list
+        new = Plan.model_validate_json(new.to_json())  # a tuple is read as a list
         revision = self.params.get("revision")
-        same_weights = WEIGHTS_PARAMS if revision is not None and revision == other.params.get("revision") else ()
+        same_weights = WEIGHTS_PARAMS if revision is not None and revision == new.params.get("revision") else ()
         fields = ("seed", "limit", "shard_size")
         compared: dict[str, tuple[object, object]] = {
-            "the kind": (self.kind, other.kind),
-            "--pairs" if self.kind == "pairs" else "the view": (self.name, other.name),
-            **{f"--{each}": (getattr(self, each), getattr(other, each)) for each in fields},
-            "the version of twinviews": (self.twinviews, other.twinviews),
+            "the kind": (self.kind, new.kind),
+            "--pairs" if self.kind == "pairs" else "the view": (self.name, new.name),
+            **{f"--{field}": (getattr(self, field), getattr(new, field)) for field in fields},
+            "the version of twinviews": (self.twinviews, new.twinviews),
         }
-        for each in sorted({*self.params, *other.params}.difference(same_weights, fields)):
-            compared[f"--{each}"] = self.params.get(each), other.params.get(each)
-        compared["the number of inputs"] = len(self.inputs), len(other.inputs)
-        for mine, its in zip(self.inputs, other.inputs, strict=False):
-            compared[f"the input {mine.name}, here {its.name}, of sha256"] = mine.sha256, its.sha256
-        compared |= {"the signature": (self.signature, other.signature), "the shards": (self.shards, other.shards)}
-        for what, (ours, theirs) in compared.items():
-            if ours != theirs:
-                option = what.replace("_", "-") if what.startswith("--") else what
-                said = f"{option} {_short(ours)}, not {_short(theirs)}"
+        for key in sorted({*self.params, *new.params}.difference(same_weights, fields)):
+            compared[f"--{key}"] = self.params.get(key), new.params.get(key)
+        compared["the number of inputs"] = len(self.inputs), len(new.inputs)
+        for source, new_source in zip(self.inputs, new.inputs, strict=False):
+            compared[f"the input {source.name}, here {new_source.name}, of sha256"] = source.sha256, new_source.sha256
+        compared |= {"the signature": (self.signature, new.signature), "the shards": (self.shards, new.shards)}
+        for setting, (old_value, new_value) in compared.items():
+            if old_value != new_value:
+                option = setting.replace("_", "-") if setting.startswith("--") else setting
+                difference = f"{option} {_shorten(old_value)}, not {_shorten(new_value)}"
                 # The command of a view ingests too, but its --out and --overwrite are for the view.
                 ingest = "run `augment ingest` with another --out or --overwrite"
-                advice = ingest if other.kind == "sentences" else ADVICE
-                raise InputError(f"{out} was made with other options ({said}): {advice}")
+                advice = ingest if new.kind == "sentences" else ADVICE
+                raise InputError(f"{out} was made with other options ({difference}): {advice}")
 
 
-def _short(value: object) -> str:
-    text = "none" if value is None or value == [] else str(value) if isinstance(value, int | float) else repr(value)
+def _shorten(value: object) -> str:
+    text = "none" if value is None or value == [] else repr(value)
     # Filters are written in full: what differs may stand in the middle.
     return text if len(text) <= 40 or isinstance(value, list) else text[:18] + "…" + text[-12:]
 
@@ -100,9 +100,9 @@ def read_plan(folder: Path) -> Plan | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        said = f"cannot be read ({error.strerror}): choose another --out"
+        problem = f"cannot be read ({error.strerror}): choose another --out"
     except ValidationError:
-        said = "is not a plan of ours: choose another --out"
+        problem = "is not a plan of ours: choose another --out"
         if is_written_by(path, *PLAN_MARKS):
-            said = f"is damaged, or of another version: {ADVICE}"
-    raise InputError(f"{path} {said}")
+            problem = f"is damaged, or of another version: {ADVICE}"
+    raise InputError(f"{path} {problem}")

@@ -1,4 +1,4 @@
-"""The resolved recipe of a command, saved beside its output and read again by `--config`."""
+"""The recipe of a command: its options, saved beside its output and read again by `--config`."""
 
 import json
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ RECIPE_METADATA = frozenset({"checksum", "command", "made", "twinviews"})
 """Keys of a saved recipe that are not options."""
 
 
-def recipe_text(command: str, options: Mapping[str, Any], **more: Any) -> str:  # noqa: ANN401 - JSON values
+def recipe_text(command: str, options: Mapping[str, Any], **extra: Any) -> str:  # noqa: ANN401 - JSON values
     """The options that decide a command's output, as JSON; those that are None are left out."""
-    resolved = {key: value for key, value in {**options, **more}.items() if value is not None}
+    resolved = {key: value for key, value in {**options, **extra}.items() if value is not None}
     recipe = {"command": command, "twinviews": __version__, **resolved, "checksum": UNSEALED}
     return seal(json.dumps(recipe, ensure_ascii=False, indent=2) + "\n")
 
@@ -30,10 +30,9 @@ def check_recipe_collision(out: Path) -> None:
 
 
 def read_made(recipe: Path) -> Mapping[str, Any]:
-    """What a recipe of ours says was made with it; empty if the recipe is missing or damaged."""
+    """The entry `made` of a recipe of ours, about its output; empty if the recipe is missing or damaged."""
     content = recipe.read_bytes() if recipe.is_file() else b""
-    made: Mapping[str, Any] = json.loads(content).get("made", {}) if is_sealed(content) else {}
-    return made
+    return dict(json.loads(content).get("made", {})) if is_sealed(content) else {}
 
 
 def command_of(recipe: Path) -> str | None:
@@ -71,18 +70,18 @@ def load_config(context: typer.Context, parameter: typer.CallbackParam, value: P
     command = recipe.get("command", name)
     if command != name:
         raise InputError(f"{value} is a recipe of `{command}`, not of `{name}`: give it to its own command")
-    options = {str(key).replace("-", "_"): item for key, item in recipe.items() if key not in RECIPE_METADATA}
-    known = {item.name: item for item in context.command.params if item.name not in (None, parameter.name, "help")}
-    unknown = ", ".join(map(repr, sorted(options.keys() - known)))
+    values = {str(key).replace("-", "_"): item for key, item in recipe.items() if key not in RECIPE_METADATA}
+    options = {item.name: item for item in context.command.params if item.name not in (None, parameter.name, "help")}
+    unknown = ", ".join(map(repr, sorted(values.keys() - options)))
     if unknown:
-        raise InputError(f"{value}: no option {unknown} in `{name}`; it knows {', '.join(sorted(known))}")
-    present = {
+        raise InputError(f"{value}: no option {unknown} in `{name}`; it knows {', '.join(sorted(options))}")
+    defaults = {
         # An option that may be repeated takes a single value as a list of one.
-        key: [item] if getattr(known[key], "multiple", False) and not isinstance(item, list) else item
-        for key, item in options.items()
+        key: [item] if getattr(options[key], "multiple", False) and not isinstance(item, list) else item
+        for key, item in values.items()
         if item is not None
     }
-    context.default_map = {**(context.default_map or {}), **present}
+    context.default_map = {**(context.default_map or {}), **defaults}
     return value
 
 

@@ -19,8 +19,8 @@ RECEIPTS = "receipts"
 SHARD_ROWS = 1_024
 """Rows in a shard of a view."""
 BATCH_ROWS = 1_000
-WRITERS = 8
-"""How many files are written at once: each waits for the disk."""
+WRITER_THREADS = 8
+"""They mostly wait for the disk."""
 SHARD = re.compile(r"data-([0-9]{5}|[1-9][0-9]{5,})\.arrow")
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
@@ -47,8 +47,8 @@ def shard_name(index: int) -> str:
 
 def shard_number(name: str) -> int | None:
     """The number of the shard with this file name; None if it is not a shard's name."""
-    found = SHARD.fullmatch(name)
-    return int(found[1]) if found else None
+    match = SHARD.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def receipt_path(folder: Path, index: int) -> Path:
@@ -58,11 +58,10 @@ def receipt_path(folder: Path, index: int) -> Path:
 
 def read_receipt(folder: Path, index: int) -> Receipt | None:
     """The receipt of a shard; None if it is missing or cannot be read."""
-    try:
+    with suppress(OSError, ValidationError):
         receipt = Receipt.model_validate_json(receipt_path(folder, index).read_bytes())
-    except (OSError, ValidationError):
-        return None
-    return receipt if receipt.file == shard_name(index) else None
+        return receipt if receipt.file == shard_name(index) else None
+    return None
 
 
 def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
@@ -82,11 +81,11 @@ def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
             (folder / RECEIPTS).mkdir(exist_ok=True)  # and nothing above it, where the plan would be missing
         except FileNotFoundError:
             raise TwinviewsError(f"{folder} vanished while it was written: run the same command again") from None
-    with ThreadPoolExecutor(WRITERS) as pool:
+    with ThreadPoolExecutor(WRITER_THREADS) as pool:
         receipts = [*pool.map(partial(_write_shard, folder), tables, tables.values())]
         sync_folder(folder)
-        places = (receipt_path(folder, index) for index in tables)
-        list(pool.map(partial(write_if_changed, lasting=False), places, map(Receipt.to_json, receipts)))
+        paths = (receipt_path(folder, index) for index in tables)
+        list(pool.map(partial(write_if_changed, lasting=False), paths, map(Receipt.to_json, receipts)))
         sync_folder(folder / RECEIPTS)
     return receipts
 
@@ -107,8 +106,8 @@ def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN40
     import pyarrow.compute as pc
 
     def count(column: str) -> dict[str, int]:
-        found = pc.value_counts(table[column].drop_null()).to_pylist() if column in table.schema.names else []
-        return dict(sorted((each["values"], each["counts"]) for each in found))
+        rows = pc.value_counts(table[column].drop_null()).to_pylist() if column in table.schema.names else []
+        return dict(sorted((row["values"], row["counts"]) for row in rows))
 
     spans = None
     if "spans_lost" in table.schema.names:
@@ -125,7 +124,7 @@ def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
         for name, numbers in receipt.model_dump(include={*counts, "spans"}, exclude_none=True).items():
             counts[name].update(numbers)
     rows = sum(receipt.rows for receipt in receipts)
-    return {"rows": rows, **{name: dict(sorted(each.items())) for name, each in counts.items()}}
+    return {"rows": rows, **{name: dict(sorted(numbers.items())) for name, numbers in counts.items()}}
 
 
 def check_stream_end(path: Path) -> None:
@@ -155,9 +154,10 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
         elif sha256 != (sha256_of(path) if data is None else hashlib.sha256(data).hexdigest()):
             raise InputError(f"{path} is not as it was written (altered, damaged or overwritten): make it again")
     except (pa.ArrowException, OSError) as error:
+        problem = f"cannot be read, or is damaged ({error})"
         advice = "give a dataset folder or an Arrow stream file, or make it again"
         if path.suffix not in ("", ".arrow"):
-            said = f"is a {path.suffix} file, not an Arrow stream: give what `augment` wrote"
-            raise InputError(f"{path} {said}, or first run `augment ingest {path}`") from None
-        raise InputError(f"{path} cannot be read, or is damaged ({error}): {advice}") from None
+            problem = f"is a {path.suffix} file, not an Arrow stream"
+            advice = f"give what `augment` wrote, or first run `augment ingest {path}`"
+        raise InputError(f"{path} {problem}: {advice}") from None
     return table

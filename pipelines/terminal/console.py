@@ -29,7 +29,7 @@ from pipelines.terminal import interrupt
 # Control characters, line separators, overrides of the writing direction and invisible characters, except those that
 # scripts and emoji need (joiners, direction marks, tags).
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
-# Root of the usage errors of typer's own click (vendored since 0.2x, the click package before that).
+# The root of usage errors in typer's click: its own copy since 0.2x, the click package before that.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
 
@@ -51,17 +51,17 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
     has a traceback.
     """
     _quiet_libraries()
-    code, said = 0, ""
+    message = ""
     try:
         with interrupt.raised():
             code = _run(app, arguments)
     except BaseException as error:
-        code, said = _explain(error)
-    if interrupt.came() or code == interrupt.EXIT_CODE:
-        interrupt.tell()
+        code, message = _explain(error)
+    if interrupt.is_interrupted() or code == interrupt.EXIT_CODE:
+        interrupt.report()
         return interrupt.EXIT_CODE
-    if said:
-        note(f"error: {' '.join(said.split())}")
+    if message:
+        note(f"error: {' '.join(message.split())}")
     return code
 
 
@@ -69,9 +69,9 @@ def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that cannot show a character
     for argument in arguments:
-        shown = argument.encode(errors="surrogateescape").decode(errors="backslashreplace")
-        if shown != argument:
-            raise InputError(f"the argument '{shown}' is not UTF-8: rename the file, or write the text in UTF-8")
+        printable = argument.encode(errors="surrogateescape").decode(errors="backslashreplace")
+        if printable != argument:
+            raise InputError(f"the argument '{printable}' is not UTF-8: rename the file, or write the text in UTF-8")
     command = typer.main.get_command(app)
     code = command.main([*arguments] or ["--help"], prog_name=app.info.name or None, standalone_mode=False)
     sys.stdout.flush()
@@ -81,7 +81,7 @@ def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
 def _explain(error: BaseException) -> tuple[int, str]:
     """The exit code and message of an error; raises it again if it is a bug."""
     # Ctrl-C inside a library may surface as any other error.
-    if interrupt.came() or isinstance(error, KeyboardInterrupt | typer.Abort):
+    if interrupt.is_interrupted() or isinstance(error, KeyboardInterrupt | typer.Abort):
         return interrupt.EXIT_CODE, ""
     if isinstance(error, UsageError):
         message, context = str(error.format_message()).replace("Value error, ", ""), error.ctx
@@ -90,7 +90,7 @@ def _explain(error: BaseException) -> tuple[int, str]:
         return 2 if isinstance(error, InputError) else 1, str(error)
     if is_out_of_memory(error):
         return 1, "out of memory: use smaller batches or a machine with more memory"
-    if type(error).__module__.startswith("botocore."):  # a store that answers no more
+    if type(error).__module__.startswith("botocore."):  # the store no longer answers
         return 1, f"{error}: run the same command again"
     if not isinstance(error, OSError):
         raise error
@@ -101,14 +101,14 @@ def _explain(error: BaseException) -> tuple[int, str]:
         return 1, "" if isinstance(error, BrokenPipeError) else f"cannot write to stdout ({error.strerror or error})"
     if isinstance(error, BrokenPipeError):
         return 1, ""
-    places = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
-    said = f"{places}: {error.strerror or error}" if places else str(error)
-    return 2 if places and error.errno in WRONG_PATH else 1, said
+    paths = " and ".join(str(path) for path in (error.filename, error.filename2) if path is not None)
+    message = f"{paths}: {error.strerror or error}" if paths else str(error)
+    return 2 if paths and error.errno in WRONG_PATH else 1, message
 
 
 def _quiet_libraries() -> None:
     for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed: the next opened file would get its descriptor and its messages
+        if getattr(sys, name) is None:  # closed: the next file to be opened would get its messages
             setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115 - held as long as the process
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     # The Hub's client reports every retry; our own line reports the failure once.
@@ -127,8 +127,8 @@ def offline() -> Iterator[None]:
     from huggingface_hub import constants
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
-    dry_run = DRY_RUN.set(not before)
+    is_offline, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
+    dry_run = DRY_RUN.set(not is_offline)
     try:
         yield
     except InputError as error:
@@ -138,7 +138,7 @@ def offline() -> Iterator[None]:
         advice = ": a dry run downloads nothing, leave out --dry-run or fetch it first"
         raise (error if cause is None else InputError(str(error).partition(" (")[0] + advice)) from None
     finally:
-        constants.HF_HUB_OFFLINE = before
+        constants.HF_HUB_OFFLINE = is_offline
         DRY_RUN.reset(dry_run)
 
 
@@ -162,12 +162,14 @@ def show_json(value: Any) -> None:  # noqa: ANN401 - whatever json can write
     """Write a result to stdout as indented JSON, keys in their given order."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     # JSON escapes only some control characters; escaping the others keeps the text and protects the terminal.
-    sys.stdout.write(CONTROL.sub(lambda hit: hit[0] if hit[0] == "\n" else f"\\u{ord(hit[0]):04x}", text) + "\n")
+    sys.stdout.write(
+        CONTROL.sub(lambda match: match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text) + "\n"
+    )
 
 
 def escape_control(text: str) -> str:
     """A text from outside made safe to show: control and invisible characters as Python's escapes."""
-    return CONTROL.sub(lambda hit: hit[0].encode("unicode_escape").decode(), text)
+    return CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def stdout_console() -> Any:  # noqa: ANN401 - rich's Console, imported when it is used
@@ -180,14 +182,14 @@ def stdout_console() -> Any:  # noqa: ANN401 - rich's Console, imported when it 
 def flat(counts: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Nested counts as lines: `reasons: too-long`."""
     nested = {key: value if isinstance(value, Mapping) else {None: value} for key, value in counts.items()}
-    return [(key if name is None else f"{key}: {name}", n) for key, each in nested.items() for name, n in each.items()]
+    return [(key if name is None else f"{key}: {name}", n) for key, rows in nested.items() for name, n in rows.items()]
 
 
 def print_on(console: Any, *parts: object) -> None:  # noqa: ANN401 - rich's Console
-    """Print what rich makes of the parts to stdout, without the blanks that it pads lines with."""
-    with console.capture() as printed:
+    """Print the parts to stdout as rich renders them, without the blanks that it pads lines with."""
+    with console.capture() as capture:
         console.print(*parts, sep="\n")
-    sys.stdout.write(re.sub(" +$", "", printed.get(), flags=re.MULTILINE))
+    sys.stdout.write(re.sub(" +$", "", capture.get(), flags=re.MULTILINE))
 
 
 def table(
@@ -210,10 +212,7 @@ def table(
 
 
 def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> str:  # noqa: ANN401 - anything
-    """Return a package's template `report.html` with these values, escaped, their control characters too.
-
-    The template knows the `filters` by their names.
-    """
+    """A package's template `report.html` with these values and filters; values are escaped, control characters too."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -226,7 +225,7 @@ def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> st
         # Markup of the template itself is left alone.
         finalize=lambda value: escape_control(value) if type(value) is str else value,
     )
-    environment.filters |= {each.__name__: each for each in filters}
+    environment.filters |= {function.__name__: function for function in filters}
     return environment.get_template("report.html").render(values)
 
 
@@ -234,10 +233,7 @@ def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> st
 def progress(
     description: str, total: int, *, unit: str = "rows", done: int = 0, pause: float = 30
 ) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr, or without a terminal a line there after `pause` seconds, and again.
-
-    Yields the function that advances it by `n` units.
-    """
+    """A progress bar on stderr, or without a terminal a line every `pause` seconds; yields what advances it by n."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -254,7 +250,9 @@ def progress(
             if bar.disable and time.monotonic() >= due:
                 note(f"{description}: {number:,} of {total:,} {unit}")
                 due = time.monotonic() + pause
-            if interrupt.came():  # swallowed by a finaliser, a callback, or a library that calls `hasattr` from C
+            if (
+                interrupt.is_interrupted()
+            ):  # swallowed by a finaliser, a callback, or a library that calls `hasattr` from C
                 raise KeyboardInterrupt
             bar.advance(task, count)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment gives one line at most and is never lost. Imports nothing slow."""
+"""Ctrl-C stops a command at any moment, with one line at most. Imports nothing slow."""
 
 import atexit
 import os
@@ -9,20 +9,20 @@ from contextlib import contextmanager, suppress
 
 EXIT_CODE = 130
 MESSAGE = "stopping; run the same command again to resume"
-_state = {"came": False, "told": False}
+_state = {"interrupted": False, "reported": False}
 
 
-def came() -> bool:
-    """Whether Ctrl-C came in the running command."""
-    return _state["came"]
+def is_interrupted() -> bool:
+    """Whether Ctrl-C was pressed in the running command."""
+    return _state["interrupted"]
 
 
-def tell() -> None:
+def report() -> None:
     """Print the line, unless this command has printed it."""
-    if not _state["told"]:
+    if not _state["reported"]:
         sys.stderr.write(f"{MESSAGE}\n")
         sys.stderr.flush()
-        _state["told"] = True
+        _state["reported"] = True
 
 
 def end_at_once() -> None:
@@ -41,32 +41,32 @@ def raised() -> Iterator[None]:
     """
     import threading
 
-    _state.update(came=False, told=False)
-    before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    _state.update(interrupted=False, reported=False)
+    handler, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
     try:
         in_main = threading.current_thread() is threading.main_thread()
-        if in_main and before in (signal.default_int_handler, _end):
-            sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else hook(lost)
+        if in_main and handler in (signal.default_int_handler, _end):
+            sys.unraisablehook = lambda error: None if error.exc_type is KeyboardInterrupt else hook(error)
             signal.signal(signal.SIGINT, _raise)
         yield
     finally:
-        if signal.getsignal(signal.SIGINT) is _raise or came():
-            signal.signal(signal.SIGINT, before)
+        if signal.getsignal(signal.SIGINT) is _raise or is_interrupted():
+            signal.signal(signal.SIGINT, handler)
         sys.unraisablehook = hook
 
 
 def _raise(_signal: int, _frame: object) -> None:
-    _state["came"] = True
+    _state["interrupted"] = True
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # At once: a step of a model may take a minute to end.
     with suppress(OSError, RuntimeError, ValueError):  # stderr is closed, or this interrupts a write to it
-        tell()
+        report()
     raise KeyboardInterrupt
 
 
 def _end(_signal: int, _frame: object) -> None:
     try:
-        if not came():
+        if not is_interrupted():
             os.write(2, f"{MESSAGE}\n".encode())
     finally:  # also if stderr is closed
         os._exit(EXIT_CODE)

@@ -339,7 +339,7 @@ def test_an_interrupt_that_a_library_loses_still_ends_the_command(
     assert (capsys.readouterr().err, went_on) == (LINE, [])
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert call(app, ["--help"]) == 0
-    assert not interrupt.came()
+    assert not interrupt.is_interrupted()
 
 
 @pytest.fixture

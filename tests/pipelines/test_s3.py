@@ -115,14 +115,14 @@ def test_a_store_that_answers_no_more_ends_the_run_with_one_line(start: Start, l
 
 def write_half(address: str) -> None:
     """Begin to write an object of more than S3 takes in one part, and stop with an error."""
-    with files.atomic_write(files.locate(address)) as stream:
+    with files.atomic_write(files.resolve_path(address)) as stream:
         stream.write(bytes(6 << 20))
         raise ZeroDivisionError
 
 
 @pytest.mark.parametrize("address", ["memory://half/data.arrow", "s3://views/half/data.arrow"])
 def test_a_file_that_fails_does_not_appear_in_a_store(bucket: Bucket, address: str) -> None:
-    place = files.locate(address)
+    place = files.resolve_path(address)
     with pytest.raises(ZeroDivisionError):
         write_half(address)
     assert not place.exists()
@@ -138,7 +138,7 @@ def test_a_file_that_fails_does_not_appear_in_a_store(bucket: Bucket, address: s
 KILLED = """
 import os
 from pipelines.storage import files
-with files.atomic_write(files.locate("s3://views/half/data.arrow")) as stream:
+with files.atomic_write(files.resolve_path("s3://views/half/data.arrow")) as stream:
     stream.write(bytes(6 << 20))
     stream.flush()
     os.kill(os.getpid(), 9)
@@ -152,7 +152,7 @@ def test_a_file_that_is_killed_does_not_appear_in_a_store(start: Start, bucket: 
 
 
 def test_a_second_writer_on_this_machine_is_refused(augment: Augment, lines: Path, bucket: Bucket) -> None:
-    with locked_folder(files.locate("s3://views/mask")):
+    with locked_folder(files.resolve_path("s3://views/mask")):
         refused = augment("span-mask", lines, "--out", "s3://views/mask")
     is_refused(refused, f"s3://views/mask is being written by another process (pid {os.getpid()}: ")
 
@@ -161,6 +161,6 @@ def test_what_cannot_be_reached_is_one_line(augment: Augment, monkeypatch: pytes
     assert "error: nowhere://views/x cannot be reached (" in augment("identity", "--out", "nowhere://views/x").err
     monkeypatch.setitem(sys.modules, "upath", None)
     with pytest.raises(MissingExtraError, match=r"s3:// needs an extra.*twinviews\[s3\]"):
-        files.locate("s3://views/x")
-    assert files.locate(Path("a") / "b") == Path("a/b")
-    assert os.fspath(files.locate("a:b")) == "a:b"
+        files.resolve_path("s3://views/x")
+    assert files.resolve_path(Path("a") / "b") == Path("a/b")
+    assert os.fspath(files.resolve_path("a:b")) == "a:b"
