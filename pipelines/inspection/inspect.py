@@ -126,15 +126,9 @@ def inspect(path: Path, shown: int, seed: int | None, sampled: int, *, as_json: 
     origins = [("made from", f"{item['name']} (sha256 {item['sha256'][:12]}…)") for item in inputs]
     table((opened.kind, ""), [("path", opened.path), *facts, *origins])
     table(("counted", "rows"), flat(opened.counts))
-    _show_statistics(summary)
-    for row in rows:
-        _show_row(row)
-
-
-def _show_statistics(summary: Statistics) -> None:
     if summary.shares:
-        rows = [(name, f"{count:,}", f"{of:,}", percent(count / of)) for name, (count, of) in summary.shares.items()]
-        table(("share", "rows", "of", "%"), rows, right=("rows", "of", "%"))
+        shares = [(name, f"{count:,}", f"{of:,}", percent(count / of)) for name, (count, of) in summary.shares.items()]
+        table(("share", "rows", "of", "%"), shares, right=("rows", "of", "%"))
     if summary.measures:
         measures = summary.measures.items()
         cells = [(name, *map(figure, (measure.mean, *measure.quantiles.values()))) for name, measure in measures]
@@ -144,6 +138,8 @@ def _show_statistics(summary: Statistics) -> None:
     if summary.self_bleu:
         show(f"self-BLEU of view_a against view_b: {summary.self_bleu[0]:.1f}")
     show(sampling(summary))
+    for row in rows:
+        _show_row(row)
 
 
 def _show_row(row: Mapping[str, Any]) -> None:

@@ -41,7 +41,7 @@ COMPARED: Mapping[Kind, Mapping[str, tuple[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class DatasetReader:
-    """A dataset: the kind of its rows, where it is, its origin as JSON, what was counted, and its files."""
+    """A dataset: the kind of its rows, where it is, its origin as JSON, its counts, and its files."""
 
     kind: Kind
     path: Path
@@ -86,8 +86,8 @@ def open_path(path: Path) -> DatasetReader:
         files = [PairFile(path / receipt.file, receipt.sha256, receipt.rows) for receipt in dataset.receipts]
         hashes: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
     else:
-        files, made = pair_files(path), read_made(sibling_path(path, "recipe.json"))
-        plan, counts, hashes = made_plan(made), made.get("counts", {}), {"sha256": made.get("sha256")}
+        files, recorded = pair_files(path), read_made(sibling_path(path, "recipe.json"))
+        plan, counts, hashes = made_plan(recorded), recorded.get("counts", {}), {"sha256": recorded.get("sha256")}
     rows = sum(file.rows for file in files)
     if plan is None:
         return DatasetReader("pairs", path, {"rows": rows}, {"pairs": rows}, files)

@@ -35,7 +35,7 @@ VIEW_COUNTS = {"bsl": 2, "self": 0, "entailment": 0}
 
 
 def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
-    """Make the missing views and the pairs; what was counted, and whether the pairs were made now.
+    """Make the missing views and the pairs; returns the counts, and whether the pairs were made now.
 
     Raises InputError if sources, views, filters or output do not fit, TwinviewsError if no pair is left.
     """

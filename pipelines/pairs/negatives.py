@@ -28,7 +28,7 @@ Row: TypeAlias = tuple[str, str, str, str]
 
 
 def mine_negatives(options: MiningOptions) -> tuple[Mapping[str, Any], bool]:
-    """Write the pairs again with a column `negative`; what was counted, and whether they were made now.
+    """Write the pairs again with a column `negative`; returns the counts, and whether they were made now.
 
     An existing negative stays. Raises InputError for no pairs, no encoder, or another recipe's output.
     """

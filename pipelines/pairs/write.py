@@ -75,7 +75,7 @@ class PairsJob:
 
 
 def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
-    """Write pairs with recipe, card and report; what was counted, and whether they were made now.
+    """Write pairs with recipe, card and report; returns the counts, and whether they were made now.
 
     Raises InputError if the output belongs to another recipe, is another program's or an input, or the rejects would
     replace another file; TwinviewsError if no pair is left.
@@ -101,7 +101,7 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
 
 
 def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
-    """What was counted, the hash of the file, and whether it was made now."""
+    """The counts, the hash of the file, and whether it was made now."""
     out = job.options.target
     card, recipe = sibling_path(out, CARD_FILE), sibling_path(out, RECIPE_FILE)
     check_recipe_collision(out)
@@ -129,7 +129,7 @@ def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
 
 
 def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
-    """What was counted, the hash of the shards, and whether they were made now."""
+    """The counts, the hash of the shards, and whether they were made now."""
     plan, out = job.plan, job.options.target
     recorded = read_made(out / RECIPE_FILE)
     dataset = claim_folder(out, plan, overwrite=job.options.overwrite)
