@@ -18,7 +18,7 @@ from pipelines.terminal.console import counted, escape_control, flat, print_on, 
 
 Change: TypeAlias = Literal["same", "removed", "added"]
 
-LONGEST = 1_000
+MAX_CHARACTERS = 1_000
 """Characters of a text that are compared and shown."""
 WORD = regex.compile(rf"\s*+(?:(?:(?!{UNSPACED.pattern})[\p{{L}}\p{{N}}_]\p{{M}}*[\u200c\u200d'’‘\-‐‑]?)+|\X)|\s+")
 """A word with its accents and apostrophes, or one sign (an emoji with all its parts, a letter of an unspaced script),
@@ -40,23 +40,24 @@ class Piece(NamedTuple):
 def pieces(old: str, new: str, edits: Sequence[Mapping[str, Any]] = ()) -> list[Piece]:
     """How `old` became `new`: by the recorded edits if they lead there, otherwise word by word.
 
-    Same and removed pieces make `old`, same and added pieces `new`. Only the first LONGEST characters are compared.
+    Same and removed pieces make `old`, same and added pieces `new`. Only the first MAX_CHARACTERS are compared.
     """
-    found, hidden = _marked(old, [Edit(**edit) for edit in edits]), max(len(old), len(new)) - LONGEST
-    if hidden > 0 or "".join(piece.text for piece in found if piece.change != "removed") != new:
-        old, new = old[:LONGEST], new[:LONGEST]
-        found = _marked(old, find_edits(old, new, WORD.findall))
-    found.append(Piece("same", f" … {counted(hidden, 'more character')}" if hidden > 0 else ""))
-    return [piece for piece in found if piece.text]
+    parts, hidden = _split(old, [Edit(**edit) for edit in edits]), max(len(old), len(new)) - MAX_CHARACTERS
+    if hidden > 0 or "".join(piece.text for piece in parts if piece.change != "removed") != new:
+        old, new = old[:MAX_CHARACTERS], new[:MAX_CHARACTERS]
+        parts = _split(old, find_edits(old, new, WORD.findall))
+    if hidden > 0:
+        parts.append(Piece("same", f" … {counted(hidden, 'more character')}"))
+    return [piece for piece in parts if piece.text]
 
 
-def _marked(old: str, edits: Sequence[Edit]) -> list[Piece]:
-    found, at = list[Piece](), 0
+def _split(old: str, edits: Sequence[Edit]) -> list[Piece]:
+    parts, end = list[Piece](), 0
     for edit in edits:
-        gone = old[edit.start : edit.end]
-        found += [Piece("same", old[at : edit.start]), Piece("removed", gone), Piece("added", edit.new)]
-        at = edit.end
-    return [*found, Piece("same", old[at:])]
+        parts += [Piece("same", old[end : edit.start]), Piece("removed", old[edit.start : edit.end])]
+        parts.append(Piece("added", edit.new))
+        end = edit.end
+    return [*parts, Piece("same", old[end:])]
 
 
 def wdiff(parts: Iterable[Piece]) -> str:
@@ -79,22 +80,22 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
-def sampling(found: Statistics) -> str:
+def sampling(summary: Statistics) -> str:
     """Which rows the statistics cover, and the signatures of chrF and BLEU."""
-    every = f"{'' if found.rows == 1 else 'all '}{counted(found.rows, 'row')}"
-    drawn = f"{found.sampled:,} of {found.rows:,} rows, drawn with seed {found.seed}"
-    said = f"statistics over {every if found.sampled == found.rows else drawn}"
-    said += f"; chrF {found.chrf_signature}" if found.chrf_signature else ""
-    return said + (f"; self-BLEU {found.self_bleu[1]}" if found.self_bleu else "")
+    text = f"{summary.sampled:,} of {summary.rows:,} rows, drawn with seed {summary.seed}"
+    if summary.sampled == summary.rows:
+        text = f"{'' if summary.rows == 1 else 'all '}{counted(summary.rows, 'row')}"
+    text += f"; chrF {summary.chrf_signature}" if summary.chrf_signature else ""
+    text += f"; self-BLEU {summary.self_bleu[1]}" if summary.self_bleu else ""
+    return f"statistics over {text}"
 
 
 def heading(row: Mapping[str, Any]) -> str:
     """A row's id, and its status, reason, label and scores by name."""
-    shown = {key: value for key, value in row.items() if key not in UNTITLED}
     parts = (
         f"{key} {figure(value) if isinstance(value, float) else value}"
-        for key, value in shown.items()
-        if value is not None and not isinstance(value, list | dict)
+        for key, value in row.items()
+        if key not in UNTITLED and value is not None and not isinstance(value, list | dict)
     )
     return "  ".join([str(row["id"]), *parts])
 
@@ -115,42 +116,40 @@ def inspect(path: Path, shown: int, seed: int | None, sampled: int, *, as_json: 
     """
     opened = open_path(path)
     rows = opened.sample(shown, seed).to_pylist()
-    found = statistics(opened, sampled, seed or 0)
+    summary = statistics(opened, sampled, seed or 0)
     if as_json:
-        whole = {"counts": opened.counts, "statistics": asdict(found)}
-        show_json({"kind": opened.kind, "path": str(path), **opened.facts, **whole, "sample": rows})
+        parts = {"counts": opened.counts, "statistics": asdict(summary), "sample": rows}
+        show_json({"kind": opened.kind, "path": str(path), **opened.facts, **parts})
         return
     facts = [(key, value) for key, value in opened.facts.items() if key not in ("inputs", "params") and value]
     inputs = opened.facts.get("inputs", [])
     origins = [("made from", f"{item['name']} (sha256 {item['sha256'][:12]}…)") for item in inputs]
     table((opened.kind, ""), [("path", opened.path), *facts, *origins])
     table(("counted", "rows"), flat(opened.counts))
-    _show_statistics(found)
+    if summary.shares:
+        shares = [(name, f"{count:,}", f"{of:,}", percent(count / of)) for name, (count, of) in summary.shares.items()]
+        table(("share", "rows", "of", "%"), shares, right=("rows", "of", "%"))
+    if summary.measures:
+        measures = summary.measures.items()
+        cells = [(name, *map(figure, (measure.mean, *measure.quantiles.values()))) for name, measure in measures]
+        table(["measure", "mean", *QUANTILES], cells, right=["mean", *QUANTILES])
+    for name, counts in summary.values.items():
+        table((f"column {name}", "rows"), counts.items())
+    if summary.self_bleu:
+        show(f"self-BLEU of view_a against view_b: {summary.self_bleu[0]:.1f}")
+    show(sampling(summary))
     for row in rows:
         _show_row(row)
-
-
-def _show_statistics(found: Statistics) -> None:
-    if found.shares:
-        rows = [(name, f"{count:,}", f"{of:,}", percent(count / of)) for name, (count, of) in found.shares.items()]
-        table(("share", "rows", "of", "%"), rows, right=("rows", "of", "%"))
-    if found.measures:
-        cells = [(name, *map(figure, (each.mean, *each.quantiles.values()))) for name, each in found.measures.items()]
-        table(["measure", "mean", *QUANTILES], cells, right=["mean", *QUANTILES])
-    for name, counts in found.values.items():
-        table((f"column {name}", "rows"), counts.items())
-    if found.self_bleu:
-        show(f"self-BLEU of view_a against view_b: {found.self_bleu[0]:.1f}")
-    show(sampling(found))
 
 
 def _show_row(row: Mapping[str, Any]) -> None:
     """A heading and the texts: on a terminal wrapped and, if it can, coloured."""
     console, grid = stdout_console(), Table.grid(padding=(0, 2, 0, 0))
-    colored = console.color_system is not None and not console.no_color
     for label, parts in lines(row):
-        styled = Text.assemble(*((escape_control(piece.text), STYLES[piece.change]) for piece in parts))
-        text = styled if colored else Text(escape_control(wdiff(parts)))
+        if console.color_system is not None and not console.no_color:
+            text = Text.assemble(*((escape_control(piece.text), STYLES[piece.change]) for piece in parts))
+        else:
+            text = Text(escape_control(wdiff(parts)))
         text.overflow = "fold"
         grid.add_row("", Text(escape_control(label)), text)
     print_on(console, "", Text(escape_control(heading(row)), "bold"), grid)

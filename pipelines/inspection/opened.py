@@ -23,7 +23,7 @@ from pipelines.storage.plan import Kind, Plan, read_plan
 from pipelines.storage.recipe import read_made
 from pipelines.storage.shards import read_table
 
-MOST_VALUES = 20
+MAX_VALUES = 20
 BINS = 20
 QUANTILES = {"min": 0.0, "5%": 0.05, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max": 1.0}
 COMPARED: Mapping[Kind, Mapping[str, tuple[str, str]]] = {
@@ -41,7 +41,7 @@ COMPARED: Mapping[Kind, Mapping[str, tuple[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class DatasetReader:
-    """A dataset: the kind of its rows, where it is, its origin as JSON, what was counted, and its files."""
+    """A dataset: the kind of its rows, where it is, its origin as JSON, its counts, and its files."""
 
     kind: Kind
     path: Path
@@ -58,20 +58,18 @@ class DatasetReader:
         """The rows, file by file."""
         return (read_table(file.path, file.sha256) for file in self.files)
 
-    def sample(self, most: int, seed: int | None = None, reason: str | None = None) -> pa.Table:
-        """At most `most` rows (of a view, those with a reason), in order: spread evenly, or drawn by the seed."""
+    def sample(self, size: int, seed: int | None = None, reason: str | None = None) -> pa.Table:
+        """At most `size` rows (of a view, those with a reason), in order: spread evenly, or drawn by the seed."""
         total = self.rows if reason is None else self.counts["reasons"][reason]
-        number, first, taken = min(most, total), 0, []
-        spread = [place * total // number for place in range(number)]
-        places = np.array(spread if seed is None else Random(seed).sample(range(total), number), dtype=np.int64)
+        size, start, samples = min(size, total), 0, []
+        spread = [place * total // size for place in range(size)]
+        places = np.array(spread if seed is None else Random(seed).sample(range(total), size), dtype=np.int64)
         for table in self.tables():
             rows = table if reason is None else table.filter(pc.equal(table["reason"], reason))
-            mask = np.zeros(len(rows), dtype=np.bool_)
-            mask[places[(places >= first) & (places < first + len(rows))] - first] = True
-            taken.append(rows.filter(mask))
-            first += len(rows)
+            samples.append(rows.filter(np.isin(np.arange(start, start + len(rows)), places)))
+            start += len(rows)
         try:
-            return pa.concat_tables(taken, promote_options="permissive")
+            return pa.concat_tables(samples, promote_options="permissive")
         except pa.ArrowException as error:
             raise InputError(f"{self.path} holds files with different columns ({error}): give one of them") from None
 
@@ -85,11 +83,11 @@ def open_path(path: Path) -> DatasetReader:
     if not path.is_file() and (read_plan(path) is not None or not any(path.glob("*.arrow"))):
         dataset = open_dataset(path)
         plan, counts = dataset.plan, dataset.counts
-        files = [PairFile(path / each.file, each.sha256, each.rows) for each in dataset.receipts]
+        files = [PairFile(path / receipt.file, receipt.sha256, receipt.rows) for receipt in dataset.receipts]
         hashes: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
     else:
-        files, made = pair_files(path), read_made(sibling_path(path, "recipe.json"))
-        plan, counts, hashes = made_plan(made), made.get("counts", {}), {"sha256": made.get("sha256")}
+        files, recorded = pair_files(path), read_made(sibling_path(path, "recipe.json"))
+        plan, counts, hashes = made_plan(recorded), recorded.get("counts", {}), {"sha256": recorded.get("sha256")}
     rows = sum(file.rows for file in files)
     if plan is None:
         return DatasetReader("pairs", path, {"rows": rows}, {"pairs": rows}, files)
@@ -114,7 +112,7 @@ class Distribution:
 
 @dataclass(slots=True)
 class Statistics:
-    """What was found in a sample of the rows, drawn by the seed.
+    """Statistics of a sample of the rows, drawn by the seed.
 
     By name: `shares` are counts and totals, `measures` distributions (chrF from 0 to 100, length ratios in characters),
     `values` the counts of a further column's texts, the most frequent first. `self_bleu` is the BLEU of `view_a` by
@@ -132,36 +130,36 @@ class Statistics:
 
     def share(self, name: str, flags: pa.ChunkedArray) -> None:
         """Count the true flags among those that are not null."""
-        if of := len(flags) - flags.null_count:
-            self.shares[name] = (pc.sum(flags).as_py() or 0, of)
+        if total := len(flags) - flags.null_count:
+            self.shares[name] = (pc.sum(flags).as_py(), total)
 
     def measure(self, name: str, values: ArrayLike, ends: tuple[float, float] | None = None) -> None:
         """Add the distribution of the values, if there are any."""
-        if found := distribution(values, ends):
-            self.measures[name] = found
+        if measure := distribution(values, ends):
+            self.measures[name] = measure
 
 
 def statistics(opened: DatasetReader, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
     """Statistics of a random sample of rows (0: all); raises InputError if a file cannot be read."""
     table = opened.sample(sample or opened.rows, seed)
-    found = Statistics(opened.rows, table.num_rows, seed)
-    {"sentences": _sentences, "view": _view, "pairs": _pairs}[opened.kind](table, found)
+    summary = Statistics(opened.rows, table.num_rows, seed)
+    {"sentences": _sentences, "view": _view, "pairs": _pairs}[opened.kind](table, summary)
     compare = lru_cache(maxsize=2)(chrf)  # of three comparisons two may be of the same texts
     for name, columns in COMPARED[opened.kind].items():
         if columns[0] in table.schema.names:
-            one, two = _whole(table, *columns)
-            lengths = [np.array([*map(len, texts)], dtype=np.float64) for texts in (one, two)]
+            hypotheses, references = _complete_rows(table, *columns)
+            lengths = [np.array([*map(len, texts)], dtype=np.float64) for texts in (hypotheses, references)]
             with np.errstate(divide="ignore", invalid="ignore"):
-                found.measure(f"length, {name.format('/')}", lengths[0] / lengths[1])
-            found.measure(f"chrF, {name.format('~')}", compare(tuple(one), tuple(two)), (0, 100))
-            found.chrf_signature = chrf_signature()
+                summary.measure(f"length, {name.format('/')}", lengths[0] / lengths[1])
+            summary.measure(f"chrF, {name.format('~')}", compare(tuple(hypotheses), tuple(references)), (0, 100))
+            summary.chrf_signature = chrf_signature()
     for name in table.schema.names if opened.kind != "view" else ():
         column = table[name].drop_null()
         if pa.types.is_floating(column.type):
-            found.measure(f"column {name}", column)
+            summary.measure(f"column {name}", column)
         elif pa.types.is_string(column.type) and name not in (*PAIR_COLUMNS, NEGATIVE, "pair"):
-            found.values[name] = dict(Counter(sorted(column.to_pylist())).most_common(MOST_VALUES))
-    return found
+            summary.values[name] = dict(Counter(sorted(column.to_pylist())).most_common(MAX_VALUES))
+    return summary
 
 
 def distribution(values: ArrayLike, ends: tuple[float, float] | None = None) -> Distribution | None:
@@ -186,36 +184,36 @@ def distribution(values: ArrayLike, ends: tuple[float, float] | None = None) -> 
     return Distribution(numbers.size, float(numbers.mean()), quantiles, ends, tuple(counts.tolist()))
 
 
-def _sentences(table: pa.Table, found: Statistics) -> None:
-    found.measure("words", pc.list_value_length(pc.utf8_split_whitespace(table["text"])))
-    found.measure("characters", pc.utf8_length(table["text"]))
+def _sentences(table: pa.Table, summary: Statistics) -> None:
+    summary.measure("words", pc.list_value_length(pc.utf8_split_whitespace(table["text"])))
+    summary.measure("characters", pc.utf8_length(table["text"]))
     if "pair" in table.schema.names:
-        found.share("have a pair", table["pair"].is_valid())
+        summary.share("have a pair", table["pair"].is_valid())
 
 
-def _view(table: pa.Table, found: Statistics) -> None:
+def _view(table: pa.Table, summary: Statistics) -> None:
     """All but the first share are of the rows that have a view."""
-    found.share("have a view", table["view"].is_valid())
+    summary.share("have a view", table["view"].is_valid())
     rows = table.filter(table["view"].is_valid())
-    found.share("view equals the sentence", pc.equal(rows["status"], "unchanged"))
-    found.share("pivot equals the sentence", pc.equal(rows["pivot"], rows["text"]))
+    summary.share("view equals the sentence", pc.equal(rows["status"], "unchanged"))
+    summary.share("pivot equals the sentence", pc.equal(rows["pivot"], rows["text"]))
     for name in ("target fraction", "achieved fraction"):
-        found.measure(name, rows[name.replace(" ", "_")], (0, 1))
+        summary.measure(name, rows[name.replace(" ", "_")], (0, 1))
     edits = pc.list_value_length(rows["edits"]).fill_null(0)
-    found.measure("edits", edits if pc.any(pc.greater(edits, 0)).as_py() else [])
+    summary.measure("edits", edits if pc.any(pc.greater(edits, 0)).as_py() else [])
 
 
-def _pairs(table: pa.Table, found: Statistics) -> None:
+def _pairs(table: pa.Table, summary: Statistics) -> None:
     """Rejects may lack a side; they are left out of whatever needs it."""
-    found.share("the two views are identical", pc.equal(table["view_a"], table["view_b"]))
+    summary.share("the two views are identical", pc.equal(table["view_a"], table["view_b"]))
     for side in ("view_a", "view_b"):
-        found.share(f"{side} equals the sentence", pc.equal(table[side], table["text"]))
+        summary.share(f"{side} equals the sentence", pc.equal(table[side], table["text"]))
     if NEGATIVE in table.schema.names:
-        found.share("have a negative", table[NEGATIVE].is_valid())
-    one, two = _whole(table, "view_a", "view_b")
-    found.self_bleu = self_bleu(one, two) if one else None
+        summary.share("have a negative", table[NEGATIVE].is_valid())
+    sides = _complete_rows(table, "view_a", "view_b")
+    summary.self_bleu = self_bleu(*sides) if sides[0] else None
 
 
-def _whole(table: pa.Table, *columns: str) -> list[list[str]]:
+def _complete_rows(table: pa.Table, *columns: str) -> list[list[str]]:
     """The texts of these columns in the rows that have all of them."""
     return [column.to_pylist() for column in table.select(columns).drop_null().columns]

@@ -15,7 +15,7 @@ from pipelines.storage.plan import read_plan
 from pipelines.terminal.console import flat, render_page
 
 ROWS_PER_REASON = 3
-MOST_REASONS = 8
+MAX_REASONS = 8
 REPORT_MARKS = (b'<meta name="generator" content="Twinviews ', b"<!-- checksum ")
 """Either of these identifies a damaged report as one of ours."""
 
@@ -52,9 +52,9 @@ def write_report(out: Path, make_html: Callable[[], str], *, overwrite: bool, dr
 def check_free(out: Path, *, overwrite: bool) -> None:
     """Raise InputError if `out` exists, unless it is a report and `overwrite` is given."""
     if out.exists():
-        ours = is_written_by(out, *REPORT_MARKS)
-        if not (ours and overwrite):
-            raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if ours else ""))
+        is_ours = is_written_by(out, *REPORT_MARKS)
+        if not (is_ours and overwrite):
+            raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else ""))
 
 
 def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> str:
@@ -63,11 +63,11 @@ def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> st
     It shows `rows`, spread evenly, and of a view some with each reason, and statistics of `sampled` rows drawn by the
     seed (0: of all).
     """
-    found = statistics(opened, sampled, seed)
+    summary = statistics(opened, sampled, seed)
     numbers = [(name, number) for name, number in flat(opened.counts) if isinstance(number, int)]
-    most = max((number for _, number in numbers), default=0)
+    greatest = max((number for _, number in numbers), default=0)
     groups = {"Rows, spread evenly": opened.sample(rows)}
-    for reason in list(opened.counts["reasons"] if opened.kind == "view" and rows else ())[:MOST_REASONS]:
+    for reason in list(opened.counts["reasons"] if opened.kind == "view" and rows else ())[:MAX_REASONS]:
         groups[f"Rows with the reason {reason}"] = opened.sample(ROWS_PER_REASON, reason=reason)
     html = render_page(
         "pipelines.inspection",
@@ -77,14 +77,14 @@ def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> st
         heading,
         lines,
         opened=opened,
-        found=found,
+        found=summary,
         version=__version__,
         title=(opened.path if opened.path.name else opened.path.resolve()).name,
         # With the share of the greatest; left out if there is only the number of rows.
-        counts=[(name, number, number / most) for name, number in numbers] if most and len(numbers) > 1 else [],
+        counts=[(name, number, number / greatest) for name, number in numbers if greatest and len(numbers) > 1],
         quantiles=list(QUANTILES),
         groups={title: table.to_pylist() for title, table in groups.items()},
-        sampling=sampling(found),
+        sampling=sampling(summary),
         command=f"augment report --rows {rows} --sample {sampled} --seed {seed}",
     )
     return seal(f"{html}<!-- checksum {UNSEALED} -->\n")
@@ -93,5 +93,5 @@ def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> st
 def written(value: object) -> str:
     """A setting as text: lists and mappings without brackets."""
     if isinstance(value, Mapping):
-        value = [f"{key}={each}" for key, each in value.items()]
+        value = [f"{key}={item}" for key, item in value.items()]
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

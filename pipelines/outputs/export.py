@@ -25,7 +25,7 @@ from pipelines.storage.shards import BATCH_ROWS
 from pipelines.terminal.console import counted
 
 GROUP_BYTES = 100_000_000
-"""SideInfo the size of a row group in memory."""
+"""About the size of a row group in memory."""
 
 
 def export(opened: DatasetReader, rows: int, to: str, out: Path, *, overwrite: bool, dry_run: bool = False) -> None:
@@ -48,39 +48,38 @@ def export(opened: DatasetReader, rows: int, to: str, out: Path, *, overwrite: b
         with atomic_write(out) as stream:
             _write_rows(stream, opened, rows, to)
             options = {"path": str(opened.path), "to": to, "limit": rows if rows < opened.rows else None}
-            made = {"sha256": sha256_of(Path(stream.name))}
-            write_if_changed(recipe, recipe_text("export", options, made=made))
+            hashes = {"sha256": sha256_of(Path(stream.name))}
+            write_if_changed(recipe, recipe_text("export", options, made=hashes))
 
 
 def _write_rows(stream: BinaryIO, opened: DatasetReader, rows: int, to: str) -> None:
     tables = _tables(opened, rows)
-    waiting = next(tables)
+    pending = next(tables)
     if to == "parquet":
-        with pq.ParquetWriter(stream, waiting.schema) as parquet:
+        with pq.ParquetWriter(stream, pending.schema) as parquet:
             for following in chain(tables, [None]):
-                group = max(1, GROUP_BYTES * len(waiting) // max(1, waiting.nbytes))
-                end = len(waiting) - (0 if following is None else len(waiting) % group)
+                group = max(1, GROUP_BYTES * len(pending) // max(1, pending.nbytes))
+                end = len(pending) - (0 if following is None else len(pending) % group)
                 if end:  # a table without rows would be a row group without rows
-                    parquet.write_table(waiting.slice(0, end), row_group_size=group)
-                waiting = waiting if following is None else pa.concat_tables([waiting.slice(end), following])
+                    parquet.write_table(pending.slice(0, end), row_group_size=group)
+                pending = pending if following is None else pa.concat_tables([pending.slice(end), following])
     else:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
         # With its own "\r\n" as line end the writer quotes a cell with "\r" too; the file's line end is "\n".
         lines = SimpleNamespace(write=lambda line: text.write(line.removesuffix("\r\n") + "\n"))
-        write, number = csv.writer(lines).writerow, 0
+        write_cells = csv.writer(lines).writerow
         if to == "csv":
-            write(waiting.schema.names)
-        for batch in (batch for table in chain([waiting], tables) for batch in table.to_batches(BATCH_ROWS)):
-            for row in batch.to_pylist():
-                number += 1
-                if to == "csv":
-                    cells = [*map(as_text, row.values())]
-                    if "\0" in "".join(filter(None, cells)):
-                        said = f"row {number} holds a NUL character, which CSV cannot hold"
-                        raise InputError(f"{opened.path}: {said}: give --to jsonl or parquet")
-                    write(cells)
-                else:
-                    text.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+            write_cells(pending.schema.names)
+        batches = (batch for table in chain([pending], tables) for batch in table.to_batches(BATCH_ROWS))
+        for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
+            if to == "jsonl":
+                text.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+                continue
+            cells = [*map(as_text, row.values())]
+            if "\0" in "".join(filter(None, cells)):
+                problem = f"row {number} holds a NUL character, which CSV cannot hold"
+                raise InputError(f"{opened.path}: {problem}: give --to jsonl or parquet")
+            write_cells(cells)
         text.detach()
     stream.flush()
 
@@ -114,20 +113,20 @@ def push(opened: DatasetReader, rows: int, to: str, *, public: bool, license: st
         Path(folder, "README.md").write_text(_hub_card(opened, license), encoding="utf-8")
         try:
             repository = api.create_repo(to.removeprefix("hf:"), repo_type=kind, private=not public, exist_ok=True)
-            there = api.dataset_info(repository.repo_id)
-            if there.private is public:
-                found, instead = ("private", "leave --public out") if public else ("public", "give --public")
-                raise InputError(f"{repository} exists and is {found}: {instead}, or choose another name")
-            if not overwrite and any(file.rfilename != ".gitattributes" for file in there.siblings or ()):
+            info = api.dataset_info(repository.repo_id)
+            if info.private is public:
+                state = "private: leave --public out" if public else "public: give --public"
+                raise InputError(f"{repository} exists and is {state}, or choose another name")
+            if not overwrite and any(file.rfilename != ".gitattributes" for file in info.siblings or ()):
                 raise InputError(f"{repository} holds files: choose another name, or --overwrite it")
             message = f"Add {counted(rows, 'row')}"
             api.upload_folder(repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=message)
         except (HFValidationError, OfflineModeIsEnabled, HTTPError, OSError, RuntimeError, ValueError) as error:
-            said = " ".join(str(error).split())[:200] or type(error).__name__
+            problem = " ".join(str(error).split())[:200] or type(error).__name__
             status = getattr(getattr(error, "response", None), "status_code", None)
-            mistake = isinstance(error, HFValidationError | OfflineModeIsEnabled) or status in (401, 403)
+            is_mistake = isinstance(error, HFValidationError | OfflineModeIsEnabled) or status in (401, 403)
             advice = "check the name (hf:OWNER/NAME), your token (`hf auth login`, or HF_TOKEN) and the network"
-            raise (InputError if mistake else TwinviewsError)(f"--to {to} failed ({said}): {advice}") from None
+            raise (InputError if is_mistake else TwinviewsError)(f"--to {to} failed ({problem}): {advice}") from None
     return str(repository)
 
 
@@ -135,10 +134,10 @@ def _hub_card(opened: DatasetReader, license: str) -> str:
     """The dataset's card with the Hub's metadata in front: the licence, and where the rows are."""
     path = opened.path
     card = path / CARD_FILE if path.is_dir() else sibling_path(path, CARD_FILE)
-    front = {
+    metadata = {
         "license": license,
         "tags": ["twinviews", opened.kind],
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "train.parquet"}]}],
     }
     text = card.read_text(encoding="utf-8") if card.is_file() else f"# {path.stem}\n"
-    return f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}"
+    return f"---\n{yaml.safe_dump(metadata, sort_keys=False)}---\n\n{text}"

@@ -26,7 +26,6 @@ PAIR_COMMANDS = ("build-pairs", "mine-negatives")
 Problem: TypeAlias = Literal["damaged", "missing", "unfinished"]
 Verified: TypeAlias = tuple[Path, Problem | None]
 """A file and what is wrong with it (None: nothing)."""
-WORST_FIRST = (*get_args(Problem), None)
 
 
 def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
@@ -34,16 +33,17 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
 
     Raises InputError if there is no output at a path.
     """
-    verdicts: dict[Path, Problem | None] = {}
+    problems: dict[Path, Problem | None] = {}
+    worst_first = (*get_args(Problem), None)
     for path in paths:
         outputs = _outputs(path) if path.is_dir() and not _is_dataset(path) else [path]
         verified = [file for output in outputs for file in (_dataset if _is_dataset(output) else _file)(output)]
         if not verified:
-            what = "no output of `augment` that recorded its hashes" if path.exists() else "nothing"
-            raise InputError(f"there is {what} at {path}: give a dataset folder, a pairs.arrow or an export")
+            missing = "no output of `augment` that recorded its hashes" if path.exists() else "nothing"
+            raise InputError(f"there is {missing} at {path}: give a dataset folder, a pairs.arrow or an export")
         for file, problem in verified:  # one file can belong to two outputs
-            verdicts[file] = min(problem, verdicts.get(file), key=WORST_FIRST.index)
-    return verdicts
+            problems[file] = min(problem, problems.get(file), key=worst_first.index)
+    return problems
 
 
 def _outputs(folder: Path) -> list[Path]:
@@ -52,20 +52,20 @@ def _outputs(folder: Path) -> list[Path]:
     datasets = {parent for parent in {file.parent for file in files} if _is_dataset(parent)}
     recorded = {_output_of(file) for file in files if file.name[1:].endswith((".recipe.json", ".card.md"))}
     outputs = datasets | {output for output in recorded if output is not None}
-    places = {output.parent for output in outputs} - datasets
-    return sorted(outputs | {file for place in places for file in place.glob("*.arrow") if file.is_file()})
+    folders = {output.parent for output in outputs} - datasets
+    return sorted(outputs | {file for parent in folders for file in parent.glob("*.arrow") if file.is_file()})
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
     """The files in a folder and in those below it, linked ones too, each folder once."""
-    seen = set[str]()
-    for place, folders, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(place)
-        if real in seen:
+    visited = set[str]()
+    for parent, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(parent)
+        if real in visited:
             folders.clear()
         else:
-            seen.add(real)
-            yield from (Path(place, name) for name in names)
+            visited.add(real)
+            yield from (Path(parent, name) for name in names)
 
 
 def _is_dataset(folder: Path) -> bool:
@@ -76,11 +76,11 @@ def _is_dataset(folder: Path) -> bool:
 
 def _output_of(record: Path) -> Path | None:
     """The file of pairs or the export that a recipe or a card belongs to; None for any other file."""
-    plain = record.with_name(record.name.removesuffix(".recipe.json").removesuffix(".card.md"))
-    stream = plain.with_name(f"{plain.name}.arrow")
-    command = command_of(sibling_path(plain, "recipe.json"))
-    missing = stream if command in PAIR_COMMANDS else plain if command == "export" else None
-    return next((each for each in (stream, plain) if each.is_file()), missing)
+    export = record.with_name(record.name.removesuffix(".recipe.json").removesuffix(".card.md"))
+    pairs = export.with_name(f"{export.name}.arrow")
+    command = command_of(sibling_path(export, "recipe.json"))
+    missing = pairs if command in PAIR_COMMANDS else export if command == "export" else None
+    return next((path for path in (pairs, export) if path.is_file()), missing)
 
 
 def _file(path: Path) -> Iterator[Verified]:
@@ -107,23 +107,23 @@ def _checked(path: Path, is_whole: Callable[[Path], bool] = lambda path: is_seal
 
 
 def _rejects(path: Path) -> Iterator[Verified]:
-    """A file of rejects, known by its hash in a recipe; if no file there has that hash, by its columns."""
+    """A file of rejects, found by its hash in a recipe; if no file in the folder has that hash, by its columns."""
     folder = path.parent
     recipes = (*folder.glob("*.recipe.json"), *folder.glob(f"*/{RECIPE_FILE}"))
-    lost = {read_made(recipe).get(REJECTS_SHA256) for recipe in recipes} - {None}
-    is_whole = sha256_of(path) in lost
-    if lost and not is_whole:
-        lost -= {sha256_of(file) for file in folder.glob("*.arrow") if file.is_file()}
-    if is_whole or (lost and _may_be_rejects(path)):
-        yield path, None if is_whole else "damaged"
+    hashes = {read_made(recipe).get(REJECTS_SHA256) for recipe in recipes} - {None}
+    present = (sha256_of(file) for file in folder.glob("*.arrow") if file.is_file())
+    if sha256_of(path) in hashes:
+        yield path, None
+    elif hashes and hashes.difference(present) and _may_be_rejects(path):
+        yield path, "damaged"
 
 
 def _rejects_elsewhere(out: Path, recipe: Path) -> Iterator[Verified]:
     """Rejects in another folder than their pairs `out`, if they are still there."""
-    made = read_made(recipe)
-    path = out.parent / made.get(REJECTS, "")
+    recorded = read_made(recipe)
+    path = out.parent / recorded.get(REJECTS, "")
     if path.is_file():
-        yield _checked(path, lambda path: sha256_of(path) == made[REJECTS_SHA256])
+        yield _checked(path, lambda path: sha256_of(path) == recorded[REJECTS_SHA256])
 
 
 def _may_be_rejects(file: Path) -> bool:

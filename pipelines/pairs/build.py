@@ -1,6 +1,5 @@
 """`augment build-pairs`: choose views, make the missing ones, pair them row by row, filter and write the pairs."""
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -31,17 +30,17 @@ from pipelines.views import run as runs
 from pipelines.views.windows import ViewRun
 
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
-VIEWS_TAKEN = {"bsl": (2, 2), "self": (0, 0), "entailment": (0, 0)}
-"""The fewest and the most views that a policy pairs; the others pair one or more."""
+VIEW_COUNTS = {"bsl": 2, "self": 0, "entailment": 0}
+"""How many views a policy pairs; the others pair one or more."""
 
 
 def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
-    """Make the missing views and the pairs; what was counted, and whether the pairs were made now.
+    """Make the missing views and the pairs; returns the counts, and whether the pairs were made now.
 
     Raises InputError if sources, views, filters or output do not fit, TwinviewsError if no pair is left.
     """
     choices, filters = _check(options)
-    if any(getattr(each, "encoder", None) == runs.STARTER for each in filters):
+    if any(getattr(filter, "encoder", None) == runs.STARTER for filter in filters):
         note("filter semantic: the bundled starter encoder (small, for trying out); encoder=NAME takes a real one")
     with TemporaryDirectory() as spool:
         if options.pairs == "entailment":
@@ -56,7 +55,7 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
             "negatives": options.negatives or None,
             "alternatives": options.alternatives,
             "seed": options.seed,
-            "filter": [each.text() for each in filters] or None,
+            "filter": [filter.text() for filter in filters] or None,
             "default_filters": None if options.default_filters else False,
         }
         return write_pairs(PairsJob(source, filters, options, settings))
@@ -75,8 +74,8 @@ def preview_pairs(options: PairsOptions) -> dict[str, Any]:
         preview["sentences"] = min(sentences.rows, options.limit or sentences.rows)
         missing = {name: runs.preview_run(view) for name, view in planned.items() if isinstance(view, ViewRun)}
         preview |= {"views": list(planned), "views_to_make": missing}
-    preview["filters"] = [each.text() for each in filters]
-    return {**preview, **({} if options.rejects is None else {"rejects": str(options.rejects)})}
+    preview["filters"] = [filter.text() for filter in filters]
+    return preview | ({} if options.rejects is None else {"rejects": str(options.rejects)})
 
 
 def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
@@ -88,11 +87,8 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
         raise InputError(f"{out} is a folder: give a file as --out, or add --shards")
     if options.rejects is not None:
         rejects, folder = options.rejects.resolve(), options.rejects.parent
-        outputs = {
-            out.resolve(),
-            *(sibling_path(out, name).resolve() for name in (REPORT_FILE, CARD_FILE, RECIPE_FILE)),
-        }
-        if not outputs.isdisjoint((rejects, *rejects.parents)):
+        outputs = (out, *(sibling_path(out, name) for name in (REPORT_FILE, CARD_FILE, RECIPE_FILE)))
+        if not {path.resolve() for path in outputs}.isdisjoint((rejects, *rejects.parents)):
             raise InputError(f"--rejects {options.rejects} is where the pairs are written: choose another file")
         if is_written_by(folder / PLAN_FILE, *PLAN_MARKS):
             raise InputError(f"--rejects {options.rejects} is in a dataset, {folder}: choose another file")
@@ -102,15 +98,15 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
     for option, value in {f"--seed {options.seed}": options.seed, "--alternatives": options.alternatives}.items():
         if value is not None and not choices:
             raise InputError(f"{option}: --pairs {policy} makes no views and draws nothing: leave it out")
-    written = [*(options.filter or ())]
-    if options.default_filters and not any(each.partition(":")[0] == "paraphrase" for each in written):
-        written = ["paraphrase"] * any(is_round_trip(spec.name) for spec in choices.values()) + written
-    filters = [make_filter(each, options.view_options.runtime) for each in written]
+    texts = [*(options.filter or ())]
+    if options.default_filters and not any(text.partition(":")[0] == "paraphrase" for text in texts):
+        texts = ["paraphrase"] * any(is_round_trip(spec.name) for spec in choices.values()) + texts
+    filters = [make_filter(text, options.view_options.runtime) for text in texts]
     columns = {*PAIR_COLUMNS, NEGATIVE, REASON, "label"}
-    for each in filters:
-        if each.score in columns:
-            raise InputError(f"--filter {each.name} writes the column {each.score!r}, which is taken: leave it out")
-        columns.add(each.score or "")
+    for filter in filters:
+        if filter.score in columns:
+            raise InputError(f"--filter {filter.name} writes the column {filter.score!r}, which is taken: leave it out")
+        columns.add(filter.score or "")
     return choices, filters
 
 
@@ -122,18 +118,21 @@ def choose_views(policy: str, names: Sequence[str]) -> dict[Path, ViewSpec]:
     choices: dict[Path, ViewSpec] = {}
     for name in names or (BSL_VIEWS if policy == "bsl" else ()):
         folder, spec = _choose_view(name)
-        if folder.name in (ORIGINAL, *(each.name for each in choices)):
+        if folder.name in (ORIGINAL, *(choice.name for choice in choices)):
             raise InputError(f"--view {name}: another side is named {folder.name!r}: give another view, or rename one")
         if policy == "multilingual" and view_attribute(spec.name, "language_option", "source") == "source":
             raise InputError(f"--view {name} is not a translation: take translate-de or the like, or --pairs original")
         choices[folder] = spec
-    fewest, most = VIEWS_TAKEN.get(policy, (1, math.inf))
-    if not fewest <= len(choices) <= most:
-        taken = {0: "no", 2: "2"}.get(fewest, "1 or more")
-        raise InputError(f"--pairs {policy} takes {taken} --view, not {len(choices)}: see `augment build-pairs --help`")
-    twin = next(filter(None, map(read_plan, choices)), None)
+    count = VIEW_COUNTS.get(policy, max(1, len(choices)))
+    if len(choices) != count:
+        number = {0: "no", 2: "2"}.get(count, "1 or more")
+        raise InputError(
+            f"--pairs {policy} takes {number} --view, not {len(choices)}: see `augment build-pairs --help`"
+        )
+    plans = {folder: read_plan(folder) for folder in choices}
+    twin = next(filter(None, plans.values()), None)
     for folder, spec in choices.items():
-        if read_plan(folder) is None:
+        if plans[folder] is None:
             if twin is not None and twin.name == spec.name:  # a revision is of the twin's own weights
                 params = {key: value for key, value in twin.params.items() if key != "revision"}
                 choices[folder] = ViewSpec(spec.name, {**params, **spec.params})
@@ -170,20 +169,20 @@ def plan_views(
         plan, finished = plans[folder], finished_dataset(folder)
         # Of sentences that a dry run only counted there is no hash.
         if plan is not None and source.receipts and plan.inputs[0].sha256 != source.digest:
-            said = f"was made from other sentences ({plan.inputs[0].name}) than {source.path}"
-            raise InputError(f"{folder} {said}: give those as SOURCE, or make the view again with --overwrite")
+            problem = f"was made from other sentences ({plan.inputs[0].name}) than {source.path}"
+            raise InputError(f"{folder} {problem}: give those as SOURCE, or make the view again with --overwrite")
         if finished is not None:
             planned[folder.name] = finished
             continue
-        like = plan or (twin if twin is not None and twin.name == spec.name else None)
-        seed, limit, size = (0, None, SHARD_ROWS) if like is None else (like.seed, like.limit, like.shard_size)
+        model = plan or (twin if twin is not None and twin.name == spec.name else None)
+        seed, limit, size = (0, None, SHARD_ROWS) if model is None else (model.seed, model.limit, model.shard_size)
         if plan is None:
             seed = seed if options.seed is None else options.seed
             limit = limit if options.limit is None else options.limit
-        wanted = replace(options.view_options, seed=seed or 0, limit=limit, shard_size=size)
-        view = make_view(spec, device=wanted.device, batch_tokens=wanted.batch_tokens)
-        planned[folder.name] = runs.plan_run(view, source, wanted, folder)
-    _describe_sides(planned)  # before one is made
+        settings = replace(options.view_options, seed=seed or 0, limit=limit, shard_size=size)
+        view = make_view(spec, device=settings.device, batch_tokens=settings.batch_tokens)
+        planned[folder.name] = runs.plan_run(view, source, settings, folder)
+    _describe_sides(planned)  # raises before a view is made
     return planned
 
 
@@ -200,24 +199,24 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
             view, _ = runs.make_run(view)
         views[name] = view
     names = list(views) or [ORIGINAL]
-    defaults = {name: view_attribute(view.plan.name, "equal_alternatives", False) for name, view in views.items()}
-    asked = options.alternatives
-    paired = [name for name, default in defaults.items() if (default if asked is None else asked)]
+    paired = [*views] if options.alternatives else []
+    if options.alternatives is None:
+        paired = [name for name, view in views.items() if view_attribute(view.plan.name, "equal_alternatives", False)]
     couples = [(names[0], names[1])] if options.pairs == "bsl" else [(ORIGINAL, name) for name in names]
     columns = [*PAIR_COLUMNS[:2], *({"label"} & set(sentences.read(0, 1).schema.names))]
-    datasets = {str(each.path): each for each in (sentences, *views.values())}
-    inputs = tuple(Input(name=name, sha256=each.digest, rows=each.rows) for name, each in datasets.items())
+    datasets = {str(dataset.path): dataset for dataset in (sentences, *views.values())}
+    inputs = tuple(Input(name=name, sha256=dataset.digest, rows=dataset.rows) for name, dataset in datasets.items())
     params = {"view": list(views), **({"alternatives": paired} if paired else {})}
     plan = Plan(kind="pairs", name=options.pairs, params=params, limit=options.limit, shard_size=0, inputs=inputs)
     rows = min(options.limit or sentences.rows, sentences.rows)
-    made_by = {name: each.plan.signature or name for name, each in views.items()} | {ORIGINAL: "the sentence itself"}
+    makers = {name: view.plan.signature or name for name, view in views.items()} | {ORIGINAL: "the sentence itself"}
     return PairSource(
         plan,
         unit="sentences",
         tasks=((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS)),
-        made_by={name: made_by[name] for couple in couples for name in couple},
+        made_by={name: makers[name] for couple in couples for name in couple},
         candidates=partial(_candidates, sentences, views, couples, columns, paired),
-        known=_describe_sides(views),
+        sides=_describe_sides(views),
         columns=dict.fromkeys(columns[2:], pa.string()),
         rows=rows,
     )
@@ -226,15 +225,15 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
 def _describe_sides(views: Mapping[str, Dataset | ViewRun]) -> dict[str, SideInfo]:
     """The view that makes a side, and the language it is in, by name; raises InputError if sentences have two."""
     plans = {name: view.plan for name, view in views.items()}
-    options = (
-        (name, plan.params, view_attribute(plan.name, "sentence_language_option", "source"))
+    languages = {
+        plan.params.get(view_attribute(plan.name, "sentence_language_option", "source")): name
         for name, plan in plans.items()
-    )
-    spoken = {params[key]: name for name, params, key in options if params.get(key) is not None}
-    if len(spoken) > 1:
-        said = ", ".join(f"{name} of sentences in {language!r}" for language, name in spoken.items())
-        raise InputError(f"the views are of different languages ({said}): make them again with one --source")
-    sentence = next(iter(spoken), None)
+    }
+    languages.pop(None, None)
+    if len(languages) > 1:
+        names = ", ".join(f"{name} of sentences in {language!r}" for language, name in languages.items())
+        raise InputError(f"the views are of different languages ({names}): make them again with one --source")
+    sentence = next(iter(languages), None)
     known = {ORIGINAL: SideInfo(ORIGINAL, "identity", sentence)}
     for name, plan in plans.items():
         language = plan.params.get(view_attribute(plan.name, "language_option", "source"))
@@ -263,17 +262,17 @@ def _candidates(
     for names in couples:
         couple = [sides[name] for name in names]
         further = [pc.list_value_length(alternatives).fill_null(0).to_numpy() for _, alternatives, _ in couple]
-        numbers = [1 + number * (name in paired) for name, number in zip(names, further, strict=True)]
-        most = np.maximum(*numbers)
-        rows = np.repeat(np.arange(size), most)
-        turns = np.arange(len(rows)) - np.repeat(np.cumsum(most) - most, most)
+        numbers = [1 + others * (name in paired) for name, others in zip(names, further, strict=True)]
+        counts = np.maximum(*numbers)
+        rows = np.repeat(np.arange(size), counts)
+        turns = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         pairs = {name: sentences[name].take(pa.array(rows)) for name in columns}
-        for side, (texts, alternatives, _), more, number in zip(SIDES, couple, further, numbers, strict=True):
+        for side, (texts, alternatives, _), others, number in zip(SIDES, couple, further, numbers, strict=True):
             turn = turns % number[rows]
-            places = np.where(turn, size + (np.cumsum(more) - more)[rows] + turn - 1, rows)
+            places = np.where(turn, size + (np.cumsum(others) - others)[rows] + turn - 1, rows)
             pairs[side] = pa.concat_arrays([texts, alternatives.flatten()]).take(pa.array(places))
         pairs |= {f"{side}_name": pa.repeat(name, len(rows)) for side, name in zip(SIDES, names, strict=True)}
-        unused = sum(1 + more - number for more, number in zip(further, numbers, strict=True))
+        unused = sum(1 + others - number for others, number in zip(further, numbers, strict=True))
         pairs[UNUSED] = np.where(turns, 0, unused[rows])  # counted once a sentence
         pairs[DROPPED] = pc.coalesce(*(missing for *_, missing in couple)).take(pa.array(rows))
         batches.append(pa.RecordBatch.from_pydict(pairs))
@@ -287,9 +286,9 @@ def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tu
     stop = min(start + len(sentences), view.rows)
     table = view.read(start, stop) if start < stop else view.read(0, 1).slice(0, 0)
     columns = (table[column].combine_chunks() for column in ("view", "status", "reason", "alternatives"))
-    lacking = len(sentences) - len(table)
-    whole = (pa.concat_arrays([column, pa.nulls(lacking, column.type)]) for column in columns)
-    texts, statuses, reasons, alternatives = whole
-    status = statuses.fill_null("was not made for it")
-    because = pc.binary_join_element_wise(status, reasons, ": ", null_handling="skip")
-    return texts, alternatives, pc.if_else(texts.is_valid(), None, pc.binary_join_element_wise(name, because, " "))
+    missing_rows = len(sentences) - len(table)
+    padded = (pa.concat_arrays([column, pa.nulls(missing_rows, column.type)]) for column in columns)
+    texts, statuses, reasons, alternatives = padded
+    statuses = pc.binary_join_element_wise(name, statuses.fill_null("was not made for it"), " ")
+    problems = pc.binary_join_element_wise(statuses, reasons, ": ", null_handling="skip")
+    return texts, alternatives, pc.if_else(texts.is_valid(), None, problems)

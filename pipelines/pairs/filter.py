@@ -1,4 +1,4 @@
-"""Filters of pairs: columns in, "keep" or "drop, because" out. Filters are found by file name."""
+"""Filters of pairs: columns in, a reason to drop or none out. Filters are found by file name."""
 
 import inspect
 from abc import abstractmethod
@@ -26,14 +26,14 @@ class SideInfo(NamedTuple):
 
 @dataclass(frozen=True)
 class PairColumns:
-    """A batch of pairs as a filter sees it; `known` maps the names of sides to what is known about them, if anything.
+    """A batch of pairs as a filter sees it; `sides` maps names of sides to their view and language, if they are known.
 
     `rows` is an Arrow record batch of strings: `text`, the sentence (or premise) that a pair comes from, its sides
     `view_a` and `view_b`, and their names `view_a_name` and `view_b_name`.
     """
 
     rows: Any
-    known: Mapping[str, SideInfo]
+    sides: Mapping[str, SideInfo]
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -43,14 +43,14 @@ class PairColumns:
         return cast(list[str], self.rows.column(name).to_pylist())
 
     def about(self, side: str) -> list[SideInfo]:
-        """What is known about one side, `view_a` or `view_b`, of each pair."""
-        names = self.rows.column(f"{side}_name").dictionary_encode()
-        known = [self.known.get(name, SideInfo(name)) for name in names.dictionary.to_pylist()]
-        return [known[index] for index in names.indices.to_pylist()]
+        """The view and language of one side, `view_a` or `view_b`, of each pair."""
+        names = self.strings(f"{side}_name")
+        infos = {name: self.sides.get(name, SideInfo(name)) for name in set(names)}
+        return [infos[name] for name in names]
 
 
 class Verdicts(NamedTuple):
-    """What a filter says about pairs: one value per pair, as Arrow arrays or sequences.
+    """A filter's verdicts: one value per pair, as Arrow arrays or sequences.
 
     Reasons say why a pair is dropped (null: it is kept). They are counted, so use a few short texts without numbers or
     words of the pair. Scores are floats for the filter's column, if it has one.
@@ -86,15 +86,13 @@ class Filter(BaseModel):
 
     @property
     def name(self) -> str:
-        """The name it was made by."""
+        """The name of its file or entry point."""
         return self._name
 
     def text(self, hidden: Collection[str] = (), **more: str) -> str:
         """The filter as `--filter` takes it: `chrf:max=90.0,min=20.0`."""
         params = {**self.model_dump(exclude=set(hidden), exclude_none=True), **more}
-        values = {key: str(value).lower() if isinstance(value, bool) else value for key, value in params.items()}
-        parts = ",".join(f"{key}={value}" for key, value in sorted(values.items()))
-        return f"{self.name}:{parts}" if parts else self.name
+        return _filter_text(self.name, dict(sorted(params.items())))
 
     def signature(self) -> str:
         """Everything that decides its verdicts: parameters and versions. A revision replaces the place of weights."""
@@ -110,7 +108,8 @@ class SideFilter(Filter):
 
     def __call__(self, pairs: PairColumns) -> Verdicts:
         """Judge both sides of every pair."""
-        return Verdicts([one or two for one, two in zip(*(self.reasons(pairs, side) for side in SIDES), strict=True)])
+        reasons = (self.reasons(pairs, side) for side in SIDES)
+        return Verdicts([left or right for left, right in zip(*reasons, strict=True)])
 
 
 class Bounds(Filter):
@@ -125,12 +124,17 @@ class Bounds(Filter):
             raise ValueError(f"min {self.min:g} is above max {self.max:g}")
         return self
 
-    def verdicts(self, what: str, scores: Sequence[float]) -> Verdicts:
-        """Drop scores out of bounds, as `what` too low or too high."""
+    def verdicts(self, noun: str, scores: Sequence[float]) -> Verdicts:
+        """Drop pairs with scores out of bounds; the reason is `noun` too low or too high."""
         low = float("-inf") if self.min is None else self.min
         high = float("inf") if self.max is None else self.max
-        reasons = [f"{what} too low" if x < low else f"{what} too high" if x > high else None for x in scores]
+        reasons = [f"{noun} too low" if x < low else f"{noun} too high" if x > high else None for x in scores]
         return Verdicts(reasons, scores)
+
+
+def _filter_text(name: str, params: Mapping[str, Any]) -> str:
+    values = {key: str(value).lower() if isinstance(value, bool) else value for key, value in params.items()}
+    return f"{name}:{','.join(f'{key}={value}' for key, value in values.items())}" if values else name
 
 
 def is_round_trip(view: str | None) -> bool:
@@ -144,28 +148,26 @@ def filter_summaries() -> list[tuple[str, str]]:
     for name in FILTERS.usable():
         module = FILTERS.module(name)
         fields = cast(type[BaseModel], plugin_model(module)).model_fields.items()
-        defaults = {key: None if field.is_required() else field.default for key, field in fields}
-        shown = {key: str(value).lower() if isinstance(value, bool) else value for key, value in defaults.items()}
-        keys = ",".join(f"{key}={'' if value is None else value}" for key, value in shown.items())
-        summaries.append((f"{name}:{keys}" if keys else name, (inspect.getdoc(module) or "").split("\n")[0]))
+        defaults = {key: "" if field.is_required() or field.default is None else field.default for key, field in fields}
+        summaries.append((_filter_text(name, defaults), (inspect.getdoc(module) or "").split("\n")[0]))
     return summaries
 
 
-def make_filter(written: str, runtime: Runtime) -> Filter:
+def make_filter(text: str, runtime: Runtime) -> Filter:
     """Build a filter from `NAME` or `NAME:key=value,key=value`; cheap, as weights are loaded on first use.
 
     Raises InputError for an unknown filter, a wrong parameter, or missing weights or extras.
     """
-    name, _, rest = written.partition(":")
+    name, _, parameters = text.partition(":")
     name = name.strip().replace("_", "-")
     params = {}
-    for part in rest.split(",") if rest else []:
+    for part in parameters.split(",") if parameters else []:
         key, equals, value = part.partition("=")
         if not key or not equals:
-            raise InputError(f"--filter {written}: {part!r} is not key=value: write NAME:key=value,key=value")
+            raise InputError(f"--filter {text}: {part!r} is not key=value: write NAME:key=value,key=value")
         key = key.strip().replace("-", "_")
         if key in params:
-            raise InputError(f"--filter {written}: {part!r} gives {key} again: give each once")
+            raise InputError(f"--filter {text}: {part!r} gives {key} again: give each once")
         params[key] = value.strip()
     model = plugin_model(FILTERS.module(name))
     if model is None or not issubclass(model, Filter):
@@ -176,7 +178,7 @@ def make_filter(written: str, runtime: Runtime) -> Filter:
         except ValidationError as error:
             field, value, problem = first_problem(error)
             problem = f"{field}={value!r}: {problem}" if field else problem
-            takes = ", ".join(model.model_fields) or "no parameters"
-            raise InputError(f"--filter {written}: {problem} (it takes {takes})") from None
+            names = ", ".join(model.model_fields) or "no parameters"
+            raise InputError(f"--filter {text}: {problem} (it takes {names})") from None
         filter._name = name
         return filter.build(runtime)

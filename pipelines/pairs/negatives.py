@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,10 +23,12 @@ from pipelines.terminal.console import note, progress
 
 BLOCK_SCORES = 1 << 25
 """Similarities in memory at a time, 128 MiB of them."""
+Row: TypeAlias = tuple[str, str, str, str]
+"""A pair's id, its sentence (`view_a` if there is none), `view_a` and `view_b`."""
 
 
 def mine_negatives(options: MiningOptions) -> tuple[Mapping[str, Any], bool]:
-    """Write the pairs again with a column `negative`; what was counted, and whether they were made now.
+    """Write the pairs again with a column `negative`; returns the counts, and whether they were made now.
 
     An existing negative stays. Raises InputError for no pairs, no encoder, or another recipe's output.
     """
@@ -41,9 +43,9 @@ def mine_negatives(options: MiningOptions) -> tuple[Mapping[str, Any], bool]:
 def preview_mining(options: MiningOptions) -> dict[str, Any]:
     """What `mine_negatives` would do; nothing is written, and no earlier output is compared."""
     source = _source(options)
-    rows = sum(each.rows or 0 for each in source.plan.inputs)
-    pairs, revision = min(rows, options.limit or rows), source.plan.params["revision"]
-    return {"out": str(options.target), "pairs": pairs, "revision": revision}
+    rows = sum(file.rows or 0 for file in source.plan.inputs)
+    pairs = min(rows, options.limit or rows)
+    return {"out": str(options.target), "pairs": pairs, "revision": source.plan.params["revision"]}
 
 
 def _source(options: MiningOptions) -> PairSource:
@@ -55,63 +57,57 @@ def _source(options: MiningOptions) -> PairSource:
         raise InputError(f"{options.pairs} holds files of different columns ({error}): give one of them") from None
     if NEGATIVE not in table.schema.names:
         table = table.append_column(NEGATIVE, pa.nulls(len(table), pa.string()))
-    more = {field.name: field.type for field in table.schema if field.name not in (*PAIR_COLUMNS, NEGATIVE)}
-    columns = {**more, NEGATIVE: pa.string()}
+    columns = {field.name: field.type for field in table.schema if field.name not in (*PAIR_COLUMNS, NEGATIVE)}
+    columns[NEGATIVE] = pa.string()
     schema = pa.schema({**dict.fromkeys(PAIR_COLUMNS, pa.string()), **columns})
     params: dict[str, Any] = {key: getattr(options, key) for key in ("encoder", "skip", "within", "margin")}
     params |= {"seed": None, "limit": None, "revision": weights.revision}  # the plan has seed and limit itself
     inputs = tuple(
-        Input(name=str(each.path), sha256=each.sha256 or sha256_of(each.path), rows=each.rows) for each in files
+        Input(name=str(file.path), sha256=file.sha256 or sha256_of(file.path), rows=file.rows) for file in files
     )
     seed, limit = options.seed, options.limit
     plan = Plan(kind="pairs", name="mined", params=params, seed=seed, limit=limit, shard_size=0, inputs=inputs)
     tasks = _candidates(table.select(schema.names).cast(schema), options, weights.path)
-    how = f"rank {options.skip + 1} to {options.within} by {options.encoder}, {options.margin:g} below the positive"
-    return PairSource(plan, "read", tasks, {NEGATIVE: how}, columns=columns)
+    ranks = f"rank {options.skip + 1} to {options.within} by {options.encoder}, {options.margin:g} below the positive"
+    return PairSource(plan, "read", tasks, {NEGATIVE: ranks}, columns=columns)
 
 
 def _candidates(table: pa.Table, options: MiningOptions, encoder: Path) -> Iterator[pa.RecordBatch]:
-    """All pairs, once their negatives are found."""
-    whole = pc.and_(table["view_a"].is_valid(), table["view_b"].is_valid()).combine_chunks()
+    """All pairs with their negatives."""
+    is_complete = pc.and_(table["view_a"].is_valid(), table["view_b"].is_valid()).combine_chunks()
     negatives = table[NEGATIVE].combine_chunks()
-    wanting = pc.and_(negatives.is_null(), whole)
-    if wanting.true_count:
-        model = sentence_encoder(encoder, options.device)
-        found = _mine(_rows(table.filter(whole)), _rows(table.filter(wanting)), options, model)
-        negatives = pc.replace_with_mask(negatives, wanting, pa.array(found, pa.string()))
-    reasons = pc.if_else(whole, pa.scalar(None, pa.string()), "a view is missing")
+    lacks_negative = pc.and_(negatives.is_null(), is_complete)
+    if lacks_negative.true_count:
+        mined = _mine(_rows(table.filter(is_complete)), _rows(table.filter(lacks_negative)), options, encoder)
+        negatives = pc.replace_with_mask(negatives, lacks_negative, pa.array(mined, pa.string()))
+    reasons = pc.if_else(is_complete, pa.scalar(None, pa.string()), "a view is missing")
     table = table.drop_columns(NEGATIVE).append_column(NEGATIVE, negatives).append_column(DROPPED, reasons)
     for start in range(0, len(table), TASK_ROWS):
         yield pa.concat_batches(table.slice(start, TASK_ROWS).to_batches())
 
 
-def _rows(table: pa.Table) -> list[tuple[str, str, str, str]]:
-    """The id, sentence (`view_a` if there is none), `view_a` and `view_b` of each pair."""
+def _rows(table: pa.Table) -> list[Row]:
     columns = (table[name].to_pylist() for name in ("id", "text", "view_a", "view_b"))
-    return [(id, text or one, one, two) for id, text, one, two in zip(*columns, strict=True)]
+    return [(id, text or view_a, view_a, view_b) for id, text, view_a, view_b in zip(*columns, strict=True)]
 
 
-def _mine(
-    pairs: Sequence[tuple[str, str, str, str]],
-    wanting: Sequence[tuple[str, str, str, str]],
-    options: MiningOptions,
-    model: Any,  # noqa: ANN401 - a SentenceTransformer
-) -> list[str | None]:
-    """A negative for each pair in `wanting`, out of the texts of `view_b` in `pairs`."""
+def _mine(pairs: Sequence[Row], targets: Sequence[Row], options: MiningOptions, encoder: Path) -> list[str | None]:
+    """A negative for each pair in `targets`, out of the texts of `view_b` in `pairs`."""
     import torch
 
-    texts = list(dict.fromkeys(two for *_, two in pairs))
-    numbers = {text: number for number, text in enumerate(dict.fromkeys([*texts, *(one for *_, one, _ in wanting)]))}
-    how = {"normalize_embeddings": True, "show_progress_bar": False, "convert_to_tensor": True}
-    vectors = model.encode(list(numbers), batch_size=options.batch_size, **how)
+    texts = list(dict.fromkeys(view_b for *_, view_b in pairs))
+    numbers = {text: number for number, text in enumerate(dict.fromkeys([*texts, *(row[2] for row in targets)]))}
+    settings = {"normalize_embeddings": True, "show_progress_bar": False, "convert_to_tensor": True}
+    model = sentence_encoder(encoder, options.device)
+    vectors = model.encode(list(numbers), batch_size=options.batch_size, **settings)
     own: defaultdict[str, set[int]] = defaultdict(set)  # texts of the same sentence are never negatives
     for _, *row in pairs:
         own[row[0]].update(number for text in row if (number := numbers.get(text, len(texts))) < len(texts))
     size = max(1, BLOCK_SCORES // len(texts))
-    drawn: list[str | None] = []
-    with progress("negatives", len(wanting)) as advance, torch.inference_mode():
-        for start in range(0, len(wanting), size):
-            block = wanting[start : start + size]
+    negatives: list[str | None] = []
+    with progress("negatives", len(targets)) as advance, torch.inference_mode():
+        for start in range(0, len(targets), size):
+            block = targets[start : start + size]
             anchors, positives = (vectors[[numbers[row[side]] for row in block]] for side in (2, 3))
             scores = anchors @ vectors[: len(texts)].T
             scores[scores > ((anchors * positives).sum(dim=1) - options.margin)[:, None]] = -torch.inf
@@ -120,8 +116,8 @@ def _mine(
             best, closest = scores.topk(min(options.within, len(texts)))
             counts = torch.isfinite(best).sum(dim=1).tolist()
             for (id, *_), ranks, count in zip(block, closest.tolist(), counts, strict=True):
-                left = [texts[place] for place in ranks[options.skip : count]]
+                choices = [texts[number] for number in ranks[options.skip : count]]
                 draw = xxhash.xxh64_intdigest(f"{options.seed}|{id}".encode())
-                drawn.append(left[draw % len(left)] if left else None)
+                negatives.append(choices[draw % len(choices)] if choices else None)
             advance(len(block))
-    return drawn
+    return negatives

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from augment.errors import InputError, TwinviewsError
 from pipelines.inspection import REPORT_ROWS, SAMPLE_ROWS
@@ -56,29 +55,27 @@ class PairsJob:
     @property
     def plan(self) -> Plan:
         """Everything that decides the pairs."""
-        plan, filters = self.source.plan, [each.signature() for each in self.filters]
+        plan, filters = self.source.plan, [filter.signature() for filter in self.filters]
         return plan.model_copy(update={"params": {**plan.params, "filter": filters, "shards": self.options.shards}})
 
     @property
     def schema(self) -> pa.Schema:
         """The columns: those of all pairs, those of the source, and one for each filter that gives scores."""
-        scores = (each.score for each in self.filters if each.score is not None)
-        columns = {**dict.fromkeys(PAIR_COLUMNS, pa.string()), **self.source.columns}
-        return pa.schema([*columns.items(), *((score, pa.float64()) for score in scores)])
+        scores = [(filter.score, pa.float64()) for filter in self.filters if filter.score is not None]
+        return pa.schema([*((name, pa.string()) for name in PAIR_COLUMNS), *self.source.columns.items(), *scores])
 
-    def recipe(self, made: Mapping[str, Any]) -> str:
-        """The resolved recipe, with what was `made`, for the reader and for the next run."""
-        more = {"limit": self.source.plan.limit, "shards": self.options.shards, "made": made or None}
-        return recipe_text(self.command, self.settings, **more)
+    def recipe(self, results: Mapping[str, Any]) -> str:
+        """The resolved recipe, with counts and hashes of the `results` for the reader and for the next run."""
+        limit, shards = self.source.plan.limit, self.options.shards
+        return recipe_text(self.command, self.settings, limit=limit, shards=shards, made=results or None)
 
     def card(self, counts: Mapping[str, Any]) -> str:
         """The card."""
-        source, plan = self.source, self.plan
-        return pairs_card(plan, counts, source.made_by, source.unit, ", ".join(self.schema.names))
+        return pairs_card(self.plan, counts, self.source.made_by, self.source.unit, ", ".join(self.schema.names))
 
 
 def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
-    """Write pairs with recipe, card and report; what was counted, and whether they were made now.
+    """Write pairs with recipe, card and report; returns the counts, and whether they were made now.
 
     Raises InputError if the output belongs to another recipe, is another program's or an input, or the rejects would
     replace another file; TwinviewsError if no pair is left.
@@ -87,12 +84,12 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     report = out / REPORT_FILE if shards else sibling_path(out, REPORT_FILE)
     if out.resolve() in [Path(item.name).resolve() for item in job.source.plan.inputs]:
         raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
-    with ExitStack() as held:
-        held.enter_context(locked_folder(out) if shards else locked_file(out))
-        for each in (report, *([] if rejects is None else [rejects])):
-            held.enter_context(locked_file(each))
-            remove_temporaries(each)
-        counts, digest, made = _write_folder(job) if shards else _write_file(job)
+    with ExitStack() as locks:
+        locks.enter_context(locked_folder(out) if shards else locked_file(out))
+        for path in filter(None, (report, rejects)):
+            locks.enter_context(locked_file(path))
+            remove_temporaries(path)
+        counts, digest, made_now = _write_folder(job) if shards else _write_file(job)
         content = report.read_bytes() if report.is_file() else b""
         if not (is_sealed(content) and digest.encode() in content):
             try:
@@ -100,67 +97,70 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
                 write_if_changed(report, report_html(open_path(out), REPORT_ROWS, SAMPLE_ROWS, 0))
             except (TwinviewsError, OSError) as error:  # the pairs are made
                 note(f"no report was written: {error}")
-    return counts, made
+    return counts, made_now
 
 
 def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
-    """What was counted, the hash of the file, and whether it was made now."""
+    """The counts, the hash of the file, and whether it was made now."""
     out = job.options.target
     card, recipe = sibling_path(out, CARD_FILE), sibling_path(out, RECIPE_FILE)
     check_recipe_collision(out)
     remove_temporaries(out, card, recipe)
-    made = read_made(recipe)
-    known = is_written_by(recipe, *RECIPE_MARKS) or is_written_by(card, *CARD_MARKS)
-    if out.exists() and not (job.options.overwrite and known):
-        plan = made_plan(made)
+    recorded = read_made(recipe)
+    is_ours = is_written_by(recipe, *RECIPE_MARKS) or is_written_by(card, *CARD_MARKS)
+    if out.exists() and not (job.options.overwrite and is_ours):
+        plan = made_plan(recorded)
         if plan is None:
             raise InputError(f"{out} has no recipe of its own ({recipe.name}): choose another --out")
         plan.check_same(job.plan, out)
-        if sha256_of(out) == made["sha256"] and _has_rejects(job, made):
-            write_if_changed(card, job.card(made["counts"]))
-            return made["counts"], made["sha256"], False
+        if sha256_of(out) == recorded["sha256"] and _has_rejects(job, recorded):
+            write_if_changed(card, job.card(recorded["counts"]))
+            return recorded["counts"], recorded["sha256"], False
     for path, marks in ((recipe, RECIPE_MARKS), (card, CARD_MARKS)):
         if path.exists() and not is_written_by(path, *marks):
             raise InputError(f"{path} was not written by this command: move it, or choose another --out")
-    with _judged(job, out, made) as (counts, facts, written):
-        sha256 = sha256_of(written)
+    with _judged_pairs(job, out, recorded) as (counts, rejects_facts, draft):
+        sha256 = sha256_of(draft)
         # Recipe and card come first: without a recipe, the next run would not recognise the pairs.
         write_if_changed(card, job.card(counts))
-        described = {"plan": job.plan.model_dump(mode="json"), "counts": counts, "sha256": sha256}
-        write_if_changed(recipe, job.recipe({**described, **facts}))
+        results = {"plan": job.plan.model_dump(mode="json"), "counts": counts, "sha256": sha256, **rejects_facts}
+        write_if_changed(recipe, job.recipe(results))
     return counts, sha256, True
 
 
 def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
-    """What was counted, the hash of the shards, and whether they were made now."""
+    """The counts, the hash of the shards, and whether they were made now."""
     plan, out = job.plan, job.options.target
-    made = read_made(out / RECIPE_FILE)
+    recorded = read_made(out / RECIPE_FILE)
     dataset = claim_folder(out, plan, overwrite=job.options.overwrite)
-    if dataset is not None and _has_rejects(job, made):
+    if dataset is not None and _has_rejects(job, recorded):
         return dataset.counts, dataset.digest, False
     # All pairs go to the first shard until we know how many a shard gets.
     first = out / shard_name(0)
-    with _judged(job, first, made) as (counts, facts, _):
+    with _judged_pairs(job, first, recorded) as (counts, rejects_facts, _):
         clear_dataset(out)
+        recipe = job.recipe(rejects_facts)
         write_if_changed(out / PLAN_FILE, plan.to_json())
-        write_if_changed(out / RECIPE_FILE, job.recipe(facts))  # first: it identifies the rejects
+        write_if_changed(out / RECIPE_FILE, recipe)  # first: it identifies the rejects
     table = read_table(first)
     size = -(-len(table) // (job.options.shards or 1))
     starts = range(0, len(table), size)
-    receipts = [commit_shards(out, {index: table.slice(at, size)})[0] for index, at in enumerate(starts)]
-    made_now = finalise(out, plan, receipts, job.schema, counts, recipe=job.recipe(facts), card=job.card(counts))
-    return counts, made_now.digest, True
+    receipts = [commit_shards(out, {index: table.slice(start, size)})[0] for index, start in enumerate(starts)]
+    dataset = finalise(out, plan, receipts, job.schema, counts, recipe=recipe, card=job.card(counts))
+    return counts, dataset.digest, True
 
 
 @contextmanager
-def _judged(job: PairsJob, out: Path, made: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, str], Path]]:
-    """Write the pairs that are kept to `out`, and the others to the rejects; both appear when the block ends.
+def _judged_pairs(
+    job: PairsJob, out: Path, recorded: Mapping[str, Any]
+) -> Iterator[tuple[dict[str, Any], dict[str, str], Path]]:
+    """Write the pairs to `out`, and the dropped ones to the rejects; both appear when the block ends.
 
-    Yields what was counted, the hash of the rejects for the recipe, and where the pairs are written. Raises InputError
+    Yields the counts, the hash of the rejects for the recipe, and where the pairs are until then. Raises InputError
     if the rejects would replace another file, or rejects without `overwrite`.
     """
     options, path, counts = job.options, job.options.rejects, PairCounts(job.source)
-    if path is not None and path.exists() and not _has_rejects(job, made):
+    if path is not None and path.exists() and not _has_rejects(job, recorded):
         names = set[str]()
         with suppress(InputError):
             names.update(read_table(path).schema.names)
@@ -173,16 +173,15 @@ def _judged(job: PairsJob, out: Path, made: Mapping[str, Any]) -> Iterator[tuple
             streams.append(PairStream(files.enter_context(atomic_write(path)), schema))
         for batch in judged_batches(job.source, job.filters, options.view_options.runtime, options.workers):
             counts.add(batch)
-            is_kept = batch[DROPPED].is_null()
-            streams[0].write(batch.filter(is_kept))
+            streams[0].write(batch.filter(batch[DROPPED].is_null()))
             for rejects in streams[1:]:
-                rejects.write(batch.append_column(REASON, batch[DROPPED]).filter(pc.invert(is_kept)))
-        for each in streams:
-            each.write(None)
+                rejects.write(batch.append_column(REASON, batch[DROPPED]).filter(batch[DROPPED].is_valid()))
+        for stream in streams:
+            stream.write(None)
         facts = {} if path is None else {REJECTS_SHA256: sha256_of(streams[1].path)}
-        here = options.target.parent.resolve()
-        if path is not None and path.parent.resolve() != here:
-            facts[REJECTS] = os.path.relpath(path.resolve(), here)
+        folder = options.target.parent.resolve()
+        if path is not None and path.parent.resolve() != folder:
+            facts[REJECTS] = os.path.relpath(path.resolve(), folder)
         yield counts.as_dict(), facts, streams[0].path
 
 
@@ -190,31 +189,28 @@ class PairStream:
     """Pairs into an IPC stream in full batches, however few come at once; system errors name the stream's file."""
 
     def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
-        self.path = Path(stream.name)
-        self._stream, self._waiting = stream, schema.empty_table()
+        self.path, self._stream, self._pending = Path(stream.name), stream, schema.empty_table()
         self._writer = pa.ipc.new_stream(pa.PythonFile(stream, "w"), schema)
 
     def write(self, rows: pa.RecordBatch | None) -> None:
-        """Write the batches that these rows fill, in the columns of the stream; with None what is left, and the end."""
-        names = self._waiting.schema.names
-        more = [] if rows is None else [pa.Table.from_batches([rows.select(names)])]
-        waiting = pa.concat_tables([self._waiting, *more])
-        end = len(waiting) - (0 if rows is None else len(waiting) % BATCH_ROWS)
+        """Write the batches that these rows fill, in the columns of the stream; None writes the rest and the end."""
+        if rows is not None:
+            table = pa.Table.from_batches([rows.select(self._pending.schema.names)])
+            self._pending = pa.concat_tables([self._pending, table])
         try:
-            for start in range(0, end, BATCH_ROWS):
-                part = waiting.slice(start, min(BATCH_ROWS, end - start))
+            while len(self._pending) >= (1 if rows is None else BATCH_ROWS):
                 # A copy: the bytes written for a slice depend on what lies behind it.
-                self._writer.write_batch(pa.concat_batches(part.to_batches()))
+                self._writer.write_batch(pa.concat_batches(self._pending.slice(0, BATCH_ROWS).to_batches()))
+                self._pending = self._pending.slice(BATCH_ROWS)
             if rows is None:
                 self._writer.close()
                 self._stream.flush()
         except OSError as error:  # two files are open: say which one cannot be written
             error.filename = str(self.path)
             raise
-        self._waiting = waiting.slice(end)
 
 
-def _has_rejects(job: PairsJob, made: Mapping[str, Any]) -> bool:
-    """Whether no rejects are wanted, or they are there as recorded."""
+def _has_rejects(job: PairsJob, recorded: Mapping[str, Any]) -> bool:
+    """Whether the options name no rejects, or the file has the recorded hash."""
     path = job.options.rejects
-    return path is None or (path.is_file() and sha256_of(path) == made.get(REJECTS_SHA256))
+    return path is None or (path.is_file() and sha256_of(path) == recorded.get(REJECTS_SHA256))

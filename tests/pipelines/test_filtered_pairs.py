@@ -7,9 +7,10 @@ import datasets
 import pytest
 from foreigners import Augment, Start, add_package, done, is_refused, rows_of, start_beside
 
+from pipelines.pairs import build
 from pipelines.pairs.filters import paraphrase
 from pipelines.storage.dataset import clear_dataset
-from pipelines.storage.pair_files import PAIR_COLUMNS, build, read_pairs
+from pipelines.storage.pair_files import PAIR_COLUMNS, read_pairs
 
 
 def test_any_number_of_workers_makes_the_same_bytes(

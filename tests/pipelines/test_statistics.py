@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF
 
 from augment.errors import InputError
-from pipelines.inspection.inspect import LONGEST, Piece, pieces, wdiff
+from pipelines.inspection.inspect import MAX_CHARACTERS, Piece, pieces, wdiff
 from pipelines.inspection.opened import QUANTILES, DatasetReader, Distribution, distribution, open_path, statistics
 from pipelines.similarity import chrf, chrf_signature, self_bleu
 from pipelines.storage.dataset import view_schema
@@ -265,5 +265,5 @@ def test_recorded_edits_are_shown_if_they_lead_to_the_view(edits: list[dict[str,
 )
 def test_of_very_long_texts_only_the_beginnings_are_compared(old: str, new: str) -> None:
     *parts, more = pieces(old, new)
-    assert (joined(parts, "removed"), joined(parts, "added")) == (old[:LONGEST], new[:LONGEST])
-    assert more == Piece("same", f" … {counted(max(len(old), len(new)) - LONGEST, 'more character')}")
+    assert (joined(parts, "removed"), joined(parts, "added")) == (old[:MAX_CHARACTERS], new[:MAX_CHARACTERS])
+    assert more == Piece("same", f" … {counted(max(len(old), len(new)) - MAX_CHARACTERS, 'more character')}")

@@ -22,18 +22,18 @@ class Identical(Filter):
         """Judge every pair."""
         sides = [pairs.strings(side) for side in SIDES]
         rows = zip(*sides, *map(_letters, sides), strict=True)
-        # Two texts of punctuation alone are bare of everything, but may still differ.
-        same = [a == b or (x == y and not self.exact and _bare(a) == _bare(b) != []) for a, b, x, y in rows]
-        return Verdicts(["identical pair" if each else None for each in same])
+        # Two texts of punctuation alone have no words, but may still differ.
+        identical = (a == b or (x == y and not self.exact and _words(a) == _words(b) != []) for a, b, x, y in rows)
+        return Verdicts(["identical pair" if is_identical else None for is_identical in identical])
 
 
 def _letters(texts: Sequence[str]) -> list[bytes]:
-    """The bare texts without blanks; those in ASCII are made bare all at once, as bytes, which is much faster."""
-    plain = (text if text.isascii() else "".join(_bare(text)) for text in texts)
-    return b"\xff".join(map(str.encode, plain)).translate(LOWER, IGNORED).split(b"\xff")
+    """The texts without case, blanks and punctuation; ASCII is translated as bytes, which is much faster."""
+    letters = (text if text.isascii() else "".join(_words(text)) for text in texts)
+    return b"\xff".join(map(str.encode, letters)).translate(LOWER, IGNORED).split(b"\xff")
 
 
-def _bare(text: str) -> list[str]:
+def _words(text: str) -> list[str]:
     """The words of a text in NFKC, without case and punctuation."""
-    bare: str = PUNCTUATION.sub("", unicodedata.normalize("NFKC", text).casefold())
-    return bare.split()
+    words: str = PUNCTUATION.sub("", unicodedata.normalize("NFKC", text).casefold())
+    return words.split()

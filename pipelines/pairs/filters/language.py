@@ -36,11 +36,11 @@ class Language(SideFilter):
 
     def reasons(self, pairs: PairColumns, side: str) -> Iterator[str | None]:
         """Drop texts that are certainly in another language."""
-        given = self.a if side == "view_a" else self.b
-        for text, about in zip(pairs.strings(side), pairs.about(side), strict=True):
-            expected = self._code(given or about.language or self.expect)
-            found, probability = self._identifier.classify(text)
-            yield f"{side} is not {expected}" if found != expected and probability >= self.certain else None
+        override = self.a if side == "view_a" else self.b
+        for text, info in zip(pairs.strings(side), pairs.about(side), strict=True):
+            expected = self._code(override or info.language or self.expect)
+            language, probability = self._identifier.classify(text)
+            yield f"{side} is not {expected}" if language != expected and probability >= self.certain else None
 
     def _code(self, language: str) -> str:
         """py3langid's own code for a language: "pt_BR" is "pt"."""

@@ -18,6 +18,6 @@ class LengthRatio(Filter):
         """Judge every pair."""
         sides = (pairs.strings(side) for side in SIDES)
         units = sides if self.unit == "character" else (map(str.split, texts) for texts in sides)
-        one, two = np.sort([[*map(len, each)] for each in units], axis=0)
-        is_high = (one == 0) | (two / np.maximum(one, 1) > self.max)
-        return Verdicts(["length ratio too high" if each else None for each in is_high.tolist()])
+        shorter, longer = np.sort([[*map(len, texts)] for texts in units], axis=0)
+        is_high = (shorter == 0) | (longer / np.maximum(shorter, 1) > self.max)
+        return Verdicts(["length ratio too high" if flag else None for flag in is_high.tolist()])

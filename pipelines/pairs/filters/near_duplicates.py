@@ -14,7 +14,7 @@ from xxhash import xxh64_intdigest
 
 from augment.errors import InputError
 from augment.view import Runtime
-from pipelines.pairs.filter import Filter, PairColumns, Verdicts
+from pipelines.pairs.filter import SIDES, Filter, PairColumns, Verdicts
 
 REASON = "near-duplicate of an earlier pair"
 HASHES = 128
@@ -22,7 +22,7 @@ SEED = 1
 RECALL = 0.98
 """The lowest probability that two pairs whose similarity is the threshold meet in a band."""
 CHANCE = 1 / 256
-"""How probable it is that two different hashes are equal in 8 bits."""
+"""The probability that two different hashes are equal in 8 bits."""
 
 
 class NearDuplicates(Filter):
@@ -56,16 +56,16 @@ class NearDuplicates(Filter):
 
     def prepare(self, pairs: PairColumns) -> NDArray[np.uint32]:
         """The signature of each pair and then its origin: (pairs, HASHES + 4)."""
-        texts, one, two, name, other = map(pairs.strings, ("text", "view_a", "view_b", "view_a_name", "view_b_name"))
-        signatures = sign(list(zip(one, two, strict=True)), self.n)
-        names = map("\0".join, zip(name, other, strict=True))
-        hashes = np.array([xxh64_intdigest(each.encode()) for each in (*texts, *names)], dtype=np.uint64)
-        return np.hstack([signatures, hashes.reshape(2, -1).T.copy().view(np.uint32)])
+        sides, names = (zip(*(pairs.strings(side + end) for side in SIDES), strict=True) for end in ("", "_name"))
+        texts = (*pairs.strings("text"), *map("\0".join, names))
+        hashes = np.array([xxh64_intdigest(text.encode()) for text in texts], dtype=np.uint64)
+        return np.hstack([sign(list(sides), self.n), hashes.reshape(2, -1).T.copy().view(np.uint32)])
 
     def settle(self, prepared: NDArray[np.uint32]) -> Verdicts:
         """The verdicts on successive pairs, from what was prepared."""
         origins = np.ascontiguousarray(prepared[:, HASHES:]).view(np.uint64)
-        return Verdicts([REASON if each else None for each in self._index.add(prepared[:, :HASHES], origins)])
+        dropped = self._index.add(prepared[:, :HASHES], origins)
+        return Verdicts([REASON if is_near else None for is_near in dropped])
 
 
 def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
@@ -85,12 +85,12 @@ def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
     grams = np.correlate(codes, factors, "valid")
     grams ^= grams >> np.uint64(32)
     ends = np.array([len(text) for text in flat]).cumsum()
-    whole = np.ones(len(grams), dtype=bool)
-    whole[(ends[:-1, None] - np.arange(1, n)).ravel()] = False  # n-grams that span two texts
+    within_text = np.ones(len(grams), dtype=bool)
+    within_text[(ends[:-1, None] - np.arange(1, n)).ravel()] = False
     texts_so_far = np.array([len(texts) for texts in folded]).cumsum()
     starts = np.array([0, *(ends[texts_so_far - 1] - (n - 1) * texts_so_far)], dtype=np.uint64)
     signatures = array("I")
-    for row in RMinHash.digest_matrix_from_flat_token_hashes(grams[whole], starts, HASHES, SEED).to_rows():
+    for row in RMinHash.digest_matrix_from_flat_token_hashes(grams[within_text], starts, HASHES, SEED).to_rows():
         signatures.fromlist(row)
     return np.frombuffer(signatures, dtype=np.uint32).reshape(-1, HASHES)
 
@@ -118,17 +118,17 @@ class Index:
     def add(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64]) -> list[bool]:
         """Add pairs one by one, except those like an earlier one; returns which are. Shapes: (n, HASHES), (n, 2)."""
         bands = signatures[:, : self._bands * self._rows].astype(np.uint64).reshape(-1, self._bands, self._rows)
-        hashed = bands @ self._factors
-        slots = ((hashed ^ (hashed >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
+        hashes = bands @ self._factors
+        slots = ((hashes ^ (hashes >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
         places, octets, dropped = slots + np.arange(self._bands) * self._slots, signatures.astype(np.uint8), []
         order = places.argsort(axis=None, kind="stable")
         rows, ordered = order // self._bands, places.ravel()[order]
         shared = np.flatnonzero(ordered[1:] == ordered[:-1])
-        met = np.full(len(places), -1)  # the last earlier row with which a row shares a place
-        np.maximum.at(met, rows[shared + 1], rows[shared])
+        previous = np.full(len(places), -1)  # the last earlier row with which a row shares a place
+        np.maximum.at(previous, rows[shared + 1], rows[shared])
         start = 0
-        for stop in (*np.flatnonzero(met >= 0).tolist(), len(places)):
-            if stop == len(places) or met[stop] >= start:
+        for stop in (*np.flatnonzero(previous >= 0).tolist(), len(places)):
+            if stop == len(places) or previous[stop] >= start:
                 dropped += self._add_run(octets[start:stop], origins[start:stop], places[start:stop])
                 start = stop
         return dropped
@@ -140,18 +140,19 @@ class Index:
         numbers = self._tables[places].astype(np.int64)
         rows, bands = np.nonzero(numbers > max(0, self._added - self._window))
         numbers = numbers[rows, bands]
-        near = (numbers - 1) % self._window
-        others, own = self._origins[near], origins[rows]
-        compared = (others[:, 0] != own[:, 0]) | (others[:, 1] == own[:, 1])
-        equal = np.count_nonzero(self._signatures[near] == signatures[rows], axis=1)
-        alike = compared & ((equal / HASHES - CHANCE) / (1 - CHANCE) >= self._threshold)
+        earlier = (numbers - 1) % self._window
+        has_other_views = self._origins[earlier] != origins[rows]
+        is_compared = has_other_views[:, 0] | ~has_other_views[:, 1]
+        equal = np.count_nonzero(self._signatures[earlier] == signatures[rows], axis=1)
+        alike = is_compared & ((equal / HASHES - CHANCE) / (1 - CHANCE) >= self._threshold)
         newest = np.zeros(len(places), dtype=np.int64)
         np.maximum.at(newest, rows[alike], numbers[alike])
         first, dropped = self._added, []
         for number in newest.tolist():
             dropped.append(number > max(0, self._added - self._window))  # the pairs added meanwhile may have ousted it
             self._added += not dropped[-1]
-        kept, added = ~np.array(dropped), np.arange(first, self._added)
-        self._signatures[added % self._window], self._origins[added % self._window] = signatures[kept], origins[kept]
-        self._tables[places[kept]] = added[:, None] + 1
+        is_added, added = ~np.array(dropped), np.arange(first, self._added)
+        self._signatures[added % self._window] = signatures[is_added]
+        self._origins[added % self._window] = origins[is_added]
+        self._tables[places[is_added]] = added[:, None] + 1
         return dropped

@@ -26,13 +26,13 @@ class Repetition(SideFilter):
 
     def reasons(self, pairs: PairColumns, side: str) -> list[str | None]:
         """Drop texts that repeat more than their sentence; a translation may repeat what that does, in its words."""
-        found: list[str | None] = [None] * len(pairs)
+        reasons: list[str | None] = [None] * len(pairs)
         for row in () if pairs.rows[side].equals(pairs.rows["text"]) else self._suspects(pairs, side):
             view, text = (pairs.rows[name][row].as_py() for name in (side, "text"))
-            most = self._most(view) if view != text else 1
-            if most >= self.times and most > self._most(text):
-                found[row] = f"repetition in {side}"
-        return found
+            count = self._max_count(view) if view != text else 1
+            if count >= self.times and count > self._max_count(text):
+                reasons[row] = f"repetition in {side}"
+        return reasons
 
     def _suspects(self, pairs: PairColumns, side: str) -> Iterable[int]:
         """The rows that may repeat an n-gram of words: those in which an n-gram of hashes of parts of words repeats."""
@@ -55,7 +55,7 @@ class Repetition(SideFilter):
         order = shared[grams[shared].argsort()]
         return {*rows[order[1:][np.diff(grams[order]) == 0]].tolist()}
 
-    def _most(self, text: str) -> int:
+    def _max_count(self, text: str) -> int:
         """How often the most frequent n-gram occurs; 1 if none repeats."""
         folded = text.casefold()
         units = WORDS.findall(folded) if self.unit == "word" else folded

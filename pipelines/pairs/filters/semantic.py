@@ -39,5 +39,5 @@ class Semantic(Bounds):
         model = sentence_encoder(self._path, self._device)
         vectors = model.encode(texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False)
         rows = {text: row for row, text in enumerate(texts)}
-        one, two = (vectors[[rows[text] for text in side]] for side in sides)
-        return self.verdicts("semantic similarity", [round(float(score), 4) for score in (one * two).sum(axis=1)])
+        left, right = (vectors[[rows[text] for text in side]] for side in sides)
+        return self.verdicts("semantic similarity", [round(float(score), 4) for score in (left * right).sum(axis=1)])
