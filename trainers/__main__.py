@@ -10,24 +10,21 @@ from pipelines.terminal.interrupt import end_at_once
 
 
 def main() -> None:
-    """Run the command line; of several processes only the first one prints.
-
-    The others print the line of a failure, but not of a user's mistake, which is the same in all of them.
-    """
+    """Run the command line; of several processes the first one prints, the others only the line of a failure."""
     end_at_once()  # before anything is imported that takes time
-    first = int(os.environ.get("RANK", "0")) == 0
-    if first:
+    is_first = int(os.environ.get("RANK", "0")) == 0
+    if is_first:
         check_namesakes()
     from pipelines.terminal.console import call
     from trainers.cli.app import app
 
-    if first:
+    if is_first:
         sys.exit(call(app, sys.argv[1:]))
-    said = io.StringIO()
-    with redirect_stderr(said), redirect_stdout(io.StringIO()):
+    messages = io.StringIO()
+    with redirect_stderr(messages), redirect_stdout(io.StringIO()):
         code = call(app, sys.argv[1:])
-    if code not in (0, 2):
-        sys.stderr.writelines(said.getvalue().splitlines(keepends=True)[-1:])
+    if code not in (0, 2):  # a user's mistake is the same in all of them
+        sys.stderr.writelines(messages.getvalue().splitlines(keepends=True)[-1:])
     sys.exit(code)
 
 

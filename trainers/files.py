@@ -19,14 +19,14 @@ from pipelines.terminal.console import InputError
 
 __all__ = ["Rows", "csv_rows", "file_lines", "file_sha256", "read_arrays", "remove_stale", "tsv_rows"]
 Rows: TypeAlias = list[tuple[int, list[str]]]  # cells of each row, with the number of the line that it begins in
-STALE = 24 * 3600  # seconds after which a temporary file must be a killed process's
+STALE_SECONDS = 24 * 3600  # after which a temporary file must be a killed process's
 
 
 def remove_stale(folder: Path) -> None:
     """Delete the temporary files in a folder that killed processes left."""
     with suppress(OSError):  # they do no harm
         for draft, _ in temporaries(folder):
-            if draft.is_file() and time.time() - draft.stat().st_mtime > STALE:
+            if draft.is_file() and time.time() - draft.stat().st_mtime > STALE_SECONDS:
                 draft.unlink()
 
 
@@ -43,8 +43,8 @@ def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     except UnicodeDecodeError as error:
         if not bytewise:
-            said = f"{path} is not UTF-8 text: byte {error.start} is {raw[error.start]:#04x}"
-            raise InputError(f"{said}; convert it, or get the original file again") from None
+            problem = f"{path} is not UTF-8 text: byte {error.start} is {raw[error.start]:#04x}"
+            raise InputError(f"{problem}; convert it, or get the original file again") from None
         text = raw.decode("latin-1")
     if "\0" in text:
         raise InputError(f"{path} is binary, not text: it holds NUL bytes")
@@ -71,9 +71,8 @@ def csv_rows(path: Path, *, delimiter: str = ",", bytewise: bool = False) -> Row
             rows.append((number, fields))
             number = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(
-            f"{path} line {number}: broken quotes ({error}): fix the line, or get the original file again"
-        ) from None
+        problem = f"broken quotes ({error}): fix the line, or get the original file again"
+        raise InputError(f"{path} line {number}: {problem}") from None
     return rows
 
 

@@ -15,7 +15,7 @@ from trainers.objective import float32
 MARGIN, ALPHA, BETA, BASE = 0.2, 1.0, 60.0, 0.5
 """Multi-similarity as in SapBERT (Liu et al. 2021): how much further than the positive a mined negative may be
 (Euclidean distance), the weights and the shift."""
-MOST = 128  # pairs (or unpaired vectors) that all measures but the spread look at; more would be slow
+MAX_MEASURED = 128  # pairs (or unpaired vectors) that all measures but the spread look at; more would be slow
 
 
 def contrast(
@@ -29,17 +29,17 @@ def contrast(
     """
     own, positive = _places(vectors)
     anchors = len(vectors) // 2 if one_sided else len(vectors)
-    first = len(vectors) - anchors  # the first column
+    first_column = len(vectors) - anchors
     # In half precision a cosine's error would be a tenth of a nat at t = 0.04.
     with float32(vectors.device):
         unit = functional.normalize(vectors.float(), dim=-1)
         hard = unit[:0] if negatives is None else functional.normalize(negatives.float(), dim=-1)
-        scores = unit[:anchors] @ torch.cat([unit[first:], hard]).T / temperature
-        left_out = own.new_zeros(len(unit), len(unit) + len(hard)).bool() if excluded is None else excluded.clone()
-        left_out[own, own] = True
-        left_out[own, positive] = False
-        scores = scores.masked_fill(left_out[:anchors, first:], float("-inf"))
-        return functional.cross_entropy(scores, positive[:anchors] - first)
+        scores = unit[:anchors] @ torch.cat([unit[first_column:], hard]).T / temperature
+        ignored = own.new_zeros(len(unit), len(unit) + len(hard)).bool() if excluded is None else excluded.clone()
+        ignored[own, own] = True
+        ignored[own, positive] = False
+        scores = scores.masked_fill(ignored[:anchors, first_column:], float("-inf"))
+        return functional.cross_entropy(scores, positive[:anchors] - first_column)
 
 
 def _places(rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -51,10 +51,9 @@ def _places(rows: Tensor) -> tuple[Tensor, Tensor]:
 def equal_strings(keys: Tensor) -> Tensor:
     """Return (2n, 2n + m), true if column j is not a true negative of anchor i.
 
-    A view is not a negative if both come from the same source, or if j is the same string as i or its positive. A hard
-    negative has no source; it is left out if it equals i's source, i or i's positive, and if it is missing. `keys`
-    (n, 3 or 4) are equal numbers for equal strings: the source, the left and the right string of each pair, and its
-    hard negative, -1 if it has none. m is 0 or n.
+    A view is not a negative if both come from the same source, or if j is the same string as i or its positive. Nor is
+    a hard negative that equals i's source, i or i's positive, or that is missing. `keys` (n, 3 or 4) are equal numbers
+    for equal strings: a pair's source, left and right string, and its hard negative (-1: none). m is 0 or n.
     """
     source = keys[:, 0].repeat(2)
     string = torch.cat([keys[:, 1], keys[:, 2]])
@@ -66,7 +65,7 @@ def equal_strings(keys: Tensor) -> Tensor:
 
 
 def closer_than_positive(guide: Tensor, negatives: Tensor) -> Tensor:
-    """Return (2n, 2n + m), true if a guide finds column j more like anchor i than i's positive (GISTEmbed, 2024).
+    """Return (2n, 2n + m), true if a guide finds column j more like anchor i than i's positive (arXiv:2402.16829).
 
     `guide` (2n, d) are the guide's unit vectors of the pairs, `negatives` (m, d) those of the hard negatives.
     """
@@ -91,8 +90,8 @@ def multi_similarity(vectors: Tensor, excluded: Tensor | None = None) -> Tensor:
     if excluded is not None:
         mined &= ~excluded
     attraction = functional.softplus(-ALPHA * (scores[own, positive] - BASE)) / ALPHA
-    pushes = (BETA * (scores - BASE)).masked_fill(~mined, float("-inf"))
-    repulsion = functional.softplus(pushes.logsumexp(dim=1)) / BETA
+    exponents = (BETA * (scores - BASE)).masked_fill(~mined, float("-inf"))
+    repulsion = functional.softplus(exponents.logsumexp(dim=1)) / BETA
     return torch.where(mined.any(dim=1), attraction + repulsion, 0.0).mean()
 
 
@@ -141,33 +140,33 @@ def list_mle(student: Tensor, teacher: Tensor) -> Tensor:
 
 def jensen_shannon(first: Tensor, second: Tensor) -> Tensor:
     """Return the rows' mean of `1/2 KL(P || M) + 1/2 KL(Q || M)`, M = (P + Q) / 2, of softmaxed scores (n, m)."""
-    log_p, log_q = first.log_softmax(dim=-1), second.log_softmax(dim=-1)
-    log_m = torch.logaddexp(log_p, log_q) - log(2)
-    to_p, to_q = (functional.kl_div(log_m, each, reduction="batchmean", log_target=True) for each in (log_p, log_q))
-    return (to_p + to_q) / 2
+    logs = first.log_softmax(dim=-1), second.log_softmax(dim=-1)
+    log_m = torch.logaddexp(*logs) - log(2)
+    kl_p, kl_q = (functional.kl_div(log_m, log_pq, reduction="batchmean", log_target=True) for log_pq in logs)
+    return (kl_p + kl_q) / 2
 
 
 def geometry(vectors: Tensor, *, paired: bool) -> dict[str, Tensor]:
-    """Return how vectors (m, d) lie, as float32 scalars; where `paired`, rows i and m / 2 + i are two views of one.
+    """Return how vectors (m, d) lie, as float32 scalars; if `paired`, rows i and m / 2 + i are views of one sentence.
 
     `spread` and `isotropy`: see the functions. `alignment`, where paired: mean |u - v|^2 over the pairs, 0 to 4 (Wang &
     Isola 2020). `uniformity`, theirs too: log of the mean of exp(-2 |u - v|^2) over rows that are not a pair, -8 to 0.
     `random_cosine`: mean cosine of rows that are not a pair.
     """
     vectors = vectors.detach().float()
-    found = {"spread": spread(vectors)}
-    vectors = torch.cat([side[:MOST] for side in vectors.chunk(2 if paired else 1)])
+    measures = {"spread": spread(vectors)}
+    vectors = torch.cat([side[:MAX_MEASURED] for side in vectors.chunk(2 if paired else 1)])
     unit = functional.normalize(vectors, dim=-1)
     cosines = unit @ unit.T
     apart = ~torch.eye(len(unit), dtype=torch.bool, device=unit.device)
     if paired:
         first, second = unit.chunk(2)
-        found["alignment"] = (first - second).square().sum(dim=-1).mean()
+        measures["alignment"] = (first - second).square().sum(dim=-1).mean()
         apart &= ~torch.eye(len(first), dtype=torch.bool, device=unit.device).repeat(2, 2)
     count = apart.sum()  # boolean indexing would wait for a GPU to know the size
-    found["uniformity"] = ((4 * cosines - 4).exp() * apart).sum().div(count).log()
-    found["random_cosine"] = (cosines * apart).sum() / count
-    return {**found, "isotropy": isotropy(vectors)}
+    measures["uniformity"] = ((4 * cosines - 4).exp() * apart).sum().div(count).log()
+    measures["random_cosine"] = (cosines * apart).sum() / count
+    return {**measures, "isotropy": isotropy(vectors)}
 
 
 def isotropy(vectors: Tensor) -> Tensor:
@@ -182,8 +181,8 @@ def isotropy(vectors: Tensor) -> Tensor:
         projected = unit @ torch.linalg.eigh(unit.T @ unit).eigenvectors
     else:
         # VV' has the same non-zero eigenvalues and is smaller. The other eigenvectors are orthogonal to V: Z = m.
-        values, inner = torch.linalg.eigh(unit @ unit.T)
-        projected = functional.pad(inner * values.clamp(min=0).sqrt(), (0, 1))
+        eigenvalues, eigenvectors = torch.linalg.eigh(unit @ unit.T)
+        projected = functional.pad(eigenvectors * eigenvalues.clamp(min=0).sqrt(), (0, 1))
     sums = torch.cat([projected, -projected], dim=1).exp().sum(dim=0)
     return (sums.min() / sums.max()).float()
 

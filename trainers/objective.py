@@ -21,20 +21,17 @@ from trainers.encoders.modules import WHITENING, Encoder, is_padded, whiten
 from trainers.settings import Training
 
 Row = Mapping[str, Any]
-WHITENED_ON = 10_000
-"""Most rows that a whitening is fitted to."""
+MAX_WHITENING_ROWS = 10_000
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-SIDES = ("left", "right", "negative", "alone")
-"""Columns of ids to embed, in their order in a batch."""
+SIDES = ("left", "right", "negative", "alone")  # columns of ids to embed, in their order in a batch
 
 
 class Objective(nn.Module):
     """Owns the encoder, which cuts training texts at `max_tokens`, and its helpers (predictor, target, head).
 
     `forward(**batch)` returns `loss`, parts that are logged as means, and `vectors` (m, d), detached: the sentence
-    vectors of the batch, whose geometry is logged. If `paired`, rows i and m / 2 + i are two views of one sentence.
-
-    A checkpoint is this module's `state_dict`; tensors that are shared inside the module are written once.
+    vectors of the batch of all processes, whose geometry is logged. If `paired`, rows i and m / 2 + i are two views of
+    one sentence. A checkpoint is this module's `state_dict`; tensors that it shares inside itself are written once.
     """
 
     paired = True
@@ -88,25 +85,24 @@ class Objective(nn.Module):
         adds `taught`, the numbers of each row's `texts`.
         """
         left = self.tokenize(examples.left)
-        same = examples.right is examples.left
-        found: dict[str, Any] = {"left": left, "right": left if same else self.tokenize(examples.right)}
+        right = left if examples.right is examples.left else self.tokenize(examples.right)
+        columns: dict[str, Any] = {"left": left, "right": right}
         if self.keyed:
-            found["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]
-        return found
+            columns["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]
+        return columns
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Turn rows (the columns, and the row's `seed` in this epoch) into the arguments of `forward`.
 
-        These are `input_ids` (2n, tokens), where rows i and n + i are the two views of one sentence; `attention_mask`
-        of the same shape, 0 at padding; and each further column under its own name, (n, ...). `taught` (n, k) becomes
-        `taught_1` (n, k, d) and so on, each teacher's vectors.
+        These are `input_ids` and `attention_mask` (2n, tokens), rows i and n + i being the two views of a sentence, and
+        each further column by its name, (n, ...). `taught` (n, k) becomes each teacher's vectors, `taught_1` (n, k, d).
         """
         batch = self.pad([row[side] for side in SIDES if side in rows[0] for row in rows])
-        others = {name: np.stack([row[name] for row in rows]) for name in rows[0].keys() - {*SIDES, "seed"}}
-        if "taught" in others:
-            numbers = others.pop("taught")
-            others |= {f"taught_{place}": vectors[numbers] for place, vectors in enumerate(self.taught, 1)}
-        return {**batch, **{name: torch.from_numpy(values) for name, values in others.items()}}
+        arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0].keys() - {*SIDES, "seed"}}
+        if "taught" in arrays:
+            numbers = arrays.pop("taught")
+            arrays |= {f"taught_{number}": vectors[numbers] for number, vectors in enumerate(self.taught, 1)}
+        return {**batch, **{name: torch.from_numpy(values) for name, values in arrays.items()}}
 
     def tokenize(self, texts: Sequence[str]) -> Sequence[list[int]]:
         """Return the ids of each text (see `batches.tokenize`)."""
@@ -122,7 +118,7 @@ class Objective(nn.Module):
         """Return the encoder's vectors (sentences, d) (see `batches.embed`).
 
         With `cached`, in parts whose activations are dropped and recomputed in the backward pass, with the same dropout
-        (GradCache: Gao et al. 2021): the gradients are those of the whole batch, the memory that of a part.
+        (GradCache, arXiv:2101.06983): the gradients are those of the whole batch, the memory that of a part.
         """
         if self.cached is None or self.cached >= len(input_ids):
             return batches.embed(self.encoder, input_ids, attention_mask, self.max_tokens)
@@ -134,10 +130,7 @@ class Objective(nn.Module):
     def encode(
         self, texts: Sequence[str] | Sequence[list[int]], batch_size: int = 64, before: str | None = None
     ) -> Tensor:
-        """Return the vectors (texts, d) of texts or their ids in evaluation mode, cut as in training, on the CPU.
-
-        `before` is as for `batches.embed`.
-        """
+        """Return the vectors (texts, d) of texts or their ids in evaluation mode, cut as in training, on the CPU."""
         mode, device = self.encoder.training, next(self.encoder.parameters()).device
         width = int(self.encoder.max_seq_length) if is_padded(self.encoder) else self.max_tokens
         self.encoder.eval()
@@ -158,8 +151,8 @@ class Objective(nn.Module):
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
         """Prepare what is trained besides the encoder, once in a run: here, fit the whitening layer, if any."""
         if training.whiten:
-            places = torch.randperm(len(rows))[:WHITENED_ON].tolist()
-            ids = sorted((rows[place]["left"] for place in places), key=len)  # by length: little padding
+            numbers = torch.randperm(len(rows))[:MAX_WHITENING_ROWS].tolist()
+            ids = sorted((rows[number]["left"] for number in numbers), key=len)  # by length: little padding
             with autocast(next(self.encoder.parameters()).device, training.precision):
                 vectors = self.encode(ids, batch_size=256, before=WHITENING)
             whiten(self.encoder.get_submodule(WHITENING), vectors)
@@ -174,10 +167,10 @@ class Objective(nn.Module):
 
 def _aliases(module: nn.Module) -> dict[str, str]:
     """Return the other names of shared tensors, each with the first one."""
-    first: dict[int, str] = {}
+    names: dict[int, str] = {}
     tensors = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
-    kept = {name: first.setdefault(id(tensor), name) for name, tensor in tensors}
-    return {name: other for name, other in kept.items() if name != other}
+    first_names = {name: names.setdefault(id(tensor), name) for name, tensor in tensors}
+    return {name: first for name, first in first_names.items() if name != first}
 
 
 def drop_aliases(module: nn.Module, state: dict[str, Any], prefix: str, _metadata: dict[str, Any]) -> None:
@@ -188,9 +181,9 @@ def drop_aliases(module: nn.Module, state: dict[str, Any], prefix: str, _metadat
 
 def restore_aliases(module: nn.Module, state: dict[str, Any], prefix: str, *_: object) -> None:
     """Load hook: give shared tensors their other names back."""
-    for alias, kept in _aliases(module).items():
-        if prefix + kept in state:
-            state.setdefault(prefix + alias, state[prefix + kept])
+    for alias, name in _aliases(module).items():
+        if prefix + name in state:
+            state.setdefault(prefix + alias, state[prefix + name])
 
 
 def float32(device: torch.device) -> torch.autocast:
@@ -198,25 +191,25 @@ def float32(device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, enabled=False)
 
 
-def resolve_precision(asked: str) -> str:
+def resolve_precision(precision: str) -> str:
     """Return the format to autocast to; "auto" is bf16 where the processor multiplies in it, fp32 elsewhere.
 
     Raises InputError for fp16 without a GPU, and for bf16 on a GPU that does not support it.
     """
     if torch.cuda.is_available():
-        able = torch.cuda.is_bf16_supported(including_emulation=False)
-        if asked == "bf16" and not able:
+        has_bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
+        if precision == "bf16" and not has_bf16:
             raise InputError("this GPU does not support --precision bf16: use fp16 or fp32")
     else:
-        able = any(torch.cpu.get_capabilities().get(name) for name in ("amx_bf16", "avx512_bf16"))
-        if asked == "fp16":
+        has_bf16 = any(torch.cpu.get_capabilities().get(name) for name in ("amx_bf16", "avx512_bf16"))
+        if precision == "fp16":
             raise InputError("--precision fp16 needs a GPU: use bf16 or fp32")
-    return ("bf16" if able else "fp32") if asked == "auto" else asked
+    return ("bf16" if has_bf16 else "fp32") if precision == "auto" else precision
 
 
-def autocast(device: torch.device, asked: str) -> torch.autocast:
+def autocast(device: torch.device, precision: str) -> torch.autocast:
     """Return the context in which an encoder runs on `device`."""
-    dtype = DTYPES.get(resolve_precision(asked))
+    dtype = DTYPES.get(resolve_precision(precision))
     return torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)
 
 

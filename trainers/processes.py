@@ -46,18 +46,18 @@ def of_first(value: Any) -> Any:  # noqa: ANN401 - whatever can be sent
     """Wait for all processes, and return the first one's `value` in each."""
     if processes() == 1:
         return value
-    sent = [value]
-    distributed.broadcast_object_list(sent)
-    return sent[0]
+    from accelerate.utils import broadcast_object_list
+
+    return broadcast_object_list([value])[0]
 
 
 def summed(tensor: Tensor) -> Tensor:
     """Return the sum over all processes of a tensor that needs no gradient."""
     if processes() == 1:
         return tensor
-    whole = tensor.detach().clone()
-    distributed.all_reduce(whole)
-    return whole
+    from accelerate.utils import reduce
+
+    return reduce(tensor.detach(), "sum")  # type: ignore[no-any-return] # accelerate is untyped
 
 
 def process_seed(seed: int) -> int:
@@ -67,11 +67,11 @@ def process_seed(seed: int) -> int:
 
 def divided_batch(size: int, rows: int, count: int) -> int:
     """Return the global batch size for this many rows; raises InputError if `count` processes cannot divide it."""
-    taken = size if size <= rows else rows // count * count
-    if taken == 0 or taken % count:
-        said = f"--batch-size {size} of {rows} rows cannot be divided among {count} processes"
-        raise InputError(f"{said}: take a multiple of {count}, or start fewer")
-    return taken
+    batch_size = size if size <= rows else rows // count * count
+    if batch_size == 0 or batch_size % count:
+        problem = f"--batch-size {size} of {rows} rows cannot be divided among {count} processes"
+        raise InputError(f"{problem}: take a multiple of {count}, or start fewer")
+    return batch_size
 
 
 def gather(rows: Tensor) -> Tensor:

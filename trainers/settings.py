@@ -73,22 +73,22 @@ class Training(Options):
 
 
 def resolve(
-    presets: Presets, options: type[Model], preset: str | None, given: Mapping[str, Any], *,
+    presets: Presets, options: type[Model], preset: str | None, chosen: Mapping[str, Any], *,
     own_pooling: Pooling = "cls",
 ) -> tuple[str, Training, Model]:  # fmt: skip
-    """Return the preset's name, the training settings and the objective's own options; `given` beats the preset.
+    """Return the preset's name, the training settings and the objective's own options; `chosen` beats the preset.
 
-    None takes the first preset; `given` are values by field name, None if not given. `own_pooling` is the pooling if
-    the preset says `own`. Raises InputError for an unknown preset, or an invalid value.
+    Without a `preset` it is the first one. `chosen` are the user's values by field name, None for the preset's.
+    `own_pooling` is the pooling if the preset says `own`. Raises InputError: an unknown preset, or an invalid value.
     """
     name = preset if preset is not None else next(iter(presets))
     if name not in presets:
         raise InputError(f"no preset {name!r}: choose one of {', '.join(presets)}")
-    values = {**presets[name], **{key: value for key, value in given.items() if value is not None}}
+    values = {**presets[name], **{key: value for key, value in chosen.items() if value is not None}}
     if values.get("pooling") == OWN:
         values["pooling"] = own_pooling
-    own = {key: values.pop(key) for key in options.model_fields if key in values}
-    return name, checked(Training, values), checked(options, own)
+    objective_values = {key: values.pop(key) for key in options.model_fields if key in values}
+    return name, checked(Training, values), checked(options, objective_values)
 
 
 def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
@@ -97,8 +97,8 @@ def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
         return model(**values)
     except ValidationError as error:
         field, value, problem = first_problem(error)
-        shown = "" if error.errors()[0]["type"] == "missing" else f" {value!r}"
-        raise InputError(f"--{field.partition('.')[0].replace('_', '-')}{shown}: {problem}") from None
+        value_text = "" if error.errors()[0]["type"] == "missing" else f" {value!r}"
+        raise InputError(f"--{field.partition('.')[0].replace('_', '-')}{value_text}: {problem}") from None
 
 
 class Flag(NamedTuple):
@@ -115,33 +115,35 @@ Sections = Mapping[str, Mapping[str, Flag]]  # flags by key, by the heading that
 
 def flags_of(model: type[BaseModel]) -> dict[str, Flag]:
     """Return a flag for each field that has a description."""
-    found = {}
+    flags = {}
     for key, field in model.model_fields.items():
         if field.description is not None:
             least: Any = next((limit.ge for limit in field.metadata if isinstance(limit, Ge)), None)
-            found[key] = Flag(field.annotation, field.description, field.default, least)
-    return found
+            flags[key] = Flag(field.annotation, field.description, field.default, least)
+    return flags
 
 
 def setting_flags(model: type[BaseModel], presets: Presets) -> dict[str, Flag]:
     """Return a flag for each field, None if not given; its help says which presets have which value."""
 
-    def shown(value: object) -> str:
+    def as_text(value: object) -> str:
         if isinstance(value, list | tuple):
             return ", ".join(map(str, value))
         return "none" if value is None else str(value)
 
-    found = {}
+    flags = {}
     for key, field in model.model_fields.items():
-        fallback = None if field.is_required() else field.default
-        values = {name: shown(preset.get(key, fallback)) for name, preset in presets.items()}
-        usual, *others = dict.fromkeys(values.values())
-        named = [f"{', '.join(name for name in values if values[name] == other)}: {other}" for other in others]
+        default = None if field.is_required() else field.default
+        names: dict[str, list[str]] = {}
+        for name, preset in presets.items():
+            names.setdefault(as_text(preset.get(key, default)), []).append(name)
+        first, *others = names
+        defaults = "; ".join([first, *(f"{', '.join(names[value])}: {value}" for value in others)])
         kind: Any = field.annotation
         if get_origin(kind) is tuple:
             kind = list[get_args(kind)[0]]  # type: ignore[misc]
-        found[key] = Flag(kind | None, f"{field.description} [{'; '.join([usual, *named])}]")
-    return found
+        flags[key] = Flag(kind | None, f"{field.description} [{defaults}]")
+    return flags
 
 
 def with_flags(function: Callable[..., None], flags: Mapping[str, Flag]) -> Callable[..., None]:
@@ -153,14 +155,14 @@ def with_flags(function: Callable[..., None], flags: Mapping[str, Flag]) -> Call
 
     kind = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("context", kind, annotation=typer.Context)]
-    for key, (taken, text, default, least) in flags.items():
+    for key, (value_type, text, default, least) in flags.items():
         name = key.replace("_", "-")
-        name = f"--{name}/--no-{name}" if taken == bool | None else f"--{name}"
+        name = f"--{name}/--no-{name}" if value_type == bool | None else f"--{name}"
         option = typer.Option(name, help=text, show_default=default not in (None, False), min=least)
-        parameters.append(inspect.Parameter(key, kind, default=default, annotation=Annotated[taken, option]))
+        parameters.append(inspect.Parameter(key, kind, default=default, annotation=Annotated[value_type, option]))
     parameters.append(inspect.Parameter("config", kind, default=None, annotation=ConfigOption))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     command.__doc__ = function.__doc__
     return command
 
@@ -173,19 +175,19 @@ class SectionedCommand(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - click's own types, vendored by typer
         """Write the options by section; those in no section, such as `--help`, come last."""
         records = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
-        listed = {heading: [records.pop(key) for key in flags] for heading, flags in self.sections.items()}
-        listed[next(reversed(listed))].extend(records.values())
-        for heading, found in listed.items():
+        sections = {heading: [records.pop(key) for key in flags] for heading, flags in self.sections.items()}
+        sections[next(reversed(sections))].extend(records.values())
+        for heading, rows in sections.items():
             with formatter.section(heading):
-                formatter.write_dl([record for record in found if record is not None])
+                formatter.write_dl([row for row in rows if row is not None])
 
 
 def make_command(name: str, function: Callable[..., None], sections: Sections, *, description: str, epilog: str) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
     """Return a command that calls `function(context, **values)`, values by key, with the flags of `sections`."""
     command = with_flags(function, {key: flag for section in sections.values() for key, flag in section.items()})
     command.__doc__ = description
-    single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name, cls=SectionedCommand, epilog=epilog)(command)
-    made = typer.main.get_command(single)
-    made.sections = sections  # type: ignore[attr-defined]
-    return made
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(name, cls=SectionedCommand, epilog=epilog)(command)
+    click_command = typer.main.get_command(app)
+    click_command.sections = sections  # type: ignore[attr-defined]
+    return click_command

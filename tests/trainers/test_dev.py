@@ -57,7 +57,7 @@ def test_scoring_changes_no_training(dev: Examples, tiny_bert: Path, sentences: 
     alone, _ = run(None, tiny_bert, sentences, tmp_path / "alone")
     scored, fitted = run(dev, tiny_bert, sentences, tmp_path / "scored", keep="last")
     check_same(alone, scored)
-    assert fitted.kept == fitted.steps == 12
+    assert fitted.saved_step == fitted.steps == 12
     assert list(fitted.dev) == [0, 3, 6, 9, 12]
     assert fitted.dev[12] == pytest.approx(dev_score(dev, scored))
     lines = read_log(tmp_path / "scored")
@@ -79,7 +79,7 @@ def test_best_encoder_is_kept(as_it_was: Examples, tiny_bert: Path, sentences: l
     given = {"lr": 1e-2, "evaluations": 6}
     kept, fitted = run(as_it_was, tiny_bert, sentences, tmp_path / "best", **given)
     assert run(as_it_was, tiny_bert, sentences, tmp_path / "last", keep="last", **given)[1].dev == fitted.dev
-    assert (fitted.kept, fitted.dev[0]) == (0, max(fitted.dev.values())), "nothing is better than the start"
+    assert (fitted.saved_step, fitted.dev[0]) == (0, max(fitted.dev.values())), "nothing is better than the start"
     assert dev_score(as_it_was, kept) == pytest.approx(fitted.dev[0], abs=1e-9)
     check_same(kept, prepared("mirror", tiny_bert, sentences)[0])
 
@@ -93,12 +93,12 @@ def test_killed_run_remembers_its_best(
     with pytest.raises(Interrupted):
         run(dev, tiny_bert, sentences, tmp_path / "broken", last=9, **given)
     resumed, fitted = run(dev, tiny_bert, sentences, tmp_path / "broken", **given)
-    assert 0 < expected.kept < 12, "neither the start nor the end"
-    assert (fitted.kept, fitted.dev) == (expected.kept, expected.dev)
+    assert 0 < expected.saved_step < 12, "neither the start nor the end"
+    assert (fitted.saved_step, fitted.dev) == (expected.saved_step, expected.dev)
     check_same(whole, resumed)
     assert read_log(tmp_path / "broken") == read_log(tmp_path / "whole")
     left = [path.name for path in (tmp_path / "broken" / CHECKPOINTS).glob("best-*")]
-    assert left == [f"best-{fitted.kept}.safetensors"]
+    assert left == [f"best-{fitted.saved_step}.safetensors"]
 
 
 def test_patience_ends_a_run_for_good(
@@ -107,9 +107,14 @@ def test_patience_ends_a_run_for_good(
     given = {"lr": 1e-2, "evaluations": 12, "patience": 2, "save_every": 1}
     whole, fitted = run(as_it_was, tiny_bert, sentences, tmp_path, **given)
     again, found = run(as_it_was, tiny_bert, sentences, tmp_path, **given)
-    assert (found.steps, found.kept, found.dev, found.last) == (fitted.steps, fitted.kept, fitted.dev, fitted.last)
+    assert (found.steps, found.saved_step, found.dev, found.last) == (
+        fitted.steps,
+        fitted.saved_step,
+        fitted.dev,
+        fitted.last,
+    )
     check_same(whole, again)
-    (tmp_path / CHECKPOINTS / f"best-{fitted.kept}.safetensors").write_bytes(b"")
+    (tmp_path / CHECKPOINTS / f"best-{fitted.saved_step}.safetensors").write_bytes(b"")
     with pytest.raises(TwinviewsError, match="cannot read the best weights"):
         run(as_it_was, tiny_bert, sentences, tmp_path, **given)
 

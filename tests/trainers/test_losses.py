@@ -14,7 +14,16 @@ from torch import Tensor
 from torch.nn import functional
 
 from trainers import losses
-from trainers.losses import MARGIN, MOST, contrast, geometry, jensen_shannon, list_mle, multi_similarity, relation_loss
+from trainers.losses import (
+    MARGIN,
+    MAX_MEASURED,
+    contrast,
+    geometry,
+    jensen_shannon,
+    list_mle,
+    multi_similarity,
+    relation_loss,
+)
 
 
 def drawn(rows: int, seed: int) -> Tensor:
@@ -135,8 +144,11 @@ def test_geometry_is_what_its_definitions_say(shape: tuple[int, int], paired: bo
 
 def test_geometry_of_a_large_batch_is_that_of_its_first_pairs() -> None:
     generator = torch.Generator().manual_seed(0)
-    first, second = torch.randn(MOST + 50, 4, generator=generator), torch.randn(MOST + 50, 4, generator=generator)
-    some = geometry(torch.cat([first[:MOST], second[:MOST]]), paired=True)
+    first, second = (
+        torch.randn(MAX_MEASURED + 50, 4, generator=generator),
+        torch.randn(MAX_MEASURED + 50, 4, generator=generator),
+    )
+    some = geometry(torch.cat([first[:MAX_MEASURED], second[:MAX_MEASURED]]), paired=True)
     found = geometry(torch.cat([first, second]), paired=True)
     assert found.pop("spread") == losses.spread(torch.cat([first, second])) != some.pop("spread")
     assert found == some

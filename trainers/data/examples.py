@@ -65,8 +65,7 @@ class Examples:
 
     def columns(self) -> list[Sequence[str]]:
         """Return the columns of text: the sources, both views, and the negatives if there are any."""
-        columns = [self.texts, self.left, self.right, self.negatives]
-        return [column for column in columns if column is not None]
+        return [column for column in (self.texts, self.left, self.right, self.negatives) if column is not None]
 
     def digest(self) -> str:
         """Return a hash of all texts, labels and their order, 16 hex digits."""
@@ -80,12 +79,10 @@ class Examples:
 
     def take(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in this order; columns that were one object stay one."""
-        columns: dict[str, Any] = {
-            name: getattr(self, name) for name in ("texts", "left", "right", "labels", "negatives")
-        }
-        distinct = {id(column): column for column in columns.values()}
-        taken: dict[int, Any] = {key: column and take(column, rows) for key, column in distinct.items()}
-        return replace(self, **{name: taken[id(column)] for name, column in columns.items()})
+        names = ("texts", "left", "right", "labels", "negatives")
+        columns: dict[int, Any] = {id(getattr(self, name)): getattr(self, name) for name in names}
+        selected: dict[int, Any] = {key: column and take(column, rows) for key, column in columns.items()}
+        return replace(self, **{name: selected[id(getattr(self, name))] for name in names})
 
 
 def take(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:
@@ -110,12 +107,12 @@ def from_text(path: Path, limit: int | None = None) -> Examples:
     if path.name.lower().removesuffix(".gz").endswith(TABLES) and path.is_file():
         raise InputError(f"{path} is a table, not one sentence a line: run `augment ingest {path}` and give its folder")
     lines: Sequence[str] = _dataset_texts(path) if path.is_dir() else [line.strip() for line in file_lines(path)]
-    kept = list(islice((row for row, line in enumerate(lines) if line), limit))
-    if not kept:
+    rows = list(islice((row for row, line in enumerate(lines) if line), limit))
+    if not rows:
         raise InputError(f"{path} holds no sentence: one sentence a line is expected")
-    seen = kept[-1] + 1 if len(kept) == limit else len(lines)
-    texts = take(lines, kept)
-    return Examples(texts, texts, texts, seen - len(kept))
+    texts = take(lines, rows)
+    lines_read = rows[-1] + 1 if len(rows) == limit else len(lines)
+    return Examples(texts, texts, texts, lines_read - len(rows))
 
 
 def _dataset_texts(path: Path) -> Texts:
@@ -125,8 +122,8 @@ def _dataset_texts(path: Path) -> Texts:
     try:
         rows = load_from_disk(str(path))
     except (OSError, ValueError) as error:
-        why = str(error).partition("\n")[0][:200]
-        raise InputError(f"{path} is not a dataset folder ({why}): run `augment ingest` to make one") from None
+        reason = str(error).partition("\n")[0][:200]
+        raise InputError(f"{path} is not a dataset folder ({reason}): run `augment ingest` to make one") from None
     column = rows.features.get("text") if isinstance(rows, Dataset) else None
     if getattr(column, "dtype", "") not in ("string", "large_string"):
         raise InputError(f"{path} has no column 'text' of strings, only {rows.column_names}: run `augment ingest`")
@@ -139,31 +136,31 @@ def from_pairs(views: Sequence[str], limit: int | None = None, seed: int = 1) ->
     Each is written `FILE` or `FILE=WEIGHT`. One file gives its first `limit` rows. Several without weights give all
     rows, or their even share of `limit`. With weights (by default 1) the files' rows are in that proportion: the file
     that is smallest for its weight is used up, and no row comes twice. `seed` decides which rows of the others are left
-    out. Raises InputError: not a pairs dataset, nothing usable in it, a file given twice, or a weight not above 0.
+    out. Raises InputError: not a pairs dataset, no pair in it, a file given twice, or a weight not above 0.
     """
     from datasets import concatenate_datasets
 
     parts = dict(map(read_part, views))
     if len(parts) < len(views):
         raise InputError(f"--views {' and '.join(views)}: a file is given twice: give it once")
-    read = [_read(path, limit if len(parts) == 1 else None) for path in parts]
-    usable = [rows for rows, _ in read]
-    if len(parts) > 1:
-        sizes = [len(rows) for rows in usable]
-        weights = [weight or Fraction(1) for weight in parts.values()]
-        if not any(parts.values()):
-            weights = [Fraction(size) for size in sizes]
-        for part, count in enumerate(shares(sizes, weights, limit)):
-            if count < sizes[part]:
-                draw = Random(xxhash.xxh64_intdigest(f"{seed}|mixture|{part}".encode()))
-                rows = sorted(draw.sample(range(sizes[part]), count))
-                usable[part] = usable[part].select(rows, keep_in_memory=True)
-    rows = concatenate_datasets(usable)
+    tables = [_read(path, limit if len(parts) == 1 else None) for path in parts]
+    sizes = [len(table) for table, _ in tables]
+    weights = [weight or Fraction(1) for weight in parts.values()]
+    if not any(parts.values()):
+        weights = [Fraction(size) for size in sizes]
+    samples = []
+    for part, count in enumerate(shares(sizes, weights, limit)):
+        table, _ = tables[part]
+        if count < len(table):
+            random = Random(xxhash.xxh64_intdigest(f"{seed}|mixture|{part}".encode()))
+            table = table.select(sorted(random.sample(range(len(table)), count)), keep_in_memory=True)
+        samples.append(table)
+    rows = concatenate_datasets(samples)
     return Examples(
         texts=Texts(rows, ["text", "view_a"]),
         left=Texts(rows, ["view_a"]),
         right=Texts(rows, ["view_b"]),
-        dropped=sum(dropped for _, dropped in read),
+        dropped=sum(dropped for _, dropped in tables),
         negatives=Texts(rows, [pairs.NEGATIVE], strip=True) if pairs.NEGATIVE in rows.column_names else None,
     )
 
@@ -189,21 +186,21 @@ def _read(path: Path, limit: int | None) -> tuple["Dataset", int]:
     if limit is not None:
         rows = rows.select(range(min(limit, len(rows))))
     views = zip(Texts(rows, ["view_a"], strip=True), Texts(rows, ["view_b"], strip=True), strict=True)
-    kept = [row for row, pair in enumerate(views) if all(pair)]
-    if not kept:
+    complete = [row for row, pair in enumerate(views) if all(pair)]
+    if not complete:
         raise InputError(f"{path} has no row with two views: build pairs with `augment build-pairs`")
-    dropped = len(rows) - len(kept)
-    return rows.select(kept, keep_in_memory=True) if dropped else rows, dropped
+    dropped = len(rows) - len(complete)
+    return rows.select(complete, keep_in_memory=True) if dropped else rows, dropped
 
 
 def shares(rows: Sequence[int], weights: Sequence[Fraction], limit: int | None) -> list[int]:
     """Return how many of its `rows` each part gives: by weight (above 0) to within one row, at most `limit` in all."""
-    whole = sum(weights, Fraction(0))
-    total = int(min(count * whole / weight for count, weight in zip(rows, weights, strict=True)))
+    weight_sum = sum(weights, Fraction(0))
+    total = int(min(count * weight_sum / weight for count, weight in zip(rows, weights, strict=True)))
     total = total if limit is None else min(total, limit)
-    exact = [total * weight / whole for weight in weights]
+    exact = [total * weight / weight_sum for weight in weights]
     counts = [int(share) for share in exact]
-    by_remainder = sorted(range(len(rows)), key=lambda i: counts[i] - exact[i])
-    for i in by_remainder[: total - sum(counts)]:
-        counts[i] += 1
+    by_remainder = sorted(range(len(rows)), key=lambda part: counts[part] - exact[part])
+    for part in by_remainder[: total - sum(counts)]:
+        counts[part] += 1
     return counts

@@ -35,8 +35,8 @@ class DataOptions(Options):
 
 def data_flags(reads: tuple[str, ...]) -> dict[str, Flag]:
     """Return the options that name data of the kinds `reads`, by field of `DataOptions`."""
-    named = {"limit", *reads, *(["scale"] if "graded" in reads else [])}
-    return {key: flag for key, flag in flags_of(DataOptions).items() if key in named}
+    keys = {"limit", *reads, *(["scale"] if "graded" in reads else [])}
+    return {key: flag for key, flag in flags_of(DataOptions).items() if key in keys}
 
 
 def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -> tuple[Examples, dict[str, Any]]:
@@ -45,10 +45,10 @@ def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -
     Returns the examples, and the options that name the same data, by field of `DataOptions`. `seed` decides which rows
     of a mixture are left out. Raises InputError: two kinds at once, nothing to read, or data that cannot be used.
     """
-    named = [kind for kind in KINDS if getattr(options, kind) not in (None, [], ())]
-    if len(named) > 1:
-        raise InputError(f"--{' and --'.join(named)}: give one of them")
-    kind = named[0] if named else reads[0]
+    kinds = [kind for kind in KINDS if getattr(options, kind) not in (None, [], ())]
+    if len(kinds) > 1:
+        raise InputError(f"--{' and --'.join(kinds)}: give one of them")
+    kind = kinds[0] if kinds else reads[0]
     if kind == "views":
         views = options.views or [PAIRS]
         return from_pairs(views, options.limit, seed), {"views": views}
@@ -70,17 +70,17 @@ def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -
 
 def read_words(written: str) -> list[str]:
     """Return a file's words, or a language's most frequent (`en`, `en:5000`); raises InputError if too few."""
-    name, _, count = written.partition(":")
     if Path(written).is_file():
         words, count = [word for line in file_lines(Path(written)) if (word := line.strip())], ""
     else:
         import wordfreq
 
+        name, _, count = written.partition(":")
         # wordfreq itself would take a related language instead, or English.
-        known = wordfreq.available_languages()
-        if name not in known or not re.fullmatch(r"[1-9]\d*", count or "1"):
-            languages = ", ".join(sorted(known))
-            raise InputError(f"--words {written}: give a file, or LANGUAGE or LANGUAGE:N of {languages}")
+        languages = wordfreq.available_languages()
+        if name not in languages or not re.fullmatch(r"[1-9]\d*", count or "1"):
+            advice = f"give a file, or LANGUAGE or LANGUAGE:N of {', '.join(sorted(languages))}"
+            raise InputError(f"--words {written}: {advice}")
         words = wordfreq.top_n_list(name, int(count or 10_000))  # as in Mirror-BERT
     if len(words) < int(count or 1):
         raise InputError(f"--words {written}: there are only {len(words):,} words")
@@ -100,17 +100,17 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
         raise InputError(f"no graded pairs at {str(path)!r}: give a TSV or CSV file with --graded")
     tabs = "\t" in next(filter(str.strip, file_lines(path)), "")
     rows = [row for row in (tsv_rows(path) if tabs else csv_rows(path)) if any(row[1])]
-    columns, header, usual = _layout(path, rows[0][1] if rows else [])
-    low, high = scale or usual
+    columns, header_lines, layout_scale = _layout(path, rows[0][1] if rows else [])
+    low, high = scale or layout_scale
     left, right, labels = [], [], []
-    for number, cells in rows[header:][:limit]:
-        grade, first, second = (cells[at].strip() if at < len(cells) else "" for at in columns)
+    for number, cells in rows[header_lines:][:limit]:
+        grade, first, second = (cells[column].strip() if column < len(cells) else "" for column in columns)
         score = _number(grade)
         if math.isnan(score) or not (first and second):
             raise InputError(f"{path} line {number}: no score and two sentences: fix the line, or remove it")
         if not low <= score <= high:
-            said = f"the score {score:g} is not on the scale {low:g}:{high:g}: give the right one, e.g. --scale 0:5"
-            raise InputError(f"{path} line {number}: {said}")
+            problem = f"the score {score:g} is not on the scale {low:g}:{high:g}: give the right one, e.g. --scale 0:5"
+            raise InputError(f"{path} line {number}: {problem}")
         left.append(first)
         right.append(second)
         labels.append((score - low) / (high - low))
@@ -124,14 +124,15 @@ def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Sca
     if len(opening) >= 7 and not math.isnan(_number(opening[4])):
         return (4, 5, 6), 0, (0.0, 5.0)
     names = [cell.strip().lower() for cell in opening]
-    columns = [next((names.index(name) for name in kind if name in names), -1) for kind in (SCORES, FIRST, SECOND)]
+    headings = (SCORES, FIRST, SECOND)
+    columns = [next((names.index(name) for name in usual if name in names), -1) for usual in headings]
     if -1 not in columns:
         return columns, 1, (1.0, 5.0) if names[columns[0]] == "relatedness_score" else (0.0, 1.0)
     scores = [place for place, name in enumerate(names) if not math.isnan(_number(name))]
     if len(names) == 3 and scores in ([0], [2]):
         return ((0, 1, 2) if scores == [0] else (2, 0, 1)), 0, (0.0, 1.0)
-    said = f"{path} begins {' | '.join(opening)[:80]!r}: expected a header with score, sentence1 and sentence2"
-    raise InputError(f"{said}, or STS-B's columns, or a score and two sentences")
+    problem = f"{path} begins {' | '.join(opening)[:80]!r}: expected a header with score, sentence1 and sentence2"
+    raise InputError(f"{problem}, or STS-B's columns, or a score and two sentences")
 
 
 def _number(cell: str) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import xxhash
 from torch.utils.data import Dataset, Sampler
 
-POOL = 50  # batches whose rows are sorted together; captions then have a few percent of padding
+POOL_BATCHES = 50  # batches whose rows are sorted together; captions then have a few percent of padding
 
 
 class Ragged(Sequence[list[int]]):
@@ -72,8 +72,8 @@ class Order(Sampler[int]):
         random = np.random.default_rng((self.seed, self.epoch))
         order = random.permutation(self.rows)[: len(self)]
         if self.lengths is not None:
-            pool = POOL * self.batch_size
-            pools = [order[start : start + pool] for start in range(0, len(order), pool)]
-            grouped = np.concatenate([rows[np.argsort(self.lengths[rows], kind="stable")] for rows in pools])
-            order = random.permutation(grouped.reshape(-1, self.batch_size)).ravel()
+            size = POOL_BATCHES * self.batch_size
+            pools = [order[start : start + size] for start in range(0, len(order), size)]
+            by_length = np.concatenate([rows[np.argsort(self.lengths[rows], kind="stable")] for rows in pools])
+            order = random.permutation(by_length.reshape(-1, self.batch_size)).ravel()
         yield from order.tolist()

@@ -6,12 +6,12 @@ import re
 import sys
 import traceback
 import zlib
+from collections import Counter
 from collections.abc import Callable, Container, Sequence, Set
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,7 +27,12 @@ FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 EDGES = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
 CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))", re.IGNORECASE | re.DOTALL)
 HEADER = re.compile(rb"\d+ (\d+)")
-USUAL = {"pooling": None, "max_tokens": None, "precision": "fp32", "device": "auto"}  # of options that baselines lack
+DEFAULTS = {
+    "pooling": None,
+    "max_tokens": None,
+    "precision": "fp32",
+    "device": "auto",
+}  # of options that baselines lack
 
 
 @dataclass(slots=True)
@@ -63,10 +68,10 @@ def open_encoder(name: str, **options: Any) -> TextEncoder:  # noqa: ANN401 - as
         from trainers.encoders.model import load_model
 
         return load_model(name, **options)
-    for option in USUAL:
-        if (value := options.get(option, USUAL[option])) != USUAL[option]:
-            flag = option.replace("_", "-")
-            raise InputError(f"--{flag} {value} is for trained models, not for {name}: leave it out")
+    for option, default in DEFAULTS.items():
+        if (value := options.get(option, default)) != default:
+            flag = f"--{option.replace('_', '-')}"
+            raise InputError(f"{flag} {value} is for trained models, not for {name}: leave it out")
     return word_vectors(name, Path(file).expanduser()) if static else load_function(name)
 
 
@@ -83,24 +88,22 @@ def load_function(name: str) -> Baseline:
     absent = folder not in sys.path
     sys.path += [folder] * absent
     try:
-        found: Any = _load_file(module, path) if path else import_module(module)
+        if path is None:
+            loaded = import_module(module)
+        else:
+            spec: Any = spec_from_file_location(module, path)
+            loaded = module_from_spec(spec)
+            sys.modules.setdefault(module, loaded)  # dataclasses look it up; an imported one of that name stays
+            spec.loader.exec_module(loaded)
     except (Exception, SystemExit) as error:  # a module's code can raise anything, or exit
         raise InputError(f"cannot import {module}: {type(error).__name__}: {error}") from error
     finally:
         if absent:
             sys.path.remove(folder)
-    source, found = getattr(found, "__file__", None), getattr(found, function, None)
-    if not callable(found):
+    source, mapping = getattr(loaded, "__file__", None), getattr(loaded, function, None)
+    if not callable(mapping):
         raise InputError(f"{module} has no function {function!r}: name one that maps texts to vectors")
-    return function_encoder(found, name, Path(source) if source else None)
-
-
-def _load_file(name: str, path: Path) -> ModuleType:
-    spec: Any = spec_from_file_location(name, path)
-    module = module_from_spec(spec)
-    sys.modules.setdefault(name, module)  # dataclasses look their module up; an imported one of that name stays
-    spec.loader.exec_module(module)
-    return module
+    return function_encoder(mapping, name, Path(source) if source else None)
 
 
 def function_encoder(
@@ -123,9 +126,9 @@ def function_encoder(
                 output = output.detach().cpu().float() if hasattr(output, "detach") else output
                 rows = np.asarray(output, dtype=np.float32)
             except Exception as error:  # a user's code can raise anything
-                last = traceback.extract_tb(error.__traceback__)[-1]
-                said = f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
-                raise InputError(f"{name} failed on {len(batch)} texts: {said}") from error
+                frame = traceback.extract_tb(error.__traceback__)[-1]
+                problem = f"{type(error).__name__}: {error} ({frame.filename}, line {frame.lineno})"
+                raise InputError(f"{name} failed on {len(batch)} texts: {problem}") from error
             check(rows, batch, name)
             batches.append(rows)
             advance(len(batch))
@@ -152,20 +155,20 @@ def word_vectors(name: str, path: Path) -> Baseline:
         distinct = {word for text in texts for word in text.split()}
         forms = {form for word in distinct for form in (word, *parts(word))}
         table, dimension, digest = read_word_vectors(path, forms | {form.lower() for form in forms})
-        known = {word: resolve(word, table) for word in distinct}
+        entries_by_word = {word: resolve(word, table) for word in distinct}
         matrix = np.zeros((len(texts), dimension), np.float32)
-        total = unknown = empty = 0
+        counts: Counter[str] = Counter(words=0, unknown=0, zero_vectors=0)
         for row, text in enumerate(texts):
-            entries = [entry for word in text.split() for entry in known[word]]
-            found = [table[entry] for entry in entries if entry is not None]
-            total, unknown, empty = total + len(entries), unknown + len(entries) - len(found), empty + (not found)
-            if found:
-                matrix[row] = np.mean(found, axis=0, dtype=np.float64)
+            entries = [entry for word in text.split() for entry in entries_by_word[word]]
+            known = [table[entry] for entry in entries if entry is not None]
+            counts.update(words=len(entries), unknown=len(entries) - len(known), zero_vectors=not known)
+            if known:
+                matrix[row] = np.mean(known, axis=0, dtype=np.float64)
         advance(len(texts))
+        total, unknown, empty = counts.values()
         coverage = f", mean of word vectors, {100 * unknown / max(total, 1):.2f}% of {total:,} words out of vocabulary"
         coverage += f"; {empty:,} of {len(texts):,} texts have no known word: zero vectors" if empty else ""
-        about = {"file": str(path), "dimension": dimension, "sha256": digest}
-        return matrix, coverage, about | {"words": total, "unknown": unknown, "zero_vectors": empty}
+        return matrix, coverage, {"file": str(path), "dimension": dimension, "sha256": digest, **counts}
 
     return Baseline(name, "word vectors", vectors)
 
@@ -184,7 +187,7 @@ def parts(word: str) -> tuple[str, ...]:
 def resolve(word: str, vocabulary: Container[str]) -> list[str | None]:
     """Return a word's entries, its own or its `parts`' (None: unknown), each looked up as written, then lower-case."""
     whole, *pieces = (
-        next((form for form in (each, each.lower()) if form in vocabulary), None) for each in (word, *parts(word))
+        next((form for form in (piece, piece.lower()) if form in vocabulary), None) for piece in (word, *parts(word))
     )
     return pieces if whole is None else [whole]
 
@@ -198,7 +201,7 @@ def read_word_vectors(path: Path, needed: Set[str]) -> tuple[dict[str, NDArray[n
     """
     if not path.is_file():
         raise InputError(f"no file of word vectors {str(path)!r}: give glove:FILE or fasttext:FILE one that exists")
-    wanted = {word.encode("utf-8", "surrogatepass"): word for word in needed}
+    words = {word.encode("utf-8", "surrogatepass"): word for word in needed}
     table: dict[str, NDArray[np.float32]] = {}
     dimension, number, digest = 0, 0, hashlib.sha256()
     try:
@@ -213,7 +216,7 @@ def read_word_vectors(path: Path, needed: Set[str]) -> tuple[dict[str, NDArray[n
                 dimension = dimension or line.count(b" ")
                 if not dimension:
                     break
-                word = wanted.get(line.partition(b" ")[0])
+                word = words.get(line.partition(b" ")[0])
                 # With more spaces it is a word that contains one, as in GloVe's 840B file.
                 if first or (word is not None and word not in table and line.count(b" ") <= dimension):
                     vector = np.array(line.split(b" ")[1:], np.float64).astype(np.float32)

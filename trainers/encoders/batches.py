@@ -37,8 +37,8 @@ def tokenize(encoder: Encoder, texts: Sequence[str], max_tokens: int, literal_ma
             block = list(texts[start : start + BLOCK])
             masked = [] if literal_mask else [text for text in block if MASK in text]
             if masked and tokenizer.mask_token is None:
-                said = f"the encoder's tokenizer has no mask token for {masked[0][:60]!r}"
-                raise InputError(f"{said}: use views without masks")
+                problem = f"the encoder's tokenizer has no mask token for {masked[0][:60]!r}"
+                raise InputError(f"{problem}: use views without masks")
             if masked:
                 block = [text.replace(MASK, tokenizer.mask_token) for text in block]
             yield from tokenizer(block, truncation=True, max_length=max_tokens, **settings)["input_ids"]
@@ -51,9 +51,8 @@ def embed(
 ) -> Tensor:
     """Return the sentence vectors (sentences, d), float32; in training mode with dropout.
 
-    A sentence's vector does not depend on the others. Ids and mask are (sentences, tokens), padded on the right.
-    Padding affects only the pooling `padded-mean`, where every text is padded to `max_tokens`. `before` names the
-    layer whose input is returned; without it the vectors have passed all layers.
+    Ids and mask are (sentences, tokens), padded on the right. Padding affects only the pooling `padded-mean`, where
+    every text is padded to `max_tokens`. `before` names a layer whose input is returned instead of the last output.
     """
     features = {"sentence_embedding": pool(encoder, groups(encoder, input_ids, attention_mask, max_tokens))}
     for name, module in list(encoder.named_children())[pooling_at(encoder) + 1 :]:
@@ -71,31 +70,28 @@ def groups(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, max_toke
         input_ids = functional.pad(input_ids, missing, value=encoder.tokenizer.pad_token_id)
         attention_mask = functional.pad(attention_mask, missing)
         parts = [(torch.arange(len(input_ids), device=input_ids.device), max_tokens)]
-    before = list(encoder)[: pooling_at(encoder)]
-    found = []
+    token_groups = []
     for rows, width in parts:
         features = {"input_ids": input_ids[rows, :width], "attention_mask": attention_mask[rows, :width]}
-        for module in before:
+        for module in list(encoder)[: pooling_at(encoder)]:
             features = module(features)
             # Sums and means are float32 whatever is autocast.
             features["token_embeddings"] = features["token_embeddings"].float()
-        found.append((rows, features))
-    return found
+        token_groups.append((rows, features))
+    return token_groups
 
 
-def pool(encoder: Encoder, found: Sequence[Group]) -> Tensor:
+def pool(encoder: Encoder, token_groups: Sequence[Group]) -> Tensor:
     """Return the sentences' pooled vectors (sentences, d), in the order of the batch."""
     pooling = encoder[pooling_at(encoder)]
-    order = torch.cat([rows for rows, _ in found])
-    return torch.cat([pooling(dict(features))["sentence_embedding"] for _, features in found])[order.argsort()]
+    order = torch.cat([rows for rows, _ in token_groups])
+    return torch.cat([pooling(dict(features))["sentence_embedding"] for _, features in token_groups])[order.argsort()]
 
 
 def by_length(attention_mask: Tensor) -> list[tuple[Tensor, int]]:
-    """Split a batch into groups of similar length: their row numbers and the width that holds them.
-
-    On a GPU the batch stays whole: splitting it would need the lengths on the CPU first.
-    """
+    """Split a batch into groups of similar length: their row numbers and the width that holds them."""
     count, width = attention_mask.shape
+    # On a GPU, splitting would have to wait for the lengths.
     if attention_mask.device.type != "cpu" or count < 2 * GROUP:
         return [(torch.arange(count, device=attention_mask.device), width)]
     lengths = attention_mask.sum(dim=1)

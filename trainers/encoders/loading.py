@@ -47,14 +47,13 @@ def load_for_training(
 ) -> Encoder:
     """Load an encoder to be trained, on the CPU, with its convolutions and the layers after its pooling.
 
-    A note says so if `pooling` is not the directory's own. Without `dropout`, rates stay the encoder's. `whiten` adds a
-    linear layer, to be set by `modules.whiten`. Raises InputError: it cannot be loaded, has modules that cannot be
-    trained, or fewer positions than `max_tokens`.
+    Without `dropout`, rates stay the encoder's. `whiten` adds a linear layer, to be set by `modules.whiten`. Raises
+    InputError: it cannot be loaded, has modules that cannot be trained, or fewer positions than `max_tokens`.
     """
     encoder = _load(source, "cpu")
-    parts, own = parts_of(encoder, source.name), pooling_of(encoder)
-    if own != pooling and is_first() and source.modules():
-        note(f"{source.name} was made for {own} pooling and is trained with {pooling} (--pooling)")
+    parts, own_pooling = parts_of(encoder, source.name), pooling_of(encoder)
+    if own_pooling != pooling and is_first() and source.modules():
+        note(f"{source.name} was made for {own_pooling} pooling and is trained with {pooling} (--pooling)")
     encoder = _for_training(assemble(encoder[0], pooling, **parts), max_tokens)
     if dropout is not None:
         set_dropout(encoder[0].model, dropout)
@@ -87,12 +86,16 @@ def _loading(what: str, source: Source, advice: str = "name a model that has saf
     except Exception as error:
         # Torch's own message about a refused pickle says how to run it.
         refused = pickled(source.transformer) and isinstance(error, (UnpicklingError, EOFError, LookupError))
-        why = f"a damaged file, or a {PICKLE} of more than weights" if refused else first_line(error)
+        reason = f"a damaged file, or a {PICKLE} of more than weights" if refused else first_line(error)
         try:
             source.check()
-        except InputError as reason:
-            why, advice = str(reason), "nor is it in the Hub's cache: get it with a network, or give a directory"
-        raise InputError(f"cannot load {what} {source.name!r} ({why}): {advice}") from None
+        except InputError as problem:
+            reason, advice = str(problem), "nor is it in the Hub's cache: get it with a network, or give a directory"
+        raise InputError(f"cannot load {what} {source.name!r} ({reason}): {advice}") from None
+
+
+def _weight_options(source: Source) -> dict[str, Any]:
+    return {"use_safetensors": not pickled(source.transformer), "weights_only": True, "dtype": torch.float32}
 
 
 def _load(source: Source, device: str | None) -> Encoder:
@@ -106,11 +109,7 @@ def _load(source: Source, device: str | None) -> Encoder:
             device=device,
             trust_remote_code=False,
             local_files_only=source.folder is not None,
-            model_kwargs={
-                "use_safetensors": not pickled(source.transformer),
-                "weights_only": True,
-                "dtype": torch.float32,
-            },
+            model_kwargs=_weight_options(source),
         )
         model = getattr(encoder[0], "model", None)
         if source.transformer is not None and model is not None:
@@ -120,12 +119,13 @@ def _load(source: Source, device: str | None) -> Encoder:
                 raise ValueError("none of its weights are those of its configuration")
     tokenizer = encoder.tokenizer
     if callable(tokenizer) and isinstance(encoder[0], Transformer) and model is not None:
-        known = int(getattr(model.config, "vocab_size", 0) or len(tokenizer))
+        vocabulary_size = int(getattr(model.config, "vocab_size", 0) or len(tokenizer))
         # A tokenizer whose files are missing has only its special tokens.
-        whole = len(tokenizer.all_special_tokens) < len(tokenizer) <= known
-        if not whole or tokenizer.pad_token_id is None:
-            said = f"{source.name!r} has {len(tokenizer)} tokens and the padding token {tokenizer.pad_token}"
-            raise InputError(f"the tokenizer of the encoder {said}, its model {known} tokens: they do not fit together")
+        fits = len(tokenizer.all_special_tokens) < len(tokenizer) <= vocabulary_size
+        if not fits or tokenizer.pad_token_id is None:
+            size = f"{len(tokenizer)} tokens and the padding token {tokenizer.pad_token}"
+            problem = f"has {size}, its model {vocabulary_size} tokens: they do not fit together"
+            raise InputError(f"the tokenizer of the encoder {source.name!r} {problem}")
     return encoder.float()
 
 
@@ -153,11 +153,11 @@ def _repooled(encoder: Encoder, pooling: Pooling) -> Encoder:
     dropped = [type(module).__name__ for module in list(encoder)[1:] if type(module).__name__ != "Pooling"]
     if dropped and is_first():
         note(f"--pooling {pooling} leaves out the model's own {', '.join(dropped)}")
-    found = assemble(first, pooling)
-    found[-1].include_prompt = all(getattr(module, "include_prompt", True) for module in encoder)
-    found.prompts, found.default_prompt_name = encoder.prompts, encoder.default_prompt_name
-    found.truncate_dim = encoder.truncate_dim
-    return found
+    repooled = assemble(first, pooling)
+    repooled[-1].include_prompt = all(getattr(module, "include_prompt", True) for module in encoder)
+    repooled.prompts, repooled.default_prompt_name = encoder.prompts, encoder.default_prompt_name
+    repooled.truncate_dim = encoder.truncate_dim
+    return repooled
 
 
 def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[Encoder, Any]:
@@ -193,12 +193,10 @@ def _masked_lm(source: Source) -> tuple[Any, bool]:
     with _loading("the masked LM", source, "name a model with a masked-LM head"):
         model, loaded = AutoModelForMaskedLM.from_pretrained(
             str(source.transformer or source.path),
-            dtype=torch.float32,
-            use_safetensors=not pickled(source.transformer),
-            weights_only=True,
             trust_remote_code=False,
             local_files_only=source.folder is not None,
             output_loading_info=True,
+            **_weight_options(source),
         )
     return model, bool(loaded["missing_keys"])
 
@@ -210,17 +208,17 @@ def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: Any = None)
     encoder, to be written with its head instead of the bare transformer.
     """
     path.mkdir(parents=True, exist_ok=True)
-    for killed in path.glob(f"{SAVING}*"):
-        shutil.rmtree(killed, ignore_errors=True)
+    for leftover in path.glob(f"{SAVING}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=path, prefix=SAVING) as folder, quiet():
-        whole = Path(folder, "whole")
-        encoder.save_pretrained(str(whole), create_model_card=False)
+        draft = Path(folder, "whole")
+        encoder.save_pretrained(str(draft), create_model_card=False)
         if masked_lm is not None:
-            masked_lm.save_pretrained(whole)
-        (whole / "README.md").write_text(card, encoding="utf-8")
-        for weights in whole.glob("*.safetensors"):
-            weights.chmod((whole / "README.md").stat().st_mode)  # safetensors lets only the owner read
-        for item in sorted(whole.iterdir(), key=lambda item: item.name == "modules.json"):
+            masked_lm.save_pretrained(draft)
+        (draft / "README.md").write_text(card, encoding="utf-8")
+        for weights in draft.glob("*.safetensors"):
+            weights.chmod((draft / "README.md").stat().st_mode)  # safetensors lets only the owner read
+        for item in sorted(draft.iterdir(), key=lambda item: item.name == "modules.json"):
             if item.is_dir():
                 shutil.rmtree(path / item.name, ignore_errors=True)
             os.replace(item, path / item.name)

@@ -31,8 +31,8 @@ class Source:
         from transformers.utils import cached_file
 
         with quiet(), suppress(OSError, ValueError):
-            found = cached_file(self.path, name)
-            return None if found is None else Path(found)
+            path = cached_file(self.path, name)
+            return None if path is None else Path(path)
         return None
 
     def check(self) -> None:

@@ -40,10 +40,7 @@ _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """A loaded model; `weights`: the sha256 of each file of weights, or the Hub's commit.
-
-    A batch has at most `batch_tokens` tokens, padding included.
-    """
+    """A loaded model; `weights`: the sha256 of each file of weights, or the Hub's commit."""
 
     model: SentenceTransformer
     name: str
@@ -51,13 +48,13 @@ class EmbeddingModel:
     precision: Precision
     directory: Path | None
     weights: Mapping[str, str]
-    batch_tokens: int = BATCH_TOKENS
+    batch_tokens: int = BATCH_TOKENS  # most tokens in a batch, padding included
 
     @property
     def title(self) -> str:
         """The model, how its vectors are made, and the number format."""
-        others = [each for each in self.model if getattr(each, "module_output_name", None) != "attention_mask"]
-        own = [type(each).__name__ for each in others if type(each).__name__ not in _POOLING]
+        modules = [module for module in self.model if getattr(module, "module_output_name", None) != "attention_mask"]
+        own = [type(module).__name__ for module in modules if type(module).__name__ not in _POOLING]
         return f"{self.name}, pooling {self.pooling}{', with ' if own else ''}{', '.join(own)}, {self.precision}"
 
     @property
@@ -112,13 +109,13 @@ class EmbeddingModel:
             "device": self.device.partition(":")[0],
         }
         libraries = {name: version(name) for name in LIBRARIES}
-        known = {"weights": dict(self.weights), "files": {}, "settings": settings, "libraries": libraries}
+        identity = {"weights": dict(self.weights), "files": {}, "settings": settings, "libraries": libraries}
         if self.directory:
             # A module's configuration is config.json, or cnn_config.json of a CNN.
             folders = [self.directory, *sorted({path.parent for path in self.directory.glob("*/*config.json")})]
             paths = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix in _BESIDE_WEIGHTS]
-            known["files"] = _checksums(self.directory, paths)
-        return hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()[:32]
+            identity["files"] = _checksums(self.directory, paths)
+        return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
     @property
     def _prompt(self) -> str | None:
@@ -158,10 +155,7 @@ def load_model(
     name: str, *, pooling: Pooling | None = None, precision: Precision = "fp32", device: str = "auto",
     batch_tokens: int | None = None, max_tokens: int | None = None,
 ) -> EmbeddingModel:  # fmt: skip
-    """Load a model to embed with it; `name`, `pooling` and `max_tokens` are as for `load_encoder`.
-
-    `bf16` runs the forward passes under bfloat16 autocast. Raises InputError: the model or the device cannot be used.
-    """
+    """Load a model to embed with it, as `load_encoder` does; raises InputError if it or the device cannot be used."""
     try:
         torch.empty(1, device="cpu" if device == "auto" else device)
     except (RuntimeError, AssertionError) as error:
@@ -209,20 +203,19 @@ class Teacher:
     def vectors(self, texts: Sequence[str], folder: Path) -> NDArray[np.float32]:
         """Return the unit vectors (texts, d) of distinct texts, mapped from a file that all processes share.
 
-        All processes call this; each encodes its share of what `folder` does not have yet, and a run that is killed
-        loses a few thousand texts at most. Raises InputError: the folder holds another teacher's vectors. Raises
-        TwinviewsError: the teacher gives vectors that are not finite.
+        All processes call this; each encodes its share of what `folder` lacks, and a killed run loses a few thousand
+        texts at most. Raises InputError: the folder holds another teacher's vectors; TwinviewsError: NaN or infinity.
         """
         # What decides the vectors: the teacher's weights and pooling, and the texts in their order.
         modules = [type(module).__name__ for module in self.encoder.model]
-        known = [self.encoder.weights or self.encoder.name, self.encoder.pooling, modules]
-        state = xxhash.xxh64(json.dumps(known, sort_keys=True).encode())
+        identity = [self.encoder.weights or self.encoder.name, self.encoder.pooling, modules]
+        state = xxhash.xxh64(json.dumps(identity, sort_keys=True).encode())
         for text in texts:
             state.update(text.encode("utf-8", "surrogatepass") + b"\0")
         path = folder / f"teacher-{state.hexdigest()}.npy"
         if is_first() and {*folder.glob("teacher-*.npy")} - {path}:
-            said = "its weights or pooling are not what this run began with: use --overwrite, or give the same ones"
-            raise InputError(f"--{self.role} {self.encoder.name}: {said}")
+            problem = "its weights or pooling are not what this run began with: use --overwrite, or give the same ones"
+            raise InputError(f"--{self.role} {self.encoder.name}: {problem}")
         if not of_first(path.is_file()):
             note(f"{self.role}: {self.encoder.title}; encoding {len(texts):,} texts, once")
             self._encode(texts, path)
@@ -232,17 +225,17 @@ class Teacher:
         token = getattr(self.encoder.model.tokenizer, "mask_token", None) or MASK
         texts = [text.replace(MASK, token) for text in texts]
         parts = path.parent / "teacher-parts"
-        kept, share = cached(self.encoder, parts), texts[process_rank() :: processes()]
+        encoder, share = cached(self.encoder, parts), texts[process_rank() :: processes()]
         with progress(self.role, len(share), unit="texts") as advance:
-            mine = kept.encode(share, advance)
+            own_vectors = encoder.encode(share, advance)
         of_first(None)  # until all shares are on the disk
         if is_first():
-            whole = np.asarray(mine if processes() == 1 else kept.encode(texts))
-            lengths = np.linalg.norm(whole, axis=1, keepdims=True)
+            matrix = np.asarray(own_vectors if processes() == 1 else encoder.encode(texts))
+            lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
             path.parent.mkdir(parents=True, exist_ok=True)
             remove_stale(path.parent)
             with atomic_write(path) as stream:  # NumPy writes to a real file through C, and misses a full disk
-                np.save(SimpleNamespace(write=stream.write), whole / np.maximum(lengths, np.finfo(np.float32).tiny))
+                np.save(SimpleNamespace(write=stream.write), matrix / np.maximum(lengths, np.finfo(np.float32).tiny))
             shutil.rmtree(parts, ignore_errors=True)
         of_first(None)
 

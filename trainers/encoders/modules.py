@@ -77,9 +77,9 @@ def parts_of(encoder: Encoder, name: str) -> dict[str, Any]:
             refused.append(module)
         width = int(getattr(module, "out_features", width))
     if refused:
-        said = f"{name} has a {type(refused[0]).__name__} (module {list(encoder).index(refused[0])})"
+        problem = f"{name} has a {type(refused[0]).__name__} (module {list(encoder).index(refused[0])})"
         advice = "start from its transformer alone, without modules.json"
-        raise InputError(f"{said} that cannot be trained here with this pooling: {advice}")
+        raise InputError(f"{problem} that cannot be trained here with this pooling: {advice}")
     cnn = before[kinds.index("cnn")] if "cnn" in kinds else None
     return {"cnn": cnn, "relu": "relu" in kinds, "head": head}
 
@@ -103,9 +103,9 @@ def assemble(
     # Their first weights, which are replaced, must not change what is drawn next.
     with torch.random.fork_rng(devices=[]):
         adapters = _before_pooling(transformer.model.config, pooling, cnn, relu, width)
-    pool = Pooling(width, "cls" if pooling == "cls" else "mean")
+    pooling_module = Pooling(width, "cls" if pooling == "cls" else "mean")
     device = str(next(transformer.parameters()).device)
-    return SentenceTransformer(modules=[transformer, *adapters, pool, *head], device=device)
+    return SentenceTransformer(modules=[transformer, *adapters, pooling_module, *head], device=device)
 
 
 def _before_pooling(config: Any, pooling: str, cnn: Any, relu: bool, width: int) -> list[nn.Module]:  # noqa: ANN401
@@ -127,8 +127,8 @@ def _before_pooling(config: Any, pooling: str, cnn: Any, relu: bool, width: int)
         return [modules.WeightedLayerPooling(width, layers, 1, weights).requires_grad_(False)]
     if pooling == "padded-mean":
         # Pooling takes all positions if the mask does not fit the tokens: this makes one of a single position.
-        one = {"module_input_name": "token_embeddings", "module_output_name": "attention_mask"}
-        ones = modules.Dense(width, 1, True, nn.Identity(), torch.zeros(1, width), torch.ones(1), **one)
+        names = {"module_input_name": "token_embeddings", "module_output_name": "attention_mask"}
+        ones = modules.Dense(width, 1, True, nn.Identity(), torch.zeros(1, width), torch.ones(1), **names)
         return [ones.requires_grad_(False)]
     return []
 
@@ -149,9 +149,9 @@ def with_cnn(encoder: Encoder, widths: Sequence[int], filters: int, *, relu: boo
         return encoder
     for module in (cnn, *head):
         if type(module).__name__ in ("CNN", "Dense", "LayerNorm"):
-            wanted = f"widths {widths}, {filters} filters each, {'with' if relu else 'no'} ReLU"
-            said = f"the encoder has a {type(module).__name__}, not a CNN of {wanted}"
-            raise InputError(f"{said}: start from another one")
+            kind = f"widths {widths}, {filters} filters each, {'with' if relu else 'no'} ReLU"
+            problem = f"the encoder has a {type(module).__name__}, not a CNN of {kind}"
+            raise InputError(f"{problem}: start from another one")
     return assemble(encoder[0], pooling_of(encoder), cnn=fresh, relu=relu, head=head)
 
 
@@ -191,19 +191,16 @@ def whiten(layer: Any, vectors: Tensor) -> None:  # noqa: ANN401 - their Dense, 
 
     if not torch.isfinite(vectors).all():
         raise TwinviewsError("the encoder gives NaN or infinity on the training text: start from another one")
-    found = ShrunkCovariance(shrinkage=SHRINKAGE).fit(vectors.double().numpy())
-    variances, directions = np.linalg.eigh(found.covariance_)
+    estimate = ShrunkCovariance(shrinkage=SHRINKAGE).fit(vectors.double().numpy())
+    variances, directions = np.linalg.eigh(estimate.covariance_)
     if variances[0] > 0:
         kernel = (directions / np.sqrt(variances)) @ directions.T
         layer.linear.weight.copy_(torch.from_numpy(kernel))
-        layer.linear.bias.copy_(torch.from_numpy(-kernel @ found.location_))
+        layer.linear.bias.copy_(torch.from_numpy(-kernel @ estimate.location_))
 
 
 def set_dropout(model: nn.Module, rate: float) -> None:
-    """Set every dropout of a transformer to `rate`, that of the attention weights included, but not the configuration.
-
-    Some are modules, some are numbers that a module passes on, and some were left out because the rate was 0.
-    """
+    """Set every dropout of a transformer to `rate`, also that of the attention weights, but not the configuration."""
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             # ModernBERT builds an identity where its attention dropout is 0.
@@ -218,8 +215,8 @@ def set_dropout(model: nn.Module, rate: float) -> None:
 def set_drophead(model: nn.Module, rate: float) -> None:
     """Drop whole attention heads in training mode (Zhou et al. 2020), drawn for each sentence in each layer.
 
-    A head is dropped with probability `rate`; one is always kept. The kept ones of H heads are multiplied by H / kept,
-    which preserves the expected output. Saved weights are unaffected. Raises InputError if the heads are not known.
+    A head is dropped with probability `rate`; one always stays. The others of H heads are multiplied by H / their
+    number, which preserves the expected output. Raises InputError if the heads are not known.
     """
     if rate == 0:
         return
@@ -245,7 +242,7 @@ def _drop_heads(heads: int, rate: float, projection: nn.Module, inputs: tuple[An
 
 def head_weights(sentences: int, heads: int, rate: float, device: torch.device) -> Tensor:
     """Draw (sentences, heads): 0 for a dropped head, heads / kept for a kept one; a row's sum is always `heads`."""
-    drawn = torch.rand(sentences, heads, device=device)
+    draws = torch.rand(sentences, heads, device=device)
     # The head with the highest draw stays even where all were to be dropped.
-    kept = (drawn >= rate) | (drawn == drawn.amax(dim=1, keepdim=True))
-    return kept * (heads / kept.sum(dim=1, keepdim=True))
+    masks = (draws >= rate) | (draws == draws.amax(dim=1, keepdim=True))
+    return masks * (heads / masks.sum(dim=1, keepdim=True))

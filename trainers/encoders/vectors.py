@@ -50,14 +50,11 @@ class TextEncoder(Protocol):
 
 
 class Vectors(NamedTuple):
-    """The vectors of distinct texts: `rows` maps a text to its row of `matrix`.
-
-    `device` is where they are compared: the encoder's own, a GPU if there is one for an encoder without a device.
-    """
+    """The vectors of distinct texts: `rows` maps a text to its row of `matrix`."""
 
     rows: Mapping[str, int]
     matrix: Matrix
-    device: str | None = None
+    device: str | None = None  # where they are compared; None takes a GPU if there is one
 
     @classmethod
     def encode(cls, encoder: TextEncoder, texts: Iterable[str], advance: Advance = still) -> Vectors:
@@ -73,8 +70,8 @@ class Vectors(NamedTuple):
 
     def cosines(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
         """Return the cosine of each pair of texts; exactly 1 for two equal texts, 0 if a vector is zero."""
-        one, two = self.of(first).astype(np.float64), self.of(second).astype(np.float64)
-        dots, *squares = (np.einsum("ij,ij->i", *sides) for sides in ((one, two), (one, one), (two, two)))
+        left, right = self.of(first).astype(np.float64), self.of(second).astype(np.float64)
+        dots, *squares = (np.einsum("ij,ij->i", *sides) for sides in ((left, right), (left, left), (right, right)))
         lengths = np.sqrt(squares[0] * squares[1])
         return np.asarray(np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0))
 
@@ -89,12 +86,9 @@ def check(matrix: Matrix, texts: Sequence[str], name: str) -> None:
 
 
 def cached(encoder: TextEncoder, folder: Path | None = None) -> TextEncoder:
-    """Return the encoder with its vectors kept in `folder`, by default `twinviews/vectors` in the user's cache.
-
-    One without a `fingerprint` is returned as it is: a function can do anything, so its vectors are not kept.
-    """
+    """Return the encoder with its vectors kept in `folder`, by default `twinviews/vectors` in the user's cache."""
     identity = getattr(encoder, "fingerprint", lambda: None)()
-    if identity is None:
+    if identity is None:  # a function can do anything, so its vectors are not kept
         return encoder
     folder = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews" / "vectors"
     return cast("TextEncoder", CachedEncoder(encoder, folder / identity))
@@ -102,14 +96,10 @@ def cached(encoder: TextEncoder, folder: Path | None = None) -> TextEncoder:
 
 @dataclass(slots=True)
 class CachedEncoder:
-    """An encoder that looks texts up before it encodes them; `found` is how many it did not have to encode.
-
-    Processes do not disturb each other: files are written whole under unique names. Damaged files are ignored.
-    """
+    """An encoder that looks texts up before it encodes them; several processes may share its folder."""
 
     encoder: TextEncoder
     folder: Path
-    found: int = 0
     _writable: bool = True
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the encoder's name, title, card and so on
@@ -122,19 +112,18 @@ class CachedEncoder:
         for row, key in enumerate(keys):
             places.setdefault(key, []).append(row)
         matrix = self._read(places, len(texts))
-        self.found = len(texts) - sum(map(len, places.values()))
-        advance(self.found)
+        advance(len(texts) - sum(map(len, places.values())))
         # The texts of a file are of similar length, so its batches have little padding.
-        left = sorted((rows[0] for rows in places.values()), key=lambda row: -len(texts[row]))
-        for start in range(0, len(left), CHUNK):
-            rows = left[start : start + CHUNK]
+        missing = sorted((rows[0] for rows in places.values()), key=lambda row: -len(texts[row]))
+        for start in range(0, len(missing), CHUNK):
+            rows = missing[start : start + CHUNK]
             chunk = [texts[row] for row in rows]
-            new = self.encoder.encode(chunk, advance)
-            check(new, chunk, self.name)
-            matrix = np.empty((len(texts), new.shape[1]), np.float32) if matrix is None else matrix
-            for row, vector in zip(rows, new, strict=True):
+            vectors = self.encoder.encode(chunk, advance)
+            check(vectors, chunk, self.name)
+            matrix = np.empty((len(texts), vectors.shape[1]), np.float32) if matrix is None else matrix
+            for row, vector in zip(rows, vectors, strict=True):
                 matrix[places[keys[row]]] = vector
-            self._write([keys[row] for row in rows], new)
+            self._write([keys[row] for row in rows], vectors)
         return self.encoder.encode([]) if matrix is None else matrix
 
     def _read(self, places: dict[bytes, list[int]], texts: int) -> Matrix | None:
@@ -144,12 +133,12 @@ class CachedEncoder:
         for path in sorted(self.folder.glob("*.npz")):
             try:
                 stored = read_arrays(path)
-                known, vectors = stored["keys"].tobytes(), stored["vectors"]
+                keys, vectors = stored["keys"].tobytes(), stored["vectors"]
             except (OSError, ValueError, KeyError):
                 note(f"{path} is damaged and ignored, its texts are encoded again: delete it")
                 continue
             for number, vector in enumerate(vectors):
-                rows = places.pop(known[_KEY * number : _KEY * (number + 1)], None)
+                rows = places.pop(keys[_KEY * number : _KEY * (number + 1)], None)
                 if rows is not None:
                     matrix = np.empty((texts, vectors.shape[1]), np.float32) if matrix is None else matrix
                     matrix[rows] = vector
@@ -182,24 +171,21 @@ def nearest(
     queries = unit(queries)
     # Divided by the longest, because `TIED` is meant for products of at most 1.
     keys = unit(keys) if similarity == "cosine" else keys * np.float32(1 / max(norms(keys).max(initial=0.0), 1e-30))
-    found = np.empty((len(queries), k), np.int64)
+    rows = np.empty((len(queries), k), np.int64)
     for start, block in score_blocks(queries, keys, device) if k else ():
         least = torch.topk(block, k, dim=1).values[:, -1:] - TIED
-        for row, near in enumerate((block >= least).cpu().numpy(), start):
-            candidates = np.flatnonzero(near)
+        for row, is_candidate in enumerate((block >= least).cpu().numpy(), start):
+            candidates = np.flatnonzero(is_candidate)
             # Summed row by row: the rounding of a matrix product depends on the place of a row.
             products = (keys[candidates].astype(np.float64) * queries[row]).sum(-1)
-            found[row] = candidates[np.argsort(-products, kind="stable")[:k]]
-    return found
+            rows[row] = candidates[np.argsort(-products, kind="stable")[:k]]
+    return rows
 
 
 def score_blocks(
     queries: NDArray[np.float32], keys: NDArray[np.float32], device: str | None = None
 ) -> Iterator[tuple[int, torch.Tensor]]:
-    """Yield first row and products of blocks of queries (n, d) with all keys (m, d), each of at most `SCORES`.
-
-    They are computed on `device`, for None on a GPU if there is one.
-    """
+    """Yield first row and products of blocks of queries (n, d) with all keys (m, d), each of at most `SCORES`."""
     import torch
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")

@@ -24,10 +24,7 @@ from trainers.training.directory import checkpoints, record_hashes, step_of
 
 
 def new_model(shape: Mapping[str, Any], tokenizer: MarianTokenizer) -> MarianMTModel:
-    """Return an untrained MarianMT of the recipe's `shape`, with Xavier-uniform matrices.
-
-    With transformers' default (normal, 0.02) a network of this size learns to ignore its source.
-    """
+    """Return an untrained MarianMT of the recipe's `shape`, with Xavier-uniform matrices."""
     config = MarianConfig(
         vocab_size=len(tokenizer),
         d_model=shape["d_model"],
@@ -78,8 +75,7 @@ class Translation(nn.Module):
 
     def __init__(self, model: MarianMTModel, label_smoothing: float = 0.1) -> None:
         super().__init__()
-        self.model = model
-        self.label_smoothing = label_smoothing
+        self.model, self.label_smoothing = model, label_smoothing
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 

@@ -62,10 +62,10 @@ def build_tokenizer(pairs: Pairs, size: int) -> MarianTokenizer:
             minloglevel=2,
         )
     except RuntimeError as error:
-        said = f"no vocabulary of {size} ids can be built from this text ({str(error).rpartition('] ')[2]})"
-        raise InputError(f"{said}: give more text or a smaller --vocabulary") from error
-    known = SentencePieceProcessor(model_proto=model.getvalue())
-    pieces = [*map(known.id_to_piece, range(len(known))), *codes, "<pad>"]
+        problem = f"no vocabulary of {size} ids can be built from this text ({str(error).rpartition('] ')[2]})"
+        raise InputError(f"{problem}: give more text or a smaller --vocabulary") from error
+    processor = SentencePieceProcessor(model_proto=model.getvalue())
+    pieces = [*map(processor.id_to_piece, range(len(processor))), *codes, "<pad>"]
     with TemporaryDirectory() as scratch:
         files = [Path(scratch, name) for name in ("source.spm", "target.spm", "vocab.json")]
         for file in files[:2]:
@@ -101,16 +101,16 @@ def token_batches(rows: ParallelIds, *, budget: int, epochs: float, seed: int) -
     for epoch in range(math.ceil(epochs)):
         random = np.random.default_rng((seed, epoch))
         order = random.permutation(len(targets))
-        drawn: list[list[int]] = []
+        epoch_batches: list[list[int]] = []
         for start in range(0, len(order), pool):
-            pooled = order[start : start + pool]
+            pool_rows = order[start : start + pool]
             batch: list[int] = []
-            for row in pooled[np.lexsort((sources[pooled], targets[pooled]))].tolist():
+            for row in pool_rows[np.lexsort((sources[pool_rows], targets[pool_rows]))].tolist():
                 # Rows are sorted by length, so the newest is the longest of its batch.
                 if batch and (len(batch) + 1) * targets[row] > budget:
-                    drawn.append(batch)
+                    epoch_batches.append(batch)
                     batch = []
                 batch.append(row)
-            drawn.append(batch)
-        batches += [drawn[index] for index in random.permutation(len(drawn))]
+            epoch_batches.append(batch)
+        batches += [epoch_batches[index] for index in random.permutation(len(epoch_batches))]
     return batches[: max(1, round(len(batches) * epochs / math.ceil(epochs)))]

@@ -100,7 +100,7 @@ def train_marian(pairs: "Pairs", options: MarianOptions) -> Path:
     from trainers.marian.model import new_model
     from trainers.marian.text import build_tokenizer
 
-    out, kept = options.out, options.out / "tokenizer"
+    out, tokenizer_folder = options.out, options.out / "tokenizer"
     recipe = {
         "start": options.model,
         "vocabulary_from": str(options.tokenizer) if options.tokenizer else None,
@@ -111,24 +111,29 @@ def train_marian(pairs: "Pairs", options: MarianOptions) -> Path:
         "text": xxhash.xxh64_hexdigest("\n".join(f"{source}\t{target}" for source, target in pairs).encode()),
     }
     with directory.resumable(out), locked_folder(out):
-        before = directory.existing_recipe(out, ("vocabulary_from", "batch_tokens", "text"))
-        resumed = before is not None and not options.overwrite
-        if before is not None and resumed:
-            directory.check_same(out, {**before, "epochs": None}, {**recipe, "epochs": None})
+        earlier = directory.existing_recipe(out, ("vocabulary_from", "batch_tokens", "text"))
+        resumed = earlier is not None and not options.overwrite
+        if earlier is not None and resumed:
+            directory.check_same(out, {**earlier, "epochs": None}, {**recipe, "epochs": None})
         set_seed(options.seed)
-        given = options.model or (kept if resumed and kept.is_dir() else options.tokenizer)
-        if isinstance(given, Path) and not given.is_dir():
-            raise InputError(f"--tokenizer {given}: no such folder")
-        tokenizer = _load(MarianTokenizer, given) if given else build_tokenizer(pairs, options.vocabulary)
+        source = options.model or (tokenizer_folder if resumed and tokenizer_folder.is_dir() else options.tokenizer)
+        if isinstance(source, Path) and not source.is_dir():
+            raise InputError(f"--tokenizer {source}: no such folder")
+        tokenizer = _load(MarianTokenizer, source) if source else build_tokenizer(pairs, options.vocabulary)
         start = options.model and _load(MarianMTModel, options.model, use_safetensors=True)
         model = start or new_model(recipe["shape"], tokenizer)
         # Only now: what cannot be trained must leave no folder behind and replace no other run.
         if not resumed:
             directory.begin(out, recipe, MADE)
-        if not options.model and not kept.exists():
+        if not options.model and not tokenizer_folder.exists():
             tokenizer.save_pretrained(out / "tokenizer.tmp")
-            (out / "tokenizer.tmp").rename(kept)
-        _train(pairs, options, tokenizer, model, recipe, before["epochs"] if before and resumed else options.epochs)
+            (out / "tokenizer.tmp").rename(tokenizer_folder)
+        _train(pairs, options, tokenizer, model, recipe, earlier["epochs"] if earlier and resumed else options.epochs)
+        if not all(parameter.isfinite().all() for parameter in model.half().parameters()):
+            raise TwinviewsError(f"the weights became NaN or too large for float16: lower --lr ({options.lr:g})")
+        with quiet():
+            for part in (model, tokenizer):
+                part.save_pretrained(out / "model")
     return out / "model"
 
 
@@ -137,8 +142,8 @@ def _load(kind: Any, start: str | Path, **options: Any) -> Any:  # noqa: ANN401 
         with quiet():
             return kind.from_pretrained(str(start), **options)
     except (OSError, ValueError, TypeError, SafetensorError) as error:
-        said = f"{first_line(error)}: give a directory or a Hub name with a tokenizer and safetensors"
-        raise InputError(f"cannot load MarianMT from {str(start)!r}: {said}") from error
+        problem = f"{first_line(error)}: give a directory or a Hub name with a tokenizer and safetensors"
+        raise InputError(f"cannot load MarianMT from {str(start)!r}: {problem}") from error
 
 
 def _phases(steps: int, options: MarianOptions) -> tuple[int, int]:
@@ -146,11 +151,20 @@ def _phases(steps: int, options: MarianOptions) -> tuple[int, int]:
     return min(options.warmup_steps, steps // 5), round(steps * options.decay)
 
 
+def _rewind(options: MarianOptions, earlier_steps: int, steps: int) -> None:
+    """Remove the checkpoints from after the rates of a run of `earlier_steps` and of one of `steps` part."""
+    (earlier_warmup, earlier_decay), (warmup, decay) = _phases(earlier_steps, options), _phases(steps, options)
+    last = min(steps - decay, earlier_steps - earlier_decay) if warmup == earlier_warmup else 0
+    for path in directory.checkpoints(options.out / directory.CHECKPOINTS):
+        if directory.step_of(path) > last:
+            shutil.rmtree(path)
+
+
 def _train(
     pairs: "Pairs", options: MarianOptions, tokenizer: "MarianTokenizer", model: "MarianMTModel",
     recipe: Mapping[str, Any], earlier_epochs: float,
 ) -> None:  # fmt: skip
-    """Train and save the model; checkpoints of `earlier_epochs` that do not fit the options' are removed first."""
+    """Train the model; checkpoints of `earlier_epochs` that do not fit the options' are removed first."""
     import torch
     from torch.utils.data import DataLoader
     from transformers import DataCollatorForSeq2Seq, PrinterCallback, Trainer, TrainingArguments
@@ -159,21 +173,15 @@ def _train(
     from trainers.marian.text import ParallelIds, token_batches
 
     rows = ParallelIds(pairs, tokenizer, options.max_tokens)
-    draw = partial(token_batches, rows, budget=options.batch_tokens, seed=options.seed)
-    batches = draw(epochs=options.epochs)
-    steps = len(batches)
-    warmup, decay = _phases(steps, options)
+    make_batches = partial(token_batches, rows, budget=options.batch_tokens, seed=options.seed)
+    batches = make_batches(epochs=options.epochs)
+    warmup, decay = _phases(len(batches), options)
     if earlier_epochs != options.epochs:
-        earlier_steps = len(draw(epochs=earlier_epochs))
-        earlier_warmup, earlier_decay = _phases(earlier_steps, options)
-        last = min(steps - decay, earlier_steps - earlier_decay) if warmup == earlier_warmup else 0
-        for path in directory.checkpoints(options.out / directory.CHECKPOINTS):
-            if directory.step_of(path) > last:
-                shutil.rmtree(path)
+        _rewind(options, len(make_batches(epochs=earlier_epochs)), len(batches))
         write_if_changed(options.out / directory.RECIPE, json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
     arguments = TrainingArguments(
         output_dir=str(options.out / directory.CHECKPOINTS),
-        max_steps=steps,
+        max_steps=len(batches),
         learning_rate=options.lr,
         lr_scheduler_type="warmup_stable_decay",
         lr_scheduler_kwargs={"num_decay_steps": decay, "decay_type": "1-sqrt"},
@@ -195,14 +203,9 @@ def _train(
     loader = DataLoader(rows, batch_sampler=batches, collate_fn=collator)
     trainer.get_train_dataloader = lambda: trainer.accelerator.prepare(loader)
     trainer.remove_callback(PrinterCallback)  # it prints raw dictionaries to stdout
-    trainer.add_callback(KeepBeforeDecay(steps - decay))
+    trainer.add_callback(KeepBeforeDecay(len(batches) - decay))
     checkpoint = directory.newest_checkpoint(options.out)
     if earlier_epochs != options.epochs:
         step = directory.step_of(checkpoint) if checkpoint else 0
         note(f"--epochs was {earlier_epochs:g}, is now {options.epochs:g}: trains again from step {step}")
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if not all(parameter.isfinite().all() for parameter in model.half().parameters()):
-        raise TwinviewsError(f"the weights became NaN or too large for float16: lower --lr ({options.lr:g})")
-    with quiet():
-        for part in (model, tokenizer):
-            part.save_pretrained(options.out / "model")

@@ -34,8 +34,7 @@ class PARAMS(DropoutOptions):
 
 
 _COMMON = {"warmup": 0.1, "clip": 1.0, "batch_size": 64, "max_tokens": 64, "pooling": "mean", "eps": 1e-6}
-_PREDICTOR = {"predictor": "code", "width": 10, "distance": "squared"}
-_CODE = {**_COMMON, **_PREDICTOR, "lr": 1e-4, "dev_similarity": "best"}
+_CODE = {**_COMMON, "predictor": "code", "width": 10, "distance": "squared", "lr": 1e-4, "dev_similarity": "best"}
 # As printed; where the print is silent (schedule, clipping, length), as in the code. The decay is AdamW's: with L2
 # inside Adam, 0.01 would outweigh this loss's gradients and shrink every weight.
 _PAPER = {**_COMMON, "lr": 5e-4, "weight_decay": 0.01, "dev_similarity": "cosine"}
@@ -56,9 +55,8 @@ PRESETS: Presets = {
 class Bsl(Objective):
     """Online encoder f and predictor p, trained; target encoder g, which follows f and gets no gradient (Eq. 1-4).
 
-    The target's weights and their moving average are float32 in every precision: near a momentum of 1 the steps are too
-    small for bf16. Its forward pass is autocast like the online one; predictor and loss are always float32. The target
-    network has dropout too, as in the authors' code.
+    The target's weights are float32 in every precision: near a momentum of 1 the steps are too small for bf16. Its
+    forward pass is autocast and has dropout, as in the authors' code; predictor and loss are always float32.
     """
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
@@ -70,31 +68,28 @@ class Bsl(Objective):
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
         """Whiten both networks' vectors, then fit the predictor to them for `predictor_warmup` steps at its own rate.
 
-        A fresh predictor's gradients are random and damage a good encoder. Vectors are computed once, with dropout, of
-        at most `CACHED_ROWS` rows; the steps run the predictor alone. Both networks are equal here, so the vectors of
-        one serve as input and, those of the other view, as what is predicted.
+        A fresh predictor's gradients are random and damage a good encoder. Vectors of at most `CACHED_ROWS` rows are
+        computed once, with dropout. The networks are still equal, so the other view's vectors serve as the target's.
         """
         super().before_first_step(rows, training)
         self.target.load_state_dict(self.encoder.state_dict())
         steps, size = self.params.predictor_warmup, training.batch_size
         if not steps:
             return
-        chosen = [rows[place] for place in torch.randperm(len(rows))[: min(CACHED_ROWS, steps * size)].tolist()]
-        chosen.sort(key=lambda row: len(row["left"]) + len(row["right"]))  # by length: little padding
+        sample = [rows[place] for place in torch.randperm(len(rows))[: min(CACHED_ROWS, steps * size)].tolist()]
+        sample.sort(key=lambda row: len(row["left"]) + len(row["right"]))  # by length: little padding
         self.train()
         parts, device = [], next(self.predictor.parameters()).device
-        bar = progress("vectors for the predictor", len(chosen))
+        bar = progress("vectors for the predictor", len(sample))
         with bar as advance, torch.no_grad(), autocast(device, training.precision):
-            for start in range(0, len(chosen), size):
-                batch = self.collate(chosen[start : start + size])
+            for start in range(0, len(sample), size):
+                batch = self.collate(sample[start : start + size])
                 ids, mask = (batch[name].to(device) for name in ("input_ids", "attention_mask"))
                 parts.append(torch.stack(batches.embed(self.encoder, ids, mask, self.max_tokens).chunk(2)))
                 advance(parts[-1].shape[1])
         vectors = torch.cat(parts, dim=1)  # views, rows, d
-        rate = training.lr * self.params.predictor_lr
-        optimizer = torch.optim.AdamW(
-            self.predictor.parameters(), lr=rate, weight_decay=0.0, eps=training.eps, fused=True
-        )
+        parameters, lr = self.predictor.parameters(), training.lr * self.params.predictor_lr
+        optimizer = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.0, eps=training.eps, fused=True)
         for _ in range(steps):
             views = vectors[:, torch.randperm(vectors.shape[1], device=device)[:size]]
             predicted = self.predictor(views.flatten(0, 1))
@@ -108,14 +103,14 @@ class Bsl(Objective):
         """Return the loss of Eq. 2 over n pairs and the online vectors (2n, d).
 
         It is the mean of `D(z, h) = -<z/|z|, h/|h|>` (Eq. 1), z a view's prediction, h the target's vector of the other
-        view. With several processes n counts the pairs of all of them: the predictor's BatchNorm sees the whole batch.
+        view. The predictor's BatchNorm sees the batch of all processes.
         """
         online = gather_pairs(self.embed(input_ids, attention_mask))
         with torch.no_grad():
             target = gather_pairs(batches.embed(self.target, input_ids, attention_mask, self.max_tokens))
         with float32(online.device):
-            other = target.roll(len(target) // 2, dims=0)
-            loss = -functional.cosine_similarity(self.predictor(online), other, dim=-1).mean()
+            opposite = target.roll(len(target) // 2, dims=0)
+            loss = -functional.cosine_similarity(self.predictor(online), opposite, dim=-1).mean()
         if self.params.distance == "squared":
             loss = 4 * loss + 4
         return {"loss": loss, "vectors": online.detach()}

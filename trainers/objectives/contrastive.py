@@ -56,7 +56,7 @@ PRESETS: Presets = {
 
 
 class Contrastive(Objective):
-    """One encoder; each view of a sentence is told from all other sentences of the batch."""
+    """One encoder; each view of a sentence is told from all others of the batch (SimCSE: arXiv:2104.08821)."""
 
     keyed = True
 
@@ -78,8 +78,8 @@ class Contrastive(Objective):
     def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
         """Load the encoder, and the guide: another encoder, or with `retain` this one as it is now."""
         if options.retain and (options.guide is not None or options.keep_head or training.whiten):
-            said = f"--retain {options.retain:g}: the encoder as it is now is the guide"
-            raise InputError(f"{said}: leave out --guide, --keep-head and --whiten")
+            problem = f"--retain {options.retain:g}: the encoder as it is now is the guide"
+            raise InputError(f"{problem}: leave out --guide, --keep-head and --whiten")
         objective = super().build(options, training, source)
         if options.retain:
             from trainers.encoders.model import Teacher, starting_model
@@ -115,16 +115,14 @@ class Contrastive(Objective):
         """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
 
         The ids (2n or 3n, tokens) are those of first views, second views and negatives, `taught_1` (n, 2 or 3, d) the
-        guide's vectors of the same texts. With several processes n counts the pairs of all of them. Strings that equal
-        an anchor's source or positive are never its negatives, nor are those that the guide finds more like the anchor
-        than its positive. With `retain` the loss is `contrast + retain * moved`, moved being the mean of
-        `1 - cos(v, v at the start)` over both views.
+        guide's vectors of the same texts. Strings that equal an anchor's source or positive are never its negatives,
+        nor are those that the guide finds more like the anchor than its positive. With `retain` the loss is `contrast +
+        retain * moved`, moved being the mean of `1 - cos(v, v at the start)` over both views.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask), len(input_ids) // len(keys))
         keys = gather(keys)
         pairs = 2 * len(keys)
-        excluded = equal_strings(keys)
-        parts = {}
+        excluded, parts = equal_strings(keys), {}
         with float32(vectors.device):
             compared = self.head(vectors)
             if taught_1 is not None:

@@ -45,7 +45,7 @@ PRESETS: Presets = {
 
 
 class DiffCse(Objective):
-    """The encoder with a projector, the generator G, the discriminator D and its two logits for each token."""
+    """The encoder, its projector, the generator, and the discriminator D of replaced tokens (arXiv:2204.10298)."""
 
     keyed = True
     cacheable = False
@@ -54,8 +54,8 @@ class DiffCse(Objective):
         super().__init__(encoder, max_tokens, params)
         self.discriminator = copy.deepcopy(encoder[0].model)
         if not hasattr(self.discriminator, "embeddings"):
-            said = f"{type(self.discriminator).__name__}: its input embeddings are not known"
-            raise InputError(f"{said}; use a BERT, RoBERTa, DistilBERT, MPNet or ModernBERT")
+            problem = f"{type(self.discriminator).__name__}: its input embeddings are not known"
+            raise InputError(f"{problem}; use a BERT, RoBERTa, DistilBERT, MPNet or ModernBERT")
         width, inner = self.discriminator.config.hidden_size, 2 * self.dimension
         # The authors' projector.
         self.projector = nn.Sequential(
@@ -73,8 +73,8 @@ class DiffCse(Objective):
     def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
         """Load the encoder and the generator, and set a fresh projector and discriminator on them."""
         objective = super().build(options, training, source)
-        named = source if options.generator is None else locate(options.generator)
-        objective.generator = load_generator(named, objective.encoder).requires_grad_(False)
+        generator_source = source if options.generator is None else locate(options.generator)
+        objective.generator = load_generator(generator_source, objective.encoder).requires_grad_(False)
         if training.gradient_checkpointing:
             enable_checkpointing(objective.discriminator)
         return objective
@@ -98,8 +98,8 @@ class DiffCse(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, masked: Tensor) -> dict[str, Tensor]:
         """Return the loss, its two parts in nats, and the encoder's vectors (2n, d), without the projector.
 
-        SimCSE's loss of the projected vectors + lambda times the cross-entropy of D over all tokens but padding. With
-        several processes n counts the pairs of all; each classifies its own tokens, and their losses are averaged.
+        SimCSE's loss of the projected vectors + lambda times the cross-entropy of D over all tokens but padding. Each
+        process classifies its own tokens, and their losses are averaged.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         with float32(vectors.device):
@@ -114,7 +114,7 @@ class DiffCse(Objective):
 
     def _detect(self, vectors: Tensor, input_ids: Tensor, attention_mask: Tensor, masked: Tensor) -> Tensor:
         """Return this process's share of the mean cross-entropy over the tokens of all of them."""
-        lost = []
+        losses = []
         for rows, width in by_length(attention_mask):
             ids, mask, hidden = input_ids[rows, :width], attention_mask[rows, :width], masked[rows, :width]
             filled = self.filled(ids, mask, hidden)
@@ -122,17 +122,17 @@ class DiffCse(Objective):
                 tokens = self.discriminator(input_ids=filled, attention_mask=mask).last_hidden_state
             with float32(vectors.device):
                 logits = self.detector(tokens.float()).transpose(1, 2)
-                lost.append((functional.cross_entropy(logits, (filled != ids).long(), reduction="none") * mask).sum())
-        return torch.stack(lost).sum() / (summed(attention_mask.sum()) / processes())
+                losses.append((functional.cross_entropy(logits, (filled != ids).long(), reduction="none") * mask).sum())
+        return torch.stack(losses).sum() / (summed(attention_mask.sum()) / processes())
 
     @torch.no_grad()
     def filled(self, input_ids: Tensor, attention_mask: Tensor, masked: Tensor) -> Tensor:
         """Return the ids with the generator's likeliest token wherever `masked`; all three (sentences, tokens)."""
-        asked = input_ids.masked_fill(masked, self.encoder.tokenizer.mask_token_id)
-        hidden = self.generator.base_model(input_ids=asked, attention_mask=attention_mask)[0]
-        found = input_ids.clone()
-        found[masked] = masked_lm_logits(self.generator, hidden[masked]).argmax(dim=-1)
-        return found
+        masked_ids = input_ids.masked_fill(masked, self.encoder.tokenizer.mask_token_id)
+        hidden = self.generator.base_model(input_ids=masked_ids, attention_mask=attention_mask)[0]
+        filled = input_ids.clone()
+        filled[masked] = masked_lm_logits(self.generator, hidden[masked]).argmax(dim=-1)
+        return filled
 
 
 def _put_first(vectors: Tensor, _module: nn.Module, _inputs: object, embedded: Tensor) -> Tensor:

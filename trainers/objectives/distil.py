@@ -37,8 +37,8 @@ class PARAMS(DropoutOptions):
 
     def held_out(self, rows: int, batch_size: int) -> int:
         """Return how many of `rows` fill the queue and are not trained on."""
-        left = rows - self.queue
-        return self.queue if self.method == "congen" and left >= max(self.queue, batch_size) else 0
+        remaining = rows - self.queue
+        return self.queue if self.method == "congen" and remaining >= max(self.queue, batch_size) else 0
 
 
 # What the prints leave open (epsilon, weight decay, clipping) is as in the code.
@@ -48,7 +48,6 @@ _CONGEN = {**_OPTIMISER, "batch_size": 128, "max_tokens": 128, "pooling": "mean"
 _SCT = {
     **_CONGEN, "method": "sct", "lr": 1e-4, "epochs": 10, "teacher_temperature": 0.04, "student_temperature": 0.05,
 }  # fmt: skip
-_SCT_TINY = {"lr": 5e-4, "queue": 131_072, "teacher_temperature": 0.03, "student_temperature": 0.04}
 PRESETS: Presets = {
     # Ours, for some ten thousand sentences and the bundled encoder.
     "tuned": {**_CONGEN, "lr": 1e-4, "epochs": 3, "batch_size": 64, "queue": 16_384},
@@ -61,14 +60,14 @@ PRESETS: Presets = {
     "congen-minilm-l12": {**_CONGEN, "queue": 16_384},
     # SCT's: BERT-base, tiny, mini and small.
     "sct": _SCT,
-    "sct-tiny": {**_SCT, **_SCT_TINY},
+    "sct-tiny": {**_SCT, "lr": 5e-4, "queue": 131_072, "teacher_temperature": 0.03, "student_temperature": 0.04},
     "sct-mini": _SCT,
     "sct-small": {**_SCT, "queue": 131_072},
 }
 
 
 class Distil(Objective):
-    """The student, the teacher's vectors of the texts, and the queues: one for each view that teaches."""
+    """The student, the teacher's vectors of the texts, and a queue for each view that teaches (arXiv:2311.03228)."""
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         from sentence_transformers.sentence_transformer.modules import Dense
@@ -92,15 +91,15 @@ class Distil(Objective):
         self.texts, taught = number_texts([examples.left, examples.right][: len(self.queues)])
         if self.congen:
             count = len(examples)
-            held = self.params.held_out(count, self.batch_size)
-            size = held or min(self.params.queue, count)
+            held_out = self.params.held_out(count, self.batch_size)
+            size = held_out or min(self.params.queue, count)
             # The seed that torch was given; other processes than the first may have another one.
             generator = torch.Generator().manual_seed(of_first(torch.initial_seed()))
             order = torch.randperm(count, generator=generator).tolist()
             if is_first() and size:
                 few = f"queue of {size:,}: too few rows to set any aside for it, so all are trained on"
-                note(f"{held:,} of {count:,} rows fill the queue and are not trained on" if held else few)
-            trained = sorted(order[held:])
+                note(f"{held_out:,} of {count:,} rows fill the queue and are not trained on" if held_out else few)
+            trained = sorted(order[held_out:])
             self.in_queue, taught = taught[order[:size], 0], taught[trained]
             examples = examples.take(trained)
         return {**super().columns(examples), "taught": taught}

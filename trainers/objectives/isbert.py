@@ -4,6 +4,7 @@ Give a task's own raw text as --text, as the paper does for AFS and SentEval; fi
 (ssl + ft) with `train regression --encoder runs/isbert`.
 """
 
+from math import log
 from typing import Annotated, Any, Literal
 
 import torch
@@ -22,7 +23,6 @@ from trainers.settings import Options, Presets
 READS = ("text",)
 WIDTHS = (1, 3, 5)
 FILTERS = 256
-TWO_LOG_2 = 1.3862943611198906
 
 
 def _odd(widths: tuple[int, ...]) -> tuple[int, ...]:
@@ -58,7 +58,7 @@ PRESETS: Presets = {
 
 
 class IsBert(Objective):
-    """The encoder with a CNN, its own or a fresh one, and the discriminator T of tokens and sentences (Eq. 2-3).
+    """The encoder with a CNN, and the discriminator T of tokens and sentences (Eq. 2-3 of arXiv:2009.12061).
 
     The paper says only that T is a network. The learned one follows the works it builds on: Deep InfoMax
     ("encode-and-dot") in the sizes of InfoGraph. Tokens and sentences meet only in a product, to save memory.
@@ -88,8 +88,8 @@ class IsBert(Objective):
 
         `mean softplus(-T(c, y)) + mean softplus(T(c', y)) - 2 log 2`, the first mean over the tokens c of each
         sentence y, the second over the tokens c' of the others; [CLS] and [SEP] count, padding does not. Eq. 3 has sums
-        instead of means, a factor that Adam ignores. A batch of one has no negatives: its loss is zero. With several
-        processes each scores its own tokens against all sentences, and the mean of their losses is the loss.
+        instead of means, a factor that Adam ignores. A batch of one has no negatives: its loss is zero. Each process
+        scores its own tokens against the sentences of all, and the mean of their losses is the loss.
         """
         groups = batches.groups(self.encoder, input_ids, attention_mask, self.max_tokens)
         pooled = batches.pool(self.encoder, groups)
@@ -103,12 +103,12 @@ class IsBert(Objective):
                 is_own = (torch.arange(len(sentences), device=pooled.device) == own + rows[:, None]).unsqueeze(1)
                 counted = features["attention_mask"].unsqueeze(-1) > 0
                 matching = functional.softplus(-scores).masked_fill(~(counted & is_own), 0)
-                other = functional.softplus(scores).masked_fill(~(counted & ~is_own), 0)
-                sums = sums + torch.stack([matching.sum(), other.sum()])
+                mismatching = functional.softplus(scores).masked_fill(~(counted & ~is_own), 0)
+                sums = sums + torch.stack([matching.sum(), mismatching.sum()])
             # Data-parallel training averages over the processes.
             own_loss, other_loss = sums / (summed(attention_mask.sum()) / processes())
             others = len(sentences) - 1
-            loss = own_loss + other_loss / others - TWO_LOG_2 if others else 0 * own_loss
+            loss = own_loss + other_loss / others - 2 * log(2) if others else 0 * own_loss
         return {"loss": loss, "vectors": sentences.detach()}
 
 

@@ -59,7 +59,7 @@ PRESETS: Presets = {
 
 
 class Mirror(Objective):
-    """One encoder; the two copies of a string differ by a masked span in one of them and by dropout."""
+    """One encoder; a string's copies differ by a masked span in one of them and by dropout (arXiv:2104.08027)."""
 
     keyed = True
 

@@ -48,7 +48,7 @@ PRESETS: Presets = {
 
 
 class MaskedLm(Objective):
-    """A masked language model; `encoder` is its part below the head."""
+    """A masked language model (arXiv:1810.04805); `encoder` is its part below the head."""
 
     paired = False
     cacheable = False
@@ -66,22 +66,22 @@ class MaskedLm(Objective):
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return masked ids and mask (n, tokens), `labels`, -100 if not predicted, and flat positions `masked`."""
-        drawn = [self._draw(row["ids"], row["seed"]) for row in rows]
-        labels = pad_sequence([torch.tensor(targets) for _, targets in drawn], True, IGNORED)
+        texts = [self._draw(row["ids"], row["seed"]) for row in rows]
+        labels = pad_sequence([torch.tensor(targets) for _, targets in texts], True, IGNORED)
         masked = (labels.flatten() != IGNORED).nonzero().squeeze(1)
-        return {**self.pad([ids for ids, _ in drawn]), "labels": labels, "masked": masked}
+        return {**self.pad([ids for ids, _ in texts]), "labels": labels, "masked": masked}
 
     def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
         """Return a text's ids, masked, and its labels."""
-        draw = np.random.default_rng(seed)
-        chosen = masked_places(ids, self.special, self.params.masked, draw)
-        fate = draw.random(len(chosen))
-        replacement = draw.integers(len(self.encoder.tokenizer), size=len(chosen))
+        random = np.random.default_rng(seed)
+        chosen = masked_places(ids, self.special, self.params.masked, random)
+        fate = random.random(len(chosen))
+        replacement = random.integers(len(self.encoder.tokenizer), size=len(chosen))
         masked, labels = np.array(ids), np.full(len(ids), IGNORED)
         labels[chosen] = masked[chosen]
-        kept, random = self.params.kept, self.params.random
-        changed = np.where(fate < kept + random, replacement, self.encoder.tokenizer.mask_token_id)
-        masked[chosen] = np.where(fate < kept, masked[chosen], changed)
+        share = self.params.kept + self.params.random
+        changed = np.where(fate < share, replacement, self.encoder.tokenizer.mask_token_id)
+        masked[chosen] = np.where(fate < self.params.kept, masked[chosen], changed)
         return masked.tolist(), labels.tolist()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, masked: Tensor) -> dict[str, Tensor]:
@@ -103,8 +103,8 @@ class MaskedLm(Objective):
         # Data-parallel training averages over the processes. A batch of special tokens alone has a loss of 0, not 0/0.
         count = summed(torch.tensor(len(targets), device=targets.device)).clamp(min=1) / processes()
         loss = functional.cross_entropy(logits, targets, reduction="sum") / count
-        right = (logits.detach().argmax(dim=-1) == targets).float().sum() / count
-        return {"loss": loss, "accuracy": right, "vectors": vectors[:, 0].detach()}
+        accuracy = (logits.detach().argmax(dim=-1) == targets).float().sum() / count
+        return {"loss": loss, "accuracy": accuracy, "vectors": vectors[:, 0].detach()}
 
     def save(self, path: Path, card: str) -> None:
         """Write the whole masked LM; loaded by sentence-transformers, it is the encoder with its pooling."""
@@ -124,8 +124,8 @@ def masked_lm_logits(model: nn.Module, vectors: Tensor) -> Tensor:
     """Return the logits (n, vocabulary) of token vectors (n, d); raises InputError if the head is not known."""
     head = next((parts for parts in HEADS if all(hasattr(model, part) for part in parts)), None)
     if head is None:
-        said = f"{type(model).__name__}: its masked-LM head is not known"
-        raise InputError(f"{said}; use a BERT, RoBERTa, DistilBERT or ModernBERT")
+        problem = f"{type(model).__name__}: its masked-LM head is not known"
+        raise InputError(f"{problem}; use a BERT, RoBERTa, DistilBERT or ModernBERT")
     for part in head:
         vectors = getattr(model, part)(vectors)
     return vectors

@@ -41,7 +41,7 @@ PRESETS: Presets = {
 
 
 class Rank(Objective):
-    """One encoder, a head that is used in training only, and the teachers' vectors of the sentences."""
+    """One encoder, a head for the training alone, and the teachers' vectors of the sentences (arXiv:2305.16726)."""
 
     keyed = True
 
@@ -62,8 +62,7 @@ class Rank(Objective):
 
         SimCSE's loss + beta JS(softmax(z1 z2^T / t), softmax(z2 z1^T / t)) + gamma rank, where z1 and z2 are the views'
         vectors of length 1. Row i ranks the other sentences j by z1_i z2_j. The teachers, of unit vectors `taught_1`
-        and `taught_2` (n, 1, d), rank them by alpha t1_i t1_j + (1 - alpha) t2_i t2_j, a single one by t1_i t1_j. With
-        several processes n counts the pairs of all of them.
+        and `taught_2` (n, 1, d), rank them by alpha t1_i t1_j + (1 - alpha) t2_i t2_j, a single one by t1_i t1_j.
         """
         params = self.params
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
@@ -76,7 +75,7 @@ class Rank(Objective):
             cosines = first @ second.T
             consistency = jensen_shannon(cosines / params.temperature, cosines.T / params.temperature)
             shares = (params.first_share, 1 - params.first_share) if len(teachers) > 1 else (1.0,)
-            mixed = torch.stack([share * each @ each.T for share, each in zip(shares, teachers, strict=True)]).sum(0)
+            mixed = torch.stack([share * unit @ unit.T for share, unit in zip(shares, teachers, strict=True)]).sum(0)
             others = ~torch.eye(len(mixed), dtype=torch.bool, device=mixed.device)
             student, teacher = (scores[others].view(len(mixed), -1) for scores in (cosines, mixed))
             student = student / params.rank_temperature

@@ -33,7 +33,7 @@ PRESETS: Presets = {"sbert": _SBERT, "isbert-ft": {**_SBERT, "cnn": True}}
 
 
 class Regression(Objective):
-    """One encoder, with its CNN if it has one; the squared error of the cosines."""
+    """One encoder, with its CNN if it has one; the squared error of the cosines (arXiv:1908.10084)."""
 
     paired = False
 

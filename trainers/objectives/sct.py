@@ -32,16 +32,14 @@ class PARAMS(DropoutOptions):
 # As printed, for BERT-base; where the print is silent (epsilon, weight decay, clipping), as in the code.
 _OPTIMISER = {"lr": 5e-4, "epochs": 10, "warmup": 0.1, "weight_decay": 0.01, "clip": 1.0, "eps": 1e-6}
 _PAPER = {**_OPTIMISER, "batch_size": 128, "max_tokens": 128, "pooling": "mean"}
-_TINY = {"queue": 131_072, "reference_temperature": 0.03, "online_temperature": 0.04}
-_MINI = {"lr": 3e-4, "queue": 131_072, "reference_temperature": 0.01, "online_temperature": 0.03}
 PRESETS: Presets = {
     # Ours, for some ten thousand pairs: a queue that is renewed several times, a projector that learns within so few
     # steps, and an encoder that changes too slowly to lose what it knew.
     "tuned": {**_PAPER, "lr": 2e-5, "projector_lr": 50.0, "epochs": 3, "queue": 4096, "batch_size": 64},
     "paper": _PAPER,
     # The other encoders of the paper: BERT-tiny (4M), mini (11M), small (29M) and large.
-    "paper-tiny": {**_PAPER, **_TINY},
-    "paper-mini": {**_PAPER, **_MINI},
+    "paper-tiny": {**_PAPER, "queue": 131_072, "reference_temperature": 0.03, "online_temperature": 0.04},
+    "paper-mini": {**_PAPER, "lr": 3e-4, "queue": 131_072, "reference_temperature": 0.01, "online_temperature": 0.03},
     "paper-small": {**_PAPER, "lr": 3e-4, "reference_temperature": 0.02, "online_temperature": 0.03},
     "paper-large": {**_PAPER, "queue": 16_384},
     "code": {**_PAPER, "epochs": 20, "norm": "none", "directions": "sum"},
@@ -49,24 +47,22 @@ PRESETS: Presets = {
 
 
 class Sct(Objective):
-    """One encoder f, run twice, with dropout of each run's own: online h(f(x)) and, without gradient, references f(x).
+    """One encoder f, run twice, each time with its own dropout: online h(f(x)) and, without gradient, references f(x).
 
-    h is the projector; D1 and D2 are the queues of the references of the first and second views.
+    h is the projector; D1 and D2 are the queues of references of the first and second views. See arXiv:2311.03228.
     """
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
         self.projector = chain_mlps(self.dimension, params.width * self.dimension, [params.norm == "batch"], 3)
-        self.d1 = Queue(params.queue, self.dimension)
-        self.d2 = Queue(params.queue, self.dimension)
+        self.d1, self.d2 = (Queue(params.queue, self.dimension) for _ in range(2))
         self.rates = {"projector.": params.projector_lr}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss and the encoder's vectors (2n, d), without the projector; in training, move the queues on.
 
         `1/2 KL(SR(r2, D2, t_ref) || SR(z1, D2, t_on)) + 1/2 KL(SR(r1, D1, t_ref) || SR(z2, D1, t_on))`, with z the
-        online vectors, r the references, both of length 1, and SR as in `relation_loss`; D1 and D2 already hold the
-        batch's own references. With several processes n counts the pairs of all of them.
+        online vectors, r the references, both of length 1, and SR as in `relation_loss`; the queues hold the batch's r.
         """
         # With gradient first: otherwise autocast would cache weights cast without one and reuse them.
         online = gather_pairs(self.embed(input_ids, attention_mask))

@@ -39,24 +39,24 @@ def read_dev(name: str, data: str | None) -> Examples | Task:
     Of any other table that `read_judge` takes, it is the task of the first figure. Benchmarks are read from `data` (a
     folder, or `hf:ORGANISATION`), else from TWINVIEWS_DATA. Raises InputError for what cannot be read or told apart.
     """
-    known = {benchmark.name: benchmark for benchmark in (*sts.BENCHMARKS, *sts_multilingual.BENCHMARKS)}
-    if name not in known:
+    benchmarks = {benchmark.name: benchmark for benchmark in (*sts.BENCHMARKS, *sts_multilingual.BENCHMARKS)}
+    if name not in benchmarks:
         path = Path(name.partition(",")[0])
         binary = path.suffix in (".jsonl", ".parquet", ".arrow")
         header = "" if binary or not path.is_file() else next(iter(file_lines(path)), "").strip('"')
         if binary or kind_of(re.split('"*[,;\t]"*', header))[0] not in ("", "grade"):
             return read_judge(name).tasks[0]
         if not Path(name).is_file():
-            raise InputError(f"--dev {name}: neither a file nor a benchmark; benchmarks are {', '.join(known)}")
+            raise InputError(f"--dev {name}: neither a file nor a benchmark; benchmarks are {', '.join(benchmarks)}")
         examples, _ = read_graded(Path(name), ANY_SCALE)
         if len(set(examples.labels or [])) < 2:
             raise InputError(f"--dev {name}: all of its {len(examples)} pairs have one grade: nothing to rank")
         return examples
     folder = data or os.environ.get(DATA_VARIABLE)
-    found = read_pairs(known[name], folder) if folder else "no data"
-    if isinstance(found, Missing | str):
-        raise InputError(f"--dev {name}: {found}; give --dev-data DIR (or hf:mteb), or set {DATA_VARIABLE}")
-    first, second, gold = zip(*(pair for subset in found.subsets.values() for pair in subset), strict=True)
+    pairs = read_pairs(benchmarks[name], folder) if folder else "no data"
+    if isinstance(pairs, Missing | str):
+        raise InputError(f"--dev {name}: {pairs}; give --dev-data DIR (or hf:mteb), or set {DATA_VARIABLE}")
+    first, second, gold = zip(*(pair for subset in pairs.subsets.values() for pair in subset), strict=True)
     return Examples(first, first, second, labels=gold)
 
 
@@ -66,20 +66,19 @@ def dev_score(dev: Examples | Task, objective: Objective, precision: str = "fp32
     `similarity` is "cosine", or "best" for whichever of `SIMILARITIES` correlates best. Dropout is off, so no random
     number is drawn. Raises TwinviewsError for vectors that are not finite.
     """
-    own = dev.texts if isinstance(dev, Task) else [*dev.left, *dev.right]
-    texts = sorted(dict.fromkeys(own), key=len)  # by length: little padding
+    texts = dev.texts if isinstance(dev, Task) else [*dev.left, *dev.right]
+    texts = sorted(dict.fromkeys(texts), key=len)  # by length: little padding
     with autocast(next(objective.encoder.parameters()).device, precision):
         vectors = objective.encode(texts, batch_size=128).double()
     if not torch.isfinite(vectors).all():
         raise TwinviewsError("the encoder gives NaN or infinity on the --dev pairs: lower --lr, or set --clip 1")
-    row = {text: number for number, text in enumerate(texts)}
+    rows = {text: row for row, text in enumerate(texts)}
     if isinstance(dev, Task):
-        return next(iter(dev.score(Vectors(row, vectors.float().numpy()), SEED).metrics.values())) or 0.0
-    left, right = (vectors[[row[text] for text in side]] for side in (dev.left, dev.right))
+        return next(iter(dev.score(Vectors(rows, vectors.float().numpy()), SEED).metrics.values())) or 0.0
+    left, right = (vectors[[rows[text] for text in side]] for side in (dev.left, dev.right))
     names = SIMILARITIES if similarity == "best" else [similarity]
     measures = map(SimilarityFunction.to_similarity_pairwise_fn, names)
-    found = [spearman(dev.labels or [], measure(left, right).numpy()) for measure in measures]
-    return max(0.0 if rho is None else 100 * rho for rho in found)
+    return max(100 * (spearman(dev.labels or [], measure(left, right).numpy()) or 0.0) for measure in measures)
 
 
 def dev_scores(history: History) -> dict[int, float]:
@@ -110,9 +109,9 @@ def keep_best(folder: Path, objective: Objective, history: History) -> None:
     save_file({name: tensor.contiguous() for name, tensor in objective.state_dict().items()}, draft)
     os.replace(draft, folder / BEST.format(step=step))
     # A run that is killed before its next checkpoint resumes from an older one, whose best step may be older too.
-    kept = {step, *(best_step(history_of(checkpoint)) for checkpoint in checkpoints(folder))}
-    for other in {*folder.glob("best-*")} - {folder / BEST.format(step=each) for each in kept}:
-        other.unlink()
+    steps = {step, *(best_step(history_of(checkpoint)) for checkpoint in checkpoints(folder))}
+    for path in {*folder.glob("best-*")} - {folder / BEST.format(step=kept_step) for kept_step in steps}:
+        path.unlink()
 
 
 def restore_best(folder: Path, objective: Objective, history: History) -> int | None:

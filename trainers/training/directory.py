@@ -32,8 +32,7 @@ FREE = frozenset({
     "views", "text", "words", "graded", "dev", "dev_data", "save_every", "report_to", "gradient_checkpointing",
 })  # fmt: skip
 """Settings that may change when a run is resumed: paths (the data are compared by hash) and what changes no result."""
-STARTS = ("encoder", "teacher", "guide", "generator", "start", "vocabulary_from")
-"""Settings of a recipe that name what a training begins with."""
+STARTS = ("encoder", "teacher", "guide", "generator", "start", "vocabulary_from")  # what a training begins with
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITTEN = ("inline_container", "PytorchStreamWriter", "Error while serializing")
 """Parts of the messages with which torch and safetensors report a failed write, in errors other than OSError."""
@@ -44,10 +43,10 @@ def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
     existing = existing_recipe(out, ("preset", "pooling", "twinviews"))
     if existing is None or overwrite:
         return False
-    notes = {"twinviews", "version", *FREE}
+    ignored = {"twinviews", "version", *FREE}
     old, new = (
-        {key: value for key, value in {**each, **each["twinviews"]}.items() if key not in notes}
-        for each in (existing, recipe)
+        {key: value for key, value in {**settings, **settings["twinviews"]}.items() if key not in ignored}
+        for settings in (existing, recipe)
     )
     check_same(out, old, new)
     return (out / DONE).is_file()
@@ -71,28 +70,26 @@ def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, wha
     new = json.loads(json.dumps(new))  # a tuple was read back as a list
     for key in sorted({*old, *new}):
         if old.get(key) != new.get(key):
-            said = f"{out} belongs to {what} ({key} was {old.get(key)!r}, is now {new.get(key)!r})"
-            raise InputError(f"{said}: use --overwrite, change it back, or give another --out")
+            problem = f"{out} belongs to {what} ({key} was {old.get(key)!r}, is now {new.get(key)!r})"
+            raise InputError(f"{problem}: use --overwrite, change it back, or give another --out")
 
 
-def begin(out: Path, recipe: Mapping[str, Any], made: Sequence[str] = MADE) -> None:
-    """Remove what an earlier run made in the directory, and write the recipe of the new one.
-
-    Raises InputError if the new one begins with something in it, which a run that is killed would need again.
-    """
+def begin(out: Path, recipe: Mapping[str, Any], patterns: Sequence[str] = MADE) -> None:
+    """Remove an earlier run and write the new one's recipe; raises InputError if the new one begins in the folder."""
+    # A run that is killed would need it again.
     for name in map(recipe.get, STARTS):
         for start in filter(None, [name] if isinstance(name, str) else name or []):
             if Path(start).exists() and Path(start).resolve().is_relative_to(out.resolve()):
                 raise InputError(f"{start} is needed for this training and would be removed: give another --out")
-    remove(out, made)
+    remove(out, patterns)
     write_if_changed(out / RECIPE, json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
 
 
-def remove(out: Path, made: Sequence[str]) -> None:
+def remove(out: Path, patterns: Sequence[str]) -> None:
     """Remove the files and folders that match the patterns; symbolic links are not followed."""
-    found = {path for pattern in made for path in out.glob(pattern)}
+    paths = {path for pattern in patterns for path in out.glob(pattern)}
     # The file that marks a run as finished goes first, in case the removal is interrupted.
-    for path in sorted(found, key=lambda path: path.name != DONE):
+    for path in sorted(paths, key=lambda path: path.name != DONE):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
@@ -108,14 +105,14 @@ def resumable(out: Path) -> Iterator[None]:
         text = str(error)
         if getattr(error, "errno", None) not in FULL and not any(part in text for part in UNWRITTEN):
             raise
-        why = getattr(error, "strerror", None) or text.splitlines()[0]
-        said = f"cannot write all of {out} ({why}): free space on its disk, then run the same command again"
-        raise TwinviewsError(said) from error
+        reason = getattr(error, "strerror", None) or text.splitlines()[0]
+        problem = f"cannot write all of {out} ({reason}): free space on its disk, then run the same command again"
+        raise TwinviewsError(problem) from error
 
 
 def newest_checkpoint(out: Path) -> Path | None:
     """Return the newest intact checkpoint of a run, in all processes; damaged ones are renamed, with a warning."""
-    from trainers.processes import is_first, of_first
+    from trainers.processes import is_first, of_first  # they import torch
 
     intact = []
     for path in checkpoints(out / CHECKPOINTS) if is_first() else ():

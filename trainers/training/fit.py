@@ -32,16 +32,13 @@ FALLEN = 5.0  # a development score this many points below the one before the tr
 
 
 class Fitted(NamedTuple):
-    """How a training went: its steps, the seconds of this run, the log's last line, and the dev scores by step.
-
-    `kept` is the step whose weights the objective has now, in the first process.
-    """
+    """How a training went."""
 
     steps: int
-    seconds: float
-    last: Mapping[str, float]
-    dev: Mapping[int, float]
-    kept: int
+    seconds: float  # of this run
+    last: Mapping[str, float]  # line of the log
+    dev: Mapping[int, float]  # scores by step
+    saved_step: int  # whose weights the objective has now, in the first process
 
 
 def fit(
@@ -69,19 +66,19 @@ def fit(
     else:
         trainer = ObjectiveTrainer(objective, rows, training, out, seed, dev, resumed=checkpoint is not None)
         with progress("training", training.steps(len(rows)), unit="steps", done=done) as advance:
-            trainer.advance = advance
+            trainer.add_callback(StepCallback(trainer, advance))
             torch.manual_seed(process_seed(seed))  # for dropout; checkpoints hold its state
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         history = trainer.state.log_history
         seconds = history[-1]["train_runtime"]
     steps = int(history[-1]["step"])
     best = None if training.keep == "last" else restore_best(out / CHECKPOINTS, objective, history)
-    kept = steps if best is None else best
+    saved_step = steps if best is None else best
     # The loss of a step is from before its update.
     if of_first(not all(parameter.isfinite().all() for parameter in objective.encoder.parameters())):
         raise diverged("the encoder's weights became NaN or infinite", steps, training)
     last = [line for line in log_lines(history) if "loss" in line][-1]
-    return Fitted(steps, seconds, last, dev_scores(history), kept)
+    return Fitted(steps, seconds, last, dev_scores(history), saved_step)
 
 
 def diverged(what: str, step: int, training: Training) -> TwinviewsError:
@@ -135,10 +132,7 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
 
 
 def make_optimizer(objective: Objective, training: Training) -> torch.optim.AdamW:
-    """Return fused AdamW over the trained parameters; without `decay_all`, biases and norms are not decayed.
-
-    The rate of a parameter is `training.lr` times its factor in `objective.rates`.
-    """
+    """Return fused AdamW, each rate times its factor in `objective.rates`; only `decay_all` decays biases and norms."""
     rates = {"": 1.0, **objective.rates}
     groups: dict[tuple[float, float], list[nn.Parameter]] = defaultdict(list)
     for name, parameter in objective.named_parameters():
@@ -146,17 +140,12 @@ def make_optimizer(objective: Objective, training: Training) -> torch.optim.Adam
             decay = training.weight_decay if training.decay_all or parameter.dim() > 1 else 0.0
             longest = max((prefix for prefix in rates if name.startswith(prefix)), key=len)
             groups[decay, training.lr * rates[longest]].append(parameter)
-    settings = [{"params": held, "weight_decay": decay, "lr": lr} for (decay, lr), held in groups.items()]
+    settings = [{"params": parameters, "weight_decay": decay, "lr": lr} for (decay, lr), parameters in groups.items()]
     return torch.optim.AdamW(settings, lr=training.lr, eps=training.eps, fused=True)
 
 
-class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transformers is untyped here
-    """A Trainer that logs the loss's parts and the geometry, scores on a development set, and stops at a bad loss.
-
-    It is its own callback, which follows the epochs and the steps.
-    """
-
-    advance: Callable[[int], None]
+class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped here
+    """A Trainer that logs the loss's parts and the geometry, scores on a development set, and stops at a bad loss."""
 
     def __init__(
         self, objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: Examples | Task | None,
@@ -179,7 +168,6 @@ class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transf
             optimizers=(make_optimizer(objective, training), None),
         )
         self.remove_callback(PrinterCallback)  # it prints raw dictionaries to stdout
-        self.add_callback(self)
         self.training, self.out, self.dev = training, out, dev
         lengths, size = (rows.lengths(), training.batch_size) if training.group_by_length else (None, 1)
         self.order = Order(len(rows), seed, lengths, size)
@@ -201,10 +189,7 @@ class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transf
         return loss
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Add the geometry, and the means of the loss's parts over batches and processes, to what Trainer logs.
-
-        The whole log is written each time, so a resumed run's has no gaps and no repeated lines.
-        """
+        """Add the geometry, and the means of the loss's parts over batches and processes, to what Trainer logs."""
         step = self.state.global_step
         if "loss" in logs:
             if not math.isfinite(logs["loss"]):
@@ -221,10 +206,10 @@ class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transf
         if is_first():
             lines = [json.dumps(line, sort_keys=True) + "\n" for line in log_lines(history)]
             write_if_changed(self.out / LOG, "".join(lines))
-        found = collapse(history[-1], dev_scores(history).get(0))
-        if found is not None and not self.collapsed:
+        warning = collapse(history[-1], dev_scores(history).get(0))
+        if warning is not None and not self.collapsed:
             self.collapsed = True
-            note(f"warning: the encoder collapses: {found} at step {step}; lower --lr or start from another encoder")
+            note(f"warning: the encoder collapses: {warning} at step {step}; lower --lr or start from another encoder")
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:  # noqa: ANN401 - Trainer's own
         """Score on the development set, in the first process for all; keep the best weights, stop without patience."""
@@ -239,15 +224,21 @@ class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transf
         self.control.should_training_stop |= out_of_patience(self.training, self.state.log_history)
         return metrics
 
+
+class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is untyped here
+    """What happens beside a trainer's steps: order, the objective's own step, the bar, and when to score and log."""
+
+    def __init__(self, trainer: ObjectiveTrainer, advance: Callable[[int], None]) -> None:
+        self.trainer, self.advance = trainer, advance
+
     def on_epoch_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Set the epoch of the rows and of their order, also when resuming within one."""
-        self.train_dataset.epoch = int(state.epoch or 0)
-        self.order.set_epoch(int(state.epoch or 0))
+        self.trainer.train_dataset.epoch = self.trainer.order.epoch = int(state.epoch or 0)
 
     def on_optimizer_step(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Let the objective follow the optimiser's step, once a step however many batches it took."""
-        objective = self.model
-        if state.global_step == 0 and all(each.grad is None for each in objective.encoder.parameters()):
+        objective = self.trainer.model
+        if state.global_step == 0 and all(parameter.grad is None for parameter in objective.encoder.parameters()):
             raise TwinviewsError("no gradient reaches the encoder: compute the loss from vectors that are not detached")
         objective.after_step(state.global_step + 1, state.max_steps)
 
@@ -259,9 +250,9 @@ class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transf
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Move the bar; score when due; log at each score and checkpoint, where the means start again."""
         self.advance(1)
-        count = self.training.evaluations
+        count = self.trainer.training.evaluations
         due = {max(1, round(state.max_steps * turn / count)) for turn in range(1, count + 1)}
-        control.should_evaluate |= self.dev is not None and state.global_step in due
+        control.should_evaluate |= self.trainer.dev is not None and state.global_step in due
         control.should_log |= control.should_evaluate or control.should_save
 
 
@@ -275,10 +266,7 @@ def log_lines(history: History) -> list[dict[str, float]]:
 
 
 def collapse(entry: Mapping[str, float], start: float | None) -> str | None:
-    """Return how a log's entry (with `spread`, or with `dev`, a Spearman x 100) shows a collapse, None if it does not.
-
-    `start` is the development score before the training, if there is one.
-    """
+    """Return how a log's entry shows a collapse, None if it does not; `start` is the dev score before the training."""
     if entry.get("spread", 1.0) < COLLAPSED:
         return f"spread {entry['spread']:.3f} (0 = all sentences have one direction)"
     if start is not None and entry.get(DEV, start) < start - FALLEN:

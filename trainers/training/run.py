@@ -69,29 +69,29 @@ class Plan(NamedTuple):
     recipe: Mapping[str, Any]
 
 
-def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, Any]) -> None:
+def run_training(request: Request, module: ObjectiveModule, values: Mapping[str, Any]) -> None:
     """Train, or resume, and write the encoder.
 
-    All processes that were started together call this; the first one writes. `given` are options of `Training` and of
-    the objective, by field name; None where not given. Raises InputError: data, encoder or options that cannot be used,
-    or an output of another recipe. Raises TwinviewsError: the training failed, e.g. because its loss is not finite.
+    All processes that were started together call this; the first one writes. `values` are options of `Training` and of
+    the objective, by field name; None for the preset's. Raises InputError: data, encoder or options that cannot be
+    used, or an output of another recipe. Raises TwinviewsError: the training failed, such as at a loss of NaN.
     """
     join_processes()
-    plan = _make_plan(request, module, given)
+    plan = _make_plan(request, module, values)
     out = request.out or Path("runs", request.objective)
     if request.dry_run:
         rows = len(plan.examples)
         if hasattr(plan.params, "held_out"):
             rows -= plan.params.held_out(rows, plan.training.batch_size)
         cells = {"rows": rows, "optimiser steps": plan.training.steps(rows), "out": out, **plan.recipe}
-        cells |= {"encoder": request.encoder or "starter"}
+        cells["encoder"] = request.encoder or "starter"
         try:
             plan.source.check()
         except Unreachable as reason:
             cells["encoder"] += f" (not checked: {reason})"
-            cells["pooling"] = given.get("pooling") or "the preset's, or the encoder's own"
-        shown = [[key, str(value)] for key, value in cells.items() if key not in ("command", "twinviews")]
-        table(["what", "value"], shown, title=f"train {request.objective}: nothing is written")
+            cells["pooling"] = values.get("pooling") or "the preset's, or the encoder's own"
+        lines = [[key, str(value)] for key, value in cells.items() if key not in ("command", "twinviews")]
+        table(["what", "value"], lines, title=f"train {request.objective}: nothing is written")
         return
     with directory.resumable(out), locked_folder(out) if is_first() else nullcontext():
         if of_first(is_first() and directory.is_finished(out, plan.recipe, request.overwrite)):
@@ -103,15 +103,15 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
         of_first(None)  # no process starts another training while the first one still writes this one
 
 
-def _make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any]) -> Plan:
+def _make_plan(request: Request, module: ObjectiveModule, values: Mapping[str, Any]) -> Plan:
     source, presets = locate(request.encoder), module.PRESETS
-    preset, training, params = resolve(presets, module.PARAMS, request.preset, given, own_pooling=source.pooling())
+    preset, training, params = resolve(presets, module.PARAMS, request.preset, values, own_pooling=source.pooling())
     training = for_machine(training)
-    examples, where = read_examples(request.data, module.READS, request.seed)
+    examples, sources = read_examples(request.data, module.READS, request.seed)
     if len(examples) < 2:
-        ((kind, named), *_) = where.items()
-        said = f"--{kind} {named if isinstance(named, str) else ' and '.join(named)}"
-        raise InputError(f"{said} has 1 usable row: training needs at least 2")
+        kind, value = next(iter(sources.items()))
+        data = value if isinstance(value, str) else " and ".join(value)
+        raise InputError(f"--{kind} {data} has 1 usable row: training needs at least 2")
     if examples.dropped:
         note(f"{examples.dropped} rows without text left out")
     dev = _read_dev(training, presets[preset])
@@ -127,7 +127,7 @@ def _make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, An
     recipe = {
         "command": request.objective,
         "twinviews": {"version": version("twinviews"), "rows": len(examples), **hashes},
-        **where,
+        **sources,
         "encoder": request.encoder,
         "preset": preset,
         "seed": request.seed,
@@ -179,17 +179,17 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> 
         note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
     total = training.steps(len(rows))
     if is_first() and total < FEW:
-        said = f"warning: {len(rows)} rows make {counted(total, 'step')}, too few to learn from"
-        note(f"{said}: give more data, or raise --epochs")
+        warning = f"warning: {len(rows)} rows make {counted(total, 'step')}, too few to learn from"
+        note(f"{warning}: give more data, or raise --epochs")
     fitted = fit(objective, rows, training, out, request.seed, plan.dev)
     if not is_first():
         return
-    objective.cpu().save(out, model_card(plan.recipe, fitted.kept, fitted.dev, plan.source))
-    dev = fitted.dev
+    dev, step = fitted.dev, fitted.saved_step
+    objective.cpu().save(out, model_card(plan.recipe, step, dev, plan.source))
     stopped = f" of {total}, stopped early" if fitted.steps < total else ""
-    scored = f", dev {dev[fitted.kept]:.2f} at step {fitted.kept} (before the training {dev[0]:.2f})" if dev else ""
+    scored = f", dev {dev[step]:.2f} at step {step} (before the training {dev[0]:.2f})" if dev else ""
     if dev and dev[0] > dev[max(dev)]:
-        scored += f"; the start scored higher than the end ({dev[max(dev)]:.2f})" + " and is saved" * (fitted.kept == 0)
+        scored += f"; the start scored higher than the end ({dev[max(dev)]:.2f})" + " and is saved" * (step == 0)
     show(
         f"{out}: encoder of {objective.dimension} dimensions after {counted(fitted.steps, 'step')}{stopped} "
         f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, "
@@ -200,15 +200,15 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:
     """Return the README of an encoder that was trained for this many optimiser steps.
 
-    `dev`: scores on the development set by step, if any. `source`: the encoder that the training started from. Its
-    licence is told, but not taken over: nobody has chosen one for the trained encoder.
+    `dev`: scores on the development set by step, if any. `source`: the encoder that the training started from; the card
+    names its licence, but sets none, since nobody has chosen one for the trained encoder.
     """
     from huggingface_hub import metadata_load
 
-    started: dict[str, object] = {}
+    metadata: dict[str, object] = {}
     with suppress(OSError, ValueError, YAMLError):  # another author's card can hold anything
-        started = metadata_load(Path(source.path, "README.md")) or {}
-    base = source.name if source.folder is None else str(started.get("base_model", ""))
-    named = {"base": base if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", base) else None, "licence": started.get("license")}
+        metadata = metadata_load(Path(source.path, "README.md")) or {}
+    base = source.name if source.folder is None else str(metadata.get("base_model", ""))
+    origin = {"base": base if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", base) else None, "licence": metadata.get("license")}
     template = Template(CARD.read_text(encoding="utf-8"), keep_trailing_newline=True)
-    return str(template.render(recipe=recipe, steps=steps, trained=counted(steps, "step"), dev=dev, **named))
+    return str(template.render(recipe=recipe, steps=steps, trained=counted(steps, "step"), dev=dev, **origin))

@@ -23,7 +23,7 @@ from trainers.encoders.vectors import Advance, cached, still
 from trainers.evaluation.suites.afs import read_afs
 from trainers.evaluation.suites.lexical import read_multi_simlex
 from trainers.evaluation.suites.sts_multilingual import read_translated
-from trainers.files import STALE, csv_rows, file_lines, remove_stale
+from trainers.files import STALE_SECONDS, csv_rows, file_lines, remove_stale
 
 
 def test_a_killed_writer_leaves_the_old_file_and_a_draft_that_is_removed_when_stale(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_killed_writer_leaves_the_old_file_and_a_draft_that_is_removed_when_st
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
     assert path.read_text() == "old"
     (draft,) = set(tmp_path.iterdir()) - {path}
-    for age, left in ((STALE - 60, {path, draft}), (STALE + 60, {path})):
+    for age, left in ((STALE_SECONDS - 60, {path, draft}), (STALE_SECONDS + 60, {path})):
         os.utime(draft, (time.time() - age,) * 2)
         remove_stale(tmp_path)
         with atomic_write(path) as stream:
