@@ -232,7 +232,8 @@ def _describe_sides(views: Mapping[str, Dataset | ViewRun]) -> dict[str, About]:
     known = {ORIGINAL: About(ORIGINAL, "identity", sentence)}
     for name, plan in plans.items():
         language = plan.params.get(view_attribute(plan.name, "ends_in", "source"))
-        known[name] = About(name, plan.name, sentence if language is None else language.rpartition(HOP)[2])
+        language = sentence if language is None else language.rpartition(HOP)[2]
+        known[name] = About(name, plan.name, language, plan.params.get("models"))
     return known
 
 
