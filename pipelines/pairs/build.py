@@ -237,7 +237,8 @@ def _describe_sides(views: Mapping[str, Dataset | ViewRun]) -> dict[str, SideInf
     known = {ORIGINAL: SideInfo(ORIGINAL, "identity", sentence)}
     for name, plan in plans.items():
         language = plan.params.get(view_attribute(plan.name, "language_option", "source"))
-        known[name] = SideInfo(name, plan.name, sentence if language is None else language.rpartition(HOP)[2])
+        language = sentence if language is None else language.rpartition(HOP)[2]
+        known[name] = SideInfo(name, plan.name, language, plan.params.get("models"))
     return known
 
 

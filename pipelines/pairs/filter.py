@@ -17,11 +17,12 @@ SIDES = ("view_a", "view_b")
 
 
 class SideInfo(NamedTuple):
-    """One side of a pair: its name, the view that made it and its language (None if unknown)."""
+    """One side of a pair: its name, the view that made it, its language and translation models (None if unknown)."""
 
     name: str
     view: str | None = None
     language: str | None = None
+    models: str | None = None
 
 
 @dataclass(frozen=True)

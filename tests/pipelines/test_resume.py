@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -70,6 +71,23 @@ def test_shards_and_workers_do_not_change_a_row(
     assert len({row["view"] for row in one}) > 40
     augment("span-mask", lines, "--seed", 6, "--out", "seed")
     assert datasets.load_from_disk("seed").to_list() != one
+
+
+def test_candidates_are_chosen_alike_by_any_workers_in_any_batch_and_after_a_resumption(
+    augment: Augment, folder: Path
+) -> None:
+    run = ["backtranslate", "--pivot", "de", "--models", "starter", "--limit", 60, "--shard-size", 9]
+    assert augment(*run, "--out", "one").code == 0
+    rows = datasets.load_from_disk("one").to_list()
+    assert Counter(row["status"] for row in rows).keys() == {"ok", "failed"}
+    assert {row["reason"] for row in rows} <= {None, "meaning", "non-word"}
+    assert any(row["alternatives"] for row in rows)
+    assert augment(*run, "--out", "two", "--workers", 2, "--batch-tokens", 64).code == 0
+    assert content(folder / "two") == content(folder / "one")
+    for name in ("state.json", *(f"receipts/data-{number:05}.arrow.json" for number in (0, 2, 3))):
+        (folder / "two" / name).unlink()
+    assert "27" in augment(*run, "--out", "two", "--json").out
+    assert content(folder / "two") == content(folder / "one")
 
 
 def test_a_second_run_does_nothing(augment: Augment, lines: Path, folder: Path) -> None:
