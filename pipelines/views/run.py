@@ -27,9 +27,8 @@ from pipelines.views.workers import AHEAD, run_workers
 
 VIEWS = Path("data/views")
 WINDOW_SECONDS = 20.0
-"""How long a window takes, which is about what a kill loses."""
-WINDOW_ROWS = 65_536
-"""The most rows in a window."""
+"""The time that a window should take; a killed run loses about as much work."""
+MAX_WINDOW_ROWS = 65_536
 STARTER = "starter"
 
 
@@ -44,8 +43,8 @@ def note_starter(spec: ViewSpec) -> None:
 def as_begun(spec: ViewSpec, folder: Path) -> ViewSpec:
     """The view with the translation models that the run in `folder` began with, unless it names its own."""
     plan = read_plan(folder) if spec.params.get("models") == AUTO and spec.params.get("revision") is None else None
-    ways = ("source", view_attribute(spec.name, "folder_option"))
-    if plan is None or plan.name != spec.name or any(plan.params.get(key) != spec.params.get(key) for key in ways):
+    languages = ("source", view_attribute(spec.name, "folder_option"))
+    if plan is None or plan.name != spec.name or any(plan.params.get(key) != spec.params.get(key) for key in languages):
         return spec
     return replace(spec, params={**spec.params, **{key: plan.params[key] for key in ("models", "revision")}})
 
@@ -72,15 +71,15 @@ def preview_run(run: ViewRun) -> dict[str, Any]:
     plan = run.plan
     if run.source.receipts:  # a dry run only counts new sentences: there is no hash to compare
         claim_folder(run.out, plan, overwrite=run.options.overwrite, dry_run=True)
-    weights, missing = ("models", "encoder", "revision"), getattr(run.view, "_missing", 0)
+    missing_bytes = getattr(run.view, "_missing", 0)
     return {
         "out": str(run.out),
         "signature": plan.signature,
         "sentences": plan.inputs[0].rows,
         "rows": plan.rows,
         "shards": len(plan.shards),
-        **{key: plan.params[key] for key in weights if plan.params.get(key) is not None},
-        **({"bytes_to_download": missing} if missing else {}),
+        **{key: plan.params[key] for key in ("models", "encoder", "revision") if plan.params.get(key) is not None},
+        **({"bytes_to_download": missing_bytes} if missing_bytes else {}),
     }
 
 
@@ -100,9 +99,9 @@ def make_run(run: ViewRun) -> tuple[Dataset, int]:
             clear_dataset(run.out)
         try:
             write_if_changed(run.out / PLAN_FILE, run.plan.to_json())
-            made = _make(run, advance)
+            rows = _make_missing(run, advance)
             remove_leftovers(run.out)  # of workers that were lost
-            return _finish(run), made
+            return _finish(run), rows
         except BaseException:
             remove_leftovers(run.out)  # of workers that were stopped while they wrote
             if not (run.out / RECEIPTS).exists():
@@ -110,56 +109,56 @@ def make_run(run: ViewRun) -> tuple[Dataset, int]:
             raise
 
 
-def _make(run: ViewRun, advance: Callable[[int], None]) -> int:
+def _make_missing(run: ViewRun, advance: Callable[[int], None]) -> int:
     """Make and commit the shards that have no valid receipt, a window at a time; return the number of their rows.
 
     The first window is one shard, the next ones take about `WINDOW_SECONDS` each. No window is larger than a worker's
     share of the remaining shards.
     """
-    options, there = run.options, _intact(run)
-    rows = sum(receipt.rows for receipt in there.values())
-    advance(rows)
-    missing = deque(index for index in range(len(run.plan.shards)) if index not in there)
+    options, intact = run.options, _intact_receipts(run)
+    intact_rows = sum(receipt.rows for receipt in intact.values())
+    advance(intact_rows)
+    missing = deque(index for index in range(len(run.plan.shards)) if index not in intact)
     if not missing:
         return 0
     workers = min(options.workers, len(missing))
-    is_here = options.engine == "local" and workers == 1
-    shares, pace, most = 1 if is_here else workers * AHEAD, 1, max(1, WINDOW_ROWS // run.plan.shard_size)
+    in_process = options.engine == "local" and workers == 1
+    shares, window_shards, max_shards = 1 if in_process else workers * AHEAD, 1, MAX_WINDOW_ROWS // run.plan.shard_size
 
     def windows() -> Iterator[Window]:
         while missing:
-            yield [missing.popleft() for _ in range(max(1, min(pace, len(missing) // shares)))]
+            yield [missing.popleft() for _ in range(max(1, min(window_shards, len(missing) // shares)))]
 
-    if is_here:
-        running = make_windows(run, windows())
+    if in_process:
+        results = make_windows(run, windows())
     elif options.engine == "local":
-        running = run_workers(partial(worker, run.for_worker()), windows(), workers, ordered=False)
+        results = run_workers(partial(worker, run.for_worker()), windows(), workers, ordered=False)
     else:
-        running = run_cluster(run, windows(), workers, options.address)
-    stages, started = Counter[Stage](), time.monotonic()
-    with closing(running):
-        for receipts, took, spent in running:
-            pace = min(max(1, int(len(receipts) * WINDOW_SECONDS / max(took, 1e-3))), most)
-            stages.update(spent)
+        results = run_cluster(run, windows(), workers, options.address)
+    stages, start = Counter[Stage](), time.monotonic()
+    with closing(results):
+        for receipts, window_seconds, window_stages in results:
+            window_shards = min(int(len(receipts) * WINDOW_SECONDS / max(window_seconds, 1e-3)), max_shards)
+            stages.update(window_stages)
             advance(sum(receipt.rows for receipt in receipts))
     if options.profile:
-        seconds = (time.monotonic() - started) * workers
+        seconds = (time.monotonic() - start) * workers
         waiting = max(0.0, seconds - stages["model"])
         parts = ", ".join(f"{stage} {stages[stage]:.2f}" for stage in get_args(Stage))
         note(f"{run.out}: {seconds:.2f} s: {parts}, waiting {waiting:.2f} ({waiting / seconds:.1%} of the time)")
-    return run.plan.rows - rows
+    return run.plan.rows - intact_rows
 
 
-def _intact(run: ViewRun) -> dict[int, Receipt]:
+def _intact_receipts(run: ViewRun) -> dict[int, Receipt]:
     """The receipts of the shards that are as they were written, by number."""
-    found = (valid_receipt(run.out, index, stop - start) for index, (start, stop) in enumerate(run.plan.shards))
-    return {index: receipt for index, receipt in enumerate(found) if receipt is not None}
+    receipts = (valid_receipt(run.out, index, stop - start) for index, (start, stop) in enumerate(run.plan.shards))
+    return {index: receipt for index, receipt in enumerate(receipts) if receipt is not None}
 
 
 def _finish(run: ViewRun) -> Dataset:
     """Turn the shards into a dataset, provided that neither they nor the sentences have changed."""
     plan, source = run.plan, run.source
-    receipts = [*_intact(run).values()]
+    receipts = [*_intact_receipts(run).values()]
     if len(receipts) < len(plan.shards):
         raise TwinviewsError(f"shards of {run.out} changed while it was written: run the same command again")
     # Reading a shard of the sentences checks its hash.
@@ -167,5 +166,5 @@ def _finish(run: ViewRun) -> Dataset:
     options = {"sources": run.options.sources or None, **plan.params}
     recipe = recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
     counts = count_receipts(receipts)
-    card = view_card(plan, counts)
-    return finalise(run.out, plan, receipts, view_schema(columns[0]), counts, recipe=recipe, card=card)
+    schema = view_schema(columns[0])
+    return finalise(run.out, plan, receipts, schema, counts, recipe=recipe, card=view_card(plan, counts))

@@ -7,7 +7,7 @@ import logging
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,12 +29,12 @@ from pipelines.views.workers import AHEAD
 
 CONNECT_SECONDS = 10.0
 RETRIES = 3
-"""How often a window is made again on a cluster after it lost its worker; one that always ends it must not go on."""
+"""How often a window is made again on a cluster after its worker died; a window may be what kills its workers."""
 Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
-Read: TypeAlias = tuple[Window, list[list[Any]], list[int]]
+Rows: TypeAlias = tuple[Window, list[list[Any]], list[int]]
 """A window; its columns: ids, texts, and spans if the input has any; and the seeds of its rows."""
-Made: TypeAlias = tuple[list[Receipt], float, Counter[Stage]]
+Result: TypeAlias = tuple[list[Receipt], float, Counter[Stage]]
 """The receipts of a committed window, the seconds that it took, and the seconds by stage since the previous one."""
 
 
@@ -53,7 +53,7 @@ class ViewRun:
 
     @property
     def runs_model(self) -> bool:
-        """Whether the view can use a GPU; looking for one means importing torch."""
+        """Whether the view can use a GPU."""
         return getattr(check_params(self.plan.name, self.plan.params), "runs_model", False)
 
     def for_worker(self) -> "ViewRun":
@@ -61,13 +61,13 @@ class ViewRun:
         source = replace(self.source, path=self.source.path.absolute())
         return replace(self, view=None, source=source, out=self.out.absolute())
 
-    def make(self, window: Window) -> Made:
-        """Make and commit a window; as a Ray actor. The first one builds the view, so the caller sees what fails."""
-        (made,) = make_windows(self, [window])
-        return made
+    def make(self, window: Window) -> Result:
+        """Make and commit a window in a Ray actor; the first one builds the view, so that the caller gets its error."""
+        (result,) = make_windows(self, [window])
+        return result
 
 
-def worker(run: ViewRun, number: int) -> Callable[[Iterable[Window]], Generator[Made]]:
+def worker(run: ViewRun, number: int) -> Callable[[Iterable[Window]], Generator[Result]]:
     """What worker `number` does with windows: `make_windows`, on one of the GPUs if there are several."""
     device = run.options.device
     if run.runs_model and device in {"auto", "cuda"} and device_kind(device) != "cpu":
@@ -78,7 +78,7 @@ def worker(run: ViewRun, number: int) -> Callable[[Iterable[Window]], Generator[
     return partial(make_windows, replace(run, options=replace(run.options, device=device)))
 
 
-def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
+def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Result]:
     """Make and commit windows; while one is made, the next is read and the previous one is written.
 
     At most one window waits on either side, which bounds memory. The view runs in this thread, which receives Ctrl-C.
@@ -87,27 +87,26 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
     if run.view is None:
         spec = ViewSpec(run.plan.name, run.plan.params)
         run.view = make_view(spec, device=run.options.device, batch_tokens=run.options.batch_tokens)
-    source, spent = iter(windows), Counter(SECONDS)
+    remaining, before = iter(windows), Counter(SECONDS)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
-    behind: Future[Made] | None = None
+    written: Future[Result] | None = None
     try:
-        ahead = reader.submit(_read, run, source)
-        while (read := ahead.result()) is not None:
-            ahead = reader.submit(_read, run, source)
-            _, (_, texts, *_), seeds = read
-            started = time.monotonic()
-            viewed = _make(run, texts, seeds)
-            if behind is not None:
-                yield behind.result()
-            behind = writer.submit(_write, run, read, viewed, started, spent)
-        if behind is not None:
-            yield behind.result()
+        following = reader.submit(_read, run, remaining)
+        while (rows := following.result()) is not None:
+            following = reader.submit(_read, run, remaining)
+            start = time.monotonic()
+            views = _make(run, rows)
+            if written is not None:
+                yield written.result()
+            written = writer.submit(_write, run, rows, views, start, before)
+        if written is not None:
+            yield written.result()
     finally:
         reader.shutdown(wait=False, cancel_futures=True)  # it may be waiting for windows, and writes nothing
         writer.shutdown()
 
 
-def _read(run: ViewRun, windows: Iterator[Window]) -> Read | None:
+def _read(run: ViewRun, windows: Iterator[Window]) -> Rows | None:
     """Read the next window, and let the view tokenise its texts; None after the last one."""
     window = next(windows, None)
     if window is None:
@@ -115,8 +114,8 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Read | None:
     with timed("read"):
         table = pa.concat_tables([run.source.read(*run.plan.shards[index]) for index in window])
         columns = [table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names]
-        drawn, signature = run.plan.seed, run.plan.signature or ""
-        seeds = [0 if drawn is None else row_seed(drawn, identity, signature) for identity in columns[0]]
+        seed, signature = run.plan.seed, run.plan.signature or ""
+        seeds = [0 if seed is None else row_seed(seed, identity, signature) for identity in columns[0]]
     tokenise = getattr(run.view, "tokenise", None)
     if tokenise is not None:
         with timed("tokenise"):
@@ -124,55 +123,55 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Read | None:
     return window, columns, seeds
 
 
-def _make(run: ViewRun, texts: Sequence[str], seeds: Sequence[int]) -> Sequence[ViewResult]:
-    """What the view makes of sentences; raises TwinviewsError unless it is a consistent `ViewResult` for each."""
+def _make(run: ViewRun, rows: Rows) -> Sequence[ViewResult]:
+    """The view of each row's text; raises TwinviewsError unless it is a consistent `ViewResult`."""
+    _, (_, texts, *_), seeds = rows
     name, view = run.plan.name, cast(View, run.view)
-    known, started = SECONDS["model"], time.perf_counter()
+    model_seconds, start = SECONDS["model"], time.perf_counter()
     with VIEWS.blamed(name):
-        viewed = view(texts, seeds)
-        is_listed = isinstance(viewed, Sequence) and {*map(type, viewed)} <= {ViewResult} and len(viewed) == len(texts)
-        if not is_listed or any((one.text is None) != (one.status in ("failed", "rejected")) for one in viewed):
-            said = f"did not return a list of {len(texts)} ViewResult, each with a text unless it failed or is rejected"
-            raise TwinviewsError(f"view {name!r} {said}: fix the view")
-    if SECONDS["model"] == known:  # for a view that does not time its model, all time counts as the model's
-        SECONDS["model"] += time.perf_counter() - started
-    return viewed
+        views = view(texts, seeds)
+        is_listed = isinstance(views, Sequence) and {*map(type, views)} <= {ViewResult} and len(views) == len(texts)
+        if not is_listed or any((view.text is None) != (view.status in ("failed", "rejected")) for view in views):
+            text = f"did not return a list of {len(texts)} ViewResult, each with a text unless it failed or is rejected"
+            raise TwinviewsError(f"view {name!r} {text}: fix the view")
+    if SECONDS["model"] == model_seconds:  # for a view that does not time its model, all time counts as the model's
+        SECONDS["model"] += time.perf_counter() - start
+    return views
 
 
-def _write(run: ViewRun, read: Read, viewed: Sequence[ViewResult], started: float, spent: Counter[Stage]) -> Made:
-    """Commit the shards of a window that was begun at `started`; raises TwinviewsError for values of a wrong type.
+def _write(run: ViewRun, rows: Rows, views: Sequence[ViewResult], start: float, before: Counter[Stage]) -> Result:
+    """Commit the shards of a window that took the view from `start` on; raises TwinviewsError for a wrong type.
 
-    `spent` has the seconds by stage when the previous window was committed, and is updated.
+    `before` has the seconds by stage when the previous window was committed, and is updated.
     """
-    window, columns, _ = read
+    window, columns, _ = rows
     with timed("write"):
         schema = view_schema([SPANS] if len(columns) > 2 else [])
-        tables, first = {}, 0
+        tables, stop = {}, 0
         for index in window:
-            start, stop = run.plan.shards[index]
-            rows = slice(first, first + stop - start)
-            first = rows.stop
-            ids, texts, *spans = (column[rows] for column in columns)
+            first, last = run.plan.shards[index]
+            shard = slice(stop, stop := stop + last - first)
+            ids, texts, *spans = (column[shard] for column in columns)
             with VIEWS.blamed(run.plan.name):
-                arrays = [ids, texts, *zip(*viewed[rows], strict=True)]
-                for each in spans:
-                    arrays += zip(*map(_carried, texts, each, viewed[rows]), strict=True)
+                arrays = [ids, texts, *zip(*views[shard], strict=True)]
+                for column in spans:
+                    arrays += zip(*map(_view_spans, texts, column, views[shard]), strict=True)
                 tables[index] = pa.Table.from_arrays(arrays, schema=schema)
         receipts = commit_shards(run.out, tables)
     stages = Counter(SECONDS)
-    stages.subtract(spent)
-    spent.update(stages)
-    return receipts, time.monotonic() - started, stages
+    stages.subtract(before)
+    before.update(stages)
+    return receipts, time.monotonic() - start, stages
 
 
-def _carried(text: str, spans: Sequence[Mapping[str, Any]] | None, one: ViewResult) -> tuple[list[LabelledSpan], int]:
+def _view_spans(text: str, spans: list[dict[str, Any]] | None, view: ViewResult) -> tuple[list[LabelledSpan], int]:
     """The spans of a view, and how many were lost: all of them if the view rewrites the whole text."""
-    if one.text is None or (one.text != text and not one.edits):
+    if view.text is None or (view.text != text and not view.edits):
         return [], len(spans or ())
-    return carry_spans([LabelledSpan(**span) for span in spans or ()], one.edits)
+    return carry_spans([LabelledSpan(**span) for span in spans or ()], view.edits)
 
 
-def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: str | None) -> Generator[Made]:
+def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: str | None) -> Generator[Result]:
     """Make windows on a cluster, and yield each when it is committed; a lost worker's window is made again.
 
     All machines must see the folders by the same absolute paths or addresses. Raises InputError if there is no cluster
@@ -184,14 +183,14 @@ def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: 
         gpus = int(ray.cluster_resources().get("GPU", 0)) if run.runs_model and run.options.device != "cpu" else 0
         remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=RETRIES)(ViewRun)
         actors = [remote.remote(**vars(run.for_worker())) for _ in range(min(workers, gpus or workers))]
-        source = iter(windows)
-        tasks = zip(actors * AHEAD, source, strict=False)
-        asked = {actor.make.remote(window): (actor, window) for actor, window in tasks}
-        while asked:
-            (done,), _ = ray.wait(list(asked), num_returns=1)
-            actor, window = asked.pop(done)
-            yield ray.get(done)
-            asked |= {actor.make.remote(window): (actor, window) for window in islice(source, 1)}
+        remaining = iter(windows)
+        tasks = zip(actors * AHEAD, remaining, strict=False)
+        results = {actor.make.remote(window): (actor, window) for actor, window in tasks}
+        while results:
+            (result,), _ = ray.wait(list(results), num_returns=1)
+            actor, window = results.pop(result)
+            yield ray.get(result)
+            results |= {actor.make.remote(window): (actor, window) for window in islice(remaining, 1)}
     except ray.exceptions.RayTaskError as error:
         raise error.cause if isinstance(error.cause, TwinviewsError) else TwinviewsError(str(error.cause)) from None
     except ray.exceptions.RayError as error:

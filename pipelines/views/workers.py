@@ -34,23 +34,23 @@ def run_workers(build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers:
     Raises TwinviewsError if a worker died, mostly for lack of memory, and whatever a task raised.
     """
     processes: list[Any] = []
-    asked: deque[Connection] = deque()
-    waiting = iter(tasks)
+    busy: deque[Connection] = deque()  # a worker as often as it has tasks, in the order of the tasks
+    remaining = iter(tasks)
 
-    def ask(worker: Connection) -> None:
-        task = next(waiting, None)
+    def send_task(worker: Connection) -> None:
+        task = next(remaining, None)
         with suppress(ConnectionError):  # it died, which receiving its results will show
             worker.send(task)  # None ends its work
         if task is not None:
-            asked.append(worker)
+            busy.append(worker)
 
     try:
         for worker in [_start(build, number, workers, processes) for number in range(workers)] * AHEAD:
-            ask(worker)
-        while asked:
-            ready = asked if ordered else wait(dict.fromkeys(asked))
-            worker = next(each for each in asked if each in ready)
-            asked.remove(worker)
+            send_task(worker)
+        while busy:
+            ready = busy if ordered else wait(dict.fromkeys(busy))
+            worker = next(worker for worker in busy if worker in ready)
+            busy.remove(worker)
             try:
                 result = worker.recv()
             except (EOFError, ConnectionError):
@@ -58,7 +58,7 @@ def run_workers(build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers:
                 raise TwinviewsError(f"a worker died (out of memory?): {advice}") from None
             if isinstance(result, BaseException):
                 raise result
-            ask(worker)
+            send_task(worker)
             yield result
     finally:
         for process in processes:
@@ -68,7 +68,7 @@ def run_workers(build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers:
 
 
 def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, processes: list[Any]) -> Connection:
-    """Start a worker; our end of the pipe to it."""
+    """Start a worker, add it to `processes`, and return the parent's end of the pipe to it."""
     context = multiprocessing.get_context("spawn")
     resource_tracker.ensure_running()  # before the mask is set, which starting it would lift
     ours, theirs = context.Pipe()
@@ -83,8 +83,8 @@ def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, proces
     return ours
 
 
-def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: int, workers: int, garbage: int) -> None:
-    gc.set_threshold(garbage)
+def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: int, workers: int, gc_rate: int) -> None:
+    gc.set_threshold(gc_rate)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, usable_cores() // workers)))
     tasks: SimpleQueue[Any] = SimpleQueue()
@@ -94,10 +94,10 @@ def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: in
         try:
             for result in build(number)(iter(tasks.get, None)):
                 connection.send(result)
-        except Exception as error:  # the process that asked raises it
+        except Exception as error:  # the parent raises it
             try:
                 ForkingPickler.loads(ForkingPickler.dumps(error))
-            except Exception:  # of any kind: its class decides
+            except Exception:  # of any kind: pickling runs the code of the error's class
                 error = RuntimeError("".join(traceback.format_exception(error)))
             connection.send(error)
     receiver.join()
