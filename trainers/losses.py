@@ -27,7 +27,7 @@ def contrast(
     All 2n rows are anchors, each compared with all others (NT-Xent; Eq. 1 of Liu et al. 2021). `one_sided`: the n first
     views are, each compared with the n second views (Eq. 4-5 of Gao et al. 2021).
     """
-    own, positive = _places(vectors)
+    rows, positive = _places(vectors)
     anchors = len(vectors) // 2 if one_sided else len(vectors)
     first_column = len(vectors) - anchors
     # In half precision a cosine's error would be a tenth of a nat at t = 0.04.
@@ -35,17 +35,17 @@ def contrast(
         unit = functional.normalize(vectors.float(), dim=-1)
         hard = unit[:0] if negatives is None else functional.normalize(negatives.float(), dim=-1)
         scores = unit[:anchors] @ torch.cat([unit[first_column:], hard]).T / temperature
-        ignored = own.new_zeros(len(unit), len(unit) + len(hard)).bool() if excluded is None else excluded.clone()
-        ignored[own, own] = True
-        ignored[own, positive] = False
+        ignored = rows.new_zeros(len(unit), len(unit) + len(hard)).bool() if excluded is None else excluded.clone()
+        ignored[rows, rows] = True
+        ignored[rows, positive] = False
         scores = scores.masked_fill(ignored[:anchors, first_column:], float("-inf"))
         return functional.cross_entropy(scores, positive[:anchors] - first_column)
 
 
 def _places(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Return the numbers (2n,) of the rows, and those of their positives."""
-    own = torch.arange(len(rows), device=rows.device)
-    return own, own.roll(len(own) // 2)
+    numbers = torch.arange(len(rows), device=rows.device)
+    return numbers, numbers.roll(len(numbers) // 2)
 
 
 def equal_strings(keys: Tensor) -> Tensor:
@@ -80,16 +80,16 @@ def multi_similarity(vectors: Tensor, excluded: Tensor | None = None) -> Tensor:
     an anchor i with positive p and mined negatives N, 0 without any. A negative j is mined if
     `|i - j| - |i - p| <= MARGIN`, with distances between unit vectors, at most 2.
     """
-    own, positive = _places(vectors)
+    rows, positive = _places(vectors)
     with float32(vectors.device):
         unit = functional.normalize(vectors.float(), dim=-1)
         scores = unit @ unit.T
     distances = (2 - 2 * scores.detach()).clamp(min=0).sqrt()
-    mined = distances - distances[own, positive][:, None] <= MARGIN
-    mined[own, own] = mined[own, positive] = False
+    mined = distances - distances[rows, positive][:, None] <= MARGIN
+    mined[rows, rows] = mined[rows, positive] = False
     if excluded is not None:
         mined &= ~excluded
-    attraction = functional.softplus(-ALPHA * (scores[own, positive] - BASE)) / ALPHA
+    attraction = functional.softplus(-ALPHA * (scores[rows, positive] - BASE)) / ALPHA
     exponents = (BETA * (scores - BASE)).masked_fill(~mined, float("-inf"))
     repulsion = functional.softplus(exponents.logsumexp(dim=1)) / BETA
     return torch.where(mined.any(dim=1), attraction + repulsion, 0.0).mean()

@@ -137,8 +137,8 @@ def setting_flags(model: type[BaseModel], presets: Presets) -> dict[str, Flag]:
         names: dict[str, list[str]] = {}
         for name, preset in presets.items():
             names.setdefault(as_text(preset.get(key, default)), []).append(name)
-        first, *others = names
-        defaults = "; ".join([first, *(f"{', '.join(names[value])}: {value}" for value in others)])
+        first, *other_values = names
+        defaults = "; ".join([first, *(f"{', '.join(names[value])}: {value}" for value in other_values)])
         kind: Any = field.annotation
         if get_origin(kind) is tuple:
             kind = list[get_args(kind)[0]]  # type: ignore[misc]

@@ -125,7 +125,7 @@ def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Sca
         return (4, 5, 6), 0, (0.0, 5.0)
     names = [cell.strip().lower() for cell in opening]
     headings = (SCORES, FIRST, SECOND)
-    columns = [next((names.index(name) for name in usual if name in names), -1) for usual in headings]
+    columns = [next((names.index(name) for name in synonyms if name in names), -1) for synonyms in headings]
     if -1 not in columns:
         return columns, 1, (1.0, 5.0) if names[columns[0]] == "relatedness_score" else (0.0, 1.0)
     scores = [place for place, name in enumerate(names) if not math.isnan(_number(name))]

@@ -186,10 +186,10 @@ def parts(word: str) -> tuple[str, ...]:
 
 def resolve(word: str, vocabulary: Container[str]) -> list[str | None]:
     """Return a word's entries, its own or its `parts`' (None: unknown), each looked up as written, then lower-case."""
-    whole, *pieces = (
+    entry, *part_entries = (
         next((form for form in (piece, piece.lower()) if form in vocabulary), None) for piece in (word, *parts(word))
     )
-    return pieces if whole is None else [whole]
+    return part_entries if entry is None else [entry]
 
 
 def read_word_vectors(path: Path, needed: Set[str]) -> tuple[dict[str, NDArray[np.float32]], int, str]:

@@ -68,8 +68,8 @@ def load_for_training(
 def _for_training(encoder: Encoder, max_tokens: int) -> Encoder:
     """Set the length at which a saved encoder cuts texts: its own, at least `max_tokens`, unless padding counts."""
     limit = position_limit(encoder, max_tokens)
-    own = min(encoder.max_seq_length or limit, limit)
-    set_max_tokens(encoder, max_tokens if pooling_of(encoder) == "padded-mean" else max(max_tokens, own))
+    own_length = min(encoder.max_seq_length or limit, limit)
+    set_max_tokens(encoder, max_tokens if pooling_of(encoder) == "padded-mean" else max(max_tokens, own_length))
     if (pooler := getattr(encoder[0].model, "pooler", None)) is not None:
         pooler.requires_grad_(False)  # unused here, and saved so that others load the files without a warning
     return encoder
@@ -85,8 +85,8 @@ def _loading(what: str, source: Source, advice: str = "name a model that has saf
         raise
     except Exception as error:
         # Torch's own message about a refused pickle says how to run it.
-        refused = pickled(source.transformer) and isinstance(error, (UnpicklingError, EOFError, LookupError))
-        reason = f"a damaged file, or a {PICKLE} of more than weights" if refused else first_line(error)
+        is_refused = pickled(source.transformer) and isinstance(error, (UnpicklingError, EOFError, LookupError))
+        reason = f"a damaged file, or a {PICKLE} of more than weights" if is_refused else first_line(error)
         try:
             source.check()
         except InputError as problem:

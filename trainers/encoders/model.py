@@ -54,8 +54,8 @@ class EmbeddingModel:
     def title(self) -> str:
         """The model, how its vectors are made, and the number format."""
         modules = [module for module in self.model if getattr(module, "module_output_name", None) != "attention_mask"]
-        own = [type(module).__name__ for module in modules if type(module).__name__ not in _POOLING]
-        return f"{self.name}, pooling {self.pooling}{', with ' if own else ''}{', '.join(own)}, {self.precision}"
+        others = [type(module).__name__ for module in modules if type(module).__name__ not in _POOLING]
+        return f"{self.name}, pooling {self.pooling}{', with ' if others else ''}{', '.join(others)}, {self.precision}"
 
     @property
     def device(self) -> str:
@@ -81,9 +81,9 @@ class EmbeddingModel:
         more: dict[str, Any] = {"processing_kwargs": {"text": sizes}} if self._width else {}
         vectors: NDArray[np.float32] | None = None
         # In fp32 too: without autocast a caller's own autocast would apply.
-        mixed = torch.autocast(self.model.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16")
+        autocast = torch.autocast(self.model.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16")
         self.model.eval()
-        with torch.inference_mode(), mixed:
+        with torch.inference_mode(), autocast:
             for rows in pack(self._lengths(texts), BATCH_SIZE, self.batch_tokens):
                 batch = [texts[row] for row in rows]
                 features = batch_to_device(self.model.preprocess(batch, prompt=self._prompt, **more), self.model.device)

@@ -67,17 +67,17 @@ def parts_of(encoder: Encoder, name: str) -> dict[str, Any]:
     place = pooling_at(encoder)
     before, head = list(encoder)[1:place], list(encoder)[place + 1 :]
     kinds = [_kind(module) for module in before]
-    refused = [module for module, kind in zip(before, kinds, strict=True) if kind is None]
+    unsupported = [module for module, kind in zip(before, kinds, strict=True) if kind is None]
     if type(encoder[0]).__name__ != "Transformer":
-        refused = [encoder[0]]
+        unsupported = [encoder[0]]
     width = int(encoder[place].embedding_dimension) if place < len(encoder) else 0
     for module in head:
         on_tokens = getattr(module, "module_input_name", None) == "token_embeddings"
         if type(module).__name__ not in HEADS or on_tokens or getattr(module, "in_features", width) != width:
-            refused.append(module)
+            unsupported.append(module)
         width = int(getattr(module, "out_features", width))
-    if refused:
-        problem = f"{name} has a {type(refused[0]).__name__} (module {list(encoder).index(refused[0])})"
+    if unsupported:
+        problem = f"{name} has a {type(unsupported[0]).__name__} (module {list(encoder).index(unsupported[0])})"
         advice = "start from its transformer alone, without modules.json"
         raise InputError(f"{problem} that cannot be trained here with this pooling: {advice}")
     cnn = before[kinds.index("cnn")] if "cnn" in kinds else None
@@ -143,7 +143,7 @@ def with_cnn(encoder: Encoder, widths: Sequence[int], filters: int, *, relu: boo
     from sentence_transformers.sentence_transformer.modules import CNN
 
     parts = parts_of(encoder, "the encoder")
-    fresh = CNN(encoder[0].get_embedding_dimension(), filters, list(widths))
+    new_cnn = CNN(encoder[0].get_embedding_dimension(), filters, list(widths))
     cnn, head = parts["cnn"], parts["head"]
     if cnn is not None and (cnn.kernel_sizes, cnn.out_channels, parts["relu"]) == (list(widths), filters, relu):
         return encoder
@@ -152,7 +152,7 @@ def with_cnn(encoder: Encoder, widths: Sequence[int], filters: int, *, relu: boo
             kind = f"widths {widths}, {filters} filters each, {'with' if relu else 'no'} ReLU"
             problem = f"the encoder has a {type(module).__name__}, not a CNN of {kind}"
             raise InputError(f"{problem}: start from another one")
-    return assemble(encoder[0], pooling_of(encoder), cnn=fresh, relu=relu, head=head)
+    return assemble(encoder[0], pooling_of(encoder), cnn=new_cnn, relu=relu, head=head)
 
 
 def _first_and_last(layers: int) -> list[float]:
@@ -207,8 +207,8 @@ def set_dropout(model: nn.Module, rate: float) -> None:
             if rate > 0 and type(child) is nn.Identity and "drop" in name:
                 setattr(module, name, nn.Dropout(rate).train(module.training))
         for name, value in list(vars(module).items()):
-            own = name == "p" and isinstance(module, _DropoutNd)
-            if own or ("dropout" in name and type(value) in (int, float)):
+            is_rate = name == "p" and isinstance(module, _DropoutNd)
+            if is_rate or ("dropout" in name and type(value) in (int, float)):
                 setattr(module, name, rate)
 
 
@@ -220,8 +220,8 @@ def set_drophead(model: nn.Module, rate: float) -> None:
     """
     if rate == 0:
         return
-    named = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
-    projections = [module for name, module in named if OUTPUT_PROJECTION.search(name)]
+    linears = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    projections = [module for name, module in linears if OUTPUT_PROJECTION.search(name)]
     heads = getattr(getattr(model, "config", None), "num_attention_heads", 0)
     if not (projections and heads and projections[0].in_features % heads == 0):
         advice = "use --drophead 0, or an encoder like BERT, RoBERTa, XLM-R, ModernBERT, MPNet or DistilBERT"

@@ -100,6 +100,7 @@ class CachedEncoder:
 
     encoder: TextEncoder
     folder: Path
+    found: int = 0  # texts of the last call that it did not have to encode
     _writable: bool = True
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the encoder's name, title, card and so on
@@ -112,7 +113,8 @@ class CachedEncoder:
         for row, key in enumerate(keys):
             places.setdefault(key, []).append(row)
         matrix = self._read(places, len(texts))
-        advance(len(texts) - sum(map(len, places.values())))
+        self.found = len(texts) - sum(map(len, places.values()))
+        advance(self.found)
         # The texts of a file are of similar length, so its batches have little padding.
         missing = sorted((rows[0] for rows in places.values()), key=lambda row: -len(texts[row]))
         for start in range(0, len(missing), CHUNK):

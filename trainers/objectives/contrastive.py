@@ -98,15 +98,15 @@ class Contrastive(Objective):
         if self.params.guide is not None and all(map(str.__eq__, examples.left, examples.right)):
             raise InputError("--guide finds nothing where both views of every row are the same: use two (--no-twice)")
         columns = super().columns(examples)
-        compared = [examples.left, examples.right]
+        texts = [examples.left, examples.right]
         if examples.negatives is not None:
             missing = np.array([not text for text in examples.negatives])
-            compared.append([text or STAND_IN for text in examples.negatives])
-            columns["negative"] = self.tokenize(compared[-1])
-            columns["keys"] = number_texts([examples.texts, *compared])[1]
+            texts.append([text or STAND_IN for text in examples.negatives])
+            columns["negative"] = self.tokenize(texts[-1])
+            columns["keys"] = number_texts([examples.texts, *texts])[1]
             columns["keys"][missing, -1] = -1
         if self.teachers:
-            self.texts, columns["taught"] = number_texts(compared)
+            self.texts, columns["taught"] = number_texts(texts)
         return columns
 
     def forward(
@@ -124,16 +124,16 @@ class Contrastive(Objective):
         pairs = 2 * len(keys)
         excluded, parts = equal_strings(keys), {}
         with float32(vectors.device):
-            compared = self.head(vectors)
+            outputs = self.head(vectors)
             if taught_1 is not None:
                 guide = gather(taught_1).transpose(0, 1).flatten(0, 1)
                 excluded |= closer_than_positive(guide[:pairs], guide[pairs:])
             one_sided = self.params.negatives == "right"
-            loss = contrast(compared[:pairs], self.params.temperature, excluded, compared[pairs:], one_sided=one_sided)
+            loss = contrast(outputs[:pairs], self.params.temperature, excluded, outputs[pairs:], one_sided=one_sided)
             if taught_1 is not None and self.params.retain:
-                moved = (1 - functional.cosine_similarity(vectors[:pairs], guide[:pairs], dim=-1)).mean()
-                parts = {"contrast": loss.detach(), "moved": moved.detach()}
-                loss = loss + self.params.retain * moved
+                distance = (1 - functional.cosine_similarity(vectors[:pairs], guide[:pairs], dim=-1)).mean()
+                parts = {"contrast": loss.detach(), "moved": distance.detach()}
+                loss = loss + self.params.retain * distance
         return {"loss": loss, **parts, "vectors": vectors[:pairs].detach()}
 
 

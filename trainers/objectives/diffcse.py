@@ -105,11 +105,11 @@ class DiffCse(Objective):
         with float32(vectors.device):
             projected = self.projector(vectors)
             excluded = equal_strings(gather(keys))
-            contrasted = contrast(projected, self.params.temperature, excluded, one_sided=True)
+            contrast_loss = contrast(projected, self.params.temperature, excluded, one_sided=True)
         sides = [side.chunk(processes())[process_rank()] for side in projected.chunk(2)]
         detection = self._detect(torch.cat(sides), input_ids, attention_mask, masked)
-        loss = contrasted + self.params.detection * detection
-        parts = {"contrast": contrasted.detach(), "detection": detection.detach()}
+        loss = contrast_loss + self.params.detection * detection
+        parts = {"contrast": contrast_loss.detach(), "detection": detection.detach()}
         return {"loss": loss, **parts, "vectors": vectors.detach()}
 
     def _detect(self, vectors: Tensor, input_ids: Tensor, attention_mask: Tensor, masked: Tensor) -> Tensor:
@@ -117,12 +117,12 @@ class DiffCse(Objective):
         losses = []
         for rows, width in by_length(attention_mask):
             ids, mask, hidden = input_ids[rows, :width], attention_mask[rows, :width], masked[rows, :width]
-            filled = self.filled(ids, mask, hidden)
+            inputs = self.filled(ids, mask, hidden)
             with self.discriminator.embeddings.register_forward_hook(partial(_put_first, vectors[rows])):
-                tokens = self.discriminator(input_ids=filled, attention_mask=mask).last_hidden_state
+                tokens = self.discriminator(input_ids=inputs, attention_mask=mask).last_hidden_state
             with float32(vectors.device):
                 logits = self.detector(tokens.float()).transpose(1, 2)
-                losses.append((functional.cross_entropy(logits, (filled != ids).long(), reduction="none") * mask).sum())
+                losses.append((functional.cross_entropy(logits, (inputs != ids).long(), reduction="none") * mask).sum())
         return torch.stack(losses).sum() / (summed(attention_mask.sum()) / processes())
 
     @torch.no_grad()

@@ -76,8 +76,8 @@ class IsBert(Objective):
         place = pooling_at(encoder)
         self.unused = place + 1 < len(encoder)  # layers after the pooling are not trained
         # T(c, y) = local(c) . whole(y); the authors' code has the bare dot product.
-        width, learned = int(encoder[place].embedding_dimension), params.discriminator == "learned"
-        self.local, self.whole = (Shortcut(width) if learned else nn.Identity() for _ in range(2))
+        width, is_learned = int(encoder[place].embedding_dimension), params.discriminator == "learned"
+        self.local, self.whole = (Shortcut(width) if is_learned else nn.Identity() for _ in range(2))
 
     def columns(self, examples: Examples) -> dict[str, Any]:
         """Return the ids of each text."""
@@ -95,20 +95,20 @@ class IsBert(Objective):
         pooled = batches.pool(self.encoder, groups)
         sentences = gather(pooled)
         with float32(pooled.device):
-            own = process_rank() * len(pooled)
+            first_row = process_rank() * len(pooled)
             sums = torch.zeros(2, device=pooled.device)
-            whole = self.whole(sentences)
+            projected = self.whole(sentences)
             for rows, features in groups:
-                scores = self.local(features["token_embeddings"]) @ whole.T  # (rows, tokens, sentences)
-                is_own = (torch.arange(len(sentences), device=pooled.device) == own + rows[:, None]).unsqueeze(1)
-                counted = features["attention_mask"].unsqueeze(-1) > 0
-                matching = functional.softplus(-scores).masked_fill(~(counted & is_own), 0)
-                mismatching = functional.softplus(scores).masked_fill(~(counted & ~is_own), 0)
+                scores = self.local(features["token_embeddings"]) @ projected.T  # (rows, tokens, sentences)
+                is_own = (torch.arange(len(sentences), device=pooled.device) == first_row + rows[:, None]).unsqueeze(1)
+                is_token = features["attention_mask"].unsqueeze(-1) > 0
+                matching = functional.softplus(-scores).masked_fill(~(is_token & is_own), 0)
+                mismatching = functional.softplus(scores).masked_fill(~(is_token & ~is_own), 0)
                 sums = sums + torch.stack([matching.sum(), mismatching.sum()])
             # Data-parallel training averages over the processes.
             own_loss, other_loss = sums / (summed(attention_mask.sum()) / processes())
-            others = len(sentences) - 1
-            loss = own_loss + other_loss / others - 2 * log(2) if others else 0 * own_loss
+            negatives = len(sentences) - 1
+            loss = own_loss + other_loss / negatives - 2 * log(2) if negatives else 0 * own_loss
         return {"loss": loss, "vectors": sentences.detach()}
 
 

@@ -74,14 +74,14 @@ class MaskedLm(Objective):
     def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
         """Return a text's ids, masked, and its labels."""
         random = np.random.default_rng(seed)
-        chosen = masked_places(ids, self.special, self.params.masked, random)
-        fate = random.random(len(chosen))
-        replacement = random.integers(len(self.encoder.tokenizer), size=len(chosen))
+        places = masked_places(ids, self.special, self.params.masked, random)
+        fate = random.random(len(places))
+        replacement = random.integers(len(self.encoder.tokenizer), size=len(places))
         masked, labels = np.array(ids), np.full(len(ids), IGNORED)
-        labels[chosen] = masked[chosen]
+        labels[places] = masked[places]
         share = self.params.kept + self.params.random
         changed = np.where(fate < share, replacement, self.encoder.tokenizer.mask_token_id)
-        masked[chosen] = np.where(fate < self.params.kept, masked[chosen], changed)
+        masked[places] = np.where(fate < self.params.kept, masked[places], changed)
         return masked.tolist(), labels.tolist()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, masked: Tensor) -> dict[str, Tensor]:

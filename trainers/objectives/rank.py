@@ -69,23 +69,23 @@ class Rank(Objective):
         excluded = equal_strings(gather(keys))
         teachers = [gather(taught[name]).squeeze(1) for name in sorted(taught)]
         with float32(vectors.device):
-            compared = self.head(vectors)
-            contrasted = contrast(compared, params.temperature, excluded, one_sided=True)
-            first, second = functional.normalize(compared, dim=-1).chunk(2)
+            outputs = self.head(vectors)
+            contrast_loss = contrast(outputs, params.temperature, excluded, one_sided=True)
+            first, second = functional.normalize(outputs, dim=-1).chunk(2)
             cosines = first @ second.T
             consistency = jensen_shannon(cosines / params.temperature, cosines.T / params.temperature)
             shares = (params.first_share, 1 - params.first_share) if len(teachers) > 1 else (1.0,)
-            mixed = torch.stack([share * unit @ unit.T for share, unit in zip(shares, teachers, strict=True)]).sum(0)
-            others = ~torch.eye(len(mixed), dtype=torch.bool, device=mixed.device)
-            student, teacher = (scores[others].view(len(mixed), -1) for scores in (cosines, mixed))
+            targets = torch.stack([share * unit @ unit.T for share, unit in zip(shares, teachers, strict=True)]).sum(0)
+            off_diagonal = ~torch.eye(len(targets), dtype=torch.bool, device=targets.device)
+            student, teacher = (scores[off_diagonal].view(len(targets), -1) for scores in (cosines, targets))
             student = student / params.rank_temperature
             if params.loss == "listnet":  # Cao et al. 2007, top one
                 order = (teacher / (params.rank_temperature / 2)).softmax(dim=-1)
                 ranking = functional.cross_entropy(student, order)
             else:
                 ranking = list_mle(student, teacher)
-        loss = contrasted + params.consistency * consistency + params.ranking * ranking
-        parts = {"contrast": contrasted.detach(), "consistency": consistency.detach(), "ranking": ranking.detach()}
+        loss = contrast_loss + params.consistency * consistency + params.ranking * ranking
+        parts = {"contrast": contrast_loss.detach(), "consistency": consistency.detach(), "ranking": ranking.detach()}
         return {"loss": loss, **parts, "vectors": vectors.detach()}
 
 

@@ -186,14 +186,14 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> 
         return
     dev, step = fitted.dev, fitted.saved_step
     objective.cpu().save(out, model_card(plan.recipe, step, dev, plan.source))
-    stopped = f" of {total}, stopped early" if fitted.steps < total else ""
-    scored = f", dev {dev[step]:.2f} at step {step} (before the training {dev[0]:.2f})" if dev else ""
+    early = f" of {total}, stopped early" if fitted.steps < total else ""
+    dev_text = f", dev {dev[step]:.2f} at step {step} (before the training {dev[0]:.2f})" if dev else ""
     if dev and dev[0] > dev[max(dev)]:
-        scored += f"; the start scored higher than the end ({dev[max(dev)]:.2f})" + " and is saved" * (step == 0)
+        dev_text += f"; the start scored higher than the end ({dev[max(dev)]:.2f})" + " and is saved" * (step == 0)
     show(
-        f"{out}: encoder of {objective.dimension} dimensions after {counted(fitted.steps, 'step')}{stopped} "
+        f"{out}: encoder of {objective.dimension} dimensions after {counted(fitted.steps, 'step')}{early} "
         f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, "
-        f"spread {fitted.last.get('spread', float('nan')):.2f}{scored}); next: train evaluate {out}"
+        f"spread {fitted.last.get('spread', float('nan')):.2f}{dev_text}); next: train evaluate {out}"
     )
 
 
