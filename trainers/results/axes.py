@@ -62,13 +62,11 @@ def read_axes(over: Sequence[str] | None, flags: Mapping[str, Flag], typed: Coll
 
 def settings(axes: Axes) -> list[Setting]:
     """Return all combinations of the axes' values, the last axis running fastest; an empty one without axes."""
-    return [
-        Setting(
-            {key.replace("_", "-"): label for key, (label, _) in zip(axes, pairs, strict=True)},
-            {key: value for key, (_, value) in zip(axes, pairs, strict=True)},
-        )
-        for pairs in product(*(values.items() for values in axes.values()))
-    ]
+    names, combinations = [key.replace("_", "-") for key in axes], []
+    for pairs in product(*(values.items() for values in axes.values())):
+        labels, values = ([pair[place] for pair in pairs] for place in (0, 1))
+        combinations.append(Setting(dict(zip(names, labels, strict=True)), dict(zip(axes, values, strict=True))))
+    return combinations
 
 
 def folder_part(label: str) -> str:

@@ -181,7 +181,7 @@ def _own_rows(run: Run, suite: str, columns: Sequence[Column], aggregations: Seq
     date = max((stored.date for stored in seeds), default="")[:10]
     source = ", ".join(part for part in ("ours", date, of_seeds if run.seeds > 1 else "") if part)
     items = [pair for stored in seeds for pair in stored.sets.items()]
-    marked_sets = {name for name, item in items if _another_size(name, item) or (item.note or "").startswith(MARK)}
+    marked_sets = {name for name, item in items if _is_resized(name, item) or (item.note or "").startswith(MARK)}
     for aggregation in aggregations:
         cells: dict[Column, str] = {}
         metrics: dict[str, None] = {}
@@ -202,11 +202,12 @@ def _value(sets: Mapping[str, StoredSet], names: Sequence[str], metric: str) -> 
     """Return a set's figure, or the plain mean over sets; None unless all are there in the papers' sizes."""
     items = {name: sets[name] for name in names if name in sets}
     values = [value for item in items.values() if (value := item.figures.get(metric)) is not None]
-    is_resized = len(items) > 1 and any(_another_size(name, item) for name, item in items.items())
-    return None if is_resized or len(values) < len(names) else statistics.fmean(values)
+    if len(values) < len(names) or (len(items) > 1 and any(_is_resized(name, item) for name, item in items.items())):
+        return None
+    return statistics.fmean(values)
 
 
-def _another_size(name: str, item: StoredSet) -> bool:
+def _is_resized(name: str, item: StoredSet) -> bool:
     """Whether a copy of a set has more or fewer items than the papers score."""
     return bool(item.size != read_published("sizes").get(name, item.size))
 
