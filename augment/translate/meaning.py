@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augment.errors import InputError
-from augment.models.device import pack, padded, quiet_transformers, resolve_device, usable_cores
+from augment.models.device import pack, quiet_transformers, resolve_device, usable_cores
 from augment.models.weights import STARTER_ENCODER, Weights, cache_folder, cached
 from augment.translate.decoding import COMPUTE_TYPES
 
@@ -23,7 +23,6 @@ BLOCK = 1_024
 """Texts whose candidates are judged at once, which bounds memory."""
 BATCH_TOKENS = 2_048
 MOST_TOKENS = 512
-LENGTH_STEP = 4
 RAREST = 8.0
 """A token's weight is this minus its Zipf frequency (the logarithm of its occurrences in a billion words)."""
 LEAST_WEIGHT, OTHER_WEIGHT = 0.2, 0.5
@@ -169,18 +168,14 @@ def _ctranslate2_encoder(weights: Weights, tokenizer: "Tokenizer", compute_type:
         encoder = ctranslate2.Encoder(str(folder), compute_type=compute_type, inter_threads=cores, intra_threads=1)
     except RuntimeError as error:
         raise InputError(f"{folder}: CTranslate2 cannot load it ({error}); delete it to convert again") from None
-    filler = tokenizer.token_to_id("[PAD]")
 
     def hidden_means(rows: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        # The width of a batch changes the rounding, so a row of padding fills it where no text does.
-        width = padded(len(rows[0]), MOST_TOKENS, LENGTH_STEP)
-        fillers = [] if any(len(row) == width for row in rows) else [[filler] * width]
-        hidden = np.array(encoder.forward_batch([*rows, *fillers]).last_hidden_state)
-        return np.stack([states[: len(row)].mean(axis=0) for row, states in zip(rows, hidden, strict=False)])
+        return np.array(encoder.forward_batch(rows).last_hidden_state).mean(axis=1)  # type: ignore[no-any-return]
 
     def encode(texts: Sequence[str]) -> NDArray[np.float32]:
         rows = [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
-        batches = [*pack([padded(len(row), MOST_TOKENS, LENGTH_STEP) for row in rows], BATCH_TOKENS)]
+        # Without padding, as the width of a batch would change the rounding.
+        batches = [*pack([*map(len, rows)], BATCH_TOKENS)]
         with ThreadPoolExecutor(cores) as threads:
             means = np.concatenate([*threads.map(lambda batch: hidden_means([rows[row] for row in batch]), batches)])
         vectors = np.empty_like(means)
