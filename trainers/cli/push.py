@@ -34,10 +34,8 @@ def push(
 
     Example: train push runs/bsl hf:USER/my-encoder
     """
-    from huggingface_hub import CommitOperationAdd, HfApi, get_token, metadata_load, metadata_save
+    from huggingface_hub import CommitOperationAdd, HfApi, get_token, metadata_save
     from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
-    from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
-    from yaml import YAMLError
 
     name, card = repository.removeprefix("hf:"), directory / "README.md"
     if name == repository or not name:
@@ -45,20 +43,14 @@ def push(
     for needed in ("modules.json", card.name):
         if not (directory / needed).is_file():
             raise InputError(f"{directory} is not a finished run, it has no {needed}: give a run's directory")
-    try:
-        metadata = metadata_load(card) or {}
-    except (ValueError, YAMLError) as error:
-        raise InputError(f"{card}: its header is not valid YAML ({first_line(error)}): correct it") from None
+    metadata = _header(card)
     if public and not (license or metadata.get("license")):
         raise InputError(f"{card} names no licence: --public needs one, as --license apache-2.0")
-    paths = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
-    files = list(filter_repo_objects(paths, ignore_patterns=LEFT_OUT))
-    if not any(path.endswith(".safetensors") for path in files):
-        raise InputError(f"{directory} is not a finished run, it has no *.safetensors: give a run's directory")
+    files, left_out = _files(directory)
     named = published_texts(directory, files)
     if dry_run:
         show("\n".join(files))
-        note(f"left out: {', '.join(sorted({*paths} - {*files})) or 'nothing'}")
+        note(f"left out: {', '.join(left_out) or 'nothing'}")
         note(f"paths of this machine become names: {', '.join(named) or 'there are none'}")
         return
     if get_token() is None:
@@ -67,8 +59,8 @@ def push(
     try:
         url = api.create_repo(name, private=not public, exist_ok=True)
         if api.repo_info(name).private is public:
-            found, instead = ("private", "leave --public out") if public else ("public", "give --public")
-            raise InputError(f"{url} exists and is {found}: {instead}, or another name")
+            state, advice = ("private", "leave --public out") if public else ("public", "give --public")
+            raise InputError(f"{url} exists and is {state}: {advice}, or another name")
         if license is not None:
             metadata_save(card, {**metadata, "license": license})
             named = published_texts(directory, files)
@@ -78,6 +70,27 @@ def push(
     except (HTTPError, OSError, ValueError, RuntimeError) as error:
         raise TwinviewsError(f"cannot push to hf:{name} ({first_line(error)})") from error
     show(f"{url}: {len(files)} files, {'public' if public else 'private'}")
+
+
+def _header(card: Path) -> dict[str, Any]:
+    from huggingface_hub import metadata_load
+    from yaml import YAMLError
+
+    try:
+        return metadata_load(card) or {}
+    except (ValueError, YAMLError) as error:
+        raise InputError(f"{card}: its header is not valid YAML ({first_line(error)}): correct it") from None
+
+
+def _files(directory: Path) -> tuple[list[str], list[str]]:
+    """Return the files of a run that are published, and those that are not."""
+    from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
+
+    paths = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
+    files = list(filter_repo_objects(paths, ignore_patterns=LEFT_OUT))
+    if not any(path.endswith(".safetensors") for path in files):
+        raise InputError(f"{directory} is not a finished run, it has no *.safetensors: give a run's directory")
+    return files, sorted({*paths} - {*files})
 
 
 def published_texts(directory: Path, files: Sequence[str]) -> dict[str, bytes]:
