@@ -283,7 +283,8 @@ def test_interrupted_at_any_moment_it_prints_one_line_and_resumes_to_the_same(li
         code, said, _ = span_mask(lines, folder, share * seconds)
         codes.append(code)
         assert code == 130 or (code == 0 and (folder / "data/views/span-mask/state.json").exists())
-        assert said.removeprefix("60 sentences ingested to data/sentences/\n") == (LINE if code == 130 else "")
+        # What is being printed when Ctrl-C comes may still follow.
+        assert said.replace("60 sentences ingested to data/sentences/\n", "") == (LINE if code == 130 else "")
         assert span_mask(lines, folder)[0] == 0
         assert content(folder) == content(tmp_path / "whole")
     assert codes.count(130) > 3

@@ -245,7 +245,7 @@ class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is unt
     def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Record the hashes of the checkpoint that was written."""
         if is_first():
-            record_hashes(self.out / CHECKPOINTS / f"checkpoint-{state.global_step}")
+            record_hashes(self.trainer.out / CHECKPOINTS / f"checkpoint-{state.global_step}")
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Move the bar; score when due; log at each score and checkpoint, where the means start again."""
