@@ -19,12 +19,13 @@ class CTranslate2Engine:
     """A model on as many threads as this process may use; raises InputError if CTranslate2 cannot load it.
 
     Attributes:
-        batch_tokens: Source tokens of a batch times beams, by default.
+        batch_tokens, beam_tokens: Source tokens of a batch times beams, by default, of one beam and of several.
         length_step: Sources are padded to a multiple of this many tokens.
         ahead: Batches to start before waiting for the first one.
     """
 
     length_step = 4
+    beam_tokens = 4_096
 
     def __init__(self, path: Path, vocabulary: Vocabulary, precision: str, revision: str | None) -> None:
         cores = usable_cores()

@@ -174,7 +174,8 @@ class MarianTranslator:
         """The pieces in batches, with the token ids of their hypotheses; the engine works on several at a time."""
         engine = self._engine
         widths = [padded(len(piece.ids), self.vocabulary.limit, engine.length_step) for piece in pieces]
-        budget = (self.batch_tokens or engine.batch_tokens) // decoding.num_beams
+        default = engine.batch_tokens if decoding.num_beams == 1 else engine.beam_tokens
+        budget = (self.batch_tokens or default) // decoding.num_beams
         waiting: deque[tuple[list[_Piece], Callable[[], list[list[list[int]]]]]] = deque()
         batches = pack(widths, budget)
         started = time.perf_counter()
@@ -214,9 +215,11 @@ def copies(text: str, source: str) -> bool:
     if len(source.split()) < 3:  # a name may be the same in every language
         return False
     first, second = ("".join(filter(str.isalnum, one.casefold())) for one in (text, source))
-    match = SequenceMatcher(None, first, second, autojunk=False)
-    # Each ratio is slower than the one before and at most as large.
-    return all(share() >= 0.9 for share in (match.real_quick_ratio, match.quick_ratio, match.ratio))
+    letters = len(first) + len(second)
+    shared = sum((Counter(first) & Counter(second)).values())  # at least as many as match in order
+    if 2 * shared < 0.9 * letters:
+        return False
+    return SequenceMatcher(None, first, second, autojunk=False).ratio() >= 0.9
 
 
 def _joined_ranks(pieces: Sequence[Sequence[Translation]]) -> list[Translation]:

@@ -43,7 +43,7 @@ class TransformersEngine:
     def __init__(self, path: Path, vocabulary: Vocabulary, precision: str, device: str) -> None:
         self._vocabulary = vocabulary
         self._device = resolve_device(device)
-        self.batch_tokens = CUDA_BATCH_TOKENS if self._device.type == "cuda" else CPU_BATCH_TOKENS
+        self.batch_tokens = self.beam_tokens = CUDA_BATCH_TOKENS if self._device.type == "cuda" else CPU_BATCH_TOKENS
         self._autocasts = self._device.type == "cpu" and precision == "bf16"
         model = load_model(path)
         self._model: MarianMTModel = model.to(self._device, None if self._autocasts else DTYPES[precision]).eval()

@@ -168,6 +168,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("import-views", {"file": "x", "by": "a/b"}, "by="),
     ("nlpaug", {"augmenter": "SynonmAug"}, "unknown augmenter for text 'SynonmAug': choose one of AbstSummAug"),
     ("backtranslate", {}, "backtranslate: pivot="),
+    ("translate", {"to": "de", "min_meaning": 0.5}, "nothing compares en with de; name a judge_encoder that does"),
     *(
         ("nlpaug", {"augmenter": augmenter, "arguments": arguments}, expected)
         for augmenter, arguments, expected in [
@@ -196,6 +197,10 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
             ({"decode": "sample", "precision": "fp16"}, "precision 'fp16': transformers has none on this device"),
             ({"translator": "ctranslate2", "precision": "fp64"}, "'ctranslate2': greedy and beams in int8 or fp32 on"),
             ({"translator": "ctranslate2", "decode": "sample"}, "with sampling; use auto"),
+            ({"diverse": True, "candidates": 1}, "diverse and judge_encoder choose between candidates"),
+            ({"judge_encoder": "/nowhere", "candidates": 2, "models": "starter"}, "--judge-encoder /nowhere: no such"),
+            ({"judge_revision": "abc", "models": "starter"}, "its revision is"),
+            ({"min_meaning": 1.5}, "min_meaning=1.5"),
             *(
                 ({"decode": decode}, "greedy, beam:N, sample, top-k:K or top-p:P")
                 for decode in ("beam", "beam:0", "beam:100", "Greedy", "sample:3", "top-k:0", "top-p:0.0")

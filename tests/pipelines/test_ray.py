@@ -74,6 +74,10 @@ def test_a_cluster_makes_the_same_bytes_and_does_without_a_lost_worker(
     done(process)
     one, *others = (content(folder / name) for name in ("one", "two", "ray", "lost"))
     assert [each == one for each in others] == [True] * 3
+    run = ["backtranslate", "--pivot", "de", "--models", "starter", "--limit", 30, "--shard-size", 7]
+    for more in (["--out", "chosen"], ["--out", "chosen-on-ray", *on_ray]):
+        done(start(*run, *more))
+    assert content(folder / "chosen") == content(folder / "chosen-on-ray")
     assert list(folder.rglob("*.tmp")) == []
 
 
