@@ -19,7 +19,6 @@ pytest.importorskip("s3fs")
 pytest.importorskip("upath")
 pytest.importorskip("moto.server")
 Bucket: TypeAlias = Any
-pytestmark = pytest.mark.xdist_group("s3")  # runs into one address would wait for each other
 
 
 @pytest.fixture(scope="module")

@@ -34,8 +34,6 @@ RESUMED = ("bsl", "sct", "distil", "diffcse")
 """A target network, queues, a part of the loss for each process: of the others `test_fit` resumes one process."""
 
 pytestmark = pytest.mark.skipif(not distributed.is_available(), reason="torch without torch.distributed")
-in_one_process = pytest.mark.xdist_group("two processes")
-"""Of tests that share the fixture: it trains once, not once for each of pytest's processes."""
 
 
 def state_of(name: str, case: str, encoder: Path, texts: list[str], out: Path) -> dict[str, torch.Tensor]:
@@ -139,7 +137,6 @@ def two_processes(tiny_bert: Path, sentences: list[str], tmp_path_factory: pytes
     return folder
 
 
-@in_one_process
 @pytest.mark.parametrize(("name", "preset"), PRESETS)
 def test_two_processes_have_the_gradients_of_one(name: str, preset: str, two_processes: Path) -> None:
     for rank in range(PROCESSES):
@@ -149,7 +146,6 @@ def test_two_processes_have_the_gradients_of_one(name: str, preset: str, two_pro
         assert (case["own"] > 1e-4) if name in PARTIAL else (case["own"] < 1e-5)
 
 
-@in_one_process
 @pytest.mark.parametrize(("name", "case"), TRAINED)
 def test_two_processes_train_as_one_with_the_same_global_batch(
     name: str, case: str, two_processes: Path, tiny_bert: Path, sentences: list[str], tmp_path: Path
@@ -165,7 +161,6 @@ def test_two_processes_train_as_one_with_the_same_global_batch(
         torch.testing.assert_close(first[key], value, rtol=1e-5, atol=1e-5 * max(1.0, moved), msg=key)
 
 
-@in_one_process
 @pytest.mark.parametrize("name", RESUMED)
 def test_two_processes_resume_as_if_uninterrupted(name: str, two_processes: Path) -> None:
     for rank in range(PROCESSES):
