@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from augment.models.weights import MINILM
+from pipelines.encoders import MINILM
 from pipelines.terminal.console import InputError, note
 from trainers.data.reading import DataOptions, data_flags, read_examples
 from trainers.encoders.location import locate

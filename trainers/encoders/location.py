@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import xxhash
 
-from augment.models.weights import HUB_NAMES, cached_snapshot, hub_offer, installed_encoder
+from pipelines.encoders import HUB_NAMES, cached_snapshot, hub_offer, installed_encoder
 from pipelines.terminal.console import InputError
 
 STARTER = "starter"

@@ -12,7 +12,7 @@ from jinja2 import Template
 from pydantic import BaseModel, Field
 from yaml import YAMLError
 
-from augment.models.weights import Unreachable
+from pipelines.encoders import Unreachable
 from pipelines.storage.lock import locked_folder
 from pipelines.terminal.console import InputError, counted, note, show, table
 from trainers.catalogue import ObjectiveModule
