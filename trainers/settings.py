@@ -97,7 +97,7 @@ def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
         return model(**values)
     except ValidationError as error:
         field, value, problem = first_problem(error)
-        value_text = "" if error.errors()[0]["type"] == "missing" else f" {value!r}"
+        value_text = "" if value is None or error.errors()[0]["type"] == "missing" else f" {value!r}"
         raise InputError(f"--{field.partition('.')[0].replace('_', '-')}{value_text}: {problem}") from None
 
 

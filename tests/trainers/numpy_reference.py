@@ -142,6 +142,18 @@ def congen(s: Array, teacher: Array, queue: list[Array], t: float, t_teacher: fl
     return sum(losses) / 2
 
 
+def smoothed(vectors: Array, neighbours: int) -> Array:
+    """Unit vectors (n, d), each half its own and half the mean of its nearest others by their squared cosines."""
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, -1)
+    rows = []
+    for own, row in zip(vectors, cosines, strict=True):
+        nearest = np.argsort(-row)[:neighbours]
+        weights = np.maximum(row[nearest], 0) ** 2
+        rows.append(own / 2 + weights @ vectors[nearest] / weights.sum() / 2)
+    return unit(np.array(rows))
+
+
 def list_net(student: Array, teacher: Array) -> float:
     rows = zip(student, teacher, strict=True)
     return float(np.mean([-(softmax(t) * np.log(softmax(s))).sum() for s, t in rows]))

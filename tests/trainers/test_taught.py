@@ -19,6 +19,7 @@ from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.encoders.model import load_teacher
 from trainers.encoders.modules import set_dropout
+from trainers.encoders.vectors import smooth
 from trainers.objectives.distil import Distil
 from trainers.objectives.sct import Sct
 
@@ -56,6 +57,37 @@ def test_losses_of_batches(preset: str, tiny_bert: Path, wide: Path, sentences: 
         assert objective(**batch)["loss"].item() == pytest.approx(expected, rel=5e-6)
     for queue, expected_rows in zip(objective.queues, queues, strict=True):
         np.testing.assert_allclose(queue.vectors, np.array(expected_rows), atol=1e-5)
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_vectors_are_smoothed_by_their_neighbours(sampled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = reference.unit(np.random.default_rng(0).normal(size=(300, 8)))
+    smoothed = smooth(vectors.astype(np.float32), 5)
+    np.testing.assert_allclose(smoothed, reference.smoothed(vectors, 5), atol=1e-6)
+    if sampled:  # every third text, and no text is its own neighbour
+        monkeypatch.setattr(trainers.encoders.vectors, "MAX_SMOOTHED", 100)
+        rows = np.linspace(0, 299, 100).astype(int)
+        expected = reference.smoothed(vectors[rows], 5)
+        np.testing.assert_allclose(smooth(vectors.astype(np.float32), 5)[rows], expected, atol=1e-6)
+
+
+def test_an_encoder_adapts_itself(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+    objective = build(
+        "distil", tiny_bert, "adapt", pooling="mean", batch_size=4, smooth_neighbours=3, dropout=0.0
+    ).train()
+    assert [type(module).__name__ for module in objective.encoder] == ["Transformer", "Pooling"]
+    texts = sentences[:12]
+    rows = rows_of(objective, pairs(texts), folder=tmp_path)
+    untouched = SentenceTransformer(str(tiny_bert), device="cpu").encode(texts).astype(float)
+    teacher = reference.smoothed(reference.unit(untouched), 3)
+    batch = objective.collate([rows[row] for row in range(4)])
+    student = objective.embed(batch["input_ids"], batch["attention_mask"]).detach().double().numpy()
+    halves = [
+        reference.relation_loss(reference.unit(half), teacher[:4], teacher, 0.05, 0.05, divergence=False)
+        for half in (student[:4], student[4:])
+    ]
+    for _ in range(2):  # the queue stays as it is
+        assert objective(**batch)["loss"].item() == pytest.approx(sum(halves) / 2, rel=5e-6)
 
 
 def test_a_full_disk_leaves_no_vectors_that_are_cut(wide: Path, sentences: list[str], tmp_path: Path) -> None:

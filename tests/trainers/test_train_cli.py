@@ -119,7 +119,7 @@ def inputs(text_file: Path) -> None:
         ("contrastive --preset tuned --guide starter --text text.txt", "--guide finds nothing where both views"),
         ("isbert --text text.txt --widths 1 --widths 4", "--widths [1, 4]: a width must be odd"),
         ("isbert --text text.txt --pooling cls", "--pooling cls: IS-BERT's sentence vector is the mean"),
-        ("distil --text text.txt", "--teacher: field required"),
+        ("distil --text text.txt", "--teacher: give an encoder to learn from, or --smooth-neighbours"),
         ("distil --text text.txt --teacher runs/nothing", "no model directory"),
         ("rank --text text.txt --teacher a --teacher b --teacher c", "should have at most 2 items"),
         ("mirror --text a --views b", "give one of them"),

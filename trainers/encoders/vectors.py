@@ -25,6 +25,7 @@ Advance: TypeAlias = Callable[[int], None]  # called with the number of texts do
 BATCH_SIZE = 256  # most texts in a batch
 CHUNK = 4096  # texts in a file of the cache: the most that an interrupted evaluation loses
 _KEY = 16  # bytes of a text's hash
+MAX_SMOOTHED = 100_000  # texts that neighbours are looked for among; of more, as many at equal distances
 SCORES = 16 * 2**20  # similarities in memory at once: 64 MiB of float32
 TIED = 1e-5  # a generous bound on the float32 error of the product of two unit vectors
 
@@ -182,6 +183,26 @@ def nearest(
             products = (keys[candidates].astype(np.float64) * queries[row]).sum(-1)
             rows[row] = candidates[np.argsort(-products, kind="stable")[:k]]
     return rows
+
+
+def smooth(vectors: Matrix, neighbours: int) -> Matrix:
+    """Return each unit vector (n, d) averaged, half and half, with its nearest others, and scaled to length 1.
+
+    The neighbours' mean is weighted by their squared cosines.
+    """
+    rows = np.linspace(0, len(vectors) - 1, min(len(vectors), MAX_SMOOTHED)).astype(int)
+    keys = vectors[rows]
+    close = nearest(vectors, keys, neighbours + 1)
+    smoothed = np.empty(vectors.shape, np.float32)
+    for start in range(0, len(vectors), BATCH_SIZE):
+        own, candidates = vectors[start : start + BATCH_SIZE], close[start : start + BATCH_SIZE]
+        is_other = rows[candidates] != np.arange(start, start + len(own))[:, None]
+        is_other[is_other.all(axis=1), -1] = False  # of one that is not among the nearest itself, the last goes
+        others = keys[candidates[is_other].reshape(len(own), -1)]
+        weights = np.square(np.einsum("nkd,nd->nk", others, own).clip(0))
+        means = np.einsum("nkd,nk->nd", others, weights) / weights.sum(1, keepdims=True).clip(1e-30)
+        smoothed[start : start + BATCH_SIZE] = unit(own + means)
+    return smoothed
 
 
 def score_blocks(

@@ -2,25 +2,30 @@
 
 The teacher's vectors of the training texts are computed once and kept in the run's directory until the run is done. A
 student of another dimension gets a Dense layer with tanh, which is saved with it.
+
+With `smooth_neighbours` an encoder adapts itself to a domain: the teacher is the encoder as it was, and each of its
+vectors is averaged with those of the nearest texts. What many neighbours share remains; what only one has goes.
 """
 
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
 from pipelines.terminal.console import note
 from trainers.data.examples import Examples, number_texts
+from trainers.encoders.location import Source
 from trainers.encoders.modules import Encoder, has_dense
+from trainers.encoders.vectors import smooth
 from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs, is_first, of_first
-from trainers.settings import DropoutOptions, Pooling, Presets
+from trainers.settings import OWN, DropoutOptions, Pooling, Presets, Training
 
 READS = ("views", "text")
 
@@ -28,17 +33,33 @@ READS = ("views", "text")
 class PARAMS(DropoutOptions):
     """The options of distillation."""
 
-    teacher: str = Field(min_length=1, description="Encoder to learn from: a directory or a Hub name. Must be given.")
+    smooth_neighbours: int | None = Field(
+        None,
+        ge=1,
+        description="Average the teacher's vectors with so many neighbours'; the encoder's own by default.",
+    )
+    teacher: str | None = Field(
+        None, min_length=1, validate_default=True, description="Encoder to learn from: a directory or a Hub name."
+    )
     teacher_pooling: Pooling | None = Field(None, description="Pooling of the teacher; by default its own.")
     method: Literal["congen", "sct"] = Field("congen", description="The first view teaches both, or each the other.")
     queue: int = Field(65_536, ge=0, description="Teacher's vectors in the queue, or in each of SCT's two (k).")
     teacher_temperature: float = Field(0.05, gt=0, description="Temperature of the teacher's relations.")
     student_temperature: float = Field(0.07, gt=0, description="Temperature of the student's relations.")
 
+    @field_validator("teacher")
+    @classmethod
+    def is_known(cls, teacher: str | None, others: ValidationInfo) -> str | None:
+        """Let an encoder be its own teacher only if that smooths."""
+        if teacher is None and not others.data.get("smooth_neighbours"):
+            raise ValueError("give an encoder to learn from, or --smooth-neighbours to adapt the encoder by itself")
+        return teacher
+
     def held_out(self, rows: int, batch_size: int) -> int:
         """Return how many of `rows` fill the queue and are not trained on."""
         remaining = rows - self.queue
-        return self.queue if self.method == "congen" and remaining >= max(self.queue, batch_size) else 0
+        sets_aside = self.method == "congen" and not self.smooth_neighbours
+        return self.queue if sets_aside and remaining >= max(self.queue, batch_size) else 0
 
 
 # What the prints leave open (epsilon, weight decay, clipping) is as in the code.
@@ -51,6 +72,18 @@ _SCT = {
 PRESETS: Presets = {
     # Ours, for some ten thousand sentences and the bundled encoder.
     "tuned": {**_CONGEN, "lr": 1e-4, "epochs": 3, "batch_size": 64, "queue": 16_384},
+    # Ours: fits a good encoder to text of a domain, towards the neighbourhoods that it sees there itself.
+    "adapt": {
+        **_CONGEN,
+        "lr": 1e-5,
+        "epochs": 1,
+        "batch_size": 64,
+        "max_tokens": 64,
+        "pooling": OWN,
+        "weight_decay": 0.0,
+        "smooth_neighbours": 20,
+        "student_temperature": 0.05,
+    },
     # ConGen's students: BERT-base, tiny, mini, small, MiniLM of 6 and 12 layers.
     "congen": _CONGEN,
     "congen-tiny": {**_CONGEN, "lr": 5e-4, "queue": 16_384, "student_temperature": 0.05},
@@ -76,15 +109,24 @@ class Distil(Objective):
 
         super().__init__(encoder, max_tokens, params)
         self.congen = params.method == "congen"
-        teacher = load_teacher(params.teacher, params.teacher_pooling)
+        teacher = load_teacher(str(params.teacher), params.teacher_pooling)
         width = int(teacher.encoder.model.get_embedding_dimension())
-        if self.dimension != width or (self.congen and not has_dense(encoder)):
+        self.smoothed = self.congen and params.smooth_neighbours is not None
+        if self.dimension != width or (self.congen and not self.smoothed and not has_dense(encoder)):
             encoder.append(Dense(self.dimension, width, activation_function=nn.Tanh()))
         # ConGen's is filled once the teacher's vectors are computed.
         sizes = [0] if self.congen else [params.queue, params.queue]
         self.queues: Any = nn.ModuleList(Queue(size, width) for size in sizes)
         self.teachers = [teacher.vectors]
         self.in_queue = np.zeros(0, np.int64)
+
+    @classmethod
+    def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
+        """Load the encoder, and itself as the teacher if none is given."""
+        if options.teacher is None:
+            pooling = options.teacher_pooling or training.pooling
+            options = options.model_copy(update={"teacher": source.name, "teacher_pooling": pooling})
+        return super().build(options, training, source)
 
     def columns(self, examples: Examples) -> dict[str, Any]:
         """Return the ids of the rows to train on, and the views that teach; the run's seed fills ConGen's queue."""
@@ -96,7 +138,7 @@ class Distil(Objective):
             # The seed that torch was given; other processes than the first may have another one.
             generator = torch.Generator().manual_seed(of_first(torch.initial_seed()))
             order = torch.randperm(count, generator=generator).tolist()
-            if is_first() and size:
+            if is_first() and size and not self.smoothed:
                 few = f"queue of {size:,}: too few rows to set any aside for it, so all are trained on"
                 note(f"{held_out:,} of {count:,} rows fill the queue and are not trained on" if held_out else few)
             trained = sorted(order[held_out:])
@@ -107,6 +149,8 @@ class Distil(Objective):
     def before_training(self, folder: Path) -> None:
         """Compute the teacher's vectors and fill ConGen's queue; raises InputError if `folder` holds another's."""
         super().before_training(folder)
+        if self.params.smooth_neighbours:
+            self.taught = [smooth(vectors, self.params.smooth_neighbours) for vectors in self.taught]
         if self.congen:
             self.queues[0].vectors = torch.from_numpy(self.taught[0][self.in_queue]).to(self.queues[0].vectors)
 
@@ -114,7 +158,8 @@ class Distil(Objective):
         """Return the loss and the student's vectors (2n, d); in training, move the queues on.
 
         With s1, s2 the student's vectors of the two views and t1, t2 the teacher's, in `taught_1` (n, 1 or 2, d), all
-        of length 1, SR as in `relation_loss`, T and S the temperatures, and the batch's own references in the queues:
+        of length 1, SR as in `relation_loss`, T and S the temperatures, and the batch's own references in the queues
+        (where neighbours are smoothed, Q stays as it is):
         ConGen `1/2 CE(SR(t1, Q, T), SR(s1, Q, S)) + 1/2 CE(SR(t1, Q, T), SR(s2, Q, S))`;
         SCT `1/2 KL(SR(t2, Q2, T) || SR(s1, Q2, S)) + 1/2 KL(SR(t1, Q1, T) || SR(s2, Q1, S))`.
         """
@@ -123,7 +168,10 @@ class Distil(Objective):
         loss_of = partial(relation_loss, divergence=not self.congen)
         with float32(vectors.device):
             s1, s2 = functional.normalize(vectors, dim=-1).chunk(2)
-            queues = [queue(side) for queue, side in zip(self.queues, sides, strict=True)]
+            # A smoothed queue has all texts already, or as many as it takes.
+            queues = [
+                queue.vectors if self.smoothed else queue(side) for queue, side in zip(self.queues, sides, strict=True)
+            ]
             temperatures = self.params.student_temperature, self.params.teacher_temperature
             # The last queue teaches the first view: in SCT it is that of the other view, in ConGen the only one.
             loss = loss_of(s1, sides[-1], queues[-1], *temperatures) + loss_of(s2, sides[0], queues[0], *temperatures)
