@@ -1,6 +1,6 @@
 """`augment build-pairs`: choose views, make the missing ones, pair them row by row, filter and write the pairs."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,11 @@ from augment.translate.stages import HOP
 from augment.view import ViewSpec, labelled_view, make_view, view_attribute, view_label
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import DROPPED, ORIGINAL, TASK_ROWS, UNUSED, PairSource
+from pipelines.pairs.columns import column_couples, table_pairs
+from pipelines.pairs.couples import PAIR, Couples, couple_batches, missing_texts
 from pipelines.pairs.filter import SIDES, Filter, SideInfo, is_round_trip, make_filter
+from pipelines.pairs.labels import PER_SENTENCE, label_couples
+from pipelines.pairs.neighbours import neighbour_couples
 from pipelines.pairs.nli import entailment, nli_sources
 from pipelines.pairs.write import PairsJob, write_pairs
 from pipelines.sentences.ingest import sentences_for
@@ -32,6 +36,8 @@ from pipelines.views.windows import ViewRun
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
 VIEW_COUNTS = {"bsl": 2, "self": 0, "entailment": 0}
 """How many views a policy pairs; the others pair one or more."""
+COUPLES = ("columns", "neighbours", "labels")
+"""Policies that pair a sentence with another text, where views may stand for the sentences."""
 
 
 def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
@@ -46,6 +52,8 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
         if options.pairs == "entailment":
             sources = nli_sources(options.sources or (), Path(spool))
             source = entailment(sources, options.limit, negatives=options.negatives)
+        elif options.columns is not None:
+            source = table_pairs(options.sources or (), options.columns, options.limit, Path(spool))
         else:
             source = pair_views(choices, sentences_for(options.sources or ()), options)
         settings = {
@@ -53,6 +61,9 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
             "pairs": options.pairs,
             "view": options.view or source.plan.params.get("view") or None,
             "negatives": options.negatives or None,
+            "columns": options.columns,
+            "distance": source.plan.params.get("distance"),
+            "per_sentence": source.plan.params.get("per_sentence"),
             "alternatives": options.alternatives,
             "seed": options.seed,
             "filter": [filter.text() for filter in filters] or None,
@@ -68,8 +79,14 @@ def preview_pairs(options: PairsOptions) -> dict[str, Any]:
     if options.pairs == "entailment":
         with TemporaryDirectory() as spool:
             preview["sources"] = [source.name for source in nli_sources(options.sources or (), Path(spool))]
+    elif options.columns is not None:
+        with TemporaryDirectory() as spool:
+            source = table_pairs(options.sources or (), options.columns, options.limit, Path(spool))
+            preview["sources"] = [item.name for item in source.plan.inputs]
     else:
         sentences = sentences_for(options.sources or (), dry_run=True)
+        if options.pairs in COUPLES and sentences.receipts:
+            couples_of(options, sentences)  # raises for sentences that do not fit
         planned = plan_views(choices, sentences, options)
         preview["sentences"] = min(sentences.rows, options.limit or sentences.rows)
         missing = {name: runs.preview_run(view) for name, view in planned.items() if isinstance(view, ViewRun)}
@@ -95,8 +112,9 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
     if options.negatives and policy != "entailment":
         raise InputError(f"--negatives needs --pairs entailment, not {policy}: leave it out")
     choices = choose_views(policy, options.view or ())
+    _check_couples(options)
     for option, value in {f"--seed {options.seed}": options.seed, "--alternatives": options.alternatives}.items():
-        if value is not None and not choices:
+        if value is not None and not choices and (policy != "labels" or value is options.alternatives):
             raise InputError(f"{option}: --pairs {policy} makes no views and draws nothing: leave it out")
     texts = [*(options.filter or ())]
     if options.default_filters and not any(text.partition(":")[0] == "paraphrase" for text in texts):
@@ -108,6 +126,22 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
             raise InputError(f"--filter {filter.name} writes the column {filter.score!r}, which is taken: leave it out")
         columns.add(filter.score or "")
     return choices, filters
+
+
+def _check_couples(options: PairsOptions) -> None:
+    """Check the options of policies that pair a sentence with another text."""
+    policy, sources = options.pairs, options.sources or ()
+    for owner, name in (("columns", "columns"), ("neighbours", "distance"), ("labels", "per_sentence")):
+        if getattr(options, name) is not None and policy != owner:
+            raise InputError(f"--{name.replace('_', '-')} needs --pairs {owner}, not {policy}: leave it out")
+    if policy in COUPLES and options.alternatives:
+        raise InputError(f"--alternatives: --pairs {policy} takes the first text of a view: leave it out")
+    if options.columns is not None and (options.view or not sources or read_plan(resolve_path(sources[0]))):
+        problem = "reads a table, and makes no views"
+        raise InputError(f"--columns {problem}: give its file as SOURCE, or run `augment ingest --pair-column` first")
+    advice = {"columns": "give --columns LEFT,RIGHT", "neighbours": "run `augment ingest --split sentences` first"}
+    if policy in advice and options.columns is None and sources and read_plan(resolve_path(sources[0])) is None:
+        raise InputError(f"--pairs {policy} needs more than the sentences of {sources[0]}: {advice[policy]}")
 
 
 def choose_views(policy: str, names: Sequence[str]) -> dict[Path, ViewSpec]:
@@ -123,7 +157,7 @@ def choose_views(policy: str, names: Sequence[str]) -> dict[Path, ViewSpec]:
         if policy == "multilingual" and view_attribute(spec.name, "language_option", "source") == "source":
             raise InputError(f"--view {name} is not a translation: take translate-de or the like, or --pairs original")
         choices[folder] = spec
-    count = VIEW_COUNTS.get(policy, max(1, len(choices)))
+    count = VIEW_COUNTS.get(policy, len(choices) if policy in COUPLES else max(1, len(choices)))
     if len(choices) != count:
         number = {0: "no", 2: "2"}.get(count, "1 or more")
         raise InputError(
@@ -191,6 +225,41 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
 
     A label of the sentences comes along. Raises InputError for views of other sentences, TwinviewsError if one failed.
     """
+    if options.pairs in COUPLES:
+        return pair_couples(choices, sentences, options)
+    views = make_views(choices, sentences, options)
+    names = list(views) or [ORIGINAL]
+    paired = [*views] if options.alternatives else []
+    if options.alternatives is None:
+        paired = [name for name, view in views.items() if view_attribute(view.plan.name, "equal_alternatives", False)]
+    couples = [(names[0], names[1])] if options.pairs == "bsl" else [(ORIGINAL, name) for name in names]
+    source = _source(sentences, views, options, {"alternatives": paired} if paired else {})
+    rows, columns = source.rows or 0, [*PAIR_COLUMNS[:2], *source.columns]
+    return replace(
+        source,
+        tasks=((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS)),
+        made_by={name: source.made_by[name] for couple in couples for name in couple},
+        candidates=partial(_candidates, sentences, views, couples, columns, paired),
+    )
+
+
+def pair_couples(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: PairsOptions) -> PairSource:
+    """Pair the first `limit` sentences, or what a seed draws of them and their views, with other texts.
+
+    Raises InputError for sentences that do not fit, and as `pair_views` does.
+    """
+    couples, numbers = couples_of(options, sentences)
+    views = make_views(choices, sentences, options)
+    source, seed = _source(sentences, views, options, numbers), options.seed or 0
+    if views or options.pairs == "labels":
+        source = replace(source, plan=source.plan.model_copy(update={"seed": seed}))
+    made_by = {**source.made_by, **({PAIR: "the second text of the sentence"} if options.pairs == "columns" else {})}
+    tasks = couple_batches(couples, sentences, views, [*PAIR_COLUMNS[:2], *source.columns], seed)
+    return replace(source, made_by=made_by, tasks=tasks)
+
+
+def make_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: PairsOptions) -> dict[str, Dataset]:
+    """Make the views that are missing; returns all by their names."""
     views: dict[str, Dataset] = {}
     for name, view in plan_views(choices, sentences, options).items():
         if isinstance(view, ViewRun):
@@ -198,28 +267,33 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
             runs.note_starter(ViewSpec(view.plan.name, view.plan.params))
             view, _ = runs.make_run(view)
         views[name] = view
-    names = list(views) or [ORIGINAL]
-    paired = [*views] if options.alternatives else []
-    if options.alternatives is None:
-        paired = [name for name, view in views.items() if view_attribute(view.plan.name, "equal_alternatives", False)]
-    couples = [(names[0], names[1])] if options.pairs == "bsl" else [(ORIGINAL, name) for name in names]
-    columns = [*PAIR_COLUMNS[:2], *({"label"} & set(sentences.read(0, 1).schema.names))]
+    return views
+
+
+def _source(
+    sentences: Dataset, views: Mapping[str, Dataset], options: PairsOptions, params: Mapping[str, Any]
+) -> PairSource:
+    """What is known of pairs of sentences and views before their candidates."""
     datasets = {str(dataset.path): dataset for dataset in (sentences, *views.values())}
     inputs = tuple(Input(name=name, sha256=dataset.digest, rows=dataset.rows) for name, dataset in datasets.items())
-    params = {"view": list(views), **({"alternatives": paired} if paired else {})}
+    params = {"view": list(views), **params}
     plan = Plan(kind="pairs", name=options.pairs, params=params, limit=options.limit, shard_size=0, inputs=inputs)
-    rows = min(options.limit or sentences.rows, sentences.rows)
     makers = {name: view.plan.signature or name for name, view in views.items()} | {ORIGINAL: "the sentence itself"}
-    return PairSource(
-        plan,
-        unit="sentences",
-        tasks=((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS)),
-        made_by={name: makers[name] for couple in couples for name in couple},
-        candidates=partial(_candidates, sentences, views, couples, columns, paired),
-        sides=_describe_sides(views),
-        columns=dict.fromkeys(columns[2:], pa.string()),
-        rows=rows,
-    )
+    columns = dict.fromkeys({"label"} & set(sentences.read(0, 1).schema.names), pa.string())
+    rows = min(options.limit or sentences.rows, sentences.rows)
+    return PairSource(plan, "sentences", iter(()), makers, sides=_describe_sides(views), columns=columns, rows=rows)
+
+
+def couples_of(options: PairsOptions, sentences: Dataset) -> tuple[Iterator[Couples], dict[str, int]]:
+    """The couples of the first `limit` sentences, and the number that decides them, by its option."""
+    rows = min(options.limit or sentences.rows, sentences.rows)
+    if options.pairs == "labels":
+        per_sentence = options.per_sentence or PER_SENTENCE
+        return label_couples(sentences, rows, per_sentence, options.seed or 0), {"per_sentence": per_sentence}
+    if options.pairs == "neighbours":
+        distance = options.distance or 1
+        return neighbour_couples(sentences, rows, distance), {"distance": distance}
+    return column_couples(sentences, rows), {}
 
 
 def _describe_sides(views: Mapping[str, Dataset | ViewRun]) -> dict[str, SideInfo]:
@@ -290,6 +364,4 @@ def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tu
     missing_rows = len(sentences) - len(table)
     padded = (pa.concat_arrays([column, pa.nulls(missing_rows, column.type)]) for column in columns)
     texts, statuses, reasons, alternatives = padded
-    statuses = pc.binary_join_element_wise(name, statuses.fill_null("was not made for it"), " ")
-    problems = pc.binary_join_element_wise(statuses, reasons, ": ", null_handling="skip")
-    return texts, alternatives, pc.if_else(texts.is_valid(), None, problems)
+    return texts, alternatives, missing_texts(name, texts, statuses, reasons)

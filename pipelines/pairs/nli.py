@@ -30,6 +30,7 @@ COLUMNS = {
 ENTAILED = frozenset({"entailment", "entails", "entailed"})
 CONTRADICTED = frozenset({"contradiction", "contradicts"})
 OTHER_LABELS = frozenset({"neutral", "not_entailment", "unknown"}) | CONTRADICTED
+NLI_LABELS = ENTAILED | OTHER_LABELS
 UNLABELLED = frozenset({"", "-", "-1"})
 EXAMPLE = "give e.g. snli_1.0_train.jsonl, multinli_1.0_train.txt or hf:snli"
 
@@ -95,46 +96,55 @@ def entailment(sources: Sequence[Source], limit: int | None = None, *, negatives
     inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
     plan = Plan(kind="pairs", name="entailment", params=params, limit=limit, shard_size=0, inputs=inputs)
     made_by = dict.fromkeys((source.name for source in sources), "premises and hypotheses that they entail")
-    tasks, columns = _candidates(sources, limit, negatives=negatives), {NEGATIVE: pa.string()} if negatives else {}
-    return PairSource(plan, "rows", tasks, made_by, columns=columns)
+    rows = ((row.premise, row.hypothesis, _reason(*row)) for row in _all_rows(sources))
+    tasks = distinct_pairs(rows, limit, "premise", "hypothesis")
+    if not negatives:
+        return PairSource(plan, "rows", tasks, made_by)
+    tasks = _with_negatives(tasks, islice(_all_rows(sources), limit))
+    return PairSource(plan, "rows", tasks, made_by, columns={NEGATIVE: pa.string()})
 
 
-def _all_rows(sources: Sequence[Source], limit: int | None) -> Iterator[NliRow]:
-    return islice(chain.from_iterable(map(nli_rows, sources)), limit)
+def _all_rows(sources: Sequence[Source]) -> Iterator[NliRow]:
+    return chain.from_iterable(map(nli_rows, sources))
 
 
-def _candidates(sources: Sequence[Source], limit: int | None, *, negatives: bool) -> Iterator[pa.RecordBatch]:
-    """A candidate for each row, with a reason if it is not entailed or is a duplicate.
+def distinct_pairs(
+    rows: Iterator[tuple[str, str, str | None]], limit: int | None, left: str, right: str
+) -> Iterator[pa.RecordBatch]:
+    """Candidates of the first `limit` rows of two texts and a reason to drop them, or None; duplicates get one.
 
-    The hypotheses that a premise entails get its distinct contradictions, which are all in memory, in turn.
+    `left` and `right` are the names of the sides.
     """
-    contradictions, turns = defaultdict[str, dict[str, None]](dict), Counter[str]()
-    for premise, hypothesis, label in _all_rows(sources, limit) if negatives else ():
-        if label in CONTRADICTED and hypothesis:
-            contradictions[premise][hypothesis] = None
-    remaining = _all_rows(sources, limit)
+    rows = islice(rows, limit)
     with TemporaryDirectory() as spool:
         hashes = Seen(Path(spool))
-        while rows := list(islice(remaining, TASK_ROWS)):
-            numbers = [xxhash.xxh64_intdigest(f"{row.premise}\t{row.hypothesis}".encode()) for row in rows]
-            columns: dict[str, list[str | None]] = {DROPPED: [_reason(*row) for row in rows]}
-            if negatives:
-                columns[NEGATIVE] = [None] * len(rows)
-            entailed = [place for place, reason in enumerate(columns[DROPPED]) if reason is None]
-            is_new = hashes.add(np.array([numbers[place] for place in entailed], dtype=np.uint64))
-            for place in np.array(entailed)[~is_new].tolist():
-                columns[DROPPED][place] = "exact duplicate"
-            for place in np.array(entailed)[is_new].tolist() if negatives else ():
-                premise, hypothesis, _ = rows[place]
-                choices = [text for text in contradictions.get(premise, ()) if text != hypothesis]
-                columns[NEGATIVE][place] = choices[turns[premise] % len(choices)] if choices else None
-                turns[premise] += 1
-            premises, hypotheses, _ = zip(*rows, strict=True)
-            names = (pa.repeat(side, len(rows)) for side in ("premise", "hypothesis"))
-            ids = [f"{number:016x}" for number in numbers]
-            texts = (ids, premises, premises, hypotheses, *names)
-            pairs = dict(zip(PAIR_COLUMNS, texts, strict=True)) | columns
-            yield pa.RecordBatch.from_pydict(pairs, pa.schema(dict.fromkeys(pairs, pa.string())))
+        while block := list(islice(rows, TASK_ROWS)):
+            texts, partners, reasons = (list(column) for column in zip(*block, strict=True))
+            pairs = zip(texts, partners, strict=True)
+            numbers = np.array([xxhash.xxh64_intdigest("\t".join(pair).encode()) for pair in pairs], dtype=np.uint64)
+            places = np.flatnonzero([reason is None for reason in reasons])
+            for place in places[~hashes.add(numbers[places])].tolist():
+                reasons[place] = "exact duplicate"
+            ids = [f"{number:016x}" for number in numbers.tolist()]
+            names = ([name] * len(block) for name in (left, right))
+            columns = zip((*PAIR_COLUMNS, DROPPED), (ids, texts, texts, partners, *names, reasons), strict=True)
+            yield pa.RecordBatch.from_pydict({name: pa.array(column, pa.string()) for name, column in columns})
+
+
+def _with_negatives(batches: Iterator[pa.RecordBatch], rows: Iterator[NliRow]) -> Iterator[pa.RecordBatch]:
+    """The hypotheses that a premise entails get its distinct contradictions, which are all in memory, in turn."""
+    contradictions, turns = defaultdict[str, dict[str, None]](dict), Counter[str]()
+    for premise, hypothesis, label in rows:
+        if label in CONTRADICTED and hypothesis:
+            contradictions[premise][hypothesis] = None
+    for batch in batches:
+        negatives = []
+        columns = (batch[name].to_pylist() for name in ("view_a", "view_b", DROPPED))
+        for premise, hypothesis, reason in zip(*columns, strict=True):
+            choices = [text for text in contradictions.get(premise, ()) if text != hypothesis and reason is None]
+            negatives.append(choices[turns[premise] % len(choices)] if choices else None)
+            turns[premise] += reason is None
+        yield batch.append_column(NEGATIVE, pa.array(negatives, pa.string()))
 
 
 def _reason(premise: str, hypothesis: str, label: str | None) -> str | None:

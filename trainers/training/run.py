@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from jinja2 import Template
 from pydantic import BaseModel, Field
+from xxhash import xxh64_hexdigest
 from yaml import YAMLError
 
 from pipelines.encoders import Unreachable
@@ -120,6 +121,8 @@ def _make_plan(request: Request, module: ObjectiveModule, values: Mapping[str, A
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: using {size}")
     training = training.model_copy(update={"batch_size": size})
     hashes = {"data_xxh64": examples.digest(), "encoder_xxh64": source.digest()}
+    if getattr(params, "positives", "pair") != "pair" and examples.classes is not None:
+        hashes["labels_xxh64"] = xxh64_hexdigest("\0".join(examples.classes).encode("utf-8", "surrogatepass"))
     if isinstance(dev, Task):
         hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
     elif dev is not None:
