@@ -55,6 +55,9 @@ def _couples(
     for first in range(0, counts.max(), step):
         turns, labels = np.nonzero(np.arange(first, first + step)[:, None] < counts)
         apart, place = np.divmod(first + turns, sizes[labels])
+        # First every second place, so that few couples reach all members.
+        half = (sizes[labels] + 1) // 2
+        place = np.where(apart, place, 2 * place - np.where(place < half, 0, 2 * half - 1))
         left, right = (order[starts[labels] + offset % sizes[labels]] for offset in (place, place + apart + 1))
         yield Couples(left, right, "")
     for reason, mask in dropped.items():

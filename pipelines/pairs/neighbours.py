@@ -42,4 +42,5 @@ def _couples(sentences: Dataset, rows: int, distance: int) -> Iterator[Couples]:
         is_own = (left >= start) & (left < stop)
         left, right = np.append(left[is_own], alone), np.append(right[is_own], np.full(len(alone), -1))
         order = np.argsort(left, kind="stable")
-        yield Couples(left[order], right[order], "no sentence near it")
+        if len(order):
+            yield Couples(left[order], right[order], "no sentence near it")
