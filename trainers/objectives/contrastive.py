@@ -108,23 +108,14 @@ class Contrastive(Objective):
             columns["negative"] = self.tokenize(texts[-1])
             columns["keys"] = number_texts([examples.texts, *texts])[1]
             columns["keys"][missing, -1] = -1
-        columns |= self._labels(examples)
+        if labels := examples.positive_labels(self.params.positives):
+            columns["labels"] = number_texts([labels])[1].ravel()
+            columns["labels"][[not label for label in labels]] = -1
+            count = counted(len({*filter(None, labels)}), "label")
+            note(f"{count}: rows of one label are positives of each other (--positives pair: their own pair alone)")
         if self.teachers:
             self.texts, columns["taught"] = number_texts(texts)
         return columns
-
-    def _labels(self, examples: Examples) -> dict[str, Any]:
-        """Return the numbers of the rows' `labels` (n,), -1 for none, if labels make positives."""
-        positives, classes = self.params.positives, list(examples.classes or ())
-        if positives == "labels" and not any(classes):
-            raise InputError("--positives labels: the pairs have no labels: build them with --pairs labels")
-        if positives == "pair" or not classes or (positives is None and not all(classes)):
-            return {}
-        labels = number_texts([classes])[1].ravel()
-        labels[[not label for label in classes]] = -1
-        count = len(set(labels[labels >= 0]))
-        note(f"{counted(count, 'label')}: rows of one label are positives of each other; --positives pair ignores it")
-        return {"labels": labels}
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, taught_1: Tensor | None = None,
