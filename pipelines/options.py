@@ -59,7 +59,7 @@ REJECTS_HELP = "Arrow stream file for the dropped pairs, with their reasons."
 NEGATIVES_HELP = "For entailment: add a column `negative`, a contradiction of the same premise; held in memory."
 PAIRS_OUT_HELP = "File to write; data/pairs.arrow, or with --shards the folder data/pairs."
 COLUMNS_HELP = "For columns: LEFT,RIGHT, two columns of the tables given as SOURCE."
-PER_SENTENCE_HELP = "For labels: pairs per sentence, on average; each label has equally many, if it can. [4]"
+PER_SENTENCE_HELP = "For labels: pairs per sentence, on average; each label has equally many, if it can."
 PAIRS_SEED_HELP = "Seed of the views to make and of draws; by default that of the other view, else 0."
 MARGIN_HELP = "Its cosine to view_a must be this much below view_b's."
 
@@ -150,8 +150,8 @@ class PairsOptions(OutputOptions):
     rejects: Annotated[Path | None, typer.Option(help=REJECTS_HELP)] = None
     negatives: Annotated[bool, typer.Option("--negatives", help=NEGATIVES_HELP)] = False
     columns: Annotated[str | None, typer.Option(help=COLUMNS_HELP)] = None
-    distance: Annotated[int | None, Number(min=1, help="For neighbours: how many sentences away, at most. [1]")] = None
-    per_sentence: Annotated[int | None, Number(min=1, help=PER_SENTENCE_HELP)] = None
+    distance: Annotated[int, Number(min=1, help="For neighbours: how many sentences away, at most.")] = 1
+    per_sentence: Annotated[int, Number(min=1, help=PER_SENTENCE_HELP)] = 4
     out: Annotated[Path | None, typer.Option(help=PAIRS_OUT_HELP)] = None
     shards: Annotated[int | None, Number(min=1, help="Write a folder of N shards, for very large outputs.")] = None
     seed: Annotated[int | None, Number(help=PAIRS_SEED_HELP)] = None

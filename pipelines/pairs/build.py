@@ -16,12 +16,12 @@ from augment.translate.stages import HOP
 from augment.view import ViewSpec, labelled_view, make_view, view_attribute, view_label
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import DROPPED, ORIGINAL, TASK_ROWS, UNUSED, PairSource
-from pipelines.pairs.columns import column_couples, table_pairs
+from pipelines.pairs.columns import column_couples
 from pipelines.pairs.couples import PAIR, Couples, couple_batches, missing_texts
 from pipelines.pairs.filter import SIDES, Filter, SideInfo, is_round_trip, make_filter
-from pipelines.pairs.labels import PER_SENTENCE, label_couples
+from pipelines.pairs.labels import label_couples
 from pipelines.pairs.neighbours import neighbour_couples
-from pipelines.pairs.nli import entailment, nli_sources
+from pipelines.pairs.nli import nli_sources, table_pairs
 from pipelines.pairs.write import PairsJob, write_pairs
 from pipelines.sentences.ingest import sentences_for
 from pipelines.storage.dataset import CARD_FILE, RECIPE_FILE, REPORT_FILE, Dataset, check_folder, finished_dataset
@@ -36,8 +36,8 @@ from pipelines.views.windows import ViewRun
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
 VIEW_COUNTS = {"bsl": 2, "self": 0, "entailment": 0}
 """How many views a policy pairs; the others pair one or more."""
-COUPLES = ("columns", "neighbours", "labels")
-"""Policies that pair a sentence with another text, where views may stand for the sentences."""
+COUPLES = {"columns": "columns", "neighbours": "distance", "labels": "per_sentence"}
+"""Policies that pair a sentence, or a view of it, with another text, and their own option."""
 
 
 def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
@@ -49,11 +49,10 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
     if any(getattr(filter, "encoder", None) == runs.STARTER for filter in filters):
         note("filter semantic: the bundled starter encoder (small, for trying out); encoder=NAME takes a real one")
     with TemporaryDirectory() as spool:
-        if options.pairs == "entailment":
-            sources = nli_sources(options.sources or (), Path(spool))
-            source = entailment(sources, options.limit, negatives=options.negatives)
-        elif options.columns is not None:
-            source = table_pairs(options.sources or (), options.columns, options.limit, Path(spool))
+        if options.pairs == "entailment" or options.columns is not None:
+            pair = _columns(options)
+            sources = nli_sources(options.sources or (), Path(spool), pair)
+            source = table_pairs(sources, options.limit, pair, negatives=options.negatives)
         else:
             source = pair_views(choices, sentences_for(options.sources or ()), options)
         settings = {
@@ -62,8 +61,7 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
             "view": options.view or source.plan.params.get("view") or None,
             "negatives": options.negatives or None,
             "columns": options.columns,
-            "distance": source.plan.params.get("distance"),
-            "per_sentence": source.plan.params.get("per_sentence"),
+            **{key: source.plan.params.get(key) for key in ("distance", "per_sentence")},
             "alternatives": options.alternatives,
             "seed": options.seed,
             "filter": [filter.text() for filter in filters] or None,
@@ -76,13 +74,10 @@ def preview_pairs(options: PairsOptions) -> dict[str, Any]:
     """What `build_pairs` would do; nothing is written, and no earlier output is compared."""
     choices, filters = _check(options)
     preview: dict[str, Any] = {"out": str(options.target), "pairs": options.pairs}
-    if options.pairs == "entailment":
+    if options.pairs == "entailment" or options.columns is not None:
         with TemporaryDirectory() as spool:
-            preview["sources"] = [source.name for source in nli_sources(options.sources or (), Path(spool))]
-    elif options.columns is not None:
-        with TemporaryDirectory() as spool:
-            source = table_pairs(options.sources or (), options.columns, options.limit, Path(spool))
-            preview["sources"] = [item.name for item in source.plan.inputs]
+            sources = nli_sources(options.sources or (), Path(spool), _columns(options))
+            preview["sources"] = [source.name for source in sources]
     else:
         sentences = sentences_for(options.sources or (), dry_run=True)
         if options.pairs in COUPLES and sentences.receipts:
@@ -130,18 +125,28 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
 
 def _check_couples(options: PairsOptions) -> None:
     """Check the options of policies that pair a sentence with another text."""
-    policy, sources = options.pairs, options.sources or ()
-    for owner, name in (("columns", "columns"), ("neighbours", "distance"), ("labels", "per_sentence")):
-        if getattr(options, name) is not None and policy != owner:
+    policy, sources = options.pairs, options.sources or []
+    is_table = policy in COUPLES and bool(sources) and read_plan(resolve_path(sources[0])) is None
+    for owner, name in COUPLES.items():
+        if policy != owner and getattr(options, name) != getattr(PairsOptions, name):
             raise InputError(f"--{name.replace('_', '-')} needs --pairs {owner}, not {policy}: leave it out")
     if policy in COUPLES and options.alternatives:
         raise InputError(f"--alternatives: --pairs {policy} takes the first text of a view: leave it out")
-    if options.columns is not None and (options.view or not sources or read_plan(resolve_path(sources[0]))):
-        problem = "reads a table, and makes no views"
-        raise InputError(f"--columns {problem}: give its file as SOURCE, or run `augment ingest --pair-column` first")
-    advice = {"columns": "give --columns LEFT,RIGHT", "neighbours": "run `augment ingest --split sentences` first"}
-    if policy in advice and options.columns is None and sources and read_plan(resolve_path(sources[0])) is None:
-        raise InputError(f"--pairs {policy} needs more than the sentences of {sources[0]}: {advice[policy]}")
+    if options.columns is not None and (options.view or not is_table):
+        advice = "give its file as SOURCE and no --view, or run `augment ingest --pair-column` first"
+        raise InputError(f"--columns {options.columns} are of a table: {advice}")
+    if is_table and options.columns is None and policy != "labels":
+        advice = "give --columns LEFT,RIGHT" if policy == "columns" else "run `augment ingest --split sentences` first"
+        raise InputError(f"--pairs {policy} needs more than the sentences of a file: {advice}")
+    _columns(options)
+
+
+def _columns(options: PairsOptions) -> Sequence[str]:
+    """The two columns of a table, if any; raises InputError for another number."""
+    names = [name.strip() for name in (options.columns or "").split(",")] if options.columns is not None else []
+    if names and (len({*names}) != 2 or len(names) != 2 or not all(names)):
+        raise InputError(f"--columns {options.columns}: write the names of two columns, LEFT,RIGHT")
+    return names
 
 
 def choose_views(policy: str, names: Sequence[str]) -> dict[Path, ViewSpec]:
@@ -225,41 +230,7 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
 
     A label of the sentences comes along. Raises InputError for views of other sentences, TwinviewsError if one failed.
     """
-    if options.pairs in COUPLES:
-        return pair_couples(choices, sentences, options)
-    views = make_views(choices, sentences, options)
-    names = list(views) or [ORIGINAL]
-    paired = [*views] if options.alternatives else []
-    if options.alternatives is None:
-        paired = [name for name, view in views.items() if view_attribute(view.plan.name, "equal_alternatives", False)]
-    couples = [(names[0], names[1])] if options.pairs == "bsl" else [(ORIGINAL, name) for name in names]
-    source = _source(sentences, views, options, {"alternatives": paired} if paired else {})
-    rows, columns = source.rows or 0, [*PAIR_COLUMNS[:2], *source.columns]
-    return replace(
-        source,
-        tasks=((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS)),
-        made_by={name: source.made_by[name] for couple in couples for name in couple},
-        candidates=partial(_candidates, sentences, views, couples, columns, paired),
-    )
-
-
-def pair_couples(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: PairsOptions) -> PairSource:
-    """Pair the first `limit` sentences, or what a seed draws of them and their views, with other texts.
-
-    Raises InputError for sentences that do not fit, and as `pair_views` does.
-    """
-    couples, numbers = couples_of(options, sentences)
-    views = make_views(choices, sentences, options)
-    source, seed = _source(sentences, views, options, numbers), options.seed or 0
-    if views or options.pairs == "labels":
-        source = replace(source, plan=source.plan.model_copy(update={"seed": seed}))
-    made_by = {**source.made_by, **({PAIR: "the second text of the sentence"} if options.pairs == "columns" else {})}
-    tasks = couple_batches(couples, sentences, views, [*PAIR_COLUMNS[:2], *source.columns], seed)
-    return replace(source, made_by=made_by, tasks=tasks)
-
-
-def make_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: PairsOptions) -> dict[str, Dataset]:
-    """Make the views that are missing; returns all by their names."""
+    couples, numbers = couples_of(options, sentences) if options.pairs in COUPLES else (iter(()), {})
     views: dict[str, Dataset] = {}
     for name, view in plan_views(choices, sentences, options).items():
         if isinstance(view, ViewRun):
@@ -267,33 +238,41 @@ def make_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
             runs.note_starter(ViewSpec(view.plan.name, view.plan.params))
             view, _ = runs.make_run(view)
         views[name] = view
-    return views
-
-
-def _source(
-    sentences: Dataset, views: Mapping[str, Dataset], options: PairsOptions, params: Mapping[str, Any]
-) -> PairSource:
-    """What is known of pairs of sentences and views before their candidates."""
+    paired = [*views] if options.alternatives else []
+    if options.alternatives is None and options.pairs not in COUPLES:
+        paired = [name for name, view in views.items() if view_attribute(view.plan.name, "equal_alternatives", False)]
+    columns = [*PAIR_COLUMNS[:2], *({"label"} & set(sentences.read(0, 1).schema.names))]
     datasets = {str(dataset.path): dataset for dataset in (sentences, *views.values())}
     inputs = tuple(Input(name=name, sha256=dataset.digest, rows=dataset.rows) for name, dataset in datasets.items())
-    params = {"view": list(views), **params}
+    params = {"view": list(views), **({"alternatives": paired} if paired else {}), **numbers}
     plan = Plan(kind="pairs", name=options.pairs, params=params, limit=options.limit, shard_size=0, inputs=inputs)
-    makers = {name: view.plan.signature or name for name, view in views.items()} | {ORIGINAL: "the sentence itself"}
-    columns = dict.fromkeys({"label"} & set(sentences.read(0, 1).schema.names), pa.string())
     rows = min(options.limit or sentences.rows, sentences.rows)
-    return PairSource(plan, "sentences", iter(()), makers, sides=_describe_sides(views), columns=columns, rows=rows)
+    makers = {name: view.plan.signature or name for name, view in views.items()} | {ORIGINAL: "the sentence itself"}
+    if options.pairs in COUPLES:
+        makers |= {PAIR: "its second text"} if options.pairs == "columns" else {}
+        plan = plan.model_copy(update={"seed": (options.seed or 0) if views or options.pairs == "labels" else None})
+        second_texts, seed = options.pairs == "columns", options.seed or 0
+        tasks: Iterator[Any] = couple_batches(couples, sentences, views, columns, seed, second_texts=second_texts)
+        candidates = None
+    else:
+        names = list(views) or [ORIGINAL]
+        sides = [(names[0], names[1])] if options.pairs == "bsl" else [(ORIGINAL, name) for name in names]
+        makers = {name: makers[name] for couple in sides for name in couple}
+        tasks = ((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS))
+        candidates = partial(_candidates, sentences, views, sides, columns, paired)
+    further = dict.fromkeys(columns[2:], pa.string())
+    return PairSource(plan, "sentences", tasks, makers, candidates, _describe_sides(views), further, rows)
 
 
 def couples_of(options: PairsOptions, sentences: Dataset) -> tuple[Iterator[Couples], dict[str, int]]:
     """The couples of the first `limit` sentences, and the number that decides them, by its option."""
     rows = min(options.limit or sentences.rows, sentences.rows)
-    if options.pairs == "labels":
-        per_sentence = options.per_sentence or PER_SENTENCE
-        return label_couples(sentences, rows, per_sentence, options.seed or 0), {"per_sentence": per_sentence}
+    if options.pairs == "columns":
+        return column_couples(sentences, rows), {}
     if options.pairs == "neighbours":
-        distance = options.distance or 1
-        return neighbour_couples(sentences, rows, distance), {"distance": distance}
-    return column_couples(sentences, rows), {}
+        return neighbour_couples(sentences, rows, options.distance), {"distance": options.distance}
+    couples = label_couples(sentences, rows, options.per_sentence, options.seed or 0)
+    return couples, {"per_sentence": options.per_sentence}
 
 
 def _describe_sides(views: Mapping[str, Dataset | ViewRun]) -> dict[str, SideInfo]:

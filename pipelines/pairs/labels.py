@@ -14,8 +14,6 @@ from pipelines.pairs.couples import Couples, Numbers
 from pipelines.pairs.nli import NLI_LABELS
 from pipelines.storage.dataset import Dataset
 
-PER_SENTENCE = 4
-
 
 def label_couples(sentences: Dataset, rows: int, per_sentence: int, seed: int) -> Iterator[Couples]:
     """Couples of the first `rows` sentences, each once: every label has equally many, or all that it can have.
@@ -59,12 +57,12 @@ def _couples(
         half = (sizes[labels] + 1) // 2
         place = np.where(apart, place, 2 * place - np.where(place < half, 0, 2 * half - 1))
         left, right = (order[starts[labels] + offset % sizes[labels]] for offset in (place, place + apart + 1))
-        yield Couples(left, right, "")
+        yield left, right, ""
     for reason, mask in dropped.items():
         places = np.flatnonzero(mask)
         for start in range(0, len(places), TASK_ROWS):
             left = places[start : start + TASK_ROWS]
-            yield Couples(left, np.full(len(left), -1), reason)
+            yield left, np.full(len(left), -1), reason
 
 
 def _check(sentences: Dataset, labels: dict[str, int]) -> None:

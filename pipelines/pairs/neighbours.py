@@ -43,4 +43,4 @@ def _couples(sentences: Dataset, rows: int, distance: int) -> Iterator[Couples]:
         left, right = np.append(left[is_own], alone), np.append(right[is_own], np.full(len(alone), -1))
         order = np.argsort(left, kind="stable")
         if len(order):
-            yield Couples(left[order], right[order], "no sentence near it")
+            yield left[order], right[order], "no sentence near it"

@@ -1,4 +1,4 @@
-"""NLI corpora as pairs: a premise, a hypothesis that it entails and, on request, one that contradicts it."""
+"""Tables as pairs: two columns, or of NLI a premise, a hypothesis that it entails and one that contradicts it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ import xxhash
 from augment.errors import InputError
 from augment.view import normalise
 from pipelines.pairs.candidates import DROPPED, TASK_ROWS, PairSource
+from pipelines.pairs.filter import SENTENCE_B
 from pipelines.sentences.ingest import Seen
 from pipelines.sentences.rows import Columns, listed
 from pipelines.sentences.sources import Source, check_source, load_hub, read_rows
@@ -43,26 +44,29 @@ class NliRow(NamedTuple):
     label: str | None
 
 
-def nli_sources(names: Sequence[str], spool: Path) -> list[Source]:
-    """Find NLI sources: tables in any format that `ingest` reads; text files are read as TSV.
+def nli_sources(names: Sequence[str], spool: Path, pair: Sequence[str] = ()) -> list[Source]:
+    """Find NLI sources, or with a `pair` of columns tables that have these, in any format that `ingest` reads.
 
     The premise is the column `sentence1`, `premise` or `ori_sentence`, the hypothesis `sentence2`, `hypothesis` or
-    `new_sentence`, the label `gold_label` or `label`. Stdin and pipes are first copied into the folder `spool`. Raises
-    InputError for no source, one that cannot be read, or one without these columns.
+    `new_sentence`, the label `gold_label` or `label`. Text files are read as TSV; stdin and pipes are first copied into
+    the folder `spool`. Raises InputError for no source, one that cannot be read, or one without these columns.
     """
     if not names:
-        raise InputError(f"--pairs entailment needs an NLI corpus as SOURCE: {EXAMPLE}")
+        raise InputError(f"there is no table as SOURCE: {EXAMPLE}")
     checked = [check_source(name, spool) for name in names]
     sources = [replace(source, format="tsv") if source.format == "text" else source for source in checked]
     for source in sources:
         if source.format in ("markdown", "html"):
             raise InputError(f"{source.name} is a {source.format} file: {EXAMPLE}")
-        next(nli_rows(source), None)
+        next(nli_rows(source, pair), None)
     return sources
 
 
-def nli_rows(source: Source) -> Iterator[NliRow]:
-    """The rows of a source; raises InputError for one that cannot be read, or whose label is a number with no name."""
+def nli_rows(source: Source, pair: Sequence[str] = ()) -> Iterator[NliRow]:
+    """The rows of a source, those of a `pair` of columns all entailed.
+
+    Raises InputError for one that cannot be read, or whose label is a number with no name.
+    """
     features = load_hub(source.name).features if source.format == "hub" else {}
     labels = next((features[name].names for name in COLUMNS["label"] if hasattr(features.get(name), "names")), ())
 
@@ -74,12 +78,20 @@ def nli_rows(source: Source) -> Iterator[NliRow]:
             raise InputError(f"{source.name}: the label {text!r} is a number without a name: give labels as words")
         return str(labels[int(text)]).lower()
 
-    for rows in read_rows(source, partial(_choose_columns, source.name)):
+    for rows in read_rows(source, partial(_choose_columns, source.name, pair)):
         hypotheses = (normalise(text or "") for text in rows.pairs)
-        yield from map(NliRow, map(normalise, rows.texts), hypotheses, map(label_text, rows.labels))
+        row_labels = ["entailment"] * len(rows.labels) if pair else map(label_text, rows.labels)
+        yield from map(NliRow, map(normalise, rows.texts), hypotheses, row_labels)
 
 
-def _choose_columns(source: str, names: Sequence[str]) -> Columns:
+def _choose_columns(source: str, pair: Sequence[str], names: Sequence[str]) -> Columns:
+    if pair and all(not set(names).isdisjoint(choices) for choices in COLUMNS.values()):
+        problem = "says in a label which of its rows are pairs"
+        raise InputError(f"{source} {problem}: see --pairs entailment, or leave that column out")
+    if missing := [name for name in pair if name not in names]:
+        raise InputError(f"{source} has no column {listed(missing)}, only {listed(names)}: check --columns")
+    if pair:
+        return Columns(pair[0], "", pair[1])
     columns = []
     for role, choices in COLUMNS.items():
         column = next((name for name in choices if name in names), None)
@@ -90,45 +102,44 @@ def _choose_columns(source: str, names: Sequence[str]) -> Columns:
     return Columns(*columns)
 
 
-def entailment(sources: Sequence[Source], limit: int | None = None, *, negatives: bool = False) -> PairSource:
-    """The entailed pairs of NLI sources (of their first `limit` rows), each once."""
-    params = {"negatives": True} if negatives else {}
+def table_pairs(
+    sources: Sequence[Source], limit: int | None = None, pair: Sequence[str] = (), *, negatives: bool = False
+) -> PairSource:
+    """The entailed pairs of NLI sources, or a `pair` of columns, of their first `limit` rows, each once."""
+    params: dict[str, Any] = {"columns": [*pair]} if pair else {"negatives": True} if negatives else {}
     inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
-    plan = Plan(kind="pairs", name="entailment", params=params, limit=limit, shard_size=0, inputs=inputs)
-    made_by = dict.fromkeys((source.name for source in sources), "premises and hypotheses that they entail")
-    rows = ((row.premise, row.hypothesis, _reason(*row)) for row in _all_rows(sources))
-    tasks = distinct_pairs(rows, limit, "premise", "hypothesis")
+    name, how = ("columns", "columns {} and {}") if pair else ("entailment", "premises and hypotheses that they entail")
+    plan = Plan(kind="pairs", name=name, params=params, limit=limit, shard_size=0, inputs=inputs)
+    made_by = dict.fromkeys((source.name for source in sources), how.format(*pair))
+    tasks = _candidates(sources, limit, pair)
     if not negatives:
         return PairSource(plan, "rows", tasks, made_by)
-    tasks = _with_negatives(tasks, islice(_all_rows(sources), limit))
+    tasks = _with_negatives(tasks, _all_rows(sources, limit, ()))
     return PairSource(plan, "rows", tasks, made_by, columns={NEGATIVE: pa.string()})
 
 
-def _all_rows(sources: Sequence[Source]) -> Iterator[NliRow]:
-    return chain.from_iterable(map(nli_rows, sources))
+def _all_rows(sources: Sequence[Source], limit: int | None, pair: Sequence[str]) -> Iterator[NliRow]:
+    return islice(chain.from_iterable(nli_rows(source, pair) for source in sources), limit)
 
 
-def distinct_pairs(
-    rows: Iterator[tuple[str, str, str | None]], limit: int | None, left: str, right: str
-) -> Iterator[pa.RecordBatch]:
-    """Candidates of the first `limit` rows of two texts and a reason to drop them, or None; duplicates get one.
-
-    `left` and `right` are the names of the sides.
-    """
-    rows = islice(rows, limit)
+def _candidates(sources: Sequence[Source], limit: int | None, pair: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """A candidate for each row, with a reason if it is not entailed or is a duplicate."""
+    remaining, names = _all_rows(sources, limit, pair), pair or ("premise", "hypothesis")
     with TemporaryDirectory() as spool:
         hashes = Seen(Path(spool))
-        while block := list(islice(rows, TASK_ROWS)):
-            texts, partners, reasons = (list(column) for column in zip(*block, strict=True))
-            pairs = zip(texts, partners, strict=True)
-            numbers = np.array([xxhash.xxh64_intdigest("\t".join(pair).encode()) for pair in pairs], dtype=np.uint64)
+        while rows := list(islice(remaining, TASK_ROWS)):
+            premises, hypotheses, _ = zip(*rows, strict=True)
+            numbers = [xxhash.xxh64_intdigest(f"{row.premise}\t{row.hypothesis}".encode()) for row in rows]
+            reasons = [_reason(*row, *names) for row in rows]
             places = np.flatnonzero([reason is None for reason in reasons])
-            for place in places[~hashes.add(numbers[places])].tolist():
+            for place in places[~hashes.add(np.array(numbers, dtype=np.uint64)[places])].tolist():
                 reasons[place] = "exact duplicate"
-            ids = [f"{number:016x}" for number in numbers.tolist()]
-            names = ([name] * len(block) for name in (left, right))
-            columns = zip((*PAIR_COLUMNS, DROPPED), (ids, texts, texts, partners, *names, reasons), strict=True)
-            yield pa.RecordBatch.from_pydict({name: pa.array(column, pa.string()) for name, column in columns})
+            ids, sides = [f"{number:016x}" for number in numbers], (pa.repeat(name, len(rows)) for name in names)
+            columns = zip((*PAIR_COLUMNS, DROPPED), (ids, premises, premises, hypotheses, *sides, reasons), strict=True)
+            pairs = {name: pa.array(column, pa.string()) for name, column in columns}
+            if pair:  # the right text is no view of the left one, with which filters would compare it
+                pairs[SENTENCE_B] = pairs["view_b"]
+            yield pa.RecordBatch.from_pydict(pairs)
 
 
 def _with_negatives(batches: Iterator[pa.RecordBatch], rows: Iterator[NliRow]) -> Iterator[pa.RecordBatch]:
@@ -147,9 +158,9 @@ def _with_negatives(batches: Iterator[pa.RecordBatch], rows: Iterator[NliRow]) -
         yield batch.append_column(NEGATIVE, pa.array(negatives, pa.string()))
 
 
-def _reason(premise: str, hypothesis: str, label: str | None) -> str | None:
+def _reason(premise: str, hypothesis: str, label: str | None, left: str, right: str) -> str | None:
     if label is None:
         return "no gold label"
     if label not in ENTAILED:
         return f"gold label {label}" if label in OTHER_LABELS else "another gold label"
-    return None if premise and hypothesis else "empty premise or hypothesis"
+    return None if premise and hypothesis else f"empty {left} or {right}"
