@@ -85,7 +85,7 @@ class Objective(nn.Module):
         adds `taught`, the numbers of each row's `texts`.
         """
         left = self.tokenize(examples.left, side=0)
-        is_shared = examples.right is examples.left and len({*side_limits(self.max_tokens)}) == 1
+        is_shared = examples.right is examples.left and len(side_limits(self.max_tokens)) == 1
         right = left if is_shared else self.tokenize(examples.right)
         columns: dict[str, Any] = {"left": left, "right": right}
         if self.keyed:
@@ -105,8 +105,8 @@ class Objective(nn.Module):
             arrays |= {f"taught_{number}": vectors[numbers] for number, vectors in enumerate(self.taught, 1)}
         return {**batch, **{name: torch.from_numpy(values) for name, values in arrays.items()}}
 
-    def tokenize(self, texts: Sequence[str], side: int = 1) -> Sequence[list[int]]:
-        """Return the ids of each text, cut as left ones (side 0) or right ones (see `batches.tokenize`)."""
+    def tokenize(self, texts: Sequence[str], side: int = -1) -> Sequence[list[int]]:
+        """Return the ids of each text, cut as left ones (side 0) or right ones (-1; see `batches.tokenize`)."""
         return batches.tokenize(self.encoder, texts, side_limits(self.max_tokens)[side], self.literal_mask)
 
     def pad(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:

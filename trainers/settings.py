@@ -4,6 +4,7 @@ An option is a field of a pydantic model, its description the help.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from math import ceil
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, get_args, get_origin
@@ -26,20 +27,18 @@ POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
 
 class TokenLimit(int):
-    """Most tokens of a text, special tokens included: of `sides`, those of left and right texts, the greater one.
+    """Most tokens of a text, special tokens included: the greater one of its `sides`, left and right texts.
 
     It is written `64`, or `32,256` for two sides. Raises ValueError for anything else, and for fewer than 4.
     """
 
-    sides: tuple[int, int]
+    sides: tuple[int, ...]
 
     def __new__(cls, value: object) -> Self:
         """Read the limits."""
-        left, _, right = str(value).partition(",")
-        try:
-            sides = int(left), int(right or left)
-        except ValueError:
-            raise ValueError(f"{value!r} is no number of tokens: write N, or LEFT,RIGHT for pairs") from None
+        if not re.fullmatch(r"\d{1,9}(,\d{1,9})?", str(value)):
+            raise ValueError("write a number of tokens, or LEFT,RIGHT for pairs")
+        sides = tuple(map(int, str(value).split(",")))
         if min(sides) < 4:
             raise ValueError("input should be greater than or equal to 4")
         limit = super().__new__(cls, max(sides))
@@ -47,13 +46,13 @@ class TokenLimit(int):
         return limit
 
     def written(self) -> int | str:
-        """Return it for a recipe: the one limit, or both as text."""
-        return int(self) if len({*self.sides}) == 1 else "{},{}".format(*self.sides)
+        """Return it for a recipe."""
+        return int(self) if len(self.sides) == 1 else "{},{}".format(*self.sides)
 
 
-def side_limits(limit: int) -> tuple[int, int]:
-    """Return the most tokens of left and right texts."""
-    return limit.sides if isinstance(limit, TokenLimit) else (limit, limit)
+def side_limits(limit: int) -> tuple[int, ...]:
+    """Return the most tokens of left and of right texts, one number if they are the same."""
+    return getattr(limit, "sides", (limit,))
 
 
 class Options(BaseModel):

@@ -143,8 +143,8 @@ def _check_couples(options: PairsOptions) -> None:
 
 def _columns(options: PairsOptions) -> Sequence[str]:
     """The two columns of a table, if any; raises InputError for another number."""
-    names = [name.strip() for name in (options.columns or "").split(",")] if options.columns is not None else []
-    if names and (len({*names}) != 2 or len(names) != 2 or not all(names)):
+    names = [] if options.columns is None else [name.strip() for name in options.columns.split(",")]
+    if names and (len(names) != 2 or len({*names, ""}) != 3):
         raise InputError(f"--columns {options.columns}: write the names of two columns, LEFT,RIGHT")
     return names
 
@@ -250,8 +250,8 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
     makers = {name: view.plan.signature or name for name, view in views.items()} | {ORIGINAL: "the sentence itself"}
     if options.pairs in COUPLES:
         makers |= {PAIR: "its second text"} if options.pairs == "columns" else {}
-        plan = plan.model_copy(update={"seed": (options.seed or 0) if views or options.pairs == "labels" else None})
-        second_texts, seed = options.pairs == "columns", options.seed or 0
+        seed = (options.seed or 0) if views or options.pairs == "labels" else None
+        plan, second_texts = plan.model_copy(update={"seed": seed}), options.pairs == "columns"
         tasks: Iterator[Any] = couple_batches(couples, sentences, views, columns, seed, second_texts=second_texts)
         candidates = None
     else:
@@ -337,10 +337,9 @@ def _candidates(
 
 def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tuple[pa.Array, pa.Array, pa.Array]:
     """The texts of the view for the sentences from row `start` on, their alternatives, and why a text is missing."""
-    stop = min(start + len(sentences), view.rows)
-    table = view.read(start, stop) if start < stop else view.read(0, 1).slice(0, 0)
-    columns = (table[column].combine_chunks() for column in ("view", "status", "reason", "alternatives"))
-    missing_rows = len(sentences) - len(table)
-    padded = (pa.concat_arrays([column, pa.nulls(missing_rows, column.type)]) for column in columns)
-    texts, statuses, reasons, alternatives = padded
+    numbers = np.arange(start, start + len(sentences))
+    table = view.read(start, min(start + len(sentences), view.rows)) if start < view.rows else view.read(0, 1)
+    places = pa.array(numbers - start, mask=numbers >= view.rows)
+    columns = ("view", "status", "reason", "alternatives")
+    texts, statuses, reasons, alternatives = (table[name].combine_chunks().take(places) for name in columns)
     return texts, alternatives, missing_texts(name, texts, statuses, reasons)

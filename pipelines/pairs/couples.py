@@ -41,8 +41,8 @@ class Lookup:
 
 
 def couple_batches(
-    couples: Iterable[Couples], sentences: Dataset, views: Mapping[str, Dataset], columns: Sequence[str], seed: int, *,
-    second_texts: bool,
+    couples: Iterable[Couples], sentences: Dataset, views: Mapping[str, Dataset], columns: Sequence[str],
+    seed: int | None, *, second_texts: bool,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """The candidates of couples, with these columns of the left sentence; `second_texts`: its `pair` is the right one.
 

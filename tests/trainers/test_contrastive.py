@@ -114,13 +114,16 @@ def test_retained_vectors_are_those_of_the_start(tiny_bert: Path, sentences: lis
 LABELS = ["x", "y", "x", "z", "y", "x", "z", "x"]
 
 
+@pytest.mark.parametrize("guided", [False, True])
 @pytest.mark.parametrize("cached", [None, 3])
 def test_rows_of_one_label_are_positives_as_in_another_library(
-    cached: int | None, tiny_bert: Path, sentences: list[str]
+    cached: int | None, guided: bool, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
-    objective = build("contrastive", tiny_bert, "bsl", dropout=0.0).train()
+    """A guide has no say where both labels are known."""
+    given = {"guide": str(tiny_bert)} if guided else {}
+    objective = build("contrastive", tiny_bert, "bsl", dropout=0.0, **given).train()
     objective.cached = cached
-    batch = batch_of(objective, replace(views_of(sentences), classes=LABELS))
+    batch = batch_of(objective, replace(views_of(sentences), classes=LABELS), folder=tmp_path)
     vectors = objective.embed(batch["input_ids"], batch["attention_mask"])
     expected = SupConLoss(0.05)(vectors, torch.tensor([ord(label) for label in LABELS]).repeat(2))
     loss = objective(**batch)["loss"]

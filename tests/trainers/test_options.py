@@ -234,7 +234,7 @@ def test_left_and_right_texts_have_limits_of_their_own(
     [
         ("3", "--max-tokens '3': input should be greater than or equal to 4"),
         ("5,3", "--max-tokens '5,3': input should be greater than or equal to 4"),
-        ("5,six", "--max-tokens '5,six': '5,six' is no number of tokens: write N, or LEFT,RIGHT for pairs"),
+        ("5,six", "--max-tokens '5,six': write a number of tokens, or LEFT,RIGHT for pairs"),
         ("5,6", "--max-tokens 5,6: sentences have no two sides: give one limit"),
         ("5,99", "--max-tokens 5,99"),
     ],

@@ -126,8 +126,9 @@ class Contrastive(Objective):
         The ids (2n or 3n, tokens) are those of first views, second views and negatives, `taught_1` (n, 2 or 3, d) the
         guide's vectors of the same texts. Strings that equal an anchor's source or positive are never its negatives,
         nor are those that the guide finds more like the anchor than its positive. Other strings with the same label
-        (`labels` (n,), -1 for none) are further positives, whatever the guide finds. With `retain` the loss is
-        `contrast + retain * moved`, moved being the mean of `1 - cos(v, v at the start)` over both views.
+        (`labels` (n,), -1 for none) are further positives, and those with another one negatives, whatever the guide
+        finds. With `retain` the loss is `contrast + retain * moved`, moved being the mean of `1 - cos(v, v at the
+        start)` over both views.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask), len(input_ids) // len(keys))
         keys = gather(keys)
@@ -135,11 +136,15 @@ class Contrastive(Objective):
         excluded, parts = equal_strings(keys), {}
         with float32(vectors.device):
             outputs = self.head(vectors)
+            labels = None if labels is None else gather(labels)
             if taught_1 is not None:
                 guide = gather(taught_1).transpose(0, 1).flatten(0, 1)
-                excluded |= closer_than_positive(guide[:pairs], guide[pairs:])
+                closer = closer_than_positive(guide[:pairs], guide[pairs:])
+                if labels is not None:  # other labels are true negatives, however close
+                    closer[:, :pairs] &= ((labels < 0)[:, None] | (labels < 0)).repeat(2, 2)
+                excluded |= closer
             one_sided, temperature = self.params.negatives == "right", self.params.temperature
-            positives = None if labels is None else same_label(keys, gather(labels))
+            positives = None if labels is None else same_label(keys, labels)
             loss = contrast(
                 outputs[:pairs], temperature, excluded, outputs[pairs:], one_sided=one_sided, positives=positives
             )
