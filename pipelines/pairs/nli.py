@@ -33,6 +33,7 @@ CONTRADICTED = frozenset({"contradiction", "contradicts"})
 OTHER_LABELS = frozenset({"neutral", "not_entailment", "unknown"}) | CONTRADICTED
 NLI_LABELS = ENTAILED | OTHER_LABELS
 UNLABELLED = frozenset({"", "-", "-1"})
+NLI_INSTEAD = "{} says in a label which of its rows are pairs: see --pairs entailment, or leave that column out"
 EXAMPLE = "give e.g. snli_1.0_train.jsonl, multinli_1.0_train.txt or hf:snli"
 
 
@@ -80,18 +81,19 @@ def nli_rows(source: Source, pair: Sequence[str] = ()) -> Iterator[NliRow]:
 
     for rows in read_rows(source, partial(_choose_columns, source.name, pair)):
         hypotheses = (normalise(text or "") for text in rows.pairs)
+        if pair and not NLI_LABELS.isdisjoint(rows.labels):
+            raise InputError(NLI_INSTEAD.format(source.name))
         row_labels = ["entailment"] * len(rows.labels) if pair else map(label_text, rows.labels)
         yield from map(NliRow, map(normalise, rows.texts), hypotheses, row_labels)
 
 
 def _choose_columns(source: str, pair: Sequence[str], names: Sequence[str]) -> Columns:
     if pair and all(not set(names).isdisjoint(choices) for choices in COLUMNS.values()):
-        problem = "says in a label which of its rows are pairs"
-        raise InputError(f"{source} {problem}: see --pairs entailment, or leave that column out")
+        raise InputError(NLI_INSTEAD.format(source))
     if missing := [name for name in pair if name not in names]:
         raise InputError(f"{source} has no column {listed(missing)}, only {listed(names)}: check --columns")
     if pair:
-        return Columns(pair[0], "", pair[1])
+        return Columns(pair[0], next((name for name in COLUMNS["label"] if name in names), ""), pair[1])
     columns = []
     for role, choices in COLUMNS.items():
         column = next((name for name in choices if name in names), None)

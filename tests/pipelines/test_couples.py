@@ -237,6 +237,7 @@ TABLES: list[tuple[str, str, str, str]] = [
     ("t.jsonl", '{"translation": {"de": "a", "en": "b"}}\n', "de,en", "no column 'de', 'en', only 'translation'"),
     ("t.jsonl", '{"a": "x", "b": ["y"]}\n', "a,b", "'b' is ['y'], not a string"),
     ("nli.tsv", "gold_label\tsentence1\tsentence2\nneutral\ta\tb\n", "sentence1,sentence2", "see --pairs entailment"),
+    ("q.csv", "question,text,label\na,b,not_entailment\n", "question,text", "see --pairs entailment"),
     ("t.txt", "a\n", "a,b", "t.txt has no column 'b', only 'a'"),
 ]
 
