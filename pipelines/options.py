@@ -18,7 +18,7 @@ from pipelines.storage.files import sibling_path
 from pipelines.storage.recipe import ConfigOption
 from pipelines.storage.shards import SHARD_ROWS
 
-Policy = Literal["bsl", "original", "self", "multilingual", "entailment"]
+Policy = Literal["bsl", "original", "self", "multilingual", "entailment", "columns", "neighbours", "labels"]
 SENTENCES = Path("data/sentences")
 MAX_INTEGER = 10**18
 """Libraries fail on larger ones."""
@@ -34,14 +34,17 @@ COLUMN_HELP = (
     "row is its header if it names that column, text or sentence."
 )
 LABELS_HELP = "Labels are spans: [[start, end, label], ...]."
-NLI_HELP = f"{SOURCES_HELP} For entailment: NLI files (JSONL, TSV, CSV) or hf:NAME."
+NLI_HELP = f"{SOURCES_HELP} For entailment: NLI files (JSONL, TSV, CSV) or hf:NAME; for --columns: any tables."
 PAIRS_HELP = (
     "bsl: two views (back-translations); original: sentence x each view; self: sentence x itself; multilingual: "
-    "sentence x each translation; entailment: premise x entailed hypothesis of NLI sources."
+    "sentence x each translation; entailment: premise x entailed hypothesis of NLI sources; columns: sentence x its "
+    "`pair`, or two --columns of tables; neighbours: sentences near each other in a document; labels: sentences of one "
+    "label."
 )
 VIEW_HELP = (
     "A view to pair, by its folder's name in data/views or its path. For bsl twice [default: backtranslate-de, "
-    "backtranslate-fr], for original and multilingual once or more. Missing views are made."
+    "backtranslate-fr], for original and multilingual once or more. Missing views are made. For columns, neighbours "
+    "and labels, a seed draws each side from the sentence and its views."
 )
 FILTER_HELP = (
     "Drop pairs by a filter: NAME or NAME:key=value,key=value, such as semantic:min=0.6,encoder=starter; may be "
@@ -55,7 +58,9 @@ ALTERNATIVES_HELP = (
 REJECTS_HELP = "Arrow stream file for the dropped pairs, with their reasons."
 NEGATIVES_HELP = "For entailment: add a column `negative`, a contradiction of the same premise; held in memory."
 PAIRS_OUT_HELP = "File to write; data/pairs.arrow, or with --shards the folder data/pairs."
-PAIRS_SEED_HELP = "Seed of the views to make; by default that of the other view, else 0."
+COLUMNS_HELP = "For columns: LEFT,RIGHT, two columns of the tables given as SOURCE."
+PER_SENTENCE_HELP = "For labels: pairs per sentence, on average; each label has equally many, if it can."
+PAIRS_SEED_HELP = "Seed of the views to make and of draws; by default that of the other view, else 0."
 MARGIN_HELP = "Its cosine to view_a must be this much below view_b's."
 
 
@@ -144,6 +149,9 @@ class PairsOptions(OutputOptions):
     alternatives: Annotated[bool | None, typer.Option(help=ALTERNATIVES_HELP)] = None
     rejects: Annotated[Path | None, typer.Option(help=REJECTS_HELP)] = None
     negatives: Annotated[bool, typer.Option("--negatives", help=NEGATIVES_HELP)] = False
+    columns: Annotated[str | None, typer.Option(help=COLUMNS_HELP)] = None
+    distance: Annotated[int, Number(min=1, help="For neighbours: how many sentences away, at most.")] = 1
+    per_sentence: Annotated[int, Number(min=1, help=PER_SENTENCE_HELP)] = 4
     out: Annotated[Path | None, typer.Option(help=PAIRS_OUT_HELP)] = None
     shards: Annotated[int | None, Number(min=1, help="Write a folder of N shards, for very large outputs.")] = None
     seed: Annotated[int | None, Number(help=PAIRS_SEED_HELP)] = None

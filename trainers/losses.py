@@ -2,6 +2,7 @@
 
 In a batch (2n, d), rows i and n + i are a positive pair; s is the cosine. Hard negatives (m, d) are further columns for
 every anchor. `excluded` is (2n, 2n + m), true if column j is not a negative of anchor i; positives are never excluded.
+`positives` (2n, 2n), where given, is true for further positives.
 """
 
 from math import log
@@ -20,12 +21,13 @@ MAX_MEASURED = 128  # pairs (or unpaired vectors) that all measures but the spre
 
 def contrast(
     vectors: Tensor, temperature: float, excluded: Tensor | None = None, negatives: Tensor | None = None, *,
-    one_sided: bool = False,
+    one_sided: bool = False, positives: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Return the anchors' mean of `-log(exp(s_ip / t) / sum over j of exp(s_ij / t))`, where p is i's positive.
 
     All 2n rows are anchors, each compared with all others (NT-Xent; Eq. 1 of Liu et al. 2021). `one_sided`: the n first
-    views are, each compared with the n second views (Eq. 4-5 of Gao et al. 2021).
+    views are, each compared with the n second views (Eq. 4-5 of Gao et al. 2021). With `positives` it is the mean over
+    the anchor's positives, which all are in the sum below (L_out, Eq. 2 of Khosla et al. 2020).
     """
     rows, positive = _places(vectors)
     anchors = len(vectors) // 2 if one_sided else len(vectors)
@@ -38,8 +40,17 @@ def contrast(
         ignored = rows.new_zeros(len(unit), len(unit) + len(hard)).bool() if excluded is None else excluded.clone()
         ignored[rows, rows] = True
         ignored[rows, positive] = False
+        if positives is not None:
+            targets = functional.pad(positives, (0, len(hard)))
+            targets[rows, positive] = True
+            targets[rows, rows] = False
+            ignored &= ~targets
         scores = scores.masked_fill(ignored[:anchors, first_column:], float("-inf"))
-        return functional.cross_entropy(scores, positive[:anchors] - first_column)
+        if positives is None:
+            return functional.cross_entropy(scores, positive[:anchors] - first_column)
+        targets = targets[:anchors, first_column:]
+        shares = scores.log_softmax(dim=1).masked_fill(~targets, 0.0).sum(dim=1) / targets.sum(dim=1)
+        return -shares.mean()
 
 
 def _places(rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -62,6 +73,12 @@ def equal_strings(keys: Tensor) -> Tensor:
     negative = keys[:, 3:].flatten()
     hard = (source[:, None] == negative) | (string[:, None] == negative) | (partner[:, None] == negative)
     return torch.cat([same | (source[:, None] == source[None]), hard | (negative < 0)], dim=1)
+
+
+def same_label(keys: Tensor, labels: Tensor) -> Tensor:
+    """Return (2n, 2n), true if row j has anchor i's label and is another string; `labels` (n,) are -1 for none."""
+    string, label = keys[:, 1:3].T.flatten(), labels.repeat(2)
+    return (label[:, None] == label) & (label >= 0) & (string[:, None] != string)
 
 
 def closer_than_positive(guide: Tensor, negatives: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from trainers.encoders import batches
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import Source
 from trainers.encoders.modules import WHITENING, Encoder, is_padded, whiten
-from trainers.settings import Training
+from trainers.settings import Training, side_limits
 
 Row = Mapping[str, Any]
 MAX_WHITENING_ROWS = 10_000
@@ -84,8 +84,9 @@ class Objective(nn.Module):
         Here these are the ids of both views, and the `keys` if the objective is `keyed`. An objective with teachers
         adds `taught`, the numbers of each row's `texts`.
         """
-        left = self.tokenize(examples.left)
-        right = left if examples.right is examples.left else self.tokenize(examples.right)
+        left = self.tokenize(examples.left, side=0)
+        is_shared = examples.right is examples.left and len(side_limits(self.max_tokens)) == 1
+        right = left if is_shared else self.tokenize(examples.right)
         columns: dict[str, Any] = {"left": left, "right": right}
         if self.keyed:
             columns["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]
@@ -104,9 +105,9 @@ class Objective(nn.Module):
             arrays |= {f"taught_{number}": vectors[numbers] for number, vectors in enumerate(self.taught, 1)}
         return {**batch, **{name: torch.from_numpy(values) for name, values in arrays.items()}}
 
-    def tokenize(self, texts: Sequence[str]) -> Sequence[list[int]]:
-        """Return the ids of each text (see `batches.tokenize`)."""
-        return batches.tokenize(self.encoder, texts, self.max_tokens, self.literal_mask)
+    def tokenize(self, texts: Sequence[str], side: int = -1) -> Sequence[list[int]]:
+        """Return the ids of each text, cut as left ones (side 0) or right ones (-1; see `batches.tokenize`)."""
+        return batches.tokenize(self.encoder, texts, side_limits(self.max_tokens)[side], self.literal_mask)
 
     def pad(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (rows, longest row) of ragged ids."""

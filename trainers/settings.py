@@ -4,13 +4,14 @@ An option is a field of a pydantic model, its description the help.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from math import ceil
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, get_args, get_origin
 
 import typer
 from annotated_types import Ge
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, ValidationError
 from typer.core import TyperCommand
 
 from pipelines.terminal.console import ConfigOption, InputError, first_problem
@@ -23,6 +24,35 @@ Pooling = Literal["mean", "cls", "first-last", "padded-mean"]
 all positions that a text is padded to, padding included (as in Mirror-BERT's code)."""
 
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
+
+
+class TokenLimit(int):
+    """Most tokens of a text, special tokens included: the greater one of its `sides`, left and right texts.
+
+    It is written `64`, or `32,256` for two sides. Raises ValueError for anything else, and for fewer than 4.
+    """
+
+    sides: tuple[int, ...]
+
+    def __new__(cls, value: object) -> Self:
+        """Read the limits."""
+        if not re.fullmatch(r"\d{1,9}(,\d{1,9})?", str(value)):
+            raise ValueError("write a number of tokens, or LEFT,RIGHT for pairs")
+        sides = tuple(map(int, str(value).split(",")))
+        if min(sides) < 4:
+            raise ValueError("input should be greater than or equal to 4")
+        limit = super().__new__(cls, max(sides))
+        limit.sides = sides
+        return limit
+
+    def written(self) -> int | str:
+        """Return it for a recipe."""
+        return int(self) if len(self.sides) == 1 else "{},{}".format(*self.sides)
+
+
+def side_limits(limit: int) -> tuple[int, ...]:
+    """Return the most tokens of left and of right texts, one number if they are the same."""
+    return getattr(limit, "sides", (limit,))
 
 
 class Options(BaseModel):
@@ -51,7 +81,9 @@ class Training(Options):
     decay_all: bool = Field(False, description="Decay biases and norms too, not only matrices.")
     eps: float = Field(1e-8, gt=0, description="AdamW's epsilon.")
     clip: float = Field(0.0, ge=0, description="Clip the gradient's norm to this; 0 leaves it.")
-    max_tokens: int = Field(64, ge=4, description="Longer texts are cut here, special tokens included.")
+    max_tokens: Annotated[TokenLimit, PlainValidator(TokenLimit), PlainSerializer(TokenLimit.written)] = Field(
+        TokenLimit(64), description="Longer texts are cut here, special tokens included; of pairs, LEFT,RIGHT."
+    )
     pooling: Pooling = Field("mean", description="How the tokens' vectors become one.")
     whiten: bool = Field(False, description="Begin with vectors whitened on the training text (Su et al. 2021).")
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="Number format; auto: bf16 or fp32.")
@@ -139,7 +171,7 @@ def setting_flags(model: type[BaseModel], presets: Presets) -> dict[str, Flag]:
             names.setdefault(as_text(preset.get(key, default)), []).append(name)
         first, *other_values = names
         defaults = "; ".join([first, *(f"{', '.join(names[value])}: {value}" for value in other_values)])
-        kind: Any = field.annotation
+        kind: Any = str if field.annotation is TokenLimit else field.annotation
         if get_origin(kind) is tuple:
             kind = list[get_args(kind)[0]]  # type: ignore[misc]
         flags[key] = Flag(kind | None, f"{field.description} [{defaults}]")

@@ -1,6 +1,6 @@
 """`augment build-pairs`: choose views, make the missing ones, pair them row by row, filter and write the pairs."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,12 @@ from augment.translate.stages import HOP
 from augment.view import ViewSpec, labelled_view, make_view, view_attribute, view_label
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import DROPPED, ORIGINAL, TASK_ROWS, UNUSED, PairSource
+from pipelines.pairs.columns import column_couples
+from pipelines.pairs.couples import PAIR, Couples, couple_batches, missing_texts
 from pipelines.pairs.filter import SIDES, Filter, SideInfo, is_round_trip, make_filter
-from pipelines.pairs.nli import entailment, nli_sources
+from pipelines.pairs.labels import label_couples
+from pipelines.pairs.neighbours import neighbour_couples
+from pipelines.pairs.nli import nli_sources, table_pairs
 from pipelines.pairs.write import PairsJob, write_pairs
 from pipelines.sentences.ingest import sentences_for
 from pipelines.storage.dataset import CARD_FILE, RECIPE_FILE, REPORT_FILE, Dataset, check_folder, finished_dataset
@@ -32,6 +36,8 @@ from pipelines.views.windows import ViewRun
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
 VIEW_COUNTS = {"bsl": 2, "self": 0, "entailment": 0}
 """How many views a policy pairs; the others pair one or more."""
+COUPLES = {"columns": "columns", "neighbours": "distance", "labels": "per_sentence"}
+"""Policies that pair a sentence, or a view of it, with another text, and their own option."""
 
 
 def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
@@ -43,9 +49,10 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
     if any(getattr(filter, "encoder", None) == runs.STARTER for filter in filters):
         note("filter semantic: the bundled starter encoder (small, for trying out); encoder=NAME takes a real one")
     with TemporaryDirectory() as spool:
-        if options.pairs == "entailment":
-            sources = nli_sources(options.sources or (), Path(spool))
-            source = entailment(sources, options.limit, negatives=options.negatives)
+        if options.pairs == "entailment" or options.columns is not None:
+            pair = _columns(options)
+            sources = nli_sources(options.sources or (), Path(spool), pair)
+            source = table_pairs(sources, options.limit, pair, negatives=options.negatives)
         else:
             source = pair_views(choices, sentences_for(options.sources or ()), options)
         settings = {
@@ -53,6 +60,8 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
             "pairs": options.pairs,
             "view": options.view or source.plan.params.get("view") or None,
             "negatives": options.negatives or None,
+            "columns": options.columns,
+            **{key: source.plan.params.get(key) for key in ("distance", "per_sentence")},
             "alternatives": options.alternatives,
             "seed": options.seed,
             "filter": [filter.text() for filter in filters] or None,
@@ -65,11 +74,14 @@ def preview_pairs(options: PairsOptions) -> dict[str, Any]:
     """What `build_pairs` would do; nothing is written, and no earlier output is compared."""
     choices, filters = _check(options)
     preview: dict[str, Any] = {"out": str(options.target), "pairs": options.pairs}
-    if options.pairs == "entailment":
+    if options.pairs == "entailment" or options.columns is not None:
         with TemporaryDirectory() as spool:
-            preview["sources"] = [source.name for source in nli_sources(options.sources or (), Path(spool))]
+            sources = nli_sources(options.sources or (), Path(spool), _columns(options))
+            preview["sources"] = [source.name for source in sources]
     else:
         sentences = sentences_for(options.sources or (), dry_run=True)
+        if options.pairs in COUPLES and sentences.receipts:
+            couples_of(options, sentences)  # raises for sentences that do not fit
         planned = plan_views(choices, sentences, options)
         preview["sentences"] = min(sentences.rows, options.limit or sentences.rows)
         missing = {name: runs.preview_run(view) for name, view in planned.items() if isinstance(view, ViewRun)}
@@ -95,8 +107,9 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
     if options.negatives and policy != "entailment":
         raise InputError(f"--negatives needs --pairs entailment, not {policy}: leave it out")
     choices = choose_views(policy, options.view or ())
+    _check_couples(options)
     for option, value in {f"--seed {options.seed}": options.seed, "--alternatives": options.alternatives}.items():
-        if value is not None and not choices:
+        if value is not None and not choices and (policy != "labels" or value is options.alternatives):
             raise InputError(f"{option}: --pairs {policy} makes no views and draws nothing: leave it out")
     texts = [*(options.filter or ())]
     if options.default_filters and not any(text.partition(":")[0] == "paraphrase" for text in texts):
@@ -108,6 +121,32 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
             raise InputError(f"--filter {filter.name} writes the column {filter.score!r}, which is taken: leave it out")
         columns.add(filter.score or "")
     return choices, filters
+
+
+def _check_couples(options: PairsOptions) -> None:
+    """Check the options of policies that pair a sentence with another text."""
+    policy, sources = options.pairs, options.sources or []
+    is_table = policy in COUPLES and bool(sources) and read_plan(resolve_path(sources[0])) is None
+    for owner, name in COUPLES.items():
+        if policy != owner and getattr(options, name) != getattr(PairsOptions, name):
+            raise InputError(f"--{name.replace('_', '-')} needs --pairs {owner}, not {policy}: leave it out")
+    if policy in COUPLES and options.alternatives:
+        raise InputError(f"--alternatives: --pairs {policy} takes the first text of a view: leave it out")
+    if options.columns is not None and (options.view or not is_table):
+        advice = "give its file as SOURCE and no --view, or run `augment ingest --pair-column` first"
+        raise InputError(f"--columns {options.columns} are of a table: {advice}")
+    if is_table and options.columns is None and policy != "labels":
+        advice = "give --columns LEFT,RIGHT" if policy == "columns" else "run `augment ingest --split sentences` first"
+        raise InputError(f"--pairs {policy} needs more than the sentences of a file: {advice}")
+    _columns(options)
+
+
+def _columns(options: PairsOptions) -> Sequence[str]:
+    """The two columns of a table, if any; raises InputError for another number."""
+    names = [] if options.columns is None else [name.strip() for name in options.columns.split(",")]
+    if names and (len(names) != 2 or len({*names, ""}) != 3):
+        raise InputError(f"--columns {options.columns}: write the names of two columns, LEFT,RIGHT")
+    return names
 
 
 def choose_views(policy: str, names: Sequence[str]) -> dict[Path, ViewSpec]:
@@ -123,7 +162,7 @@ def choose_views(policy: str, names: Sequence[str]) -> dict[Path, ViewSpec]:
         if policy == "multilingual" and view_attribute(spec.name, "language_option", "source") == "source":
             raise InputError(f"--view {name} is not a translation: take translate-de or the like, or --pairs original")
         choices[folder] = spec
-    count = VIEW_COUNTS.get(policy, max(1, len(choices)))
+    count = VIEW_COUNTS.get(policy, len(choices) if policy in COUPLES else max(1, len(choices)))
     if len(choices) != count:
         number = {0: "no", 2: "2"}.get(count, "1 or more")
         raise InputError(
@@ -191,6 +230,7 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
 
     A label of the sentences comes along. Raises InputError for views of other sentences, TwinviewsError if one failed.
     """
+    couples, numbers = couples_of(options, sentences) if options.pairs in COUPLES else (iter(()), {})
     views: dict[str, Dataset] = {}
     for name, view in plan_views(choices, sentences, options).items():
         if isinstance(view, ViewRun):
@@ -198,28 +238,41 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
             runs.note_starter(ViewSpec(view.plan.name, view.plan.params))
             view, _ = runs.make_run(view)
         views[name] = view
-    names = list(views) or [ORIGINAL]
     paired = [*views] if options.alternatives else []
-    if options.alternatives is None:
+    if options.alternatives is None and options.pairs not in COUPLES:
         paired = [name for name, view in views.items() if view_attribute(view.plan.name, "equal_alternatives", False)]
-    couples = [(names[0], names[1])] if options.pairs == "bsl" else [(ORIGINAL, name) for name in names]
     columns = [*PAIR_COLUMNS[:2], *({"label"} & set(sentences.read(0, 1).schema.names))]
     datasets = {str(dataset.path): dataset for dataset in (sentences, *views.values())}
     inputs = tuple(Input(name=name, sha256=dataset.digest, rows=dataset.rows) for name, dataset in datasets.items())
-    params = {"view": list(views), **({"alternatives": paired} if paired else {})}
+    params = {"view": list(views), **({"alternatives": paired} if paired else {}), **numbers}
     plan = Plan(kind="pairs", name=options.pairs, params=params, limit=options.limit, shard_size=0, inputs=inputs)
     rows = min(options.limit or sentences.rows, sentences.rows)
     makers = {name: view.plan.signature or name for name, view in views.items()} | {ORIGINAL: "the sentence itself"}
-    return PairSource(
-        plan,
-        unit="sentences",
-        tasks=((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS)),
-        made_by={name: makers[name] for couple in couples for name in couple},
-        candidates=partial(_candidates, sentences, views, couples, columns, paired),
-        sides=_describe_sides(views),
-        columns=dict.fromkeys(columns[2:], pa.string()),
-        rows=rows,
-    )
+    if options.pairs in COUPLES:
+        makers |= {PAIR: "its second text"} if options.pairs == "columns" else {}
+        seed = (options.seed or 0) if views or options.pairs == "labels" else None
+        plan, second_texts = plan.model_copy(update={"seed": seed}), options.pairs == "columns"
+        tasks: Iterator[Any] = couple_batches(couples, sentences, views, columns, seed, second_texts=second_texts)
+        candidates = None
+    else:
+        names = list(views) or [ORIGINAL]
+        sides = [(names[0], names[1])] if options.pairs == "bsl" else [(ORIGINAL, name) for name in names]
+        makers = {name: makers[name] for couple in sides for name in couple}
+        tasks = ((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS))
+        candidates = partial(_candidates, sentences, views, sides, columns, paired)
+    further = dict.fromkeys(columns[2:], pa.string())
+    return PairSource(plan, "sentences", tasks, makers, candidates, _describe_sides(views), further, rows)
+
+
+def couples_of(options: PairsOptions, sentences: Dataset) -> tuple[Iterator[Couples], dict[str, int]]:
+    """The couples of the first `limit` sentences, and the number that decides them, by its option."""
+    rows = min(options.limit or sentences.rows, sentences.rows)
+    if options.pairs == "columns":
+        return column_couples(sentences, rows), {}
+    if options.pairs == "neighbours":
+        return neighbour_couples(sentences, rows, options.distance), {"distance": options.distance}
+    couples = label_couples(sentences, rows, options.per_sentence, options.seed or 0)
+    return couples, {"per_sentence": options.per_sentence}
 
 
 def _describe_sides(views: Mapping[str, Dataset | ViewRun]) -> dict[str, SideInfo]:
@@ -284,12 +337,9 @@ def _candidates(
 
 def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tuple[pa.Array, pa.Array, pa.Array]:
     """The texts of the view for the sentences from row `start` on, their alternatives, and why a text is missing."""
-    stop = min(start + len(sentences), view.rows)
-    table = view.read(start, stop) if start < stop else view.read(0, 1).slice(0, 0)
-    columns = (table[column].combine_chunks() for column in ("view", "status", "reason", "alternatives"))
-    missing_rows = len(sentences) - len(table)
-    padded = (pa.concat_arrays([column, pa.nulls(missing_rows, column.type)]) for column in columns)
-    texts, statuses, reasons, alternatives = padded
-    statuses = pc.binary_join_element_wise(name, statuses.fill_null("was not made for it"), " ")
-    problems = pc.binary_join_element_wise(statuses, reasons, ": ", null_handling="skip")
-    return texts, alternatives, pc.if_else(texts.is_valid(), None, problems)
+    numbers = np.arange(start, start + len(sentences))
+    table = view.read(start, min(start + len(sentences), view.rows)) if start < view.rows else view.read(0, 1)
+    places = pa.array(numbers - start, mask=numbers >= view.rows)
+    columns = ("view", "status", "reason", "alternatives")
+    texts, statuses, reasons, alternatives = (table[name].combine_chunks().take(places) for name in columns)
+    return texts, alternatives, missing_texts(name, texts, statuses, reasons)

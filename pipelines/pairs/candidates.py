@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from augment.errors import TwinviewsError
 from augment.view import Runtime
-from pipelines.pairs.filter import FILTERS, SIDES, Filter, PairColumns, SideInfo, Verdicts, make_filter
+from pipelines.pairs.filter import FILTERS, SIDES, Filter, PairColumns, SideInfo, Verdicts, make_filter, sentence_column
 from pipelines.storage.pair_files import NEGATIVE
 from pipelines.storage.plan import Plan
 from pipelines.storage.shards import BATCH_ROWS
@@ -138,7 +138,8 @@ class PairCounts:
         if NEGATIVE in pairs.schema.names:
             self._oddities["it has no negative"] += pairs[NEGATIVE].null_count
         for side in SIDES if self._views else ():
-            unchanged = pairs[f"{side}_name"].filter(pc.equal(pairs[side], pairs["text"])).to_pylist()
+            sentences = pairs[sentence_column(pairs.schema.names, side)]
+            unchanged = pairs[f"{side}_name"].filter(pc.equal(pairs[side], sentences)).to_pylist()
             self._oddities.update(f"{name} left it unchanged" for name in unchanged if name in self._views)
 
     def as_dict(self) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from augment.view import WEIGHTS_PARAMS, Runtime, view_class, view_names
 
 FILTERS = Plugins("pipelines.pairs.filters", lacks_model)
 SIDES = ("view_a", "view_b")
+SENTENCE_B = ".sentence_b"
+"""An additional column of candidates: the sentence of `view_b` where that is not the pair's own `text`."""
 
 
 class SideInfo(NamedTuple):
@@ -43,11 +45,20 @@ class PairColumns:
         """A column as Python strings."""
         return cast(list[str], self.rows.column(name).to_pylist())
 
+    def sentences(self, side: str) -> list[str]:
+        """The sentence that one side, `view_a` or `view_b`, of each pair is or is a view of."""
+        return self.strings(sentence_column(self.rows.schema.names, side))
+
     def about(self, side: str) -> list[SideInfo]:
         """The view and language of one side, `view_a` or `view_b`, of each pair."""
         names = self.strings(f"{side}_name")
         infos = {name: self.sides.get(name, SideInfo(name)) for name in set(names)}
         return [infos[name] for name in names]
+
+
+def sentence_column(names: Collection[str], side: str) -> str:
+    """The column with the sentences of one side, among the names of all columns of candidates."""
+    return SENTENCE_B if side == "view_b" and SENTENCE_B in names else "text"
 
 
 class Verdicts(NamedTuple):

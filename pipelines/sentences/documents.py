@@ -14,6 +14,9 @@ h1 h2 h3 h4 h5 h6 header hgroup hr li main nav ol option p section summary table
 """
 BLOCKS = frozenset(BLOCK_NAMES.split())
 """Elements of HTML that begin and end a paragraph."""
+HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
+HEADING = "\ud800"
+"""Begins a paragraph that is a heading; half a surrogate pair, which no text that was read holds."""
 NON_PROSE = frozenset(["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"])
 """Elements of HTML that hold no prose."""
 NESTED_TOKENS = frozenset(["blockquote_open", "list_item_open"])
@@ -30,10 +33,13 @@ def paragraphs(lines: Iterable[str]) -> Iterator[str]:
             yield " ".join(group)
 
 
-def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Iterator[str]:
+def document_paragraphs(
+    text: str, format: Literal["markdown", "html"], *, mark_headings: bool = False
+) -> Iterator[str]:
     """The headings, paragraphs, list items and table cells of a document, white space collapsed, without code.
 
-    Raises ValueError for one that is nested too deep for its parser, which would leave text out.
+    With `mark_headings`, a heading begins with HEADING. Raises ValueError for one that is nested too deep for its
+    parser, which would leave text out.
     """
     from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
 
@@ -55,24 +61,33 @@ def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Itera
     if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log):
         raise ValueError("its elements are nested more than 2,000 deep")
     etree.strip_elements(root, *NON_PROSE, etree.Comment, etree.ProcessingInstruction, with_tail=False)
-    parts = []  # with a zero byte, which no HTML text holds, where a block begins or ends
+    parts, is_heading = [], False  # with a zero byte, which no HTML text holds, where a block begins or ends
     for event, node in etree.iterwalk(root, events=("start", "end")):
-        parts += ["\0" if node.tag in BLOCKS else "", (node.text if event == "start" else node.tail) or ""]
-    yield from filter(None, (" ".join(block.split()) for block in "".join(parts).split("\0")))
+        is_heading = event == "start" if node.tag in HEADINGS else is_heading
+        parts += ["\0" if node.tag in BLOCKS else "", HEADING if is_heading and mark_headings else ""]
+        parts.append((node.text if event == "start" else node.tail) or "")
+    for block in "".join(parts).split("\0"):
+        if paragraph := " ".join(block.replace(HEADING, "").split()):
+            yield HEADING * (HEADING in block) + paragraph
 
 
-def split_sentences(batches: Iterable[Rows], language: str) -> Iterator[Row]:
-    """Split every text into its sentences by sentencex, each with the label of its text.
+def split_sentences(batches: Iterable[Rows], language: str, document: str, *, by_row: bool) -> Iterator[Row]:
+    """Split every text into its sentences by sentencex, each with the label of its text and its place in `document`.
 
-    A language (two letters) without rules of its own is split like a related one. Raises InputError for a row with a
-    second text.
+    With `by_row`, every text is a document of its own: `document:1` and so on. A language (two letters) without rules
+    of its own is split like a related one. Raises InputError for a row with a second text.
     """
+    row, position, heading = 0, 0, None
     for rows in batches:
         if any(pair is not None for pair in rows.pairs):
             raise InputError("rows with a second text cannot be split: leave --split or the pair column out")
         for text, label in zip(rows.texts, rows.labels, strict=True):
+            row, position = row + 1, 0 if by_row else position
+            if text.startswith(HEADING):
+                text = heading = text.removeprefix(HEADING)
             for sentence in _sentences(text, language) or [""]:
-                yield sentence.strip(), label, None
+                yield sentence.strip(), label, None, (f"{document}:{row}" if by_row else document, position, heading)
+                position += 1
 
 
 def _sentences(text: str, language: str) -> list[str]:

@@ -22,6 +22,7 @@ from pipelines.sentences.rows import Columns, read_spans
 from pipelines.sentences.sources import SAMPLE, Source, check_source, read_rows
 from pipelines.storage.card import sentences_card
 from pipelines.storage.dataset import (
+    PLACE,
     STATE_FILE,
     Dataset,
     claim_folder,
@@ -40,8 +41,8 @@ from pipelines.terminal.console import counted, note
 MEMORY_HASHES = 1 << 20
 """Hashes of the longest run in memory; all such runs together are less than twice as long, 16 MiB."""
 Hashes: TypeAlias = NDArray[np.uint64]
-Sentence: TypeAlias = tuple[str, str, Any, str | None]
-"""Id, text, label (or spans) and pair."""
+Sentence: TypeAlias = tuple[Any, ...]
+"""Id, text, label (or spans), pair and, if text was split, the document, the position there and the heading."""
 
 
 class Seen:
@@ -157,8 +158,8 @@ def _plan(options: IngestOptions, sources: Sequence[Source]) -> Plan:
 def _write(
     options: IngestOptions, plan: Plan, out: Path, sentences: Iterator[Sentence], counts: dict[str, int]
 ) -> Dataset:
-    """Write the dataset, or nothing at all if that fails; a label, spans or pair column without values is left out."""
-    columns, optional = ["id", "text"], (options.labels or "label", "pair")
+    """Write the dataset, or nothing at all if that fails; a further column without values is left out."""
+    columns, optional = ["id", "text"], [options.labels or "label", "pair", *(PLACE if options.split else ())]
     receipts: list[Receipt] = []
     stale, shard = 0, [*islice(sentences, options.shard_size)]
     clear_dataset(out)
@@ -206,7 +207,8 @@ def _sentences(
                 label: Any = rows.labels[index]
                 if options.labels:
                     label = read_spans(f"{source.name}: row {number + index}", label, rows.texts[index], text)
-                yield row_id(text), text, label, normalise(rows.pairs[index] or "") or None
+                place = rows.places[index] if rows.places else ()
+                yield row_id(text), text, label, normalise(rows.pairs[index] or "") or None, *place
             number += len(texts)
             if counts["kept"] == options.limit:
                 break

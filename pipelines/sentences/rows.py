@@ -20,16 +20,19 @@ BATCH_ROWS = 10_000
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
 SPAN_KEYS = ("start", "end", "label")
-Row: TypeAlias = tuple[str, str | None, str | None]
-"""The text, label and pair of a row as the source has them; None for a missing value."""
+Place: TypeAlias = tuple[str, int, str | None]
+"""Where a sentence stands: its document, its position there from 0, and the heading that it is or stands under."""
+Row: TypeAlias = tuple[str, str | None, str | None] | tuple[str, str | None, None, Place]
+"""The text, label and pair of a row as the source has them, None for a missing value; the place of a sentence."""
 
 
 class Rows(NamedTuple):
-    """Columns of successive rows, all of one length."""
+    """Columns of successive rows, all of one length; places only if text was split."""
 
     texts: Sequence[str]
     labels: Sequence[str | None]
     pairs: Sequence[str | None]
+    places: Sequence[Place] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,7 @@ def read_jsonl(lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterat
         except (ValueError, RecursionError) as error:
             raise InputError(f"{where} is not JSON ({error}): one object a line") from None
         if isinstance(value, str):
-            row: Row = (value, None, None)
+            row: tuple[str, str | None, str | None] = (value, None, None)
         elif isinstance(value, dict):
             columns = find_columns(where, columns, list(value))
             column = str(columns.text)

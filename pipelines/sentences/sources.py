@@ -115,7 +115,10 @@ def read_rows(source: Source, columns: ColumnChoice, language: str | None = None
     count = 0
     try:
         batches = _read(source, columns, by_paragraph=language is not None)
-        for rows in batches if language is None else collect(split_sentences(batches, language)):
+        if language is not None:
+            by_row = source.format not in ("text", "markdown", "html")
+            batches = collect(split_sentences(batches, language, source.name, by_row=by_row))
+        for rows in batches:
             yield rows
             count += len(rows.texts)
     except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
@@ -136,7 +139,10 @@ def _read(source: Source, columns: ColumnChoice, *, by_paragraph: bool) -> Itera
         return (Rows(texts, nulls, nulls) for texts in batches for nulls in [[None] * len(texts)])
     lines = chain.from_iterable(batches)
     if format in ("text", "markdown", "html"):
-        texts = paragraphs(lines) if format == "text" else document_paragraphs("\n".join(lines), format)
+        if format == "text":
+            texts = paragraphs(lines)
+        else:
+            texts = document_paragraphs("\n".join(lines), format, mark_headings=by_paragraph)
         return collect((text, None, None) for text in texts)
     return collect(read_jsonl(lines, name, columns) if format == "jsonl" else read_cells(format, lines, name, columns))
 

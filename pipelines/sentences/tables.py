@@ -20,7 +20,7 @@ def table_cells(name: str, choose: Callable[[Sequence[str]], Sequence[str]]) -> 
         with TemporaryDirectory() as spool:
             source = check_source(name, Path(spool))
             parts = read_rows(source, lambda names: Columns(*choose(names)))
-            rows = (row for part in parts for row in zip(*part, strict=True))
+            rows = (row for part in parts for row in zip(*part[:3], strict=True))
             return source.sha256, [tuple((cell or "").strip() for cell in row) for row in rows]  # type: ignore[misc]
     except InputError as error:  # these options are those of `augment ingest`
         raise InputError(re.sub(r"(, or|:) give --(column|format)( text)?$", "", str(error))) from None

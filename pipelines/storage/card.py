@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from pipelines.storage.dataset import view_schema
+from pipelines.storage.dataset import PLACE, view_schema
 from pipelines.storage.files import UNSEALED, seal
 from pipelines.storage.plan import Plan
 
@@ -19,6 +19,8 @@ def sentences_card(plan: Plan, counts: Mapping[str, int]) -> str:
         "One row per sentence: `id` (xxh64 of the text), `text` (NFC, outer white space stripped), and "
         f"`{labels}` and `pair` if the source has them. Empty lines and exact duplicates were dropped."
     )
+    if "split" in plan.params:
+        columns += f" `{'`, `'.join(PLACE)}`: where it stands; positions are from 0."
     return _card(plan, "# Sentences", [columns], [(("lines", "rows"), counts.items())])
 
 

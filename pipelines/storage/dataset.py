@@ -30,6 +30,8 @@ REPORT_FILE = "report.html"
 FILES = (STATE_FILE, INFO_FILE, COUNTS_FILE, RECIPE_FILE, CARD_FILE, PLAN_FILE)
 SPANS, SPANS_LOST = "spans", "spans_lost"
 """Columns with labelled spans of characters and, in a view, the number of its sentence's spans that it lost."""
+PLACE = ("document", "position", "heading")
+"""Columns of sentences that text was split into: where each stands; positions are from 0."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def dataset_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow s
         **dict.fromkeys(("target_fraction", "achieved_fraction"), pa.float64()),
         "alternatives": pa.list_(string),
         SPANS: pa.list_(pa.struct([*offsets, ("label", string)])),
-        SPANS_LOST: pa.int32(),
+        **dict.fromkeys((SPANS_LOST, "position"), pa.int32()),
     }
     return pa.schema([(name, types.get(name, string)) for name in columns])
 

@@ -118,6 +118,9 @@ def test_the_blocks_of_a_page_run_one_after_the_other(
     Path("sentences.txt").write_text("\n".join(sample[:24]), encoding="utf-8")
     Path("notes").mkdir()
     Path("notes/page.md").write_text((ROOT / "docs/pairs.md").read_text(encoding="utf-8"), encoding="utf-8")
+    Path("faq.csv").write_text("question,answer\nWhere is it?,At the corner.\nWhen is it open?,At noon.\n")
+    intents = [f"{text},{row % 4}" for row, text in enumerate(sample[:24]) if "," not in text]
+    Path("intents.csv").write_text("text,intent\n" + "\n".join(intents) + "\n", encoding="utf-8")
     assert call(APPS["augment"], ["ingest", "sentences.txt"]) == 0
     for command in (each.command for each in RUN if each.page == page):
         words = [found for word in shlex.split(command, comments=True) for found in sorted(glob(word)) or [word]]

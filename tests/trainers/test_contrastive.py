@@ -6,6 +6,7 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
+from pytorch_metric_learning.losses import SupConLoss
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
 from small_trainings import batch_of, build
@@ -108,6 +109,45 @@ def test_retained_vectors_are_those_of_the_start(tiny_bert: Path, sentences: lis
     objective = Contrastive.build(params, training, replace(locate("dense"), name="starter"))
     batch = batch_of(objective, views_of(sentences), folder=tmp_path)
     assert objective(**batch)["moved"].item() == pytest.approx(0, abs=1e-6)
+
+
+LABELS = ["x", "y", "x", "z", "y", "x", "z", "x"]
+
+
+@pytest.mark.parametrize("guided", [False, True])
+@pytest.mark.parametrize("cached", [None, 3])
+def test_rows_of_one_label_are_positives_as_in_another_library(
+    cached: int | None, guided: bool, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    """A guide has no say where both labels are known."""
+    given = {"guide": str(tiny_bert)} if guided else {}
+    objective = build("contrastive", tiny_bert, "bsl", dropout=0.0, **given).train()
+    objective.cached = cached
+    batch = batch_of(objective, replace(views_of(sentences), classes=LABELS), folder=tmp_path)
+    vectors = objective.embed(batch["input_ids"], batch["attention_mask"])
+    expected = SupConLoss(0.05)(vectors, torch.tensor([ord(label) for label in LABELS]).repeat(2))
+    loss = objective(**batch)["loss"]
+    assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
+    parameters = [value for name, value in objective.named_parameters() if "encoder" in name and "pooler" not in name]
+    gradients = [torch.autograd.grad(value, parameters) for value in (loss, expected)]
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
+
+
+def test_labels_are_used_where_all_pairs_have_one_or_on_request(
+    tiny_bert: Path, sentences: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples, some = views_of(sentences), ["", *LABELS[1:]]
+
+    def columns(classes: list[str] | None, **given: str) -> dict[str, object]:
+        objective = build("contrastive", tiny_bert, "bsl", **given)
+        return objective.columns(replace(examples, classes=classes))
+
+    assert columns(LABELS)["labels"].tolist() == [0, 1, 0, 2, 1, 0, 2, 0]
+    assert "3 labels: rows of one label are positives" in capsys.readouterr().err
+    assert columns(some, positives="labels")["labels"][0] == -1
+    assert not any("labels" in found for found in (columns(some), columns(None), columns(LABELS, positives="pair")))
+    with pytest.raises(InputError, match="the pairs have no labels"):
+        columns(None, positives="labels")
 
 
 def test_embedding_in_parts_has_the_gradients_of_the_whole_batch(tiny_bert: Path, sentences: list[str]) -> None:

@@ -79,6 +79,17 @@ def test_hard_negatives_are_read_where_there_are_any(tmp_path: Path, big: Path) 
     assert list(read(views=[str(big), str(path)]).negatives) == [""] * 40 + ["x", "", ""]
 
 
+def test_labels_are_read_where_there_are_any(tmp_path: Path, big: Path) -> None:
+    labelled = str(pairs_file(tmp_path / "labels.arrow", 3, label=["x", None, " "]))
+    assert list(read(views=[labelled]).classes) == ["x", "", ""]
+    assert read(views=[str(big)]).classes is None
+    mixed = read(views=[labelled, str(big)])
+    assert list(mixed.classes)[:4] == ["x", "", "", ""]
+    assert list(mixed.take([3, 0]).classes) == ["", "x"]
+    numbers = write_columns(tmp_path / "numbers.arrow", **{name: ["a"] for name in NAMES}, label=[1])
+    assert read(views=[str(numbers)]).classes is None
+
+
 def test_pairs_stay_in_their_file(big: Path, small: Path) -> None:
     for weights in ({big: ""}, {big: "=1", small: "=1"}):
         left = read(views=[f"{file}{weight}" for file, weight in weights.items()]).left

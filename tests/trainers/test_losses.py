@@ -8,7 +8,7 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
-from pytorch_metric_learning.losses import MultiSimilarityLoss, NTXentLoss
+from pytorch_metric_learning.losses import MultiSimilarityLoss, NTXentLoss, SupConLoss
 from pytorch_metric_learning.miners import TripletMarginMiner
 from torch import Tensor
 from torch.nn import functional
@@ -18,11 +18,13 @@ from trainers.losses import (
     MARGIN,
     MAX_MEASURED,
     contrast,
+    equal_strings,
     geometry,
     jensen_shannon,
     list_mle,
     multi_similarity,
     relation_loss,
+    same_label,
 )
 
 
@@ -72,6 +74,34 @@ def test_contrast_and_its_gradient_equal_another_library_s(temperature: float) -
     loss = contrast(vectors, temperature)
     assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
     torch.testing.assert_close(*(torch.autograd.grad(each, vectors)[0] for each in (loss, expected)))
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.5])
+def test_contrast_of_labels_and_its_gradient_equal_another_library_s(temperature: float) -> None:
+    vectors, labels = twins(9, 6, 0.8).requires_grad_(), torch.tensor([0, 0, 1, 2, 1, 0, 3, 3, 2])
+    keys = torch.stack([torch.arange(9), torch.arange(9), torch.arange(9, 18)], dim=1)
+    expected = SupConLoss(temperature)(vectors, labels.repeat(2))
+    loss = contrast(vectors, temperature, equal_strings(keys), positives=same_label(keys, labels))
+    assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
+    gradients = [torch.autograd.grad(value, vectors)[0] for value in (loss, expected)]
+    torch.testing.assert_close(*gradients, rtol=1e-6, atol=1e-6)
+
+
+def test_a_label_makes_positives_of_other_strings_only() -> None:
+    keys = torch.tensor(
+        [[0, 0, 1], [2, 2, 0], [3, 3, 4], [5, 5, 6]]
+    )  # "0" is left in the first row, right in the second
+    positives = same_label(keys, torch.tensor([7, 7, -1, -1]))
+    expected = torch.zeros(8, 8, dtype=torch.bool)
+    for left, right in ((0, 1), (0, 4), (1, 4), (1, 5), (4, 5)):
+        expected[left, right] = expected[right, left] = True
+    assert torch.equal(positives, expected)
+    vectors = twins(4, 6, 0.8)
+    unlabelled = torch.full((4,), -1)
+    plain = contrast(vectors, 0.05, equal_strings(keys))
+    torch.testing.assert_close(
+        contrast(vectors, 0.05, equal_strings(keys), positives=same_label(keys, unlabelled)), plain
+    )
 
 
 def test_multi_similarity_and_its_gradient_equal_those_that_the_authors_of_mirror_bert_import() -> None:

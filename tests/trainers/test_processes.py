@@ -61,6 +61,7 @@ PRESETS = [
     ("contrastive", "supervised-simcse"), ("mirror", "sentence"), ("mirror", "ms"), ("regression", "sbert"),
     ("isbert", "paper"), ("isbert", "code"), ("mlm", "adapt"), ("sct", "paper"), ("sct", "code"),
     ("distil", "congen"), ("distil", "sct"), ("rank", "listmle"), ("rank", "listnet"), ("diffcse", "paper"),
+    ("contrastive", "labels"),
 ]  # fmt: skip
 PARTIAL = ("isbert", "mlm", "diffcse")
 """Of these each process computes a part of the loss; of the others, all of it."""
@@ -74,7 +75,8 @@ def examples_of(sentences: list[str]) -> Examples:
     # The last string of the first process is the first of the second one.
     texts.insert(5, texts[5])
     negatives = [text if row % 3 else "" for row, text in enumerate(sentences[32:44])]
-    return Examples(texts, texts, sentences[20:32], 0, [row / 11 for row in range(12)], negatives)
+    classes = ["", *"abcabcabcab"]
+    return Examples(texts, texts, sentences[20:32], 0, [row / 11 for row in range(12)], negatives, classes)
 
 
 def gradients(
@@ -83,7 +85,12 @@ def gradients(
     """Return the loss of these rows under an objective and a preset, and its gradients by name."""
     name, preset = case
     own = {**OWN.get(name, {}), **({} if preset in UNGUIDED else teachers(name, encoder))}
+    cached = None
+    if preset == "labels":
+        preset, cached = "bsl", 4
+        own["positives"] = "labels"
     objective = build(name, encoder, preset, **own).train()
+    objective.cached = cached
     set_dropout(objective, 0.0)
     loss = objective(**batch_of(objective, examples, rows, folder))["loss"]
     loss.backward()

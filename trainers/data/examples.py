@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 TABLES = (".csv", ".tsv", ".json", ".jsonl")
+STRINGS = ("string", "large_string")
 BLOCK = 10_000  # rows of a dataset that are in memory as strings at once
 
 
@@ -59,6 +60,8 @@ class Examples:
     """How similar left and right are, from 0 to 1, for graded pairs."""
     negatives: Sequence[str] | None = None
     """A hard negative of each row, empty if it has none; None without such a column."""
+    classes: Sequence[str] | None = None
+    """The label of each row's sentences, empty if it has none; None without such a column."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -67,8 +70,18 @@ class Examples:
         """Return the columns of text: the sources, both views, and the negatives if there are any."""
         return [column for column in (self.texts, self.left, self.right, self.negatives) if column is not None]
 
+    def positive_labels(self, positives: str | None) -> list[str] | None:
+        """Return the label of each row, empty if it has none, if labels make positives by `--positives`; else None.
+
+        By default they do where all rows have one. Raises InputError for labels that no row has.
+        """
+        labels = list(self.classes or ())
+        if positives == "labels" and not any(labels):
+            raise InputError("--positives labels: the pairs have no labels: build them with --pairs labels")
+        return labels if positives == "labels" or (positives is None and labels and all(labels)) else None
+
     def digest(self) -> str:
-        """Return a hash of all texts, labels and their order, 16 hex digits."""
+        """Return a hash of all texts, grades and their order, 16 hex digits."""
         state = xxhash.xxh64()
         for row in zip(*self.columns(), strict=True):
             for text in row:
@@ -79,7 +92,7 @@ class Examples:
 
     def take(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in this order; columns that were one object stay one."""
-        names = ("texts", "left", "right", "labels", "negatives")
+        names = ("texts", "left", "right", "labels", "negatives", "classes")
         columns: dict[int, Any] = {id(getattr(self, name)): getattr(self, name) for name in names}
         selected: dict[int, Any] = {key: column and take(column, rows) for key, column in columns.items()}
         return replace(self, **{name: selected[id(getattr(self, name))] for name in names})
@@ -125,7 +138,7 @@ def _dataset_texts(path: Path) -> Texts:
         reason = str(error).partition("\n")[0][:200]
         raise InputError(f"{path} is not a dataset folder ({reason}): run `augment ingest` to make one") from None
     column = rows.features.get("text") if isinstance(rows, Dataset) else None
-    if getattr(column, "dtype", "") not in ("string", "large_string"):
+    if getattr(column, "dtype", "") not in STRINGS:
         raise InputError(f"{path} has no column 'text' of strings, only {rows.column_names}: run `augment ingest`")
     return Texts(rows, ["text"], strip=True)
 
@@ -162,6 +175,7 @@ def from_pairs(views: Sequence[str], limit: int | None = None, seed: int = 1) ->
         right=Texts(rows, ["view_b"]),
         dropped=sum(dropped for _, dropped in tables),
         negatives=Texts(rows, [pairs.NEGATIVE], strip=True) if pairs.NEGATIVE in rows.column_names else None,
+        classes=Texts(rows, ["label"], strip=True) if "label" in rows.column_names else None,
     )
 
 
@@ -182,7 +196,9 @@ def read_part(written: str) -> tuple[Path, Fraction | None]:
 def _read(path: Path, limit: int | None) -> tuple["Dataset", int]:
     """Return the rows of a file that have both views, and the number of the others."""
     rows = pairs.read_pairs(path)
-    rows = rows.select_columns(["text", "view_a", "view_b", *{pairs.NEGATIVE}.intersection(rows.column_names)])
+    labels = ["label"] * (getattr(rows.features.get("label"), "dtype", "") in STRINGS)
+    negatives = {pairs.NEGATIVE}.intersection(rows.column_names)
+    rows = rows.select_columns(["text", "view_a", "view_b", *negatives, *labels])
     if limit is not None:
         rows = rows.select(range(min(limit, len(rows))))
     views = zip(Texts(rows, ["view_a"], strip=True), Texts(rows, ["view_b"], strip=True), strict=True)

@@ -12,11 +12,11 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pipelines.terminal.console import InputError
+from pipelines.terminal.console import InputError, counted, note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.location import Source
 from trainers.encoders.modules import Encoder, has_dense
-from trainers.losses import closer_than_positive, contrast, equal_strings
+from trainers.losses import closer_than_positive, contrast, equal_strings, same_label
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs
 from trainers.settings import OWN, DropoutOptions, Presets, Training
@@ -30,6 +30,9 @@ class PARAMS(DropoutOptions):
 
     temperature: float = Field(0.05, gt=0, description="Temperature of the cosines.")
     negatives: Literal["both", "right"] = Field("both", description="Contrast views of both sides, or left with right.")
+    positives: Literal["labels", "pair"] | None = Field(
+        None, description="All rows of a label, or a row's own pair alone; by default labels where all pairs have one."
+    )
     twice: bool = Field(False, description="Pair each sentence with itself; dropout alone makes the views.")
     head: bool = Field(False, description="Train through a linear layer with tanh that the saved encoder lacks.")
     keep_head: bool = Field(False, description="Put such a layer on an encoder without a Dense layer, and save it too.")
@@ -105,19 +108,27 @@ class Contrastive(Objective):
             columns["negative"] = self.tokenize(texts[-1])
             columns["keys"] = number_texts([examples.texts, *texts])[1]
             columns["keys"][missing, -1] = -1
+        if labels := examples.positive_labels(self.params.positives):
+            columns["labels"] = number_texts([labels])[1].ravel()
+            columns["labels"][[not label for label in labels]] = -1
+            count = counted(len({*filter(None, labels)}), "label")
+            note(f"{count}: rows of one label are positives of each other (--positives pair: their own pair alone)")
         if self.teachers:
             self.texts, columns["taught"] = number_texts(texts)
         return columns
 
     def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, taught_1: Tensor | None = None
-    ) -> dict[str, Tensor]:
+        self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, taught_1: Tensor | None = None,
+        labels: Tensor | None = None,
+    ) -> dict[str, Tensor]:  # fmt: skip
         """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
 
         The ids (2n or 3n, tokens) are those of first views, second views and negatives, `taught_1` (n, 2 or 3, d) the
         guide's vectors of the same texts. Strings that equal an anchor's source or positive are never its negatives,
-        nor are those that the guide finds more like the anchor than its positive. With `retain` the loss is `contrast +
-        retain * moved`, moved being the mean of `1 - cos(v, v at the start)` over both views.
+        nor are those that the guide finds more like the anchor than its positive. Other strings with the same label
+        (`labels` (n,), -1 for none) are further positives, and those with another one negatives, whatever the guide
+        finds. With `retain` the loss is `contrast + retain * moved`, moved being the mean of `1 - cos(v, v at the
+        start)` over both views.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask), len(input_ids) // len(keys))
         keys = gather(keys)
@@ -125,11 +136,18 @@ class Contrastive(Objective):
         excluded, parts = equal_strings(keys), {}
         with float32(vectors.device):
             outputs = self.head(vectors)
+            labels = None if labels is None else gather(labels)
             if taught_1 is not None:
                 guide = gather(taught_1).transpose(0, 1).flatten(0, 1)
-                excluded |= closer_than_positive(guide[:pairs], guide[pairs:])
-            one_sided = self.params.negatives == "right"
-            loss = contrast(outputs[:pairs], self.params.temperature, excluded, outputs[pairs:], one_sided=one_sided)
+                closer = closer_than_positive(guide[:pairs], guide[pairs:])
+                if labels is not None:  # other labels are true negatives, however close
+                    closer[:, :pairs] &= ((labels < 0)[:, None] | (labels < 0)).repeat(2, 2)
+                excluded |= closer
+            one_sided, temperature = self.params.negatives == "right", self.params.temperature
+            positives = None if labels is None else same_label(keys, labels)
+            loss = contrast(
+                outputs[:pairs], temperature, excluded, outputs[pairs:], one_sided=one_sided, positives=positives
+            )
             if taught_1 is not None and self.params.retain:
                 distance = (1 - functional.cosine_similarity(vectors[:pairs], guide[:pairs], dim=-1)).mean()
                 parts = {"contrast": loss.detach(), "moved": distance.detach()}

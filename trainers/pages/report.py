@@ -20,6 +20,7 @@ from trainers.encoders.location import locate
 from trainers.encoders.vectors import Vectors, unit
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.runs import FOLDER, first_seeds, read_runs
+from trainers.settings import TokenLimit
 from trainers.training.directory import LOG, RECIPE
 
 PAGE, MAX_RUNS = "report.html", 6
@@ -130,7 +131,7 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
     groups = sample_pairs(recipe, count)
     columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}
     texts = [text for sides in columns.values() for side in sides for text in side]
-    source, max_tokens = locate(recipe["encoder"]), recipe["max_tokens"]
+    source, max_tokens = locate(recipe["encoder"]), TokenLimit(recipe["max_tokens"])
     before = starting_model(load_for_training(source, recipe["pooling"], max_tokens), source, max_tokens)
     encodings = [Vectors.encode(model, texts) for model in (before, load_model(str(run), max_tokens=max_tokens))]
     cosines = [{name: vectors.cosines(*sides) for name, sides in columns.items()} for vectors in encodings]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from jinja2 import Template
 from pydantic import BaseModel, Field
+from xxhash import xxh64_hexdigest
 from yaml import YAMLError
 
 from pipelines.encoders import Unreachable
@@ -112,6 +113,8 @@ def _make_plan(request: Request, module: ObjectiveModule, values: Mapping[str, A
         kind, value = next(iter(sources.items()))
         data = value if isinstance(value, str) else " and ".join(value)
         raise InputError(f"--{kind} {data} has 1 usable row: training needs at least 2")
+    if len(training.max_tokens.sides) > 1 and examples.left is examples.right:
+        raise InputError(f"--max-tokens {training.max_tokens.written()}: sentences have no two sides: give one limit")
     if examples.dropped:
         note(f"{examples.dropped} rows without text left out")
     dev = _read_dev(training, presets[preset])
@@ -120,6 +123,8 @@ def _make_plan(request: Request, module: ObjectiveModule, values: Mapping[str, A
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: using {size}")
     training = training.model_copy(update={"batch_size": size})
     hashes = {"data_xxh64": examples.digest(), "encoder_xxh64": source.digest()}
+    if labels := examples.positive_labels(getattr(params, "positives", "pair")):
+        hashes["labels_xxh64"] = xxh64_hexdigest("\0".join(labels).encode("utf-8", "surrogatepass"))
     if isinstance(dev, Task):
         hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
     elif dev is not None:

@@ -40,7 +40,7 @@ class Paraphrase(SideFilter):
 
     def reasons(self, pairs: PairColumns, side: str) -> Iterator[str | None]:
         """Drop back-translations that differ too much from their sentence."""
-        about, texts, sentences = pairs.about(side), pairs.strings(side), pairs.strings("text")
+        about, texts, sentences = pairs.about(side), pairs.strings(side), pairs.sentences(side)
         trips = {each for each in set(about) if is_round_trip(each.view)}
         overlaps = chrf(texts, sentences).tolist() if trips else [100.0] * len(pairs)
         closeness = [dict[str, float]()] * len(pairs)

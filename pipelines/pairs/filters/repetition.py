@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from pipelines.pairs.filter import PairColumns, SideFilter
+from pipelines.pairs.filter import PairColumns, SideFilter, sentence_column
 
 WORDS = re.compile(r"\w+(?:['’-]\w+)*")
 TABLE = bytes(ord(chr(c).lower()) if WORDS.fullmatch(chr(c)) else 0 for c in range(128)) + bytes(range(128, 256))
@@ -27,8 +27,9 @@ class Repetition(SideFilter):
     def reasons(self, pairs: PairColumns, side: str) -> list[str | None]:
         """Drop texts that repeat more than their sentence; a translation may repeat what that does, in its words."""
         reasons: list[str | None] = [None] * len(pairs)
-        for row in () if pairs.rows[side].equals(pairs.rows["text"]) else self._suspects(pairs, side):
-            view, text = (pairs.rows[name][row].as_py() for name in (side, "text"))
+        sentences = pairs.rows[sentence_column(pairs.rows.schema.names, side)]
+        for row in () if pairs.rows[side].equals(sentences) else self._suspects(pairs, side):
+            view, text = (column[row].as_py() for column in (pairs.rows[side], sentences))
             count = self._max_count(view) if view != text else 1
             if count >= self.times and count > self._max_count(text):
                 reasons[row] = f"repetition in {side}"
