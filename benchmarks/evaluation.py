@@ -28,7 +28,7 @@ import torch
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import cached
 from trainers.evaluation import result_files as record
-from trainers.evaluation.scoring import distinct_texts, evaluate_suites, find_suites
+from trainers.evaluation.scoring import evaluate_suites, find_suites
 from trainers.evaluation.task import Suite
 
 CONTENDERS = ("ours", "sentence-transformers", "ours, cached")

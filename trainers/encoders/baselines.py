@@ -27,12 +27,7 @@ FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 EDGES = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
 CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))", re.IGNORECASE | re.DOTALL)
 HEADER = re.compile(rb"\d+ (\d+)")
-DEFAULTS = {
-    "pooling": None,
-    "max_tokens": None,
-    "precision": "fp32",
-    "device": "auto",
-}  # of options that baselines lack
+DEFAULTS = {"pooling": None, "max_tokens": None, "precision": "fp32", "device": "auto"}  # of options baselines lack
 
 
 @dataclass(slots=True)

@@ -11,6 +11,8 @@ import numpy as np
 from datasets import load_dataset
 from datasets.exceptions import DatasetsError
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import pearsonr, rankdata
+from sklearn.metrics import roc_auc_score
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
@@ -89,8 +91,6 @@ class Pairs(Task):
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
     """Return the linear correlation in [-1, 1] of two lists of one length of at least 2; None if one is constant."""
-    from scipy.stats import pearsonr
-
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     # By range, not by variance: the rounded mean of a constant list can differ from its values.
     return None if np.ptp(x) == 0 or np.ptp(y) == 0 else float(pearsonr(x, y).statistic)
@@ -98,8 +98,6 @@ def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
     """Return Spearman's rho in [-1, 1], the linear correlation of the ranks; None if one list is constant."""
-    from scipy.stats import rankdata
-
     return pearson(rankdata(np.asarray(first, np.float64)), rankdata(np.asarray(second, np.float64)))
 
 
@@ -132,8 +130,6 @@ def score_pairs(subsets: Subsets, is_joined: bool, vectors: Vectors, seed: int =
 
 def score_binary(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
     """Return the area under the ROC curve x 100 of the cosines, as Mirror-BERT scores QNLI; None for equal grades."""
-    from sklearn.metrics import roc_auc_score
-
     gold, predicted = _compare([pair for pairs in subsets.values() for pair in pairs], vectors)
     auc = 100 * float(roc_auc_score(gold, predicted)) if len(np.unique(gold)) == 2 else None
     return Result({"auc": auc}, Predictions("auc", gold, predicted))

@@ -8,15 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import (
-    MarianConfig,
-    MarianMTModel,
-    MarianTokenizer,
-    TrainerCallback,
-    TrainerControl,
-    TrainerState,
-    TrainingArguments,
-)
+from transformers import MarianConfig, MarianMTModel, MarianTokenizer, TrainerCallback, TrainerControl, TrainerState
 from transformers.models.marian.modeling_marian import shift_tokens_right
 
 from trainers.objective import drop_aliases, restore_aliases
@@ -61,7 +53,7 @@ class KeepBeforeDecay(TrainerCallback):  # type: ignore[misc] # transformers is 
         """Ask for a checkpoint at the step."""
         control.should_save |= state.global_step == self.step
 
-    def on_save(self, arguments: TrainingArguments, *_: object, **__: object) -> None:
+    def on_save(self, arguments: Any, *_: object, **__: object) -> None:  # noqa: ANN401 - untyped here
         """Record the hashes of the newest, and remove what is older than the two newest."""
         newest, *others = checkpoints(Path(arguments.output_dir))
         record_hashes(newest)
