@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 from small_trainings import Capsys, error_line, prepared, read_log, train, train_killed, write_pairs
 
 from pipelines.terminal.console import InputError
-from trainers.catalogue import load_objective, objective_names
+from trainers.catalogue import objective_names
 from trainers.cli.app import MODULES
 from trainers.cli.auto import CHOICES
 from trainers.data.reading import DataOptions
@@ -164,8 +164,8 @@ def dev_file(sentences: list[str], tmp_path: Path) -> Path:
 
 
 def run_mirror(text: Path, encoder: Path, out: Path, **given: object) -> None:
-    request = Request(objective="mirror", data=DataOptions(text=text), out=out, encoder=str(encoder))
-    run_training(request, load_objective("mirror"), {**GIVEN, **given})
+    data, chosen = DataOptions(text=text), {**GIVEN, **given}
+    run_training(Request(objective="mirror", data=data, chosen=chosen, out=out, encoder=str(encoder)))
 
 
 def test_dev_set(text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, capsys: Capsys) -> None:
