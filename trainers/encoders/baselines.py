@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import BATCH_SIZE, Advance, Matrix, TextEncoder, check, still
-from trainers.files import file_sha256
+from trainers.files import sha256_of
 
 Described: TypeAlias = tuple[Matrix, str, dict[str, Any]]  # vectors (texts, d), the end of the title, more of the card
 
@@ -133,7 +133,7 @@ def function_encoder(
         matrix = np.empty((len(texts), *lengths), np.float32)
         if batches:
             matrix[order] = np.concatenate(batches)
-        origin = {"file": str(source), "sha256": file_sha256(source)} if source else {}
+        origin = {"file": str(source), "sha256": sha256_of(source)} if source else {}
         return matrix, "", {"dimension": matrix.shape[1], **origin}
 
     return Baseline(name, "function", vectors, name)

@@ -16,9 +16,8 @@ from sklearn.metrics import roc_auc_score
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.reading import check_count, columns, find_files
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
-from trainers.files import file_sha256, tsv_rows
+from trainers.files import check_count, columns, find_files, sha256_of, tsv_rows
 
 METRICS = ("all", "mean", "weighted", "pearson")  # Spearman under each aggregation, Pearson over all pairs; x 100
 TOKENISED = "tokenised, lower-cased text as in SentEval"
@@ -75,11 +74,6 @@ class Benchmark:
     cased: bool = False
     binary: bool = False
     note: str | None = None
-
-    @property
-    def pairs(self) -> int:
-        """The published number of graded pairs."""
-        return sum(self.sizes.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +187,7 @@ def _read_files(benchmark: Benchmark, layout: Layout, paths: Mapping[str, Path])
         elif len(pairs) != expected:
             notes.append(f"{len(pairs)} graded pairs in this copy, the papers speak of {expected}: not averaged")
         subsets[name.removeprefix("surprise.")] = pairs
-    checksums = {path.name: file_sha256(path) for path in paths.values()}
+    checksums = {path.name: sha256_of(path) for path in paths.values()}
     return _pairs(benchmark, subsets, str(folder), checksums, notes, benchmark.counted and not notes)
 
 
@@ -213,7 +207,7 @@ def _read_hub(benchmark: Benchmark, organisation: str) -> Pairs | Missing:
         reason = f"cannot load {source} ({(str(error).splitlines() or [''])[0][:200]})"
         return Missing(benchmark.name, benchmark.title, reason, f"https://huggingface.co/datasets/{source}")
     pairs = tuple(checked_pair(f"{source} row {number}", row[:2], row[2]) for number, row in enumerate(rows))
-    check_count(f"{source} ({copy.split})", len(pairs), benchmark.pairs, "graded pairs")
+    check_count(f"{source} ({copy.split})", len(pairs), sum(benchmark.sizes.values()), "graded pairs")
     notes = ["no subset column in this copy: only `all`"] if len(benchmark.sizes) > 1 else []
     # A Hub address contains the commit: hf://datasets/<name>@<commit>/<file>.
     addresses = [address for address in data.info.download_checksums or {} if address.startswith("hf://")]

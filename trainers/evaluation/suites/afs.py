@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair
-from trainers.evaluation.reading import columns
-from trainers.files import csv_rows, tsv_rows
+from trainers.files import columns, csv_rows, tsv_rows
 
 METRICS = ("all", "pearson", "mean", "pearson-mean")
 SIMILAR = {"DTORCD": 0, "NS": 0, "SS": 1, "HS": 1}  # UKP ASPECT's labels as Reimers et al. 2019 join them

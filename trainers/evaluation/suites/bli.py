@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from scipy.linalg import orthogonal_procrustes
 
 from trainers.encoders.vectors import Vectors, score_blocks, unit
-from trainers.evaluation.reading import bad_line, check_count, filled_lines, find_files
 from trainers.evaluation.task import MARK, Missing, Predictions, Result, Task
-from trainers.files import file_sha256, tsv_rows
+from trainers.files import bad_line, check_count, filled_lines, find_files, sha256_of, tsv_rows
 
 METRICS = ("acc@1", "MRR", "cosine acc@1", "unmapped acc@1")
 PRINTED = ("mapped, CSLS", "mapped, CSLS", "mapped, cosine", "unmapped, CSLS")  # the part that each metric is of
@@ -149,7 +148,7 @@ def _read(pair: str, paths: list[Path]) -> Task:
     )  # fmt: skip
     return Task(
         name=f"bli-{pair}", title=f"BLI {pair}", source=str(root / pair), note=note,
-        files={f"{path.parent.name}/{path.name}": file_sha256(path) for path in paths}, size=len(lexicon.test),
+        files={f"{path.parent.name}/{path.name}": sha256_of(path) for path in paths}, size=len(lexicon.test),
         texts=[*source, *target], lines=[f"{part}\n" for part in (*lexicon[:3], sorted(lexicon.test.items()))],
         score=partial(score_lexicon, lexicon),
     )  # fmt: skip

@@ -18,10 +18,9 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]
 
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.reading import bad_line, check_count, find_files
 from trainers.evaluation.suites.sts import SENTEVAL
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
-from trainers.files import file_lines, file_sha256
+from trainers.files import bad_line, check_count, file_lines, find_files, sha256_of
 
 METRICS = ("accuracy", "f1")  # of all items, and of class 1 if papers report it (MRPC), both x 100
 COUNTED = 7
@@ -203,7 +202,7 @@ def find(data: str) -> list[Task | Missing]:
         items = [(part, item) for part, part_items in parts.items() for item in part_items]
         task = Task(
             name=corpus.name, title=corpus.title, source=str(paths[0].parent), note=f"{protocol}; {DIFFERS}",
-            files={path.name: file_sha256(path) for path in paths}, score=partial(score_labelled, parts),
+            files={path.name: sha256_of(path) for path in paths}, score=partial(score_labelled, parts),
             texts=[text for _, item in items for text in item.texts], size=len(parts.get("all") or parts["test"]),
             lines=[f"{part}\t{item.label}\t{item.texts[0]}\t{item.second or ''}\n" for part, item in items],
         )  # fmt: skip
