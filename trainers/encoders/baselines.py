@@ -130,9 +130,7 @@ def function_encoder(
         lengths = {rows.shape[1] for rows in batches} or {1}
         if len(lengths) > 1:
             raise InputError(f"{name} gave vectors of {' and '.join(map(str, lengths))} numbers: one length is needed")
-        matrix = np.empty((len(texts), *lengths), np.float32)
-        if batches:
-            matrix[order] = np.concatenate(batches)
+        matrix = np.concatenate([np.empty((0, *lengths), np.float32), *batches])[np.argsort(order)]
         origin = {"file": str(source), "sha256": sha256_of(source)} if source else {}
         return matrix, "", {"dimension": matrix.shape[1], **origin}
 

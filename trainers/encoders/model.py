@@ -225,26 +225,23 @@ class Teacher:
             raise InputError(f"--{self.role} {self.encoder.name}: {problem}")
         if not of_first(path.is_file()):
             note(f"{self.role}: {self.encoder.title}; encoding {len(texts):,} texts, once")
-            self._encode(texts, path)
+            token = getattr(self.encoder.model.tokenizer, "mask_token", None) or MASK
+            texts = [text.replace(MASK, token) for text in texts]
+            parts = folder / "teacher-parts"
+            encoder, share = cached(self.encoder, parts), texts[process_rank() :: processes()]
+            with progress(self.role, len(share), unit="texts") as advance:
+                own_vectors = encoder.encode(share, advance)
+            of_first(None)  # until all shares are on the disk
+            if is_first():
+                matrix = np.asarray(own_vectors if processes() == 1 else encoder.encode(texts))
+                lengths = np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+                folder.mkdir(parents=True, exist_ok=True)
+                remove_stale(folder)
+                with atomic_write(path) as stream:  # NumPy writes to a real file through C, and misses a full disk
+                    np.save(SimpleNamespace(write=stream.write), matrix / lengths)
+                shutil.rmtree(parts, ignore_errors=True)
+            of_first(None)
         return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
-
-    def _encode(self, texts: Sequence[str], path: Path) -> None:
-        token = getattr(self.encoder.model.tokenizer, "mask_token", None) or MASK
-        texts = [text.replace(MASK, token) for text in texts]
-        parts = path.parent / "teacher-parts"
-        encoder, share = cached(self.encoder, parts), texts[process_rank() :: processes()]
-        with progress(self.role, len(share), unit="texts") as advance:
-            own_vectors = encoder.encode(share, advance)
-        of_first(None)  # until all shares are on the disk
-        if is_first():
-            matrix = np.asarray(own_vectors if processes() == 1 else encoder.encode(texts))
-            lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            remove_stale(path.parent)
-            with atomic_write(path) as stream:  # NumPy writes to a real file through C, and misses a full disk
-                np.save(SimpleNamespace(write=stream.write), matrix / np.maximum(lengths, np.finfo(np.float32).tiny))
-            shutil.rmtree(parts, ignore_errors=True)
-        of_first(None)
 
 
 def load_teacher(name: str, pooling: Pooling | None = None, role: str = "teacher") -> Teacher:

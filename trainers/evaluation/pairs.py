@@ -17,7 +17,7 @@ from sklearn.metrics import roc_auc_score
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
-from trainers.files import check_count, columns, find_files, sha256_of, tsv_rows
+from trainers.files import Rows, check_count, columns, find_files, sha256_of, tsv_rows
 
 METRICS = ("all", "mean", "weighted", "pearson")  # Spearman under each aggregation, Pearson over all pairs; x 100
 TOKENISED = "tokenised, lower-cased text as in SentEval"
@@ -151,12 +151,18 @@ def checked_pair(place: str, texts: Sequence[object], grade: Any, labels: Mappin
     return Pair(sentences[0], sentences[1], gold)
 
 
-def column_reader(*names: str, labels: Mapping[str, float] | None = None) -> Reader:
-    """Return a reader of a tab-separated table: the columns, by the header line, of two texts and their grade."""
+def column_reader(
+    *names: str, rows: Callable[..., Rows] = tsv_rows, labels: Mapping[str, float] | None = None, partly: bool = False
+) -> Reader:
+    """Return a reader of a table's columns, by the header line: perhaps the subset, then two texts and their grade.
+
+    `rows` reads the file; if it is graded `partly`, rows without a grade are left out.
+    """
 
     def read(subset: str, path: Path) -> Iterator[Pair]:
-        for number, (*texts, grade) in columns(path, tsv_rows(path), names):
-            yield checked_pair(f"{path} line {number}", texts, grade, labels)
+        for number, (*subsets, first, second, grade) in columns(path, rows(path), names):
+            if subsets in ([], [subset]) and (grade.strip() or not partly):
+                yield checked_pair(f"{path} line {number}", (first, second), grade, labels)
 
     return read
 
