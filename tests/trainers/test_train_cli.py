@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,11 @@ def inputs(text_file: Path) -> None:
         ("mirror --text text.txt --temperature inf", "--temperature inf: input should be a finite number"),
         ("mirror --text text.txt --seed 4294967296", "--seed 4294967296: input should be less than 4294967296"),
         ("mirror --text text.txt --report-to email", "'email'"),
+        pytest.param(
+            "mirror --text text.txt --report-to wandb",
+            "--report-to wandb needs its package: pip install wandb",
+            marks=pytest.mark.skipif(find_spec("wandb") is not None, reason="wandb is installed"),
+        ),
         ("mirror --text text.txt --out text.txt/run", "another --out"),
         ("mirror --text text.txt --out /proc/run", "another --out"),
     ],

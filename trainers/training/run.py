@@ -112,7 +112,9 @@ def run_training(request: Request) -> None:
 def _make_plan(request: Request) -> Plan:
     source, module = locate(request.encoder), load_objective(request.objective)
     preset, training, params = request.resolved(source)
-    training = for_machine(training)
+    if (name := training.report_to) != "none" and find_spec(name) is None:
+        raise InputError(f"--report-to {name} needs its package: pip install {name}")
+    precision = resolve_precision(training.precision)
     examples, sources = read_examples(request.data, module.READS, request.seed)
     if len(examples) < 2:
         kind, value = next(iter(sources.items()))
@@ -124,7 +126,7 @@ def _make_plan(request: Request) -> Plan:
     size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size:
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: using {size}")
-    training = training.model_copy(update={"batch_size": size})
+    training = training.model_copy(update={"batch_size": size, "precision": precision})
     hashes = {"data_xxh64": examples.digest(), "encoder_xxh64": source.digest()}
     if isinstance(dev, Task):
         hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
@@ -142,14 +144,6 @@ def _make_plan(request: Request) -> Plan:
         **params.model_dump(),
     }
     return Plan(source, examples, dev, training, params, recipe)
-
-
-def for_machine(training: Training) -> Training:
-    """Return the settings with the precision resolved; raises InputError for what this machine does not have."""
-    name = training.report_to
-    if name != "none" and find_spec(name) is None:
-        raise InputError(f"--report-to {name} needs its package: pip install {name}")
-    return training.model_copy(update={"precision": resolve_precision(training.precision)})
 
 
 def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | Task | None:
