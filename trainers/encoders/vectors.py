@@ -119,7 +119,9 @@ class CachedEncoder:
         missing = sorted((rows[0] for rows in places.values()), key=lambda row: -len(texts[row]))
         for start in range(0, len(missing), CHUNK):
             rows = missing[start : start + CHUNK]
-            vectors = self.encoder.encode([texts[row] for row in rows], advance)
+            chunk = [texts[row] for row in rows]
+            vectors = self.encoder.encode(chunk, advance)
+            check(vectors, chunk, self.name)
             matrix = np.empty((len(texts), vectors.shape[1]), np.float32) if matrix is None else matrix
             for row, vector in zip(rows, vectors, strict=True):
                 matrix[places[keys[row]]] = vector
