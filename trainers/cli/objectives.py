@@ -7,8 +7,7 @@ import typer
 from pipelines.terminal.console import InputError
 from trainers.catalogue import ObjectiveModule, load_objective
 from trainers.data.reading import data_flags
-from trainers.results.axes import read_axes
-from trainers.settings import Flag, Training, flags_of, make_command, setting_flags
+from trainers.settings import Flag, Training, flags_of, make_command, read_axes, setting_flags
 from trainers.training.run import Request, request_of, run_training
 
 EXAMPLES = {

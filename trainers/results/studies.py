@@ -23,10 +23,9 @@ from trainers.evaluation.result_files import markdown, show, write
 from trainers.evaluation.scoring import evaluate_suites, find_suites
 from trainers.evaluation.task import DATA_VARIABLE, Suite
 from trainers.processes import is_first, join_processes, of_first, processes
-from trainers.results.axes import Axes, Setting, folder_part, settings
 from trainers.results.comparison import compare_suite
 from trainers.results.runs import TRAINING, StoredStudy, is_scored, load, read_results, read_study, read_training
-from trainers.settings import Pooling
+from trainers.settings import Axes, Pooling, Setting, all_settings, folder_part
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
 from trainers.training.run import Request, request_of, run_training
 
@@ -75,7 +74,7 @@ def train_study(
     values = {**values, **dict.fromkeys(axes or ())}
     out = values["out"] or Path("runs", f"sweep-{name}" if axes else name)
     runs = []
-    for setting in settings(axes or {}):
+    for setting in all_settings(axes or {}):
         for seed in range(values["seed"], values["seed"] + (seeds or 1)):
             folder = out / setting.folder / f"seed-{seed}"
             own = {**setting.values, "seed": seed, "out": folder}
