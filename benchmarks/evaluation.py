@@ -28,8 +28,8 @@ import torch
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import cached
 from trainers.evaluation import result_files as record
-from trainers.evaluation.scoring import distinct_texts, evaluate_suites, find_suites
-from trainers.evaluation.task import Suite
+from trainers.evaluation.scoring import evaluate_suites, find_suites
+from trainers.evaluation.task import Suite, distinct_texts
 
 CONTENDERS = ("ours", "sentence-transformers", "ours, cached")
 TARGET = 1.15

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.terminal.console import InputError
-from trainers.evaluation.reading import bad_line, check_count, filled_lines, find_file, find_files, usual_places
 from trainers.evaluation.suites.linking import Entry, Mention, concepts, read_names
+from trainers.files import bad_line, check_count, filled_lines, find_file, find_files, usual_places
 
 MEDIC = "medic_06Jul2012.txt"
 SPELLING = "ncbi-spell-check.txt"

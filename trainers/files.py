@@ -1,4 +1,4 @@
-"""Files as the trainers read and write them: lines, arrays, checksums, and drafts that killed processes left."""
+"""Files as the trainers read them: found below a data folder, as lines, rows or columns; arrays, checksums, drafts."""
 
 import csv
 import gzip
@@ -6,6 +6,7 @@ import sys
 import time
 import zipfile
 import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,13 +14,18 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.storage.files import sha256_of as file_sha256
+from pipelines.storage.files import sha256_of as sha256_of
 from pipelines.storage.files import temporaries
 from pipelines.terminal.console import InputError
 
-__all__ = ["Rows", "csv_rows", "file_lines", "file_sha256", "read_arrays", "remove_stale", "tsv_rows"]
 Rows: TypeAlias = list[tuple[int, list[str]]]  # cells of each row, with the number of the line that it begins in
 STALE_SECONDS = 24 * 3600  # after which a temporary file must be a killed process's
+# Folders below a data folder, ours or of the papers' code, that may hold the folders of benchmarks.
+PARENTS = (
+    "", "sts", "STS", "lexical", "senteval", "SentEval", "bel", "linking", "data", "datasets", "downstream",
+    "downstream/STS", "data/downstream", "data/downstream/STS", "SentEval/data/downstream", "evaluation/data",
+    "evaluation/xl_bel",
+)  # fmt: skip
 
 
 def remove_stale(folder: Path) -> None:
@@ -84,3 +90,55 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     # A bit that flipped in the archive's own records can be taken for an unknown compression or for encryption.
     except (OSError, LookupError, EOFError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(str(error) or type(error).__name__) from error
+
+
+def usual_places(folders: Sequence[str], data: Path) -> list[Path]:
+    """Return where folders of these names may be below `data`."""
+    return [data / parent / folder for parent in PARENTS for folder in folders]
+
+
+def find_file(name: str, places: Iterable[Path]) -> Path | None:
+    """Return a file, plain or gzipped, in the first of the folders that has it; `name` may be a glob pattern."""
+    paths = (path for place in places for ending in ("", ".gz") for path in sorted(place.glob(name + ending)))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def find_files(
+    names: Sequence[str], folders: Sequence[str], data: Path, beside: Sequence[str] = ()
+) -> list[Path] | str:
+    """Return the files of the first usual folder that has all `names`, itself or `beside` it, or what is missing."""
+    reason = f"no folder {' or '.join(folders)} below {data}"
+    for number, place in enumerate(place for place in usual_places(folders, data) if place.is_dir()):
+        paths = {name: find_file(name, (place, *(place / folder for folder in beside))) for name in names}
+        absent = [name for name, path in paths.items() if path is None]
+        if not absent:
+            return [path for path in paths.values() if path]
+        reason = reason if number else f"{place} lacks {', '.join(absent)}"
+    return reason
+
+
+def check_count(source: object, count: int, expected: int, unit: str) -> None:
+    """Raise InputError, with both numbers, unless there are as many items as were published."""
+    if count != expected:
+        raise InputError(f"{source}: {count} {unit}, expected {expected}: get the original files again")
+
+
+def bad_line(path: Path, number: int, expected: str, line: object) -> InputError:
+    """Return the error for a line of another form than expected."""
+    return InputError(f"{path} line {number}: expected {expected}, got {str(line)[:80]!r}")
+
+
+def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not blank, with their numbers."""
+    return ((number, line) for number, line in enumerate(file_lines(path), 1) if line.strip())
+
+
+def columns(path: Path, rows: Rows, names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the columns `names` of rows, header first; raises InputError for another form."""
+    (_, header), *body = rows or [(1, [])]
+    if not set(names) <= set(header):
+        raise bad_line(path, 1, f"the columns {', '.join(names)}", ",".join(header))
+    for number, fields in body:
+        if len(fields) != len(header):
+            raise bad_line(path, number, f"{len(header)} columns as in the header", fields)
+        yield number, [fields[header.index(name)] for name in names]

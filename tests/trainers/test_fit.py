@@ -7,12 +7,10 @@ import torch
 from safetensors.torch import save_file
 from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, trained
 
-from pipelines.terminal.console import InputError, TwinviewsError
+from pipelines.terminal.console import TwinviewsError
 from trainers.catalogue import objective_names
-from trainers.settings import Training
 from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpoint
 from trainers.training.fit import collapse, fit, make_optimizer
-from trainers.training.run import for_machine
 
 POWER_CUTS: dict[str, tuple[dict[str, Any], int, int]] = {
     "mid-epoch": ({"save_every": 4}, 7, 4),
@@ -191,12 +189,6 @@ def test_gradient_checkpointing(name: str, tiny_bert: Path, sentences: list[str]
         assert model.encoder.layer[0].gradient_checkpointing
     for key, value in states[0].items():
         torch.testing.assert_close(states[1][key], value, msg=key)
-
-
-def test_report_to_a_package_that_is_missing_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trainers.training.run.find_spec", lambda name: None)
-    with pytest.raises(InputError, match="--report-to wandb needs its package: pip install wandb"):
-        for_machine(Training(lr=1, report_to="wandb"))
 
 
 def test_tensorboard_gets_what_is_logged(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from pipelines.terminal.console import call
 from trainers.catalogue import load_objective, objective_names
 from trainers.cli.app import make_app
 from trainers.data.examples import Examples
-from trainers.encoders.loading import load_encoder
 from trainers.encoders.location import locate
+from trainers.encoders.model import load_model
 from trainers.objectives.bsl import PARAMS, PRESETS
 from trainers.settings import resolve
 
@@ -75,7 +75,7 @@ def test_objective_is_added_by_one_file(
 def test_a_preset_may_keep_the_pooling_that_an_encoder_was_made_for(tiny_bert: Path, tmp_path: Path) -> None:
     found = {"bare": locate(str(tiny_bert)).pooling()}
     for pooling in ("mean", "cls"):
-        load_encoder(str(tiny_bert), pooling=pooling).save_pretrained(str(tmp_path / pooling))
+        load_model(str(tiny_bert), pooling=pooling).model.save_pretrained(str(tmp_path / pooling))
         found[pooling] = locate(str(tmp_path / pooling)).pooling()
     assert found == {"bare": "cls", "mean": "mean", "cls": "cls"}
     for preset, given, expected in (("tuned", {}, "mean"), ("tuned", {"pooling": "cls"}, "cls"), ("code", {}, "mean")):

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from sentence_transformers import SentenceTransformer
 from small_trainings import Capsys, error_line, prepared, read_log, train, train_killed, write_pairs
 
 from pipelines.terminal.console import InputError
-from trainers.catalogue import load_objective, objective_names
+from trainers.catalogue import objective_names
 from trainers.cli.app import MODULES
 from trainers.cli.auto import CHOICES
 from trainers.data.reading import DataOptions
@@ -143,6 +144,11 @@ def inputs(text_file: Path) -> None:
         ("mirror --text text.txt --temperature inf", "--temperature inf: input should be a finite number"),
         ("mirror --text text.txt --seed 4294967296", "--seed 4294967296: input should be less than 4294967296"),
         ("mirror --text text.txt --report-to email", "'email'"),
+        pytest.param(
+            "mirror --text text.txt --report-to wandb",
+            "--report-to wandb needs its package: pip install wandb",
+            marks=pytest.mark.skipif(find_spec("wandb") is not None, reason="wandb is installed"),
+        ),
         ("mirror --text text.txt --out text.txt/run", "another --out"),
         ("mirror --text text.txt --out /proc/run", "another --out"),
     ],
@@ -164,8 +170,8 @@ def dev_file(sentences: list[str], tmp_path: Path) -> Path:
 
 
 def run_mirror(text: Path, encoder: Path, out: Path, **given: object) -> None:
-    request = Request(objective="mirror", data=DataOptions(text=text), out=out, encoder=str(encoder))
-    run_training(request, load_objective("mirror"), {**GIVEN, **given})
+    data, chosen = DataOptions(text=text), {**GIVEN, **given}
+    run_training(Request(objective="mirror", data=data, chosen=chosen, out=out, encoder=str(encoder)))
 
 
 def test_dev_set(text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, capsys: Capsys) -> None:

@@ -51,20 +51,16 @@ class LazyGroup(TyperGroup):
         """Replace the entry that `--help` lists with the real command."""
         name = args[0] if args else ""
         if name in self.commands and not isinstance(self.commands[name], TyperGroup):
-            self.commands[name] = _load_command(name, sweep=self.name == "sweep")
+            if name in MODULES:
+                single = typer.Typer(add_completion=False, rich_markup_mode=None)
+                # `auto` passes the options that it does not know on to another command.
+                settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "auto" else None
+                single.command(name, context_settings=settings)(getattr(import_module(MODULES[name][0]), name))
+                self.commands[name] = typer.main.get_command(single)
+            else:
+                make_command = import_module("trainers.cli.objectives").objective_command
+                self.commands[name] = make_command(name, sweep=self.name == "sweep")
         return super().resolve_command(ctx, args)
-
-
-def _load_command(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
-    if name not in MODULES:
-        from trainers.cli.objectives import objective_command
-
-        return objective_command(name, sweep=sweep)
-    single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    # `auto` passes the options that it does not know on to another command.
-    settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "auto" else None
-    single.command(name, context_settings=settings)(getattr(import_module(MODULES[name][0]), name))
-    return typer.main.get_command(single)
 
 
 def make_app() -> typer.Typer:

@@ -1,26 +1,22 @@
 """`train evaluate`: a model's scores on suites of evaluation sets."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from pipelines.terminal.console import ConfigOption, InputError, MissingExtraError, note, show, show_json, table
+from trainers.encoders.vectors import BATCH_SIZE, TextEncoder, cached
 from trainers.evaluation.result_files import notes, results_folder, results_table, suite_signature, write
 from trainers.evaluation.result_files import show as show_tables
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
-from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite
+from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite, distinct_texts
 from trainers.settings import Pooling
-
-if TYPE_CHECKING:
-    from trainers.encoders.vectors import TextEncoder
 
 MODEL = """A sentence-transformers or transformers directory, a Hub name, `starter`, `glove:FILE`, `fasttext:FILE`, \
 or your function as `package.module:function`."""
@@ -107,8 +103,6 @@ def _suites(
 
 
 def _show_sets(suites: Sequence[Suite], model: str) -> None:
-    from trainers.evaluation.scoring import distinct_texts
-
     tasks = [(suite.name, task) for suite in suites for task in suite.tasks]
     table(("suite", "set", "size", "source"), [(name, task.title, task.size, task.source) for name, task in tasks])
     for suite in suites:
@@ -121,7 +115,6 @@ def _open(
     name: str, pooling: Pooling | None, *, options: Mapping[str, Any], cache: Path | None, no_cache: bool
 ) -> TextEncoder:
     from trainers.encoders.baselines import open_encoder
-    from trainers.encoders.vectors import cached
 
     encoder = open_encoder(name, **{**options, "pooling": options["pooling"] or pooling})
     return encoder if no_cache else cached(encoder, cache and cache.expanduser())
@@ -138,7 +131,6 @@ def _score(
     parts: Sequence[str], settings: Mapping[str, Any], *, json: bool,
 ) -> Path:  # fmt: skip
     """Score an encoder, print the results, write them into a folder, and return the folder."""
-    from trainers.encoders.vectors import BATCH_SIZE
     from trainers.evaluation.scoring import evaluate_suites
 
     names = [*(suite.name for suite in suites), *(["mteb"] if mteb else [])]

@@ -7,9 +7,8 @@ import typer
 from pipelines.terminal.console import InputError
 from trainers.catalogue import ObjectiveModule, load_objective
 from trainers.data.reading import data_flags
-from trainers.results.axes import read_axes
-from trainers.settings import Flag, Training, flags_of, make_command, setting_flags
-from trainers.training.run import Request, request_of, run_training, settings_of
+from trainers.settings import Flag, Training, flags_of, make_command, read_axes, setting_flags
+from trainers.training.run import Request, request_of, run_training
 
 EXAMPLES = {
     "views": "--views data/pairs.arrow",
@@ -62,11 +61,11 @@ def objective_command(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click
             for key in (key for key, value in study.items() if value):
                 option = "--" + key.replace("_", "-")
                 raise InputError(f"{option} goes with --seeds N: give that too, or run `train evaluate` afterwards")
-            run_training(request_of(name, module, values), module, settings_of(module, values))
+            run_training(request_of(name, values))
             return
         from trainers.results.studies import train_study
 
-        train_study(name, module, values, axes, **study)
+        train_study(name, values, axes, **study)
 
     running = {key: flag for key, flag in flags_of(Request).items() if key not in ("encoder", "preset")}
     command, description = f"train {name}", module.__doc__ or name

@@ -61,10 +61,6 @@ class Order(Sampler[int]):
         self.rows, self.seed, self.batch_size, self.epoch = rows, seed, batch_size, 0
         self.lengths = None if lengths is None else np.asarray(lengths)
 
-    def set_epoch(self, epoch: int) -> None:
-        """Draw the order of this epoch at the next iteration."""
-        self.epoch = epoch
-
     def __len__(self) -> int:
         return self.rows // self.batch_size * self.batch_size
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import BATCH_SIZE, Advance, Matrix, TextEncoder, check, still
-from trainers.files import file_sha256
+from trainers.files import sha256_of
 
 Described: TypeAlias = tuple[Matrix, str, dict[str, Any]]  # vectors (texts, d), the end of the title, more of the card
 
@@ -27,12 +27,7 @@ FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 EDGES = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
 CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))", re.IGNORECASE | re.DOTALL)
 HEADER = re.compile(rb"\d+ (\d+)")
-DEFAULTS = {
-    "pooling": None,
-    "max_tokens": None,
-    "precision": "fp32",
-    "device": "auto",
-}  # of options that baselines lack
+DEFAULTS = {"pooling": None, "max_tokens": None, "precision": "fp32", "device": "auto"}  # of options baselines lack
 
 
 @dataclass(slots=True)
@@ -135,10 +130,8 @@ def function_encoder(
         lengths = {rows.shape[1] for rows in batches} or {1}
         if len(lengths) > 1:
             raise InputError(f"{name} gave vectors of {' and '.join(map(str, lengths))} numbers: one length is needed")
-        matrix = np.empty((len(texts), *lengths), np.float32)
-        if batches:
-            matrix[order] = np.concatenate(batches)
-        origin = {"file": str(source), "sha256": file_sha256(source)} if source else {}
+        matrix = np.concatenate([np.empty((0, *lengths), np.float32), *batches])[np.argsort(order)]
+        origin = {"file": str(source), "sha256": sha256_of(source)} if source else {}
         return matrix, "", {"dimension": matrix.shape[1], **origin}
 
     return Baseline(name, "function", vectors, name)

@@ -13,33 +13,13 @@ import torch
 from torch import nn
 
 from pipelines.terminal.console import InputError, note
-from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet, transformer_weights
+from trainers.encoders.location import PICKLE, Source, first_line, pickled, quiet, transformer_weights
 from trainers.encoders.modules import WHITENING, Encoder, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
 from trainers.processes import is_first
 from trainers.settings import Pooling
 
 PADDED = 64  # tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation
 SAVING = ".saving-"  # how the folder of an unfinished save begins
-
-
-def load_encoder(
-    name: str | Source | None, pooling: Pooling | None = None, max_tokens: int | None = None, device: str | None = None
-) -> Encoder:
-    """Load a sentence-transformers directory or Hub name, or a plain transformers one (mean pooling by default).
-
-    Weights come from safetensors, or from the pytorch_model.bin of a directory that has nothing else, and are held in
-    float32; no code that came with a model is run, not even a pickle's. None is the bundled starter. `pooling` replaces
-    the model's other modules, with a note. Texts are cut at `max_tokens`, special tokens included; by default where the
-    model says, for `padded-mean` at `PADDED`. `device` is as torch names it; for None, sentence-transformers chooses.
-    Raises InputError: no such model, it cannot be loaded, or the options do not fit it.
-    """
-    encoder = _load(name if isinstance(name, Source) else locate(name), device)
-    if pooling is not None:
-        encoder = _repooled(encoder, pooling)
-    if max_tokens is not None or pooling == "padded-mean":
-        limit = position_limit(encoder, max_tokens)
-        set_max_tokens(encoder, min(max_tokens or PADDED, limit))
-    return encoder
 
 
 def load_for_training(
@@ -50,7 +30,7 @@ def load_for_training(
     Without `dropout`, rates stay the encoder's. `whiten` adds a linear layer, to be set by `modules.whiten`. Raises
     InputError: it cannot be loaded, has modules that cannot be trained, or fewer positions than `max_tokens`.
     """
-    encoder = _load(source, "cpu")
+    encoder = load_encoder(source, "cpu")
     parts, own_pooling = parts_of(encoder, source.name), pooling_of(encoder)
     if own_pooling != pooling and is_first() and source.modules():
         note(f"{source.name} was made for {own_pooling} pooling and is trained with {pooling} (--pooling)")
@@ -98,7 +78,13 @@ def _weight_options(source: Source) -> dict[str, Any]:
     return {"use_safetensors": not pickled(source.transformer), "weights_only": True, "dtype": torch.float32}
 
 
-def _load(source: Source, device: str | None) -> Encoder:
+def load_encoder(source: Source, device: str | None) -> Encoder:
+    """Load a sentence-transformers model, or a plain transformers one with mean pooling.
+
+    Weights come from safetensors, or from the pytorch_model.bin of a directory that has nothing else, and are held in
+    float32; no code that came with a model is run, not even a pickle's. `device` is as torch names it; for None,
+    sentence-transformers chooses. Raises InputError: it cannot be loaded.
+    """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Transformer
     from transformers.modeling_utils import load_state_dict
@@ -145,7 +131,7 @@ def position_limit(encoder: Encoder, max_tokens: int | None = None) -> int:
     return limit
 
 
-def _repooled(encoder: Encoder, pooling: Pooling) -> Encoder:
+def repooled(encoder: Encoder, pooling: Pooling) -> Encoder:
     """Return a model of another's transformer and a pooling; raises InputError if it has no token vectors."""
     first = encoder[0]
     if getattr(first, "module_output_name", None) != "token_embeddings":
@@ -153,11 +139,11 @@ def _repooled(encoder: Encoder, pooling: Pooling) -> Encoder:
     dropped = [type(module).__name__ for module in list(encoder)[1:] if type(module).__name__ != "Pooling"]
     if dropped and is_first():
         note(f"--pooling {pooling} leaves out the model's own {', '.join(dropped)}")
-    repooled = assemble(first, pooling)
-    repooled[-1].include_prompt = all(getattr(module, "include_prompt", True) for module in encoder)
-    repooled.prompts, repooled.default_prompt_name = encoder.prompts, encoder.default_prompt_name
-    repooled.truncate_dim = encoder.truncate_dim
-    return repooled
+    model = assemble(first, pooling)
+    model[-1].include_prompt = all(getattr(module, "include_prompt", True) for module in encoder)
+    model.prompts, model.default_prompt_name = encoder.prompts, encoder.default_prompt_name
+    model.truncate_dim = encoder.truncate_dim
+    return model
 
 
 def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[Encoder, Any]:
@@ -166,10 +152,10 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[E
     An encoder without a head gets a new one over its tied word embeddings; layers after its transformer are left out.
     Raises InputError: it cannot be loaded, or its architecture has no such head.
     """
-    encoder = _load(source, "cpu")
+    encoder = load_encoder(source, "cpu")
     model, _ = _masked_lm(source)
     encoder[0].model = model.base_model
-    return _for_training(_repooled(encoder, pooling), max_tokens), model
+    return _for_training(repooled(encoder, pooling), max_tokens), model
 
 
 def load_generator(source: Source, encoder: Encoder) -> Any:  # noqa: ANN401 - transformers' model

@@ -21,11 +21,11 @@ from sentence_transformers.util import batch_to_device, get_device_name
 from pipelines.storage.files import atomic_write
 from pipelines.terminal.console import InputError, note, progress
 from trainers.encoders.batches import MASK
-from trainers.encoders.loading import PADDED, load_encoder
+from trainers.encoders.loading import PADDED, load_encoder, position_limit, repooled
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
 from trainers.encoders.modules import is_padded, pooling_of, set_max_tokens
 from trainers.encoders.vectors import BATCH_SIZE, Advance, cached, check, still
-from trainers.files import file_sha256, remove_stale
+from trainers.files import remove_stale, sha256_of
 from trainers.processes import is_first, of_first, process_rank, processes
 from trainers.settings import POOLINGS, Pooling
 
@@ -155,7 +155,11 @@ def load_model(
     name: str, *, pooling: Pooling | None = None, precision: Precision = "fp32", device: str = "auto",
     batch_tokens: int | None = None, max_tokens: int | None = None,
 ) -> EmbeddingModel:  # fmt: skip
-    """Load a model to embed with it, as `load_encoder` does; raises InputError if it or the device cannot be used."""
+    """Load a model to embed with it, as `load_encoder` does; raises InputError if it or the device cannot be used.
+
+    `pooling` replaces the model's other modules, with a note. Texts are cut at `max_tokens`, special tokens included;
+    by default where the model says, for `padded-mean` at `PADDED`.
+    """
     try:
         torch.empty(1, device="cpu" if device == "auto" else device)
     except (RuntimeError, AssertionError) as error:
@@ -163,7 +167,10 @@ def load_model(
     source = locate(name)
     if pooling is None and source.folder is not None and not (source.folder / "modules.json").exists():
         note(f"{name} is a plain transformers model: its vectors are masked means (--pooling {'|'.join(POOLINGS)})")
-    model = load_encoder(source, pooling=pooling, max_tokens=max_tokens, device=None if device == "auto" else device)
+    model = load_encoder(source, None if device == "auto" else device)
+    model = model if pooling is None else repooled(model, pooling)
+    if max_tokens is not None or pooling == "padded-mean":
+        set_max_tokens(model, min(max_tokens or PADDED, position_limit(model, max_tokens)))
     return _described(model, source, precision, batch_tokens)
 
 
@@ -190,7 +197,7 @@ def _described(
 def _checksums(directory: Path, paths: Sequence[Path]) -> dict[str, str]:
     """Return the sha256 of files by name; a run's checkpoints are not part of the model."""
     names = [str(path.relative_to(directory)) for path in paths]
-    return {name: file_sha256(directory / name) for name in names if "checkpoint" not in name}
+    return {name: sha256_of(directory / name) for name in names if "checkpoint" not in name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,26 +225,23 @@ class Teacher:
             raise InputError(f"--{self.role} {self.encoder.name}: {problem}")
         if not of_first(path.is_file()):
             note(f"{self.role}: {self.encoder.title}; encoding {len(texts):,} texts, once")
-            self._encode(texts, path)
+            token = getattr(self.encoder.model.tokenizer, "mask_token", None) or MASK
+            texts = [text.replace(MASK, token) for text in texts]
+            parts = folder / "teacher-parts"
+            encoder, share = cached(self.encoder, parts), texts[process_rank() :: processes()]
+            with progress(self.role, len(share), unit="texts") as advance:
+                own_vectors = encoder.encode(share, advance)
+            of_first(None)  # until all shares are on the disk
+            if is_first():
+                matrix = np.asarray(own_vectors if processes() == 1 else encoder.encode(texts))
+                lengths = np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+                folder.mkdir(parents=True, exist_ok=True)
+                remove_stale(folder)
+                with atomic_write(path) as stream:  # NumPy writes to a real file through C, and misses a full disk
+                    np.save(SimpleNamespace(write=stream.write), matrix / lengths)
+                shutil.rmtree(parts, ignore_errors=True)
+            of_first(None)
         return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
-
-    def _encode(self, texts: Sequence[str], path: Path) -> None:
-        token = getattr(self.encoder.model.tokenizer, "mask_token", None) or MASK
-        texts = [text.replace(MASK, token) for text in texts]
-        parts = path.parent / "teacher-parts"
-        encoder, share = cached(self.encoder, parts), texts[process_rank() :: processes()]
-        with progress(self.role, len(share), unit="texts") as advance:
-            own_vectors = encoder.encode(share, advance)
-        of_first(None)  # until all shares are on the disk
-        if is_first():
-            matrix = np.asarray(own_vectors if processes() == 1 else encoder.encode(texts))
-            lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            remove_stale(path.parent)
-            with atomic_write(path) as stream:  # NumPy writes to a real file through C, and misses a full disk
-                np.save(SimpleNamespace(write=stream.write), matrix / np.maximum(lengths, np.finfo(np.float32).tiny))
-            shutil.rmtree(parts, ignore_errors=True)
-        of_first(None)
 
 
 def load_teacher(name: str, pooling: Pooling | None = None, role: str = "teacher") -> Teacher:

@@ -14,6 +14,11 @@ from typing import TypeAlias
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, normalized_mutual_info_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
 
 from pipelines.sentences.tables import table_cells
 from pipelines.terminal.console import InputError, counted, note
@@ -136,10 +141,6 @@ def _read_labels(rows: Cells, shots: int | None, omitted: Counter[str]) -> Items
 def _accuracy(
     texts: Sequence[str], classes: Rows, shots: int | None, regression: bool, vectors: Vectors, seed: int
 ) -> Result:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import StratifiedKFold
-    from sklearn.neighbors import KNeighborsClassifier
-
     inputs, hits, tests, places = unit(vectors.of(texts)), *np.zeros((2, len(texts))), np.arange(len(texts))
     splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(inputs, classes)
     if shots:
@@ -157,9 +158,6 @@ def _accuracy(
 
 
 def _mutual_information(texts: Sequence[str], classes: Rows, vectors: Vectors, seed: int) -> Result:
-    from sklearn.cluster import KMeans
-    from sklearn.metrics import normalized_mutual_info_score
-
     inputs, runs = unit(vectors.of(texts)), range(seed, seed + CLUSTERINGS)
     clusters = [KMeans(classes.max() + 1, n_init=1, random_state=run).fit_predict(inputs) for run in runs]
     score = 100 * float(np.mean([normalized_mutual_info_score(classes, run) for run in clusters]))
@@ -240,8 +238,6 @@ def _read_pairs(rows: Cells, same: bool, omitted: Counter[str]) -> Items:
     firsts, seconds, golds = zip(*pairs, strict=True) if pairs else ((), (), ())
 
     def score(vectors: Vectors, seed: int) -> Result:
-        from sklearn.metrics import average_precision_score
-
         cosines = vectors.cosines(firsts, seconds)
         value = average_precision_score(golds, cosines) if same else spearman(golds, cosines)
         predictions = Predictions("ap" if same else "spearman", np.array(golds), cosines)

@@ -11,12 +11,13 @@ import numpy as np
 from datasets import load_dataset
 from datasets.exceptions import DatasetsError
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import pearsonr, rankdata
+from sklearn.metrics import roc_auc_score
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.reading import check_count, columns, find_files
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
-from trainers.files import file_sha256, tsv_rows
+from trainers.files import Rows, check_count, columns, find_files, sha256_of, tsv_rows
 
 METRICS = ("all", "mean", "weighted", "pearson")  # Spearman under each aggregation, Pearson over all pairs; x 100
 TOKENISED = "tokenised, lower-cased text as in SentEval"
@@ -74,11 +75,6 @@ class Benchmark:
     binary: bool = False
     note: str | None = None
 
-    @property
-    def pairs(self) -> int:
-        """The published number of graded pairs."""
-        return sum(self.sizes.values())
-
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs(Task):
@@ -89,8 +85,6 @@ class Pairs(Task):
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
     """Return the linear correlation in [-1, 1] of two lists of one length of at least 2; None if one is constant."""
-    from scipy.stats import pearsonr
-
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     # By range, not by variance: the rounded mean of a constant list can differ from its values.
     return None if np.ptp(x) == 0 or np.ptp(y) == 0 else float(pearsonr(x, y).statistic)
@@ -98,8 +92,6 @@ def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
     """Return Spearman's rho in [-1, 1], the linear correlation of the ranks; None if one list is constant."""
-    from scipy.stats import rankdata
-
     return pearson(rankdata(np.asarray(first, np.float64)), rankdata(np.asarray(second, np.float64)))
 
 
@@ -132,8 +124,6 @@ def score_pairs(subsets: Subsets, is_joined: bool, vectors: Vectors, seed: int =
 
 def score_binary(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
     """Return the area under the ROC curve x 100 of the cosines, as Mirror-BERT scores QNLI; None for equal grades."""
-    from sklearn.metrics import roc_auc_score
-
     gold, predicted = _compare([pair for pairs in subsets.values() for pair in pairs], vectors)
     auc = 100 * float(roc_auc_score(gold, predicted)) if len(np.unique(gold)) == 2 else None
     return Result({"auc": auc}, Predictions("auc", gold, predicted))
@@ -161,12 +151,18 @@ def checked_pair(place: str, texts: Sequence[object], grade: Any, labels: Mappin
     return Pair(sentences[0], sentences[1], gold)
 
 
-def column_reader(*names: str, labels: Mapping[str, float] | None = None) -> Reader:
-    """Return a reader of a tab-separated table: the columns, by the header line, of two texts and their grade."""
+def column_reader(
+    *names: str, rows: Callable[..., Rows] = tsv_rows, labels: Mapping[str, float] | None = None, partly: bool = False
+) -> Reader:
+    """Return a reader of a table's columns, by the header line: perhaps the subset, then two texts and their grade.
+
+    `rows` reads the file; if it is graded `partly`, rows without a grade are left out.
+    """
 
     def read(subset: str, path: Path) -> Iterator[Pair]:
-        for number, (*texts, grade) in columns(path, tsv_rows(path), names):
-            yield checked_pair(f"{path} line {number}", texts, grade, labels)
+        for number, (*subsets, first, second, grade) in columns(path, rows(path), names):
+            if subsets in ([], [subset]) and (grade.strip() or not partly):
+                yield checked_pair(f"{path} line {number}", (first, second), grade, labels)
 
     return read
 
@@ -197,7 +193,7 @@ def _read_files(benchmark: Benchmark, layout: Layout, paths: Mapping[str, Path])
         elif len(pairs) != expected:
             notes.append(f"{len(pairs)} graded pairs in this copy, the papers speak of {expected}: not averaged")
         subsets[name.removeprefix("surprise.")] = pairs
-    checksums = {path.name: file_sha256(path) for path in paths.values()}
+    checksums = {path.name: sha256_of(path) for path in paths.values()}
     return _pairs(benchmark, subsets, str(folder), checksums, notes, benchmark.counted and not notes)
 
 
@@ -217,7 +213,7 @@ def _read_hub(benchmark: Benchmark, organisation: str) -> Pairs | Missing:
         reason = f"cannot load {source} ({(str(error).splitlines() or [''])[0][:200]})"
         return Missing(benchmark.name, benchmark.title, reason, f"https://huggingface.co/datasets/{source}")
     pairs = tuple(checked_pair(f"{source} row {number}", row[:2], row[2]) for number, row in enumerate(rows))
-    check_count(f"{source} ({copy.split})", len(pairs), benchmark.pairs, "graded pairs")
+    check_count(f"{source} ({copy.split})", len(pairs), sum(benchmark.sizes.values()), "graded pairs")
     notes = ["no subset column in this copy: only `all`"] if len(benchmark.sizes) > 1 else []
     # A Hub address contains the commit: hf://datasets/<name>@<commit>/<file>.
     addresses = [address for address in data.info.download_checksums or {} if address.startswith("hf://")]

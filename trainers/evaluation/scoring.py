@@ -14,11 +14,12 @@ import regex
 
 from pipelines.terminal.console import InputError, MissingExtraError, progress
 from trainers.data.examples import Examples
+from trainers.data.reading import KINDS, DataOptions, read_examples
 from trainers.encoders.location import STARTER
 from trainers.encoders.vectors import TextEncoder, Vectors
 from trainers.evaluation.pairs import METRICS, average, read_pairs
 from trainers.evaluation.suites import SMOKE_TEST, SUITES, expanded, load_suite
-from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task
+from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task, distinct_texts
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
 RECIPE = "recipe.json"
@@ -126,11 +127,6 @@ def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks) -> dict[s
     }
 
 
-def distinct_texts(tasks: Iterable[Task]) -> list[str]:
-    """Return the distinct texts of all sets in order of first appearance."""
-    return list(dict.fromkeys(text for task in tasks for text in task.texts))
-
-
 def normalised(text: str) -> str:
     """Return a text without case, spaces, punctuation and symbols; stripped, if it has nothing else."""
     return IGNORED.sub("", unicodedata.normalize("NFKC", text).casefold()) or text.strip()
@@ -177,8 +173,6 @@ def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leak
 
 def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str:
     """Return what a run was trained on, or a line on why it cannot be read."""
-    from trainers.data.reading import KINDS, DataOptions, read_examples
-
     kind = next((kind for kind in KINDS if recipe.get(kind) is not None), None)
     reason = "its recipe names none"
     # Relative paths start here, or in a parent folder of the run.

@@ -1,17 +1,14 @@
 """What evaluations are made of: sets of texts that give metrics, suites of such sets, and their scores."""
 
-from __future__ import annotations
-
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
-    from trainers.encoders.vectors import Vectors
+from trainers.encoders.vectors import Vectors
 
 DATA_VARIABLE = "TWINVIEWS_DATA"  # names the folder of the benchmarks, if no option does
 HUB = "hf:"  # precedes the organisation if sets are read from the Hub
@@ -70,6 +67,11 @@ class Task:
         for line in self.lines:  # one at a time: a million documents are a gigabyte
             digest.update(line.encode())
         return digest.hexdigest()
+
+
+def distinct_texts(tasks: Iterable[Task]) -> list[str]:
+    """Return the distinct texts of all sets in order of first appearance."""
+    return list(dict.fromkeys(text for task in tasks for text in task.texts))
 
 
 class Missing(NamedTuple):

@@ -23,7 +23,7 @@ from trainers.training import directory
 if TYPE_CHECKING:
     from transformers import MarianMTModel, MarianTokenizer
 
-    from trainers.marian.text import Pairs
+    from trainers.marian.translation import Pairs
 
 SHAPE = {"d_model", "ffn", "heads", "encoder_layers", "decoder_layers", "dropout"}
 RUN = {"parallel", "model", "tokenizer", "out", "precision", "save_steps", "limit", "dry_run", "overwrite"}
@@ -75,7 +75,7 @@ def _run(_: typer.Context, **values: Any) -> None:  # noqa: ANN401 - fields of M
         raise InputError(f"--d-model {options.d_model} is not divisible by twice --heads {options.heads}")
     if (count := os.environ.get("WORLD_SIZE", "1")) != "1":
         raise InputError(f"train marian trains in one process, not in {count}: start it without torchrun")
-    from trainers.marian.text import read_parallel
+    from trainers.marian.translation import read_parallel
 
     pairs = [pair for path in options.parallel for pair in read_parallel(path)][: options.limit]
     if options.dry_run:
@@ -97,8 +97,7 @@ def train_marian(pairs: "Pairs", options: MarianOptions) -> Path:
     """
     from transformers import MarianMTModel, MarianTokenizer, set_seed
 
-    from trainers.marian.model import new_model
-    from trainers.marian.text import build_tokenizer
+    from trainers.marian.translation import build_tokenizer, new_model
 
     out, tokenizer_folder = options.out, options.out / "tokenizer"
     recipe = {
@@ -169,8 +168,7 @@ def _train(
     from torch.utils.data import DataLoader
     from transformers import DataCollatorForSeq2Seq, PrinterCallback, Trainer, TrainingArguments
 
-    from trainers.marian.model import KeepBeforeDecay, Translation
-    from trainers.marian.text import ParallelIds, token_batches
+    from trainers.marian.translation import KeepBeforeDecay, ParallelIds, Translation, token_batches
 
     rows = ParallelIds(pairs, tokenizer, options.max_tokens)
     make_batches = partial(token_batches, rows, budget=options.batch_tokens, seed=options.seed)

@@ -91,20 +91,18 @@ class Mirror(Objective):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
         """Return the mean loss of all processes' anchors, in nats for InfoNCE, and their vectors."""
-        vectors = gather_pairs(self._embed_sides(input_ids, attention_mask))
+        if self.params.controlled:  # one side after the other, from the same random state
+            left, right = zip(input_ids.chunk(2), attention_mask.chunk(2), strict=True)
+            with torch.random.fork_rng(devices=[input_ids.device] if input_ids.is_cuda else []):
+                vectors = self.embed(*left)
+            vectors = torch.cat([vectors, self.embed(*right)])
+        else:
+            vectors = self.embed(input_ids, attention_mask)
+        vectors = gather_pairs(vectors)
         excluded = None if self.params.compat else equal_strings(gather(keys))
         ms = self.params.loss == "ms"
         loss = multi_similarity(vectors, excluded) if ms else contrast(vectors, self.params.temperature, excluded)
         return {"loss": loss, "vectors": vectors.detach()}
-
-    def _embed_sides(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Embed both sides together or, for controlled dropout, one after the other from the same random state."""
-        if not self.params.controlled:
-            return self.embed(input_ids, attention_mask)
-        left, right = zip(input_ids.chunk(2), attention_mask.chunk(2), strict=True)
-        with torch.random.fork_rng(devices=[input_ids.device] if input_ids.is_cuda else []):
-            vectors = self.embed(*left)
-        return torch.cat([vectors, self.embed(*right)])
 
 
 build = Mirror.build

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel
-
 from pipelines.storage.files import write_if_changed
 from pipelines.terminal.console import InputError, TwinviewsError, counted, note, table
-from trainers.catalogue import ObjectiveModule
+from trainers.catalogue import load_objective
 from trainers.data.reading import DataOptions, read_examples
 from trainers.encoders.location import STARTER, locate
 from trainers.encoders.model import Precision, load_model
@@ -25,12 +23,11 @@ from trainers.evaluation.result_files import markdown, show, write
 from trainers.evaluation.scoring import evaluate_suites, find_suites
 from trainers.evaluation.task import DATA_VARIABLE, Suite
 from trainers.processes import is_first, join_processes, of_first, processes
-from trainers.results.axes import Axes, Setting, folder_part, settings
 from trainers.results.comparison import compare_suite
 from trainers.results.runs import TRAINING, StoredStudy, is_scored, load, read_results, read_study, read_training
-from trainers.settings import Pooling, Training, resolve
+from trainers.settings import Axes, Pooling, Setting, all_settings, folder_part
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
-from trainers.training.run import request_of, run_training, settings_of
+from trainers.training.run import Request, request_of, run_training
 
 SUITE = "sts"
 # What may differ between a study and its continuation; its data are told by their names here, not by their content.
@@ -47,19 +44,13 @@ class Scoring(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What a user asked for; `runs` are every setting under every seed, with options, a setting's seeds together."""
+    """What a user asked for, and the runs: every setting under every seed, a setting's seeds together."""
 
     objective: str
-    module: ObjectiveModule
     values: Mapping[str, Any]
-    runs: Sequence[tuple[Setting, int, dict[str, Any]]]
+    runs: Sequence[tuple[Setting, Path, Request]]
     file: Path
     scoring: Scoring | None
-
-    def resolved(self, options: Mapping[str, Any]) -> tuple[Training, BaseModel]:
-        """Return the training settings of one run and its objective's own, those of its preset included."""
-        settings, pooling = settings_of(self.module, options), locate(options["encoder"]).pooling()
-        return resolve(self.module.PRESETS, self.module.PARAMS, options["preset"], settings, own_pooling=pooling)[1:]
 
     def shared(self) -> dict[str, Any]:
         """Return the options that apply to all runs, as they are stored."""
@@ -70,8 +61,8 @@ class Study:
 
 
 def train_study(
-    name: str, module: ObjectiveModule, values: Mapping[str, Any], axes: Axes | None = None, *, seeds: int | None,
-    data: str | None, baseline: bool, eval_precision: Precision | None,
+    name: str, values: Mapping[str, Any], axes: Axes | None = None, *, seeds: int | None, data: str | None,
+    baseline: bool, eval_precision: Precision | None,
 ) -> None:  # fmt: skip
     """Train every combination of the axes' values under several seeds, score the runs, and print their comparison.
 
@@ -82,13 +73,14 @@ def train_study(
     """
     values = {**values, **dict.fromkeys(axes or ())}
     out = values["out"] or Path("runs", f"sweep-{name}" if axes else name)
-    runs = [
-        (setting, seed, {**values, **setting.values, "seed": seed, "out": out / setting.folder / f"seed-{seed}"})
-        for setting in settings(axes or {})
-        for seed in range(values["seed"], values["seed"] + (seeds or 1))
-    ]
+    runs = []
+    for setting in all_settings(axes or {}):
+        for seed in range(values["seed"], values["seed"] + (seeds or 1)):
+            folder = out / setting.folder / f"seed-{seed}"
+            own = {**setting.values, "seed": seed, "out": folder}
+            runs.append((setting, folder, request_of(name, {**values, **own})))
     file = out / ("sweep.json" if axes else "seeds.json")
-    study = Study(name, module, values, runs, file, find_scoring(data, eval_precision, baseline=baseline))
+    study = Study(name, values, runs, file, find_scoring(data, eval_precision, baseline=baseline))
     rows = _plan(study)
     if values["dry_run"]:
         columns = [*runs[0][0].labels, "seed", "rows", "steps", "directory", "state"]
@@ -96,7 +88,7 @@ def train_study(
         return
     join_processes()
     if study.scoring is not None and baseline and is_first():
-        starts = [(options["encoder"] or STARTER, study.resolved(options)[0].pooling) for _, _, options in runs]
+        starts = [(run.encoder or STARTER, run.resolved(locate(run.encoder))[1].pooling) for *_, run in runs]
         for encoder, pooling in dict.fromkeys(starts):
             folder = out / f"untrained={folder_part(f'{encoder}-{pooling}')}"
             score(encoder, folder, study.scoring, pooling, again=values["overwrite"])
@@ -138,21 +130,18 @@ def _plan(study: Study) -> list[list[object]]:
         raise InputError(f"{out} holds a single run: give another --out, the runs of a study get folders in it")
     if study.file.is_file() and not study.values["overwrite"]:
         check_same(out, load(StoredStudy, study.file).options, study.shared(), what="other options")
-    for name in dict.fromkeys(options["encoder"] for _, _, options in study.runs):
-        locate(name)
+    sources = {run.encoder: locate(run.encoder) for *_, run in study.runs}
     sizes: dict[str, int] = {}
     lines: list[list[object]] = []
-    for setting, seed, options in study.runs:
-        data = request_of(study.objective, study.module, options).data
-        if repr(data) not in sizes:
-            sizes[repr(data)] = len(read_examples(data, study.module.READS)[0])
-        rows, (training, params) = sizes[repr(data)], study.resolved(options)
+    for setting, folder, run in study.runs:
+        if (data := repr(run.data)) not in sizes:
+            sizes[data] = len(read_examples(run.data, load_objective(study.objective).READS)[0])
+        rows, (_, training, params) = sizes[data], run.resolved(sources[run.encoder])
         training = training.model_copy(update={"batch_size": min(training.batch_size, rows)})
         if hasattr(params, "held_out"):
             rows -= params.held_out(rows, training.batch_size)
-        run = options["out"]
-        state = "finished" if (run / DONE).is_file() else "begun" if (run / RECIPE).is_file() else ""
-        lines.append([*setting.labels.values(), seed, rows, training.steps(rows), str(run), state])
+        state = "finished" if (folder / DONE).is_file() else "begun" if (folder / RECIPE).is_file() else ""
+        lines.append([*setting.labels.values(), run.seed, rows, training.steps(rows), str(folder), state])
     return lines
 
 
@@ -164,18 +153,16 @@ def _train(study: Study) -> dict[Path, str | None]:
     errors: dict[Path, str | None] = {}
     if is_first() and (study.values["overwrite"] or not study.file.is_file()):
         _save(study, errors)
-    for number, (setting, seed, options) in enumerate(study.runs, 1):
-        out: Path = options["out"]
+    for number, (setting, out, run) in enumerate(study.runs, 1):
         errors[out] = None
         if is_first():
-            note(f"[{number} of {len(study.runs)}] {', '.join(filter(None, [setting.title, f'seed {seed}']))}")
-        is_finished = not options["overwrite"] and (out / DONE).is_file()
+            note(f"[{number} of {len(study.runs)}] {', '.join(filter(None, [setting.title, f'seed {run.seed}']))}")
+        is_finished = not run.overwrite and (out / DONE).is_file()
         try:
             with redirect_stdout(sys.stderr):
-                request = request_of(study.objective, study.module, options)
-                run_training(request, study.module, settings_of(study.module, options))
+                run_training(run)
             if study.scoring is not None and is_first():
-                score(str(out), out / "evaluation", study.scoring, again=options["overwrite"])
+                score(str(out), out / "evaluation", study.scoring, again=run.overwrite)
         except TwinviewsError as error:
             # A finished run is refused if the data changed: its results must stay.
             if processes() > 1 or (is_finished and isinstance(error, InputError)):
@@ -199,10 +186,10 @@ def _train(study: Study) -> dict[Path, str | None]:
 def _save(study: Study, errors: Mapping[Path, str | None]) -> None:
     """List the runs that have been done in the study's file."""
     cells: dict[str, dict[str, Any]] = {}
-    for setting, seed, options in study.runs:
-        if (out := options["out"]) in errors:
+    for setting, out, run in study.runs:
+        if out in errors:
             cell = cells.setdefault(setting.title, {"settings": dict(setting.labels), "runs": []})
-            cell["runs"].append({"seed": seed, "directory": out.as_posix(), "error": errors[out]})
+            cell["runs"].append({"seed": run.seed, "directory": out.as_posix(), "error": errors[out]})
     values = {"objective": study.objective, "options": study.shared(), "cells": list(cells.values())}
     study.file.parent.mkdir(parents=True, exist_ok=True)
     write_if_changed(study.file, json.dumps(values, indent=2, ensure_ascii=False) + "\n")

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import Template
-from pydantic import BaseModel, Field
+from pydantic import Field
 from xxhash import xxh64_hexdigest
 from yaml import YAMLError
 
 from pipelines.encoders import Unreachable
 from pipelines.storage.lock import locked_folder
 from pipelines.terminal.console import InputError, counted, note, show, table
-from trainers.catalogue import ObjectiveModule
+from trainers.catalogue import load_objective
 from trainers.data.examples import Examples
 from trainers.data.reading import DataOptions, data_flags, read_examples
 from trainers.data.rows import Rows
@@ -33,10 +33,14 @@ FEW = 10  # optimiser steps; fewer hardly change an encoder
 
 
 class Request(Options):
-    """What a user asked of `train OBJECTIVE`; None means the objective's own default."""
+    """What a user asked of `train OBJECTIVE`; None means the objective's own default.
+
+    `chosen` are options of `Training` and of the objective by field name, None for the preset's.
+    """
 
     objective: str
     data: DataOptions
+    chosen: Mapping[str, Any]
     encoder: str | None = Field(None, description="Encoder to start from: directory or Hub name. [the bundled starter]")
     preset: str | None = Field(None, description="A preset of the objective. [the first one]")
     out: Path | None = Field(None, description="Directory of the run, or of all runs. [runs/NAME; runs/sweep-NAME]")
@@ -44,19 +48,21 @@ class Request(Options):
     dry_run: bool = Field(False, description="Say what would be done; write nothing.")
     overwrite: bool = Field(False, description="Delete the run in --out and train again.")
 
+    def resolved(self, source: Source) -> tuple[str, Training, Options]:
+        """Return the preset's name, the training settings and the objective's own options, to start from `source`."""
+        module, pooling = load_objective(self.objective), source.pooling()
+        return resolve(module.PRESETS, module.PARAMS, self.preset, self.chosen, own_pooling=pooling)
 
-def request_of(name: str, module: ObjectiveModule, values: Mapping[str, Any]) -> Request:
-    """Pick the request out of `values`, options by key, among them others."""
+
+def request_of(name: str, values: Mapping[str, Any]) -> Request:
+    """Pick the request out of `values`, options by key, among them others; raises InputError for an invalid one."""
+    module = load_objective(name)
     data = DataOptions(**{key: values[key] for key in data_flags(module.READS)})
-    shared = {key: values[key] for key in flags_of(Request) if key in values}
-    return checked(Request, {"objective": name, "data": data, **shared})
-
-
-def settings_of(module: ObjectiveModule, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Pick the values of `Training` and of the objective's own options; None where not given."""
     keys = {**module.PARAMS.model_fields, **Training.model_fields}
     # Typer gives an empty list for a list that was not given.
-    return {key: None if values[key] in ([], ()) else values[key] for key in keys}
+    chosen = {key: None if values[key] in ([], ()) else values[key] for key in keys}
+    shared = {key: values[key] for key in flags_of(Request)}
+    return checked(Request, {"objective": name, "data": data, "chosen": chosen, **shared})
 
 
 class Plan(NamedTuple):
@@ -66,19 +72,19 @@ class Plan(NamedTuple):
     examples: Examples
     dev: Examples | Task | None
     training: Training
-    params: BaseModel
+    params: Options
     recipe: Mapping[str, Any]
 
 
-def run_training(request: Request, module: ObjectiveModule, values: Mapping[str, Any]) -> None:
+def run_training(request: Request) -> None:
     """Train, or resume, and write the encoder.
 
-    All processes that were started together call this; the first one writes. `values` are options of `Training` and of
-    the objective, by field name; None for the preset's. Raises InputError: data, encoder or options that cannot be
-    used, or an output of another recipe. Raises TwinviewsError: the training failed, such as at a loss of NaN.
+    All processes that were started together call this; the first one writes. Raises InputError: data, encoder or
+    options that cannot be used, or an output of another recipe. Raises TwinviewsError: the training failed, such as at
+    a loss of NaN.
     """
     join_processes()
-    plan = _make_plan(request, module, values)
+    plan = _make_plan(request)
     out = request.out or Path("runs", request.objective)
     if request.dry_run:
         rows = len(plan.examples)
@@ -90,7 +96,7 @@ def run_training(request: Request, module: ObjectiveModule, values: Mapping[str,
             plan.source.check()
         except Unreachable as reason:
             cells["encoder"] += f" (not checked: {reason})"
-            cells["pooling"] = values.get("pooling") or "the preset's, or the encoder's own"
+            cells["pooling"] = request.chosen.get("pooling") or "the preset's, or the encoder's own"
         lines = [[key, str(value)] for key, value in cells.items() if key not in ("command", "twinviews")]
         table(["what", "value"], lines, title=f"train {request.objective}: nothing is written")
         return
@@ -98,16 +104,18 @@ def run_training(request: Request, module: ObjectiveModule, values: Mapping[str,
         if of_first(is_first() and directory.is_finished(out, plan.recipe, request.overwrite)):
             show(f"{out} is already finished with this recipe; --overwrite trains it again")
         else:
-            _train(plan, request, module, out)
+            _train(plan, request, out)
         with suppress(OSError):  # the encoder is saved; what cannot be removed only takes up space
             directory.remove(out, directory.LEFTOVERS if is_first() else ())
         of_first(None)  # no process starts another training while the first one still writes this one
 
 
-def _make_plan(request: Request, module: ObjectiveModule, values: Mapping[str, Any]) -> Plan:
-    source, presets = locate(request.encoder), module.PRESETS
-    preset, training, params = resolve(presets, module.PARAMS, request.preset, values, own_pooling=source.pooling())
-    training = for_machine(training)
+def _make_plan(request: Request) -> Plan:
+    source, module = locate(request.encoder), load_objective(request.objective)
+    preset, training, params = request.resolved(source)
+    if (name := training.report_to) != "none" and find_spec(name) is None:
+        raise InputError(f"--report-to {name} needs its package: pip install {name}")
+    precision = resolve_precision(training.precision)
     examples, sources = read_examples(request.data, module.READS, request.seed)
     if len(examples) < 2:
         kind, value = next(iter(sources.items()))
@@ -117,11 +125,11 @@ def _make_plan(request: Request, module: ObjectiveModule, values: Mapping[str, A
         raise InputError(f"--max-tokens {training.max_tokens.written()}: sentences have no two sides: give one limit")
     if examples.dropped:
         note(f"{examples.dropped} rows without text left out")
-    dev = _read_dev(training, presets[preset])
+    dev = _read_dev(training, module.PRESETS[preset])
     size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size:
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: using {size}")
-    training = training.model_copy(update={"batch_size": size})
+    training = training.model_copy(update={"batch_size": size, "precision": precision})
     hashes = {"data_xxh64": examples.digest(), "encoder_xxh64": source.digest()}
     if labels := examples.positive_labels(getattr(params, "positives", "pair")):
         hashes["labels_xxh64"] = xxh64_hexdigest("\0".join(labels).encode("utf-8", "surrogatepass"))
@@ -143,14 +151,6 @@ def _make_plan(request: Request, module: ObjectiveModule, values: Mapping[str, A
     return Plan(source, examples, dev, training, params, recipe)
 
 
-def for_machine(training: Training) -> Training:
-    """Return the settings with the precision resolved; raises InputError for what this machine does not have."""
-    name = training.report_to
-    if name != "none" and find_spec(name) is None:
-        raise InputError(f"--report-to {name} needs its package: pip install {name}")
-    return training.model_copy(update={"precision": resolve_precision(training.precision)})
-
-
 def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | Task | None:
     if training.dev is not None:
         from trainers.training.dev import read_dev
@@ -163,14 +163,14 @@ def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | Task 
     return None
 
 
-def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> None:
+def _train(plan: Plan, request: Request, out: Path) -> None:
     from transformers import set_seed
 
     from trainers.training.fit import fit
 
     training = plan.training
     set_seed(request.seed)
-    objective = module.build(plan.params, training, plan.source)
+    objective = load_objective(request.objective).build(plan.params, training, plan.source)
     if training.cached is not None and not objective.cacheable:
         raise InputError(f"--cached {training.cached}: {request.objective} trains on tokens, leave it out")
     if training.whiten and not hasattr(objective.encoder, WHITENING):

@@ -63,12 +63,16 @@ def sizes() -> Iterator[tuple[str, str, object]]:
     for benchmark in (*STS, *LEXICAL, SAMPLE, QNLI):
         card = OF_BENCHMARK.get(benchmark.name, benchmark.name)
         if benchmark.name != "stsb-dev":
-            yield card, "rows", benchmark.pairs
+            yield card, "rows", sum(benchmark.sizes.values())
         if card.startswith("sts1"):
             yield card, "subsets", {name.removeprefix("surprise."): size for name, size in benchmark.sizes.items()}
-    yield "sts17", "subsets", {each.name.removeprefix("sts17-"): each.pairs for each in STS17}
-    yield "sts-es", "subsets", {each.name: each.pairs for each in MONOLINGUAL if each.name.endswith("-es")}
-    yield "msrvid-ru", "rows", next(each.pairs for each in MONOLINGUAL if each.name == "sts12-ru")
+    yield "sts17", "subsets", {each.name.removeprefix("sts17-"): sum(each.sizes.values()) for each in STS17}
+    yield (
+        "sts-es",
+        "subsets",
+        {each.name: sum(each.sizes.values()) for each in MONOLINGUAL if each.name.endswith("-es")},
+    )
+    yield "msrvid-ru", "rows", next(sum(each.sizes.values()) for each in MONOLINGUAL if each.name == "sts12-ru")
     yield "afs", "subsets", {name: size for each in AFS for name, size in each.sizes.items()}
     yield "ukp-aspect", "subsets", ASPECT.sizes
     for corpus in transfer.CORPORA:

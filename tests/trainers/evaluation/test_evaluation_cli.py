@@ -17,7 +17,7 @@ def test_without_data_the_smoke_test_runs_and_says_so(model: Path, capsys: Capsy
     assert evaluate(model, "--pooling", "mean") == 0
     out, err = capsys.readouterr()
     assert out.startswith("sample (smoke test, no benchmark): ")
-    assert str(SAMPLE.pairs) in out
+    assert str(SAMPLE.sizes["sample"]) in out
     assert "average" not in out
     assert err.startswith("no benchmark data (--data DIR, --data hf:mteb or TWINVIEWS_DATA)")
     written = {path.name for path in (model / "evaluation" / "mean").iterdir()}

@@ -20,7 +20,7 @@ from trainers.encoders import vectors as cache
 from trainers.encoders.baselines import function_encoder
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import Advance, cached, still
-from trainers.evaluation.suites.afs import read_afs
+from trainers.evaluation.suites.afs import READ_AFS
 from trainers.evaluation.suites.lexical import read_multi_simlex
 from trainers.evaluation.suites.sts_multilingual import read_translated
 from trainers.files import STALE_SECONDS, csv_rows, file_lines, remove_stale
@@ -72,7 +72,7 @@ def read_words(path: Path) -> object:
     ("read", "text"),
     [
         (lambda path: list(read_translated("", path)), "a,b,1\n{},d,2\ne,f,3\n"),
-        (lambda path: list(read_afs("", path)), AFS + "{},a,b\n1,c,d\n"),
+        (lambda path: list(READ_AFS("", path)), AFS + "{},a,b\n1,c,d\n"),
         (read_words, "ID,ENG 1,ENG 2\n1,{},b\n2,c,d\n"),
     ],
     ids=["translated", "afs", "multi-simlex"],

@@ -15,9 +15,9 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.reading import find_files
 from trainers.evaluation.suites import transfer
 from trainers.evaluation.suites.transfer import BEFORE_TEST, WITHIN, Labelled, Parts, judge, score_labelled
+from trainers.files import find_files
 
 Patch = pytest.MonkeyPatch
 

@@ -13,9 +13,8 @@ from transformers import DataCollatorForSeq2Seq, MarianMTModel, MarianTokenizer
 
 from pipelines.terminal.console import InputError, TwinviewsError
 from trainers.data.rows import Ragged
-from trainers.marian.model import Translation
-from trainers.marian.text import ParallelIds, read_parallel, token_batches
 from trainers.marian.train import MarianOptions, train_marian
+from trainers.marian.translation import ParallelIds, Translation, read_parallel, token_batches
 from trainers.training.directory import checkpoints
 
 WORDS = {"dog": "Hund", "cat": "Katze", "bird": "Vogel", "sees": "sieht", "hears": "hoert"}

@@ -11,10 +11,9 @@ from safetensors.torch import load_file, save_file
 from small_trainings import Capsys
 
 from pipelines.terminal.console import InputError
-from trainers.results.axes import read_axes, settings
 from trainers.results.runs import read_results, read_training
 from trainers.results.studies import Scoring, find_scoring, score
-from trainers.settings import Flag
+from trainers.settings import Flag, all_settings, read_axes
 
 FLAGS = {
     "lr": Flag(float | None, "Rate."),
@@ -28,7 +27,7 @@ FLAGS = {
 
 
 def test_cells_are_the_product_with_the_last_axis_running_fastest() -> None:
-    made = settings(read_axes(["lr=1e-4,0.5", "batch-size=8,16,32"], FLAGS))
+    made = all_settings(read_axes(["lr=1e-4,0.5", "batch-size=8,16,32"], FLAGS))
     expected = [{"lr": rate, "batch_size": size} for rate, size in product([1e-4, 0.5], [8, 16, 32])]
     assert [cell.values for cell in made] == expected
     assert made[0].title == "lr=0.0001, batch-size=8"
@@ -75,7 +74,7 @@ def test_an_unusable_axis_is_one_line(over: list[str], message: str) -> None:
 
 def test_folders_are_plain_names_of_bounded_length_and_told_apart() -> None:
     long = ["/data/" + letter * 300 + "/pairs.arrow" for letter in "xy"]
-    made = settings(read_axes([f"views=../a.arrow,{long[0]},{long[1]}"], FLAGS))
+    made = all_settings(read_axes([f"views=../a.arrow,{long[0]},{long[1]}"], FLAGS))
     names = [cell.folder for cell in made]
     assert names[0] == "views=..-a.arrow"
     assert len(set(names)) == 3

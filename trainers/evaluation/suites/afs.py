@@ -1,36 +1,23 @@
 """Argument Facet Similarity (three topics, averaged) and UKP ASPECT: Spearman and Pearson of the cosine."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 
-from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair
-from trainers.evaluation.reading import columns
-from trainers.files import csv_rows, tsv_rows
+from trainers.evaluation.pairs import Benchmark, Layout, column_reader
+from trainers.files import csv_rows
 
 METRICS = ("all", "pearson", "mean", "pearson-mean")
 SIMILAR = {"DTORCD": 0, "NS": 0, "SS": 1, "HS": 1}  # UKP ASPECT's labels as Reimers et al. 2019 join them
 
 
-def read_afs(subset: str, path: Path) -> Iterator[Pair]:
-    """Argument Facet Similarity: CSV, UTF-8 or latin-1, columns by the header line; ungraded pairs are left out."""
-    names = ("sentence_1", "sentence_2", "regression_label")
-    for number, (*texts, grade) in columns(path, csv_rows(path, bytewise=True), names):
-        if grade.strip():
-            yield checked_pair(f"{path} line {number}", texts, grade)
-
-
-def read_aspect(subset: str, path: Path) -> Iterator[Pair]:
-    """UKP ASPECT: tab-separated topic, two sentences and label, below a header; the pairs of the topic `subset`."""
-    for number, (topic, *texts, label) in columns(path, tsv_rows(path), ("topic", "sentence_1", "sentence_2", "label")):
-        if topic == subset:
-            yield checked_pair(f"{path} line {number}", texts, label, SIMILAR)
-
+LATIN = partial(csv_rows, bytewise=True)
+READ_AFS = column_reader("sentence_1", "sentence_2", "regression_label", rows=LATIN, partly=True)
+READ_ASPECT = column_reader("topic", "sentence_1", "sentence_2", "label", labels=SIMILAR)
 
 # One set a topic: the papers report the mean of the topics' correlations, which is the suite's average.
 AFS = tuple(
     Benchmark(
         f"afs-{name.replace(' ', '-')}", f"AFS {name}", {name: 2000}, "https://nlds.soe.ucsc.edu/node/44",
-        (Layout(("afs", "AFS", "downstream/AFS"), (f"ArgPairs_{code}.csv",), read_afs),), exact=False,
+        (Layout(("afs", "AFS", "downstream/AFS"), (f"ArgPairs_{code}.csv",), READ_AFS),), exact=False,
     )
     for name, code in (("gun control", "GC"), ("gay marriage", "GM"), ("death penalty", "DP"))
 )  # fmt: skip
@@ -46,7 +33,7 @@ ASPECT = Benchmark(
         "Virtual reality": 130, "Wind power": 127,
     },
     "https://tudatalib.ulb.tu-darmstadt.de/handle/tudatalib/1998",
-    (Layout(("afs", "UKP_ASPECT", "ukp-aspect"), ("UKP_ASPECT.tsv",), read_aspect),), counted=False,
+    (Layout(("afs", "UKP_ASPECT", "ukp-aspect"), ("UKP_ASPECT.tsv",), READ_ASPECT),), counted=False,
     note="labels as 0 (DTORCD, NS) and 1 (SS, HS), as Reimers et al. 2019 join them; `mean` is over 28 topics",
 )  # fmt: skip
 BENCHMARKS = (*AFS, ASPECT)

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from scipy.linalg import orthogonal_procrustes
 
 from trainers.encoders.vectors import Vectors, score_blocks, unit
-from trainers.evaluation.reading import bad_line, check_count, filled_lines, usual_places
-from trainers.evaluation.task import HUB, MARK, Missing, Predictions, Result, Task
-from trainers.files import file_sha256, tsv_rows
+from trainers.evaluation.task import MARK, Missing, Predictions, Result, Task
+from trainers.files import bad_line, check_count, filled_lines, find_files, sha256_of, tsv_rows
 
 METRICS = ("acc@1", "MRR", "cosine acc@1", "unmapped acc@1")
 PRINTED = ("mapped, CSLS", "mapped, CSLS", "mapped, cosine", "unmapped, CSLS")  # the part that each metric is of
@@ -45,8 +46,6 @@ class Lexicon(NamedTuple):
 
 def score_lexicon(lexicon: Lexicon, vectors: Vectors, seed: int = 0) -> Result:
     """Return accuracy @1 and mean reciprocal rank (MAP, with one translation a word) of a word's best translation."""
-    from scipy.linalg import orthogonal_procrustes
-
     source, target = vectors.of(lexicon.source), vectors.of(lexicon.target)
     left, right = centred(source), centred(target)
     rows, columns = np.array(lexicon.train).T
@@ -76,8 +75,6 @@ def neighbourhood(
     vectors: NDArray[np.float32], others: NDArray[np.float32], device: str | None = None
 ) -> NDArray[np.float32]:
     """Return each vector's mean cosine with its 10 nearest of `others`, shape (n,): r of CSLS (Lample et al. 2018)."""
-    import torch
-
     k = min(NEIGHBOURS, len(others))
     blocks = score_blocks(unit(vectors), unit(others), device)
     return torch.cat([torch.topk(block, k, dim=1).values.mean(dim=1).cpu() for _, block in blocks]).float().numpy()
@@ -118,22 +115,21 @@ def _best_ranks(scores: NDArray[np.floating], right: NDArray[np.int64]) -> NDArr
 
 def find(data: str) -> list[Task | Missing]:
     """Read the pairs of `REPORTED` in a folder; raises InputError for a malformed file."""
-    places = [] if data.startswith(HUB) else usual_places(FOLDERS, Path(data).expanduser())
     sets: list[Task | Missing] = []
     for pair in REPORTED:
         names = [f"{pair}/yacle.{part}.{pair}.tsv" for part in SIZES]
-        root = next((place for place in places if all((place / name).is_file() for name in names)), None)
-        if root is None:
+        paths = find_files(names, FOLDERS, Path(data).expanduser())
+        if isinstance(paths, str):
             sets.append(Missing(f"bli-{pair}", f"BLI {pair}", f"no xling-eval/{names[0]} in {data}", WHERE))
         else:
-            sets.append(_read(root, pair, [root / name for name in names]))
+            sets.append(_read(pair, paths))
     return sets
 
 
-def _read(root: Path, pair: str, paths: list[Path]) -> Task:
+def _read(pair: str, paths: list[Path]) -> Task:
+    root, note = paths[0].parents[1], f"{MARK}{DICTIONARIES}"
     train, test = (_entries(path, size) for path, size in zip(paths, SIZES.values(), strict=True))
     rows: list[dict[str, int]] = []
-    note = f"{MARK}{DICTIONARIES}"
     for side, language in enumerate(pair.split("-")):
         words = [entry[side] for entry in (*train, *test)]
         vocabulary = root / "vocabulary" / f"{language}.txt"
@@ -152,7 +148,7 @@ def _read(root: Path, pair: str, paths: list[Path]) -> Task:
     )  # fmt: skip
     return Task(
         name=f"bli-{pair}", title=f"BLI {pair}", source=str(root / pair), note=note,
-        files={f"{path.parent.name}/{path.name}": file_sha256(path) for path in paths}, size=len(lexicon.test),
+        files={f"{path.parent.name}/{path.name}": sha256_of(path) for path in paths}, size=len(lexicon.test),
         texts=[*source, *target], lines=[f"{part}\n" for part in (*lexicon[:3], sorted(lexicon.test.items()))],
         score=partial(score_lexicon, lexicon),
     )  # fmt: skip

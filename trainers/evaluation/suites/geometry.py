@@ -9,12 +9,14 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from trainers.encoders.vectors import Vectors, unit
 from trainers.evaluation.pairs import Pairs, read_pairs
 from trainers.evaluation.suites.sts import STSB, STSB_TRAIN
 from trainers.evaluation.task import Missing, Result, Task
+from trainers.losses import isotropy, spread
 
 METRICS = (
     "isotropy", "mean-norm", "spread", "uniformity", "alignment",
@@ -39,10 +41,6 @@ def score_texts(texts: Sequence[str], positive: Sequence[tuple[str, str]], vecto
     `random-cosine`, `random-sd`: mean and standard deviation over all pairs of two different texts.
     `positive-cosine`, `positive-sd`: the same over the positive pairs.
     """
-    import torch
-
-    from trainers.losses import isotropy, spread
-
     matrix = vectors.of(list(dict.fromkeys(texts)))
     rows = torch.from_numpy(matrix)
     norm = float(np.linalg.norm(matrix.mean(axis=0, dtype=np.float64)))

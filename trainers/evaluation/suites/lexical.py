@@ -5,8 +5,7 @@ from pathlib import Path
 
 from pipelines.terminal.console import InputError
 from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair, column_reader
-from trainers.evaluation.reading import columns
-from trainers.files import csv_rows
+from trainers.files import columns, csv_rows
 
 LOST = "null"  # Estonian for zero; the published table has an empty cell, as its readers took it for missing
 LANGUAGES = ("ENG", "FRA", "EST", "ARA", "CMN", "RUS", "SPA", "POL", "CYM", "FIN", "HEB", "SWA", "YUE")

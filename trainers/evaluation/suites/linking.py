@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors, nearest
-from trainers.evaluation.reading import bad_line, check_count, columns, filled_lines, find_file, usual_places
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
-from trainers.files import csv_rows, file_sha256
+from trainers.files import bad_line, check_count, columns, csv_rows, filled_lines, find_file, sha256_of, usual_places
 
 RANKS = {"acc@1": 1, "acc@5": 5}
 METRICS = tuple(RANKS)
@@ -226,7 +225,7 @@ def _set(
     lines += [f"{entry}\t{'|'.join(sorted(ids))}\n" for entry, ids in names.items()]
     return Task(
         name=name, title=title, source=str(files[0].parent), note="; ".join(filter(None, (note, remark))) or None,
-        files={f"{path.parent.name}/{path.name}": file_sha256(path) for path in files}, counted=False,
+        files={f"{path.parent.name}/{path.name}": sha256_of(path) for path in files}, counted=False,
         size=len(mentions), texts=[*names, *(part for mention in mentions for part in mention.parts)],
         lines=lines, score=partial(score_mentions, mentions, names),
     )  # fmt: skip

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair, column_reader
-from trainers.evaluation.reading import check_count
-from trainers.files import file_lines, tsv_rows
+from trainers.files import check_count, file_lines, tsv_rows
 
 SENTEVAL = "https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar"
 SEMEVAL = "http://ixa2.si.ehu.es/stswiki/images"

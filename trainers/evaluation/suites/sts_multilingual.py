@@ -6,9 +6,8 @@ from functools import partial
 from pathlib import Path
 
 from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair
-from trainers.evaluation.reading import bad_line, check_count
 from trainers.evaluation.suites.sts import SEMEVAL, read_gold
-from trainers.files import csv_rows, tsv_rows
+from trainers.files import bad_line, check_count, csv_rows, tsv_rows
 
 _STS17 = "https://alt.qcri.org/semeval2017/task1/data/uploads/sts2017.eval.v1.1.zip and sts2017.gs.zip"
 _EXTENDED = "https://public.ukp.informatik.tu-darmstadt.de/reimers/sentence-transformers/datasets/STS2017-extended.zip"

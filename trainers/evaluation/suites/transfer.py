@@ -3,22 +3,24 @@
 Conneau & Kiela 2018; the classification tables of Zhang et al. 2020 (IS-BERT) and Zhang et al. 2021 (BSL).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]
 
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.reading import bad_line, check_count, find_files
 from trainers.evaluation.suites.sts import SENTEVAL
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
-from trainers.files import file_lines, file_sha256
+from trainers.files import bad_line, check_count, file_lines, find_files, sha256_of
 
 METRICS = ("accuracy", "f1")  # of all items, and of class 1 if papers report it (MRPC), both x 100
 COUNTED = 7
@@ -126,8 +128,6 @@ def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
     gold, predicted = classes[order], predicted[order]
     metrics: dict[str, float | None] = {"accuracy": 100 * float(np.mean(gold == predicted))}
     if train[0].second is not None:
-        from sklearn.metrics import f1_score
-
         metrics["f1"] = 100 * float(f1_score(gold, predicted, zero_division=0.0))
     return Result(metrics, Predictions("mean", gold.astype(float), (gold == predicted).astype(float)), choices)
 
@@ -153,8 +153,6 @@ def _features(items: Sequence[Labelled], vectors: Vectors, train: int) -> tuple[
 
 def folded(classes: Rows, rows: Rows, seed: int) -> list[Split]:
     """Return `FOLDS` stratified folds of `rows`, shuffled by the seed: training and held-out rows of each."""
-    from sklearn.model_selection import StratifiedKFold
-
     splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(np.zeros((len(rows), 1)), classes[rows])
     return [(rows[train], rows[test]) for train, test in splits]
 
@@ -168,11 +166,6 @@ def judge(
     one before. A strength's accuracy is its mean over the splits, rounded to two decimals as in SentEval; of equal ones
     the smallest strength wins. Returns the classes, and the chosen `strength` with its accuracy x 100, `inner`.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
-    from sklearn.linear_model import LogisticRegression
-    from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]
-
     count = len(np.unique(classes))
     dense = inputs.shape[1] * (count if count > 2 else 1) <= DENSE
     solver: dict[str, Any] = {"solver": "newton-cholesky"} if dense else {"solver": "lbfgs", "tol": 1e-7}
@@ -209,7 +202,7 @@ def find(data: str) -> list[Task | Missing]:
         items = [(part, item) for part, part_items in parts.items() for item in part_items]
         task = Task(
             name=corpus.name, title=corpus.title, source=str(paths[0].parent), note=f"{protocol}; {DIFFERS}",
-            files={path.name: file_sha256(path) for path in paths}, score=partial(score_labelled, parts),
+            files={path.name: sha256_of(path) for path in paths}, score=partial(score_labelled, parts),
             texts=[text for _, item in items for text in item.texts], size=len(parts.get("all") or parts["test"]),
             lines=[f"{part}\t{item.label}\t{item.texts[0]}\t{item.second or ''}\n" for part, item in items],
         )  # fmt: skip
