@@ -15,12 +15,12 @@ from pydantic.fields import FieldInfo
 
 from augment import __version__
 from augment.errors import InputError, TwinviewsError, first_problem
-from augment.plugins import Plugins, lacks_model, plugin_model
+from augment.plugins import Plugins, missing_model, plugin_model
 
 JSON: TypeAlias = str | int | float | bool | Sequence["JSON"] | Mapping[str, "JSON"] | None
 Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
 
-VIEWS = Plugins("augment.views", lacks_model)
+VIEWS = Plugins("augment.views", missing_model)
 WEIGHTS_PARAMS = ("models", "encoder", "file")
 """Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the content."""
 REVISION_PARAMS = {"keep": "keep_revision", "judge_encoder": "judge_revision"}
@@ -170,7 +170,7 @@ def row_seed(run_seed: int, row_id: str, signature: str) -> int:
 
 def view_names() -> list[str]:
     """Names of all views, ours (one file each in `augment/views/`) and those of installed packages, sorted."""
-    return VIEWS.usable()
+    return VIEWS.usable_names()
 
 
 def view_module(name: str) -> ModuleType:
@@ -216,7 +216,7 @@ def labelled_view(label: str) -> ViewSpec:
 
 def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
     """`params` as the view's own pydantic model, defaults filled in; raises InputError that names what is wrong."""
-    with VIEWS.blamed(name):
+    with VIEWS.errors_of(name):
         try:
             return view_class(name)(**params)
         except ValidationError as error:
@@ -233,7 +233,7 @@ def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None 
     another package's view cannot be built.
     """
     options = check_params(spec.name, spec.params)
-    with VIEWS.blamed(spec.name):
+    with VIEWS.errors_of(spec.name):
         build = options.build if isinstance(options, View) else partial(view_module(spec.name).build, options)
         view: View = build(Runtime(device, batch_tokens))
     if not callable(view) or not isinstance(getattr(view, "spec", None), ViewSpec):

@@ -35,7 +35,7 @@ def build_app() -> typer.Typer:
     app.command("ingest", epilog="Example: augment ingest reviews.csv --column body")(_ingest)
     for name in view_names():
         try:
-            with VIEWS.blamed(name):
+            with VIEWS.errors_of(name):
                 views.add_view_command(app, name)
         except TwinviewsError as error:  # the other commands must still work
             note(f"{error}; it is left out")

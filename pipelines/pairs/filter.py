@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, model_validator
 
 from augment.errors import InputError, TwinviewsError, first_problem
-from augment.plugins import Plugins, lacks_model, plugin_model
+from augment.plugins import Plugins, missing_model, plugin_model
 from augment.view import WEIGHTS_PARAMS, Runtime, view_class, view_names
 
-FILTERS = Plugins("pipelines.pairs.filters", lacks_model)
+FILTERS = Plugins("pipelines.pairs.filters", missing_model)
 SIDES = ("view_a", "view_b")
 
 
@@ -146,7 +146,7 @@ def is_round_trip(view: str | None) -> bool:
 def filter_summaries() -> list[tuple[str, str]]:
     """Every filter's name and defaults, as a user writes them, and the first line of its module's docstring."""
     summaries = []
-    for name in FILTERS.usable():
+    for name in FILTERS.usable_names():
         module = FILTERS.module(name)
         fields = cast(type[BaseModel], plugin_model(module)).model_fields.items()
         defaults = {key: "" if field.is_required() or field.default is None else field.default for key, field in fields}
@@ -173,7 +173,7 @@ def make_filter(text: str, runtime: Runtime) -> Filter:
     model = plugin_model(FILTERS.module(name))
     if model is None or not issubclass(model, Filter):
         raise TwinviewsError(f"filter {name!r} is not a subclass of pipelines.pairs.filter.Filter: fix the plugin")
-    with FILTERS.blamed(name):
+    with FILTERS.errors_of(name):
         try:
             filter = model(**params)
         except ValidationError as error:
