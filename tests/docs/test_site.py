@@ -1,5 +1,6 @@
 """The site has every page, links and files that pages name exist, and the release publishes what is built."""
 
+import csv
 import re
 from pathlib import Path
 
@@ -31,6 +32,25 @@ def test_a_release_is_checked_and_published_without_a_token() -> None:
     assert {job["needs"] for name, job in jobs.items() if name != "build"} == {"build"}
     for script in re.findall(r"(?:\./|python )(\.ci/\w+(?:\.py)?)", text):
         assert (ROOT / script).is_file()
+
+
+def test_the_averages_on_the_page_are_those_of_the_file_of_scores() -> None:
+    with (ROOT / "docs/comparison.csv").open(encoding="utf-8") as file:
+        rows = {(row["suite"], row["set"], row["joined"]): row for row in csv.DictReader(file)}
+    page = (ROOT / "docs/evaluation.md").read_text(encoding="utf-8")
+    columns = {"STS, average of 7": ("sts", "average", "all"), "BLI, 6 pairs @1 *": ("bli", "average", "")}
+    columns |= {"STS-B": ("sts", "STS-B", "all"), "QNLI (AUC)": ("qnli", "QNLI", "")}
+    names = {"bundled encoder": "untrained", "with Mirror": "mirror", "with BSL": "bsl"}
+    names["all-MiniLM-L6-v2"] = "all-MiniLM-L6-v2"
+    compared = 0
+    for table in re.findall(r"^\| model \|.*?\n\n", page, re.MULTILINE | re.DOTALL):
+        head, _, *lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.strip().splitlines()]
+        for model, *cells in (line for line in lines if line[0] in names):
+            for heading, cell in zip(head[1:], cells, strict=True):
+                if heading in columns:
+                    assert cell == rows[columns[heading]][names[model]]
+                    compared += 1
+    assert compared == 16
 
 
 def test_readme_is_short() -> None:
