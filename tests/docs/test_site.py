@@ -1,7 +1,10 @@
 """The site has every page, links and files that pages name exist, and the release publishes what is built."""
 
 import csv
+import doctest
+import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -51,6 +54,25 @@ def test_the_averages_on_the_page_are_those_of_the_file_of_scores() -> None:
                     assert cell == rows[columns[heading]][names[model]]
                     compared += 1
     assert compared == 16
+
+
+REFERENCE = re.findall(
+    r"^::: (\S+)\n +options:\n +members: \[(.*)\]$", (ROOT / "docs/reference.md").read_text(), re.MULTILINE
+)
+
+
+@pytest.mark.parametrize(("name", "members"), REFERENCE, ids=[name for name, _ in REFERENCE])
+def test_the_reference_names_documented_parts_whose_examples_hold(name: str, members: str) -> None:
+    module = import_module(name)
+    for member in members.split(", "):
+        assert inspect.getdoc(getattr(module, member)), f"{name}.{member} has no docstring"
+    assert doctest.testmod(module).failed == 0
+
+
+def test_the_reference_has_examples() -> None:
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    examples = [test for name, _ in REFERENCE for test in finder.find(import_module(name)) if test.examples]
+    assert len(examples) >= 6
 
 
 def test_readme_is_short() -> None:
