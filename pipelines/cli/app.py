@@ -3,7 +3,6 @@
 import inspect
 import sys
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -114,14 +113,14 @@ def _report(
 ) -> None:
     """Write one HTML page about a dataset: where it comes from, statistics, and rows with their changes."""
     from pipelines.inspection.opened import open_path
-    from pipelines.inspection.report import report_html, report_path, write_report
+    from pipelines.inspection.report import check_report, report_path, write_report
 
     target, opened = out or report_path(path), open_path(path)
-    make_html = partial(report_html, opened, rows, sample, seed)
-    is_new = write_report(target, make_html, overwrite=overwrite, dry_run=dry_run)
     if dry_run:
+        check_report(target, opened, rows, sample, seed, overwrite=overwrite)
         views.show_preview({"out": str(target), "rows": opened.rows, "sample": sample}, as_json=json)
         return
+    is_new = write_report(target, opened, rows, sample, seed, overwrite=overwrite)
     line = f"{target} written" if is_new else f"{target} exists already, nothing done"
     show_json({"out": str(target), "made_now": is_new}) if json else show(line)
 
