@@ -12,8 +12,28 @@ from augment.errors import InputError, TwinviewsError
 from augment.view import VIEWS, view_names
 from pipelines.cli import pairs, views
 from pipelines.inspection import REPORT_ROWS, SAMPLE_ROWS
-from pipelines.options import DryRunOption, IngestOptions, JsonOption, Number, OverwriteOption, with_options
-from pipelines.terminal.console import ConfigOption, VersionOption, call, counted, note, offline, show, show_json, table
+from pipelines.options import (
+    DryRunOption,
+    IngestOptions,
+    JsonOption,
+    Number,
+    Output,
+    OverwriteOption,
+    RunningNumber,
+    with_options,
+)
+from pipelines.terminal.console import (
+    ConfigOption,
+    SectionedCommand,
+    VersionOption,
+    call,
+    counted,
+    note,
+    offline,
+    show,
+    show_json,
+    table,
+)
 
 FORMATS = ("parquet", "jsonl", "csv")
 PathArgument = Annotated[Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.")]
@@ -39,7 +59,7 @@ def build_app() -> typer.Typer:
         except TwinviewsError as error:  # the other commands must still work
             note(f"{error}; it is left out")
     example = "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
-    app.command("build-pairs", cls=pairs.PairsCommand, epilog=f"Example: {example}")(pairs.build_pairs_command)
+    app.command("build-pairs", epilog=f"Example: {example}")(pairs.build_pairs_command)
     example = "augment mine-negatives data/pairs.arrow --within 20 --margin 0.1"
     app.command("mine-negatives", epilog=f"Example: {example}")(pairs.mine_negatives_command)
     app.command("inspect", epilog="Example: augment inspect data/pairs.arrow --rows 10")(_inspect)
@@ -47,7 +67,9 @@ def build_app() -> typer.Typer:
     app.command("export", epilog="Example: augment export data/pairs.arrow --to parquet")(_export)
     app.command("verify", epilog="Example: augment verify data/sentences data/pairs.arrow")(_verify)
     app.command("views", epilog="Example: augment views --json")(_views)
-    for command in app.registered_commands:  # click would cut it at 45 characters
+    for command in app.registered_commands:
+        command.cls = pairs.PairsCommand if command.name == "build-pairs" else SectionedCommand
+        # Click would cut it at 45 characters.
         command.short_help = (command.help or inspect.getdoc(command.callback) or "").split("\n")[0]
     return app
 
@@ -100,9 +122,7 @@ def _inspect(
 
 def _report(
     path: PathArgument,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; PATH with the ending .report.html if not given.")
-    ] = None,
+    out: Annotated[Path | None, Output(help="File to write. [PATH with the ending .report.html]")] = None,
     rows: Annotated[int, Number(min=0, help="Sample rows on the page, spread evenly.")] = REPORT_ROWS,
     seed: Annotated[int, Number(help="Seed of the sample of the statistics.")] = 0,
     sample: SampleOption = SAMPLE_ROWS,
@@ -130,12 +150,12 @@ def _export(
     to: Annotated[
         str, typer.Option(help="Format to write (parquet, jsonl or csv), or hf:NAME, a dataset on the Hub.")
     ] = "parquet",
-    out: Annotated[Path | None, typer.Option(help="File to write; PATH with the format's ending if not given.")] = None,
+    out: Annotated[Path | None, Output(help="File to write. [PATH with the format's ending]")] = None,
     public: Annotated[bool, typer.Option("--public", help="For hf: make it public.")] = False,
     license: Annotated[
         str, typer.Option(help="For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0.")
     ] = "unknown",
-    limit: Annotated[int | None, Number(min=1, help="Only the first N rows.")] = None,
+    limit: Annotated[int | None, RunningNumber(min=1, help="Only the first N rows.")] = None,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,

@@ -40,7 +40,10 @@ def training_sections(name: str, module: ObjectiveModule) -> dict[str, dict[str,
     own = setting_flags(module.PARAMS, module.PRESETS)
     return {
         "Data": data_flags(module.READS),
-        "Encoder and preset": {"encoder": flags_of(Request)["encoder"], "preset": Flag(str | None, preset)},
+        "Encoder and preset": {
+            "encoder": flags_of(Request)["encoder"],
+            "preset": Flag(str | None, preset, complete=lambda: [*module.PRESETS]),
+        },
         f"Objective ({name})": own,
         "Training": {key: flag for key, flag in setting_flags(Training, module.PRESETS).items() if key not in own},
     }

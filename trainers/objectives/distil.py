@@ -29,7 +29,7 @@ class PARAMS(DropoutOptions):
     """The options of distillation."""
 
     teacher: str = Field(min_length=1, description="Encoder to learn from: a directory or a Hub name. Must be given.")
-    teacher_pooling: Pooling | None = Field(None, description="Pooling of the teacher; by default its own.")
+    teacher_pooling: Pooling | None = Field(None, description="Pooling of the teacher; none: its own.")
     method: Literal["congen", "sct"] = Field("congen", description="The first view teaches both, or each the other.")
     queue: int = Field(65_536, ge=0, description="Teacher's vectors in the queue, or in each of SCT's two (k).")
     teacher_temperature: float = Field(0.05, gt=0, description="Temperature of the teacher's relations.")
