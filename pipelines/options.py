@@ -73,10 +73,8 @@ def _filter_names() -> list[str]:
 
 Number = partial(typer.Option, callback=_check_size)
 """An option that takes a whole number."""
-Running = partial(typer.Option, rich_help_panel="Running")
-"""An option that decides how a command runs."""
-Output = partial(typer.Option, rich_help_panel="Output")
-"""An option that decides what is written where."""
+Running, Output = (partial(typer.Option, rich_help_panel=panel) for panel in ("Running", "Output"))
+"""Options listed under such a heading."""
 RunningNumber, OutputNumber = partial(Running, callback=_check_size), partial(Output, callback=_check_size)
 LimitOption = Annotated[int | None, RunningNumber(min=1, help="Only the first N sentences.")]
 WorkersOption = Annotated[int, RunningNumber(min=1, help="Worker processes; they share the GPUs.")]

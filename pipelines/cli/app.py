@@ -12,16 +12,7 @@ from augment.errors import InputError, TwinviewsError
 from augment.view import VIEWS, view_names
 from pipelines.cli import pairs, views
 from pipelines.inspection import REPORT_ROWS, SAMPLE_ROWS
-from pipelines.options import (
-    DryRunOption,
-    IngestOptions,
-    JsonOption,
-    Number,
-    Output,
-    OverwriteOption,
-    RunningNumber,
-    with_options,
-)
+from pipelines.options import DryRunOption, IngestOptions, JsonOption, Number, Output, OverwriteOption, with_options
 from pipelines.terminal.console import (
     ConfigOption,
     SectionedCommand,
@@ -155,7 +146,7 @@ def _export(
     license: Annotated[
         str, typer.Option(help="For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0.")
     ] = "unknown",
-    limit: Annotated[int | None, RunningNumber(min=1, help="Only the first N rows.")] = None,
+    limit: Annotated[int | None, Number(min=1, help="Only the first N rows.", rich_help_panel="Running")] = None,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
