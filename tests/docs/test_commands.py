@@ -33,7 +33,7 @@ OUTLINE = re.compile(r"^\w+ [A-Z]{4,}|[A-Z]{4,}\b.*--|\.\.\.|…|\[")
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FOREIGN = re.compile(
     r"\bDIR\b|\bMODEL\b|torchrun|bert-base|MiniLM|opus-mt|hf:|s3://|snli_|nli\.arrow|bt\.arrow|labelled\.csv"
-    r"|runs/(sct|mirror|contrastive)"
+    r"|runs/(sct|mirror|auto)"
 )
 """What tests lack: benchmarks, models of the Hub, several processors, and what another page makes."""
 SMALL = "--limit 16 --batch-size 8 --epochs 1 --precision fp32"
