@@ -18,13 +18,9 @@ _NO_MEMORY = re.compile("out of memory|(can't|cannot) allocate memory|bad_alloc"
 class TwinviewsError(Exception):
     """Root of every error that Twinviews raises on purpose."""
 
-    exit_code = 1
-
 
 class InputError(TwinviewsError):
     """A user's mistake; its message is one line: what, the value seen, what to do."""
-
-    exit_code = 2
 
 
 class MissingExtraError(InputError):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from traceback import walk_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
@@ -24,18 +25,18 @@ class Plugins:
     """The plugins of one kind: the modules of `package`, and entry points `twinviews.KIND`, KIND its last part.
 
     A module of ours wins: an entry point of the same name is passed over with a warning, and so are all but the first,
-    by module, of several entry points with one name. `lacks` says what a module lacks to be such a plugin, None if
-    nothing.
+    by module, of several entry points with one name. `missing_part` says what a module lacks to be such a plugin, None
+    if nothing.
     """
 
     package: str
-    lacks: Callable[[ModuleType], str | None]
+    missing_part: Callable[[ModuleType], str | None]
 
     def names(self) -> list[str]:
         """All names, a module's with "-" for "_", sorted; imports no plugin."""
         return sorted({*_files(self.package), *_points(self.package)})
 
-    def usable(self) -> list[str]:
+    def usable_names(self) -> list[str]:
         """`names` without the entry points that cannot be imported or lack something, with one warning for each."""
         return sorted({*_files(self.package), *_usable_points(self)})
 
@@ -45,7 +46,7 @@ class Plugins:
         if name in files:
             return import_module(f"{self.package}.{files[name]}")
         if point is None:
-            raise InputError(f"unknown {_kind(self.package)} {name!r}: choose one of {', '.join(self.usable())}")
+            raise InputError(f"unknown {_kind(self.package)} {name!r}: choose one of {', '.join(self.usable_names())}")
         module = _module_or_reason(self, point)
         if isinstance(module, str):
             raise InputError(f"{_label(point)} cannot be used: {module}")
@@ -56,8 +57,8 @@ class Plugins:
         return _points(self.package).get(name)
 
     @contextmanager
-    def blamed(self, name: str) -> Iterator[None]:
-        """Turn any exception of another package's plugin into a TwinviewsError that names the plugin."""
+    def errors_of(self, name: str) -> Iterator[None]:
+        """Turn any exception of another package's plugin into a TwinviewsError that names the plugin and its line."""
         try:
             yield
         except TwinviewsError:
@@ -66,7 +67,7 @@ class Plugins:
             point = self.entry_point(name)
             if point is None:
                 raise
-            raise TwinviewsError(f"{_label(point)} failed: {describe(error)}") from error
+            raise TwinviewsError(f"{_label(point)} failed: {describe(error)}{_line_of(point, error)}") from error
 
 
 def plugin_model(module: ModuleType) -> "type[BaseModel] | None":
@@ -78,7 +79,7 @@ def plugin_model(module: ModuleType) -> "type[BaseModel] | None":
     return params if hasattr(params, "model_fields") and callable(getattr(module, "build", None)) else None
 
 
-def lacks_model(module: ModuleType) -> str | None:
+def missing_model(module: ModuleType) -> str | None:
     """What a module lacks to be a view or a filter, if anything."""
     return None if plugin_model(module) else "it needs PARAMS, a pydantic model, and build"
 
@@ -115,10 +116,22 @@ def _usable_points(plugins: Plugins) -> list[str]:
 def _module_or_reason(plugins: Plugins, point: EntryPoint) -> ModuleType | str:
     """The module of an entry point, or why it cannot be used."""
     try:
-        module: ModuleType = point.load()
-        return plugins.lacks(module) or module
+        module = point.load()
+        if isinstance(module, ModuleType):
+            return plugins.missing_part(module) or module
+        kind = "class" if isinstance(module, type) else "value"
+        return f"{point.attr} is a {kind}, not a module: write {point.name} = {point.module} in the entry point"
     except (Exception, SystemExit) as error:  # an import may raise anything, and other plugins must still work
-        return describe(error)
+        return f"{describe(error)}{_line_of(point, error)}"
+
+
+def _line_of(point: EntryPoint, error: BaseException) -> str:
+    """The last line of the plugin's package that an error came through, as ` (FILE, line N)`; empty if none."""
+    package, line = point.module.partition(".")[0], ""
+    for frame, number in walk_tb(error.__traceback__):
+        if frame.f_globals.get("__name__", "").partition(".")[0] == package:
+            line = f" ({frame.f_code.co_filename}, line {number})"
+    return line
 
 
 def _kind(package: str) -> str:

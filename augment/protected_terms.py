@@ -18,7 +18,10 @@ _PIECE = regex.compile(r"\w+|[^\w\s]")
 
 
 class ProtectedTermsView(View):
-    """A view that changes no listed terms, which match whole words in any case and spacing, and no given pattern."""
+    """A view that changes no listed terms, which match whole words in any case and spacing, and no given pattern.
+
+    A subclass asks `protected_spans` before it edits.
+    """
 
     keep: str | None = Field(default=None, description="file of terms, one a line, in which nothing is changed")
     keep_pattern: str | None = Field(default=None, description="regular expression; its matches are not changed")
@@ -28,7 +31,11 @@ class ProtectedTermsView(View):
     _pattern: regex.Pattern[str] | None = PrivateAttr(default=None)
 
     def build(self, runtime: Runtime) -> Self:
-        """A copy with its terms and their revision; raises InputError if these or the pattern are wrong."""
+        """Read the terms; returns a copy with them and their revision.
+
+        Raises:
+            InputError: The file cannot be read, holds no terms or has another revision, or the pattern is none.
+        """
         terms: list[tuple[str, ...]] = []
         revision = None
         if self.keep is not None:
@@ -50,7 +57,16 @@ class ProtectedTermsView(View):
         return view
 
     def protected_spans(self, text: str) -> list[tuple[int, int]]:
-        """Start and end of the spans of `text` that must not change; they may overlap."""
+        """Find what must not change.
+
+        Returns:
+            Start and end of each span of `text`, in characters; spans may overlap.
+
+        Example:
+            >>> from augment.view import ViewSpec, make_view
+            >>> make_view(ViewSpec("repeat", {"keep_pattern": "AB-[0-9]+"})).protected_spans("Fix AB-12 soon.")
+            [(4, 9)]
+        """
         # Looking up a private attribute of a pydantic model takes longer than most views of a row.
         if not (self.keep or self.keep_pattern):
             return []

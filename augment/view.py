@@ -15,12 +15,12 @@ from pydantic.fields import FieldInfo
 
 from augment import __version__
 from augment.errors import InputError, TwinviewsError, first_problem
-from augment.plugins import Plugins, lacks_model, plugin_model
+from augment.plugins import Plugins, missing_model, plugin_model
 
 JSON: TypeAlias = str | int | float | bool | Sequence["JSON"] | Mapping[str, "JSON"] | None
 Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
 
-VIEWS = Plugins("augment.views", lacks_model)
+VIEWS = Plugins("augment.views", missing_model)
 WEIGHTS_PARAMS = ("models", "encoder", "file")
 """Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the content."""
 REVISION_PARAMS = {"keep": "keep_revision", "judge_encoder": "judge_revision"}
@@ -42,7 +42,14 @@ class Edit(NamedTuple):
 class ViewSpec:
     """Everything that decides a view's text: its name ("mlm-fill") and its parameters, no device or batch size.
 
-    `constants` are former parameters, which stay in the signature because every row's seed depends on it.
+    Attributes:
+        name: The name of its file or entry point.
+        params: Its parameters by name; those left out have their defaults once the view is built.
+        constants: Former parameters, which stay in the signature because every row's seed depends on it.
+
+    Example:
+        >>> ViewSpec("repeat", {"rate": 0.5}).signature().rpartition("|")[0]
+        'view:repeat|rate:0.5'
     """
 
     name: str
@@ -50,9 +57,11 @@ class ViewSpec:
     constants: Mapping[str, JSON] = field(default_factory=dict)
 
     def signature(self) -> str:
-        """One line for papers and plans: `view:backtranslate|decode:beam:4|pivot:de|rev:9f3ab2c41d07|v:0.1.0`.
+        """Write the specification as one line for papers and plans.
 
-        Parameters are in alphabetical order, without those that are None; a "|" in one is written as %7C.
+        Returns:
+            `view:backtranslate|decode:beam:4|pivot:de|rev:9f3ab2c41d07|v:0.1.0`: parameters in alphabetical order,
+            without those that are None; a "|" in one is written as %7C.
         """
         params = {key: value for key, value in {**self.params, **self.constants}.items() if value is not None}
         revision = params.pop("revision", None)
@@ -77,8 +86,8 @@ class ViewResult(NamedTuple):
         reason: A short label for counting, such as "too-long"; None for a good first try.
         pivot: The intermediate translation, if any.
         edits: The edits of the sentence that give `text`; empty for views that rewrite the whole sentence.
-        target_fraction, achieved_fraction: The shares of the view's units, in [0, 1], to change and changed; None
-            if there are no units.
+        target_fraction: The share of the view's units to change, in [0, 1]; None if there are no units.
+        achieved_fraction: The share that was changed.
         alternatives: Further views of the sentence, all different.
     """
 
@@ -140,7 +149,17 @@ class View(BaseModel):
                 setattr(cls, new, vars(cls)[old])
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its weights and parameters; raises InputError if one is missing or wrong."""
+        """Find what the view needs; weights are loaded at its first call.
+
+        Args:
+            runtime: Where to run, and how many tokens a batch has.
+
+        Returns:
+            The view with the revisions of its weights and word lists filled in.
+
+        Raises:
+            InputError: A parameter is wrong, or a model, a file or an extra is missing.
+        """
         return self
 
     @property
@@ -150,7 +169,15 @@ class View(BaseModel):
 
     @abstractmethod
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
-        """View every text; a view depends on its text and seed, not on the rest of the batch."""
+        """View every text; a view depends on its text and seed, not on the rest of the batch.
+
+        Args:
+            texts: n sentences in NFC, without outer white space.
+            seeds: n integers in [0, 2^63), a row's own.
+
+        Returns:
+            n results in the same order, each with a text unless it failed or is rejected.
+        """
 
 
 def normalise(text: str) -> str:
@@ -164,13 +191,26 @@ def row_id(text: str) -> str:
 
 
 def row_seed(run_seed: int, row_id: str, signature: str) -> int:
-    """The seed of one row of one view in [0, 2^63): xxh64 of run seed, row id and view signature."""
+    """The seed of one row of one view: xxh64 of run seed, row id and view signature.
+
+    Args:
+        run_seed: `--seed`.
+        row_id: The xxh64 of the sentence as 16 hex digits.
+        signature: `ViewSpec.signature()` of the built view.
+
+    Returns:
+        An integer in [0, 2^63).
+
+    Example:
+        >>> row_seed(0, row_id("A dog runs."), "view:identity|v:0.1.0")
+        5824334110206714716
+    """
     return xxhash.xxh64_intdigest(f"{run_seed}\x1f{row_id}\x1f{signature}".encode()) & (2**63 - 1)
 
 
 def view_names() -> list[str]:
     """Names of all views, ours (one file each in `augment/views/`) and those of installed packages, sorted."""
-    return VIEWS.usable()
+    return VIEWS.usable_names()
 
 
 def view_module(name: str) -> ModuleType:
@@ -216,7 +256,7 @@ def labelled_view(label: str) -> ViewSpec:
 
 def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
     """`params` as the view's own pydantic model, defaults filled in; raises InputError that names what is wrong."""
-    with VIEWS.blamed(name):
+    with VIEWS.errors_of(name):
         try:
             return view_class(name)(**params)
         except ValidationError as error:
@@ -226,14 +266,27 @@ def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
 
 
 def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None = None) -> View:
-    """Build the view that `spec` names, with the device and batches of a `Runtime`; loads no weights yet.
+    """Build the view that a specification names; loads no weights yet.
 
-    The `spec` of the built view has all parameters and the revision of its weights; a given revision has to match.
-    Raises InputError if a view, parameter, model, word list or extra is missing or wrong, and TwinviewsError if
-    another package's view cannot be built.
+    Args:
+        spec: Its name and parameters; a given revision of weights has to match.
+        device: "auto", "cpu", "cuda" or "cuda:N".
+        batch_tokens: Tokens in a batch, padding included; None for the view's choice.
+
+    Returns:
+        The view; its `spec` has all parameters and the revision of its weights.
+
+    Raises:
+        InputError: A view, parameter, model, word list or extra is missing or wrong.
+        TwinviewsError: Another package's view cannot be built.
+
+    Example:
+        >>> view = make_view(ViewSpec("repeat", {"rate": 0.5}))
+        >>> view(["a small dog runs home"], seeds=[7])[0].text
+        'a small small dog runs home'
     """
     options = check_params(spec.name, spec.params)
-    with VIEWS.blamed(spec.name):
+    with VIEWS.errors_of(spec.name):
         build = options.build if isinstance(options, View) else partial(view_module(spec.name).build, options)
         view: View = build(Runtime(device, batch_tokens))
     if not callable(view) or not isinstance(getattr(view, "spec", None), ViewSpec):

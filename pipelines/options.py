@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from augment.view import Runtime
+from augment.view import Runtime, view_names
 from pipelines.sentences.sources import Format
 from pipelines.storage.files import sibling_path
 from pipelines.storage.recipe import ConfigOption
@@ -23,18 +23,18 @@ SENTENCES = Path("data/sentences")
 MAX_INTEGER = 10**18
 """Libraries fail on larger ones."""
 
-SOURCES_HELP = "Files (ingested to data/sentences) or a folder of sentences; default: data/sentences, else the sample."
-ADDRESS_HELP = "Address of the Ray cluster; a local or new one if not given."
+SOURCES_HELP = "Files (ingested to data/sentences) or a folder of sentences. [data/sentences, else the sample]"
+ADDRESS_HELP = "Address of the Ray cluster. [a local or new one]"
 FILES_HELP = (
     "Text, Markdown, HTML, CSV, TSV, JSONL, Parquet or Arrow files, .gz and .zst of these, hf:NAME[:CONFIG][:SPLIT], "
     "or - for stdin."
 )
 COLUMN_HELP = (
-    "Column of the sentences, by name or (CSV, TSV) number from 1; else text, sentence or the only one. A CSV's first "
-    "row is its header if it names that column, text or sentence."
+    "Column of the sentences, by name or (CSV, TSV) number from 1. A CSV's first row is its header if it names that "
+    "column, text or sentence. [text, sentence or the only one]"
 )
 LABELS_HELP = "Labels are spans: [[start, end, label], ...]."
-NLI_HELP = f"{SOURCES_HELP} For entailment: NLI files (JSONL, TSV, CSV) or hf:NAME; for --columns: any tables."
+NLI_HELP = f"For entailment NLI files (JSONL, TSV, CSV) or hf:NAME, for --columns any tables, else: {SOURCES_HELP}"
 PAIRS_HELP = (
     "bsl: two views (back-translations); original: sentence x each view; self: sentence x itself; multilingual: "
     "sentence x each translation; entailment: premise x entailed hypothesis of NLI sources; columns: sentence x its "
@@ -42,9 +42,9 @@ PAIRS_HELP = (
     "label."
 )
 VIEW_HELP = (
-    "A view to pair, by its folder's name in data/views or its path. For bsl twice [default: backtranslate-de, "
-    "backtranslate-fr], for original and multilingual once or more. Missing views are made. For columns, neighbours "
-    "and labels, a seed draws each side from the sentence and its views."
+    "A view to pair, by its folder's name in data/views or its path; missing ones are made. For bsl twice, for "
+    "original and multilingual once or more; for columns, neighbours and labels, a seed draws each side from the "
+    "sentence and its views. [for bsl: backtranslate-de, backtranslate-fr]"
 )
 FILTER_HELP = (
     "Drop pairs by a filter: NAME or NAME:key=value,key=value, such as semantic:min=0.6,encoder=starter; may be "
@@ -52,15 +52,15 @@ FILTER_HELP = (
 )
 DEFAULT_FILTERS_HELP = "Drop back-translations that are not paraphrases of their sentence (--filter paraphrase)."
 ALTERNATIVES_HELP = (
-    "Make pairs of a view's alternatives too, not of its first text alone [default: only for import-views]; those left "
-    "out are counted."
+    "Make pairs of a view's alternatives too, not of its first text alone; those left out are counted. [only for "
+    "import-views]"
 )
 REJECTS_HELP = "Arrow stream file for the dropped pairs, with their reasons."
 NEGATIVES_HELP = "For entailment: add a column `negative`, a contradiction of the same premise; held in memory."
-PAIRS_OUT_HELP = "File to write; data/pairs.arrow, or with --shards the folder data/pairs."
+PAIRS_OUT_HELP = "File to write. [data/pairs.arrow; with --shards the folder data/pairs]"
 COLUMNS_HELP = "For columns: LEFT,RIGHT, two columns of the tables given as SOURCE."
 PER_SENTENCE_HELP = "For labels: pairs per sentence, on average; each label has equally many, if it can."
-PAIRS_SEED_HELP = "Seed of the views to make and of draws; by default that of the other view, else 0."
+PAIRS_SEED_HELP = "Seed of the views to make and of draws. [that of the other view, else 0]"
 MARGIN_HELP = "Its cosine to view_a must be this much below view_b's."
 
 
@@ -70,15 +70,24 @@ def _check_size(value: int | None) -> int | None:
     return value
 
 
+def _filter_names() -> list[str]:
+    from pipelines.pairs.filter import FILTERS
+
+    return FILTERS.names()
+
+
 Number = partial(typer.Option, callback=_check_size)
 """An option that takes a whole number."""
-LimitOption = Annotated[int | None, Number(min=1, help="Only the first N sentences.")]
-WorkersOption = Annotated[int, Number(min=1, help="Worker processes; they share the GPUs.")]
-DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
-BatchTokensOption = Annotated[int | None, Number(min=1, help="Tokens in a batch, padding included.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be made; write nothing.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier output of this program.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
+Running, Output = (partial(typer.Option, rich_help_panel=panel) for panel in ("Running", "Output"))
+"""Options listed under such a heading."""
+RunningNumber, OutputNumber = partial(Running, callback=_check_size), partial(Output, callback=_check_size)
+LimitOption = Annotated[int | None, RunningNumber(min=1, help="Only the first N sentences.")]
+WorkersOption = Annotated[int, RunningNumber(min=1, help="Worker processes; they share the GPUs.")]
+DeviceOption = Annotated[str, Running(help="auto, cpu, cuda or cuda:N.")]
+BatchTokensOption = Annotated[int | None, RunningNumber(min=1, help="Tokens in a batch, padding included.")]
+DryRunOption = Annotated[bool, Output("--dry-run", help="Show what would be made; write nothing.")]
+OverwriteOption = Annotated[bool, Output("--overwrite", help="Replace an earlier output of this program.")]
+JsonOption = Annotated[bool, Output("--json", help="Results as JSON.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,16 +105,16 @@ class ViewOptions(OutputOptions):
     """The options that every view command has."""
 
     sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=SOURCES_HELP)] = None
-    out: Annotated[Path | None, typer.Option(help="Folder of the view dataset; data/views/NAME if not given.")] = None
-    seed: Annotated[int, Number(help="Seed of the run; each row's seed comes from it.")] = 0
+    out: Annotated[Path | None, Output(help="Folder of the view dataset. [data/views/NAME]")] = None
+    seed: Annotated[int, RunningNumber(help="Seed of the run; each row's seed comes from it.")] = 0
     limit: LimitOption = None
-    shard_size: Annotated[int, Number(min=1, help="Rows committed at once.")] = SHARD_ROWS
+    shard_size: Annotated[int, OutputNumber(min=1, help="Rows committed at once.")] = SHARD_ROWS
     workers: WorkersOption = 1
     device: DeviceOption = "auto"
     batch_tokens: BatchTokensOption = None
-    engine: Annotated[Literal["local", "ray"], typer.Option(help="Run workers here, or on a Ray cluster.")] = "local"
-    address: Annotated[str | None, typer.Option(help=ADDRESS_HELP)] = None
-    profile: Annotated[bool, typer.Option("--profile", help="Print seconds by stage on stderr.")] = False
+    engine: Annotated[Literal["local", "ray"], Running(help="Run workers here, or on a Ray cluster.")] = "local"
+    address: Annotated[str | None, Running(help=ADDRESS_HELP)] = None
+    profile: Annotated[bool, Running("--profile", help="Print seconds by stage on stderr.")] = False
 
     @property
     def runtime(self) -> Runtime:
@@ -127,9 +136,9 @@ class IngestOptions(OutputOptions):
     language: Annotated[str, typer.Option(help="The language for --split, such as en, de or zh.")] = "en"
     min_words: Annotated[int | None, Number(min=0, help="Drop sentences of fewer words.")] = None
     max_words: Annotated[int | None, Number(min=1, help="Drop sentences of more words.")] = None
-    out: Annotated[Path, typer.Option(help="Folder of the sentences.")] = SENTENCES
+    out: Annotated[Path, Output(help="Folder of the sentences.")] = SENTENCES
     limit: LimitOption = None
-    shard_size: Annotated[int, Number(min=1, help="Rows in a shard.")] = 50_000
+    shard_size: Annotated[int, OutputNumber(min=1, help="Rows in a shard.")] = 50_000
 
     @property
     def words(self) -> tuple[int, int | None] | None:
@@ -143,19 +152,19 @@ class PairsOptions(OutputOptions):
 
     sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=NLI_HELP)] = None
     pairs: Annotated[Policy, typer.Option(help=PAIRS_HELP)] = "bsl"
-    view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP)] = None
-    filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP)] = None
+    view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP, autocompletion=view_names)] = None
+    filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP, autocompletion=_filter_names)] = None
     default_filters: Annotated[bool, typer.Option(help=DEFAULT_FILTERS_HELP)] = True
     alternatives: Annotated[bool | None, typer.Option(help=ALTERNATIVES_HELP)] = None
-    rejects: Annotated[Path | None, typer.Option(help=REJECTS_HELP)] = None
+    rejects: Annotated[Path | None, Output(help=REJECTS_HELP)] = None
     negatives: Annotated[bool, typer.Option("--negatives", help=NEGATIVES_HELP)] = False
     columns: Annotated[str | None, typer.Option(help=COLUMNS_HELP)] = None
     distance: Annotated[int, Number(min=1, help="For neighbours: how many sentences away, at most.")] = 1
     per_sentence: Annotated[int, Number(min=1, help=PER_SENTENCE_HELP)] = 4
-    out: Annotated[Path | None, typer.Option(help=PAIRS_OUT_HELP)] = None
-    shards: Annotated[int | None, Number(min=1, help="Write a folder of N shards, for very large outputs.")] = None
-    seed: Annotated[int | None, Number(help=PAIRS_SEED_HELP)] = None
-    limit: Annotated[int | None, Number(min=1, help="Only the first N sentences, or NLI rows.")] = None
+    out: Annotated[Path | None, Output(help=PAIRS_OUT_HELP)] = None
+    shards: Annotated[int | None, OutputNumber(min=1, help="Write a folder of N shards, for large outputs.")] = None
+    seed: Annotated[int | None, RunningNumber(help=PAIRS_SEED_HELP)] = None
+    limit: Annotated[int | None, RunningNumber(min=1, help="Only the first N sentences, or NLI rows.")] = None
     workers: WorkersOption = 1
     device: DeviceOption = "auto"
     batch_tokens: BatchTokensOption = None
@@ -178,13 +187,13 @@ class MiningOptions(OutputOptions):
     pairs: Annotated[Path, typer.Argument(help="Pairs, a file or a folder.")]
     encoder: Annotated[str, typer.Option(help="starter, or an encoder's folder or name on the Hub.")] = "starter"
     revision: Annotated[str | None, typer.Option(help="Hold the encoder to this revision.")] = None
-    out: Annotated[Path | None, typer.Option(help="File to write; PAIRS.negatives.arrow if not given.")] = None
+    out: Annotated[Path | None, Output(help="File to write. [PAIRS.negatives.arrow]")] = None
     skip: Annotated[int, Number(min=0, help="Skip the N closest texts.")] = 0
     within: Annotated[int, Number(min=1, help="Draw among the N closest texts.")] = 10
     margin: Annotated[float, typer.Option(min=-2, max=2, help=MARGIN_HELP)] = 0.05
-    seed: Annotated[int, Number(help="Seed of the draw.")] = 0
-    limit: Annotated[int | None, Number(min=1, help="Only the first N pairs.")] = None
-    batch_size: Annotated[int, Number(min=1, help="Texts encoded at once.")] = 64
+    seed: Annotated[int, RunningNumber(help="Seed of the draw.")] = 0
+    limit: Annotated[int | None, RunningNumber(min=1, help="Only the first N pairs.")] = None
+    batch_size: Annotated[int, RunningNumber(min=1, help="Texts encoded at once.")] = 64
     device: DeviceOption = "auto"
 
     @property

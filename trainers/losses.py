@@ -14,7 +14,7 @@ from torch.nn import functional
 from trainers.objective import float32
 
 MARGIN, ALPHA, BETA, BASE = 0.2, 1.0, 60.0, 0.5
-"""Multi-similarity as in SapBERT (Liu et al. 2021): how much further than the positive a mined negative may be
+"""Multi-similarity as in SapBERT (arXiv:2010.11784): how much further than the positive a mined negative may be
 (Euclidean distance), the weights and the shift."""
 MAX_MEASURED = 128  # pairs (or unpaired vectors) that all measures but the spread look at; more would be slow
 
@@ -25,9 +25,20 @@ def contrast(
 ) -> Tensor:  # fmt: skip
     """Return the anchors' mean of `-log(exp(s_ip / t) / sum over j of exp(s_ij / t))`, where p is i's positive.
 
-    All 2n rows are anchors, each compared with all others (NT-Xent; Eq. 1 of Liu et al. 2021). `one_sided`: the n first
-    views are, each compared with the n second views (Eq. 4-5 of Gao et al. 2021). With `positives` it is the mean over
-    the anchor's positives, which all are in the sum below (L_out, Eq. 2 of Khosla et al. 2020).
+    All 2n rows are anchors, each compared with all others (NT-Xent; Eq. 1 of arXiv:2104.08027). `one_sided`: the n
+    first views are, each compared with the n second views (Eq. 4-5 of arXiv:2104.08821). With
+    `positives` it is the mean over the anchor's positives, all of them in the sum (L_out, Eq. 2 of arXiv:2004.11362).
+
+    Args:
+        vectors: (2n, d), rows i and n + i a pair; of any length.
+        temperature: t, above 0.
+        excluded: (2n, 2n + m), true where column j is not a negative of anchor i.
+        negatives: (m, d), hard negatives.
+        positives: (2n, 2n), true where column j is a positive of anchor i, besides its pair.
+        one_sided: Whether only the first views are anchors.
+
+    Returns:
+        A scalar in nats.
     """
     rows, positive = _places(vectors)
     anchors = len(vectors) // 2 if one_sided else len(vectors)
@@ -91,7 +102,7 @@ def closer_than_positive(guide: Tensor, negatives: Tensor) -> Tensor:
 
 
 def multi_similarity(vectors: Tensor, excluded: Tensor | None = None) -> Tensor:
-    """Return the mean multi-similarity loss of 2n anchors over their mined pairs (Wang et al. 2019, Eq. 15).
+    """Return the mean multi-similarity loss of 2n anchors over their mined pairs (Eq. 15 of arXiv:1904.06627).
 
     `log(1 + exp(-alpha (s_ip - base))) / alpha + log(1 + sum over N of exp(beta (s_ij - base))) / beta` is the loss of
     an anchor i with positive p and mined negatives N, 0 without any. A negative j is mined if
@@ -187,10 +198,14 @@ def geometry(vectors: Tensor, *, paired: bool) -> dict[str, Tensor]:
 
 
 def isotropy(vectors: Tensor) -> Tensor:
-    """Return `min Z(c) / max Z(c)`, `Z(c) = sum over v in V of exp(c.v)`; 1 is perfect (Eq. 2 of Liu et al. 2021).
+    """Return `min Z(c) / max Z(c)`, `Z(c) = sum over v in V of exp(c.v)`; 1 is perfect (Eq. 2 of arXiv:2104.08027).
 
     c runs over the eigenvectors of V'V in both directions, since the sign of an eigenvector is arbitrary. V holds
     `vectors` (m, d) scaled to unit length, so the score does not depend on their lengths.
+
+    Example:
+        >>> round(float(isotropy(torch.eye(2))), 3)
+        0.368
     """
     unit = functional.normalize(vectors.double(), dim=-1)
     count, dimension = unit.shape

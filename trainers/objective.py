@@ -29,9 +29,10 @@ SIDES = ("left", "right", "negative", "alone")  # columns of ids to embed, in th
 class Objective(nn.Module):
     """Owns the encoder, which cuts training texts at `max_tokens`, and its helpers (predictor, target, head).
 
-    `forward(**batch)` returns `loss`, parts that are logged as means, and `vectors` (m, d), detached: the sentence
-    vectors of the batch of all processes, whose geometry is logged. If `paired`, rows i and m / 2 + i are two views of
-    one sentence. A checkpoint is this module's `state_dict`; tensors that it shares inside itself are written once.
+    A subclass defines `forward(**batch)`, which returns `loss`, a scalar; parts that are logged as means; and `vectors`
+    (m, d), detached: the sentence vectors of the batch of all processes, whose geometry is logged. If `paired`, rows i
+    and m / 2 + i are two views of one sentence. `batch` is what `collate` returns. A checkpoint is this module's
+    `state_dict`; tensors that it shares inside itself are written once.
     """
 
     paired = True
@@ -66,7 +67,16 @@ class Objective(nn.Module):
 
     @classmethod
     def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
-        """Load the encoder, with the `dropout` of the options if they have one, and add fresh helpers."""
+        """Load the encoder, with the `dropout` of the options if they have one, and add fresh helpers.
+
+        Args:
+            options: The objective's own `PARAMS`.
+            training: Optimiser, batches and lengths.
+            source: Where the encoder is.
+
+        Raises:
+            InputError: The encoder cannot be loaded, or an option does not fit it.
+        """
         dropout, whiten = getattr(options, "dropout", None), training.whiten and cls.whitenable
         encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=dropout, whiten=whiten)
         objective = cls(encoder, training.max_tokens, options)
@@ -81,8 +91,12 @@ class Objective(nn.Module):
     def columns(self, examples: Examples) -> dict[str, Any]:
         """Tokenise ahead of time: return columns of what `collate` needs of each row.
 
-        Here these are the ids of both views, and the `keys` if the objective is `keyed`. An objective with teachers
-        adds `taught`, the numbers of each row's `texts`.
+        Args:
+            examples: n rows of texts: the sentence, both views, and a label or a hard negative if there are any.
+
+        Returns:
+            n values a column: here the ids of both views, and the `keys` (n, 3) if the objective is `keyed`. An
+            objective with teachers adds `taught`, the numbers of each row's `texts`.
         """
         left = self.tokenize(examples.left, side=0)
         is_shared = examples.right is examples.left and len(side_limits(self.max_tokens)) == 1
@@ -93,10 +107,14 @@ class Objective(nn.Module):
         return columns
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Turn rows (the columns, and the row's `seed` in this epoch) into the arguments of `forward`.
+        """Turn rows into the arguments of `forward`.
 
-        These are `input_ids` and `attention_mask` (2n, tokens), rows i and n + i being the two views of a sentence, and
-        each further column by its name, (n, ...). `taught` (n, k) becomes each teacher's vectors, `taught_1` (n, k, d).
+        Args:
+            rows: n rows: the columns, and the row's `seed` in this epoch.
+
+        Returns:
+            `input_ids` and `attention_mask` (2n, tokens), rows i and n + i being the two views of a sentence, and each
+            further column by its name, (n, ...). `taught` (n, k) becomes each teacher's vectors, `taught_1` (n, k, d).
         """
         batch = self.pad([row[side] for side in SIDES if side in rows[0] for row in rows])
         arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0].keys() - {*SIDES, "seed"}}
@@ -116,10 +134,17 @@ class Objective(nn.Module):
         return {"input_ids": ids, "attention_mask": (torch.arange(ids.shape[1]) < lengths[:, None]).long()}
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return the encoder's vectors (sentences, d) (see `batches.embed`).
+        """Encode a batch, with gradients.
 
         With `cached`, in parts whose activations are dropped and recomputed in the backward pass, with the same dropout
         (GradCache, arXiv:2101.06983): the gradients are those of the whole batch, the memory that of a part.
+
+        Args:
+            input_ids: (sentences, tokens), padded.
+            attention_mask: (sentences, tokens), 0 at the padding.
+
+        Returns:
+            The encoder's vectors (sentences, d), not normalised.
         """
         if self.cached is None or self.cached >= len(input_ids):
             return batches.embed(self.encoder, input_ids, attention_mask, self.max_tokens)

@@ -15,9 +15,8 @@ import typer
 import xxhash
 from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError
-from typer.core import TyperCommand
 
-from pipelines.terminal.console import ConfigOption, InputError, first_problem
+from pipelines.terminal.console import ConfigOption, InputError, SectionedCommand, first_problem
 
 Model = TypeVar("Model", bound=BaseModel)
 Presets = Mapping[str, Mapping[str, Any]]  # values of `Training` and of an objective's own options, by preset
@@ -69,7 +68,7 @@ class Options(BaseModel):
 class DropoutOptions(Options):
     """The option of an objective that sets its encoder's dropout."""
 
-    dropout: float | None = Field(None, ge=0, lt=1, description="Dropout rate of the encoder; by default its own.")
+    dropout: float | None = Field(None, ge=0, lt=1, description="Dropout rate of the encoder; none: its own.")
 
 
 class Training(Options):
@@ -96,7 +95,7 @@ class Training(Options):
     cached: int | None = Field(None, ge=1, description="Embed this many texts at a time, for less memory (GradCache).")
     save_every: int = Field(500, ge=1, description="Optimiser steps between checkpoints.")
     dev: str | None = Field(None, description="To score on: a file as --judge of `train evaluate`, or stsb-dev.")
-    dev_data: str | None = Field(None, description="Where the data of --dev is: a folder, or hf:mteb. [TWINVIEWS_DATA]")
+    dev_data: str | None = Field(None, description="Where --dev is: a folder, or hf:mteb; none: TWINVIEWS_DATA.")
     dev_similarity: Literal["cosine", "best"] = Field("cosine", description="Cosine, or the best of four similarities.")
     evaluations: int = Field(10, ge=1, description="How often to score on --dev, the last time at the end.")
     keep: Literal["best", "last"] = Field("best", description="Save the encoder that was best on --dev, or the last.")
@@ -139,12 +138,13 @@ def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
 
 
 class Flag(NamedTuple):
-    """One option: its type (a list may be given several times), its help, its default, and the least value it takes."""
+    """One option: its type (a list may be given several times), help, default, least value, and completion."""
 
     type: Any
     help: str
     default: Any = None
     least: int | None = None
+    complete: Callable[[], list[str]] | None = None
 
 
 Sections = Mapping[str, Mapping[str, Flag]]  # flags by key, by the heading that `--help` lists them under
@@ -163,7 +163,9 @@ def flags_of(model: type[BaseModel]) -> dict[str, Flag]:
 def setting_flags(model: type[BaseModel], presets: Presets) -> dict[str, Flag]:
     """Return a flag for each field, None if not given; its help says which presets have which value."""
 
-    def as_text(value: object) -> str:
+    def as_text(key: str, value: object) -> str:
+        if isinstance(value, bool):
+            return f"{'' if value else 'no-'}{key.replace('_', '-')}"
         if isinstance(value, list | tuple):
             return ", ".join(map(str, value))
         return "none" if value is None else str(value)
@@ -173,7 +175,7 @@ def setting_flags(model: type[BaseModel], presets: Presets) -> dict[str, Flag]:
         default = None if field.is_required() else field.default
         names: dict[str, list[str]] = {}
         for name, preset in presets.items():
-            names.setdefault(as_text(preset.get(key, default)), []).append(name)
+            names.setdefault(as_text(key, preset.get(key, default)), []).append(name)
         first, *other_values = names
         defaults = "; ".join([first, *(f"{', '.join(names[value])}: {value}" for value in other_values)])
         kind: Any = str if field.annotation is TokenLimit else field.annotation
@@ -183,8 +185,14 @@ def setting_flags(model: type[BaseModel], presets: Presets) -> dict[str, Flag]:
     return flags
 
 
-def with_flags(function: Callable[..., None], flags: Mapping[str, Flag]) -> Callable[..., None]:
-    """Return a command for typer that calls `function(context, **values)` with these flags and `--config`."""
+def with_flags(
+    function: Callable[..., None], flags: Mapping[str, Flag], sections: Sections | None = None
+) -> Callable[..., None]:
+    """Return a command for typer that calls `function(context, **values)` with these flags and `--config`.
+
+    `--help` lists the flags of `sections` under their headings.
+    """
+    headings = {key: heading for heading, keys in (sections or {}).items() for key in keys}
 
     def command(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
         values.pop("config")
@@ -192,10 +200,13 @@ def with_flags(function: Callable[..., None], flags: Mapping[str, Flag]) -> Call
 
     kind = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("context", kind, annotation=typer.Context)]
-    for key, (value_type, text, default, least) in flags.items():
+    for key, (value_type, text, default, least, complete) in flags.items():
         name = key.replace("_", "-")
         name = f"--{name}/--no-{name}" if value_type == bool | None else f"--{name}"
-        option = typer.Option(name, help=text, show_default=default not in (None, False), min=least)
+        option = typer.Option(
+            name, help=text, show_default=default not in (None, False), min=least, rich_help_panel=headings.get(key),
+            autocompletion=complete,
+        )  # fmt: skip
         parameters.append(inspect.Parameter(key, kind, default=default, annotation=Annotated[value_type, option]))
     parameters.append(inspect.Parameter("config", kind, default=None, annotation=ConfigOption))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -204,30 +215,13 @@ def with_flags(function: Callable[..., None], flags: Mapping[str, Flag]) -> Call
     return command
 
 
-class SectionedCommand(TyperCommand):
-    """A command whose `--help` lists its options under headings."""
-
-    sections: Sections
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - click's own types, vendored by typer
-        """Write the options by section; those in no section, such as `--help`, come last."""
-        records = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
-        sections = {heading: [records.pop(key) for key in flags] for heading, flags in self.sections.items()}
-        sections[next(reversed(sections))].extend(records.values())
-        for heading, rows in sections.items():
-            with formatter.section(heading):
-                formatter.write_dl([row for row in rows if row is not None])
-
-
 def make_command(name: str, function: Callable[..., None], sections: Sections, *, description: str, epilog: str) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
     """Return a command that calls `function(context, **values)`, values by key, with the flags of `sections`."""
-    command = with_flags(function, {key: flag for section in sections.values() for key, flag in section.items()})
+    command = with_flags(function, {key: flag for part in sections.values() for key, flag in part.items()}, sections)
     command.__doc__ = description
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(name, cls=SectionedCommand, epilog=epilog)(command)
-    click_command = typer.main.get_command(app)
-    click_command.sections = sections  # type: ignore[attr-defined]
-    return click_command
+    return typer.main.get_command(app)
 
 
 class Setting(NamedTuple):

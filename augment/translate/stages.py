@@ -37,7 +37,7 @@ class TranslationView(View):
     source: str = Field(default="en", description="language of the sentences")
     models: str = Field(default="auto", description="auto (opus-mt, else starter), starter, opus-mt, or a folder")
     decode: str = Field(default="greedy", description="greedy, beam:N, or by the seed: sample, top-k:K, top-p:P")
-    temperature: float | None = Field(default=None, gt=0, description="of sampling (default: 1)")
+    temperature: float | None = Field(default=None, gt=0, description="of sampling [1]")
     retry: bool = Field(default=True, description="try loops, copies and cut translations once more in another way")
     translator: Literal["auto", "ctranslate2", "transformers"] = Field(
         default="auto", description="auto: ctranslate2 for greedy and beam search on a CPU, else transformers"
@@ -50,7 +50,7 @@ class TranslationView(View):
         default=None,
         ge=1,
         le=32,
-        description="texts each way to choose from (default: bundled models 4, else 1)",
+        description="texts each way to choose from [bundled models 4, else 1]",
     )
     min_meaning: float | None = Field(
         default=None, ge=0, le=1, description="fail a row whose best candidate is less similar to it (0: none)"

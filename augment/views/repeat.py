@@ -1,4 +1,4 @@
-"""Write some words of the sentence twice (ESimCSE: Wu et al. 2022, word repetition)."""
+"""Write some words of the sentence twice (ESimCSE: Wu et al. 2022, arXiv:2109.04380)."""
 
 import random
 from collections.abc import Sequence

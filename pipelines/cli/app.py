@@ -3,7 +3,6 @@
 import inspect
 import sys
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -13,8 +12,19 @@ from augment.errors import InputError, TwinviewsError
 from augment.view import VIEWS, view_names
 from pipelines.cli import pairs, views
 from pipelines.inspection import REPORT_ROWS, SAMPLE_ROWS
-from pipelines.options import DryRunOption, IngestOptions, JsonOption, Number, OverwriteOption, with_options
-from pipelines.terminal.console import ConfigOption, VersionOption, call, counted, note, offline, show, show_json, table
+from pipelines.options import DryRunOption, IngestOptions, JsonOption, Number, Output, OverwriteOption, with_options
+from pipelines.terminal.console import (
+    ConfigOption,
+    SectionedCommand,
+    VersionOption,
+    call,
+    counted,
+    note,
+    offline,
+    show,
+    show_json,
+    table,
+)
 
 FORMATS = ("parquet", "jsonl", "csv")
 PathArgument = Annotated[Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.")]
@@ -35,12 +45,12 @@ def build_app() -> typer.Typer:
     app.command("ingest", epilog="Example: augment ingest reviews.csv --column body")(_ingest)
     for name in view_names():
         try:
-            with VIEWS.blamed(name):
+            with VIEWS.errors_of(name):
                 views.add_view_command(app, name)
         except TwinviewsError as error:  # the other commands must still work
             note(f"{error}; it is left out")
     example = "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
-    app.command("build-pairs", cls=pairs.PairsCommand, epilog=f"Example: {example}")(pairs.build_pairs_command)
+    app.command("build-pairs", epilog=f"Example: {example}")(pairs.build_pairs_command)
     example = "augment mine-negatives data/pairs.arrow --within 20 --margin 0.1"
     app.command("mine-negatives", epilog=f"Example: {example}")(pairs.mine_negatives_command)
     app.command("inspect", epilog="Example: augment inspect data/pairs.arrow --rows 10")(_inspect)
@@ -48,7 +58,9 @@ def build_app() -> typer.Typer:
     app.command("export", epilog="Example: augment export data/pairs.arrow --to parquet")(_export)
     app.command("verify", epilog="Example: augment verify data/sentences data/pairs.arrow")(_verify)
     app.command("views", epilog="Example: augment views --json")(_views)
-    for command in app.registered_commands:  # click would cut it at 45 characters
+    for command in app.registered_commands:
+        command.cls = pairs.PairsCommand if command.name == "build-pairs" else SectionedCommand
+        # Click would cut it at 45 characters.
         command.short_help = (command.help or inspect.getdoc(command.callback) or "").split("\n")[0]
     return app
 
@@ -101,9 +113,7 @@ def _inspect(
 
 def _report(
     path: PathArgument,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; PATH with the ending .report.html if not given.")
-    ] = None,
+    out: Annotated[Path | None, Output(help="File to write. [PATH with the ending .report.html]")] = None,
     rows: Annotated[int, Number(min=0, help="Sample rows on the page, spread evenly.")] = REPORT_ROWS,
     seed: Annotated[int, Number(help="Seed of the sample of the statistics.")] = 0,
     sample: SampleOption = SAMPLE_ROWS,
@@ -114,14 +124,14 @@ def _report(
 ) -> None:
     """Write one HTML page about a dataset: where it comes from, statistics, and rows with their changes."""
     from pipelines.inspection.opened import open_path
-    from pipelines.inspection.report import report_html, report_path, write_report
+    from pipelines.inspection.report import check_report, report_path, write_report
 
     target, opened = out or report_path(path), open_path(path)
-    make_html = partial(report_html, opened, rows, sample, seed)
-    is_new = write_report(target, make_html, overwrite=overwrite, dry_run=dry_run)
     if dry_run:
+        check_report(target, opened, rows, sample, seed, overwrite=overwrite)
         views.show_preview({"out": str(target), "rows": opened.rows, "sample": sample}, as_json=json)
         return
+    is_new = write_report(target, opened, rows, sample, seed, overwrite=overwrite)
     line = f"{target} written" if is_new else f"{target} exists already, nothing done"
     show_json({"out": str(target), "made_now": is_new}) if json else show(line)
 
@@ -131,12 +141,12 @@ def _export(
     to: Annotated[
         str, typer.Option(help="Format to write (parquet, jsonl or csv), or hf:NAME, a dataset on the Hub.")
     ] = "parquet",
-    out: Annotated[Path | None, typer.Option(help="File to write; PATH with the format's ending if not given.")] = None,
+    out: Annotated[Path | None, Output(help="File to write. [PATH with the format's ending]")] = None,
     public: Annotated[bool, typer.Option("--public", help="For hf: make it public.")] = False,
     license: Annotated[
         str, typer.Option(help="For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0.")
     ] = "unknown",
-    limit: Annotated[int | None, Number(min=1, help="Only the first N rows.")] = None,
+    limit: Annotated[int | None, Number(min=1, help="Only the first N rows.", rich_help_panel="Running")] = None,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,

@@ -3,17 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from typer.core import TyperCommand
-
 from augment.errors import InputError
 from pipelines.cli.views import show_preview
 from pipelines.options import MiningOptions, PairsOptions, with_options
-from pipelines.terminal.console import flat, note, offline, show, show_json, table
+from pipelines.terminal.console import SectionedCommand, flat, note, offline, show, show_json, table
 
 Options = TypeVar("Options", PairsOptions, MiningOptions)
 
 
-class PairsCommand(TyperCommand):
+class PairsCommand(SectionedCommand):
     """`build-pairs`, whose help lists the filters; they are looked up only for that."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer brings a click of its own

@@ -1,7 +1,6 @@
 """A dataset as one HTML page that needs no other file: provenance, statistics, rows with their changes."""
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Mapping
 from pathlib import Path
 
 from augment import __version__
@@ -29,24 +28,28 @@ def report_path(path: Path) -> Path:
     return path / REPORT_FILE if is_pairs else sibling_path(path, REPORT_FILE)
 
 
-def write_report(out: Path, make_html: Callable[[], str], *, overwrite: bool, dry_run: bool = False) -> bool:
-    """Write a report, unless it is a dry run; False if this very report exists already.
+def write_report(out: Path, opened: DatasetReader, rows: int, sampled: int, seed: int, *, overwrite: bool) -> bool:
+    """Write a report; False if this very report exists already.
 
-    A dry run makes the page only to compare it with a report that would not be replaced. Raises InputError if any other
-    file than a report is at `out`, or another report without `overwrite`.
+    Raises InputError if any other file than a report is at `out`, or another report without `overwrite`.
     """
-    with nullcontext() if dry_run else locked_file(out):
+    with locked_file(out):
         check_free(out, overwrite=True)
-        if dry_run and (overwrite or not out.exists()):
-            return True
-        html = make_html()
+        html = report_html(opened, rows, sampled, seed)
         if out.exists() and out.read_bytes() == html.encode():
             return False
         check_free(out, overwrite=overwrite)
-        if not dry_run:
-            remove_temporaries(out)
-            write_if_changed(out, html)
+        remove_temporaries(out)
+        write_if_changed(out, html)
     return True
+
+
+def check_report(out: Path, opened: DatasetReader, rows: int, sampled: int, seed: int, *, overwrite: bool) -> None:
+    """Raise InputError as `write_report` does, by what a report says that it was made of; computes nothing."""
+    digest = opened.facts.get("digest", opened.facts.get("sha256", ""))
+    text = out.read_text(encoding="utf-8", errors="replace") if out.is_file() else ""
+    is_same = f": {_command(rows, sampled, seed)}</p>" in text and str(digest) in text
+    check_free(out, overwrite=overwrite or is_same)
 
 
 def check_free(out: Path, *, overwrite: bool) -> None:
@@ -85,9 +88,13 @@ def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> st
         quantiles=list(QUANTILES),
         groups={title: table.to_pylist() for title, table in groups.items()},
         sampling=sampling(summary),
-        command=f"augment report --rows {rows} --sample {sampled} --seed {seed}",
+        command=_command(rows, sampled, seed),
     )
     return seal(f"{html}<!-- checksum {UNSEALED} -->\n")
+
+
+def _command(rows: int, sampled: int, seed: int) -> str:
+    return f"augment report --rows {rows} --sample {sampled} --seed {seed}"
 
 
 def written(value: object) -> str:

@@ -90,7 +90,7 @@ def _judge_task(source: PairSource, filters: Sequence[Filter], task: Any) -> lis
             if filter.by_row:
                 rows = _judge(filter, rows, source.sides)
             elif hasattr(filter, "prepare") and rows[DROPPED].null_count:
-                with FILTERS.blamed(filter.name):
+                with FILTERS.errors_of(filter.name):
                     prepared = filter.prepare(PairColumns(rows.filter(rows[DROPPED].is_null()), source.sides))
         batches.append((rows, prepared))
     return batches
@@ -100,7 +100,7 @@ def _judge(filter: Filter, rows: pa.RecordBatch, sides: Mapping[str, SideInfo], 
     """The rows with a filter's verdicts on those not yet dropped; raises TwinviewsError if their number is wrong."""
     mask = rows[DROPPED].is_null()
     count = mask.true_count
-    with FILTERS.blamed(filter.name):
+    with FILTERS.errors_of(filter.name):
         if prepared is not None:
             verdicts = filter.settle(prepared)  # type: ignore[attr-defined]
         else:

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, model_validator
 
 from augment.errors import InputError, TwinviewsError, first_problem
-from augment.plugins import Plugins, lacks_model, plugin_model
+from augment.plugins import Plugins, missing_model, plugin_model
 from augment.view import WEIGHTS_PARAMS, Runtime, view_class, view_names
 
-FILTERS = Plugins("pipelines.pairs.filters", lacks_model)
+FILTERS = Plugins("pipelines.pairs.filters", missing_model)
 SIDES = ("view_a", "view_b")
 SENTENCE_B = ".sentence_b"
 """An additional column of candidates: the sentence of `view_b` where that is not the pair's own `text`."""
@@ -42,7 +42,7 @@ class PairColumns:
         return int(self.rows.num_rows)
 
     def strings(self, name: str) -> list[str]:
-        """A column as Python strings."""
+        """Return a column as n Python strings, null as None."""
         return cast(list[str], self.rows.column(name).to_pylist())
 
     def sentences(self, side: str) -> list[str]:
@@ -64,8 +64,10 @@ def sentence_column(names: Collection[str], side: str) -> str:
 class Verdicts(NamedTuple):
     """A filter's verdicts: one value per pair, as Arrow arrays or sequences.
 
-    Reasons say why a pair is dropped (null: it is kept). They are counted, so use a few short texts without numbers or
-    words of the pair. Scores are floats for the filter's column, if it has one.
+    Attributes:
+        reasons: Why each pair is dropped, None or null if it is kept. Reasons are counted: use a few short texts
+            without numbers or words of the pair.
+        scores: Floats for the filter's column, if it has one.
     """
 
     reasons: Any
@@ -78,8 +80,19 @@ class Filter(BaseModel):
     It gets one batch after another, in the order of the pairs, without those that an earlier filter dropped. A filter
     that remembers pairs sets `by_row = False`; it runs in one process, and so does every filter after it, so give it
     last. Worker processes can still help if it splits the call in two: `prepare(pairs)` computes what depends on each
-    pair alone, in any process, and `settle(prepared)` returns the verdicts. `score` names the column for its scores, if
-    it gives any; `versions` has the versions of the libraries that its verdicts depend on.
+    pair alone, in any process, and `settle(prepared)` returns the verdicts.
+
+    Attributes:
+        by_row: Whether it judges every pair by itself.
+        score: The column for its scores, if it gives any.
+        versions: The versions of the libraries that its verdicts depend on.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> columns = ("text", "view_a", "view_b", "view_a_name", "view_b_name")
+        >>> rows = pa.table([["A dog."], ["A dog."], ["A dog."], ["original"], ["synonym"]], columns).to_batches()[0]
+        >>> make_filter("identical", Runtime())(PairColumns(rows, {})).reasons
+        ['identical pair']
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -89,12 +102,22 @@ class Filter(BaseModel):
     _name: str = PrivateAttr("")
 
     def build(self, runtime: Runtime) -> Self:
-        """The filter, ready to judge, with revisions filled in; raises InputError if something is missing."""
+        """Find what the filter needs.
+
+        Args:
+            runtime: Where its models run.
+
+        Returns:
+            The filter, ready to judge, with revisions filled in.
+
+        Raises:
+            InputError: Weights or an extra are missing.
+        """
         return self
 
     @abstractmethod
     def __call__(self, pairs: PairColumns) -> Verdicts:
-        """Judge every pair."""
+        """Judge n pairs; returns n reasons, and n scores or None."""
 
     @property
     def name(self) -> str:
@@ -157,7 +180,7 @@ def is_round_trip(view: str | None) -> bool:
 def filter_summaries() -> list[tuple[str, str]]:
     """Every filter's name and defaults, as a user writes them, and the first line of its module's docstring."""
     summaries = []
-    for name in FILTERS.usable():
+    for name in FILTERS.usable_names():
         module = FILTERS.module(name)
         fields = cast(type[BaseModel], plugin_model(module)).model_fields.items()
         defaults = {key: "" if field.is_required() or field.default is None else field.default for key, field in fields}
@@ -184,7 +207,7 @@ def make_filter(text: str, runtime: Runtime) -> Filter:
     model = plugin_model(FILTERS.module(name))
     if model is None or not issubclass(model, Filter):
         raise TwinviewsError(f"filter {name!r} is not a subclass of pipelines.pairs.filter.Filter: fix the plugin")
-    with FILTERS.blamed(name):
+    with FILTERS.errors_of(name):
         try:
             filter = model(**params)
         except ValidationError as error:

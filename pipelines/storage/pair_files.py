@@ -39,11 +39,18 @@ class PairFile:
 
 
 def read_pairs(path: str | Path) -> "datasets.Dataset":
-    """Open pairs, an IPC stream file or a folder of them, mapped into memory.
+    """Open pairs, mapped into memory.
 
-    Its rows are `id, text, view_a, view_b, view_a_name, view_b_name`, and a negative, a label or filters' scores if
-    there are any. Raises InputError if there is no Arrow IPC stream, it has no rows or lacks columns, it is unfinished,
-    cut short, or altered since it was written, or a folder's files were not made together.
+    Args:
+        path: An IPC stream file, or a folder of them.
+
+    Returns:
+        Rows of `id, text, view_a, view_b, view_a_name, view_b_name`, and a negative, a label or filters' scores if
+        there are any.
+
+    Raises:
+        InputError: There is no Arrow IPC stream, it has no rows or lacks columns, it is unfinished, cut short, or
+            altered since it was written, or a folder's files were not made together.
     """
     files = [file.path for file in pair_files(path)]
     from datasets import Dataset as ArrowDataset

@@ -89,6 +89,6 @@ ConfigOption = Annotated[
     Path | None,
     typer.Option(
         "--config", help="A YAML or JSON recipe with any of these options; flags override it.", is_eager=True,
-        callback=load_config, show_default=False,
+        callback=load_config, show_default=False, rich_help_panel="Running",
     ),
 ]  # fmt: skip

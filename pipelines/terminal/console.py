@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from augment import __version__
 from augment.errors import InputError as InputError
@@ -31,6 +32,24 @@ from pipelines.terminal import interrupt
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 # The root of usage errors in typer's click: its own copy since 0.2x, the click package before that.
 UsageError: Any = typer.BadParameter.__mro__[1]
+
+
+class SectionedCommand(TyperCommand):
+    """A command whose `--help` lists its options by panel, each with its default in brackets."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - click's own types, vendored by typer
+        """Write the options by panel in order of appearance; `--help` is in the last one."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        params: Any = self.get_params(ctx)
+        for param in params:
+            if (record := param.get_help_record(ctx)) is not None:
+                panel = [*sections][-1] if param.name == "help" and sections else param.rich_help_panel
+                panel = panel or ("Arguments" if param.param_type_name == "argument" else "Options")
+                text = re.sub(r"(\d+)<=x<=\d{9,}", r"x>=\1", record[1])  # such a bound stands for none
+                sections.setdefault(panel, []).append((record[0], re.sub(r"  \[(default: )?", " [", text)))
+        for heading, rows in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
 
 def _show_version(value: bool) -> None:

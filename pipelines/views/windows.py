@@ -128,7 +128,7 @@ def _make(run: ViewRun, rows: Rows) -> Sequence[ViewResult]:
     _, (_, texts, *_), seeds = rows
     name, view = run.plan.name, cast(View, run.view)
     model_seconds, start = SECONDS["model"], time.perf_counter()
-    with VIEWS.blamed(name):
+    with VIEWS.errors_of(name):
         views = view(texts, seeds)
         is_listed = isinstance(views, Sequence) and {*map(type, views)} <= {ViewResult} and len(views) == len(texts)
         if not is_listed or any((view.text is None) != (view.status in ("failed", "rejected")) for view in views):
@@ -152,7 +152,7 @@ def _write(run: ViewRun, rows: Rows, views: Sequence[ViewResult], start: float, 
             first, last = run.plan.shards[index]
             shard = slice(stop, stop := stop + last - first)
             ids, texts, *spans = (column[shard] for column in columns)
-            with VIEWS.blamed(run.plan.name):
+            with VIEWS.errors_of(run.plan.name):
                 arrays = [ids, texts, *zip(*views[shard], strict=True)]
                 for column in spans:
                     arrays += zip(*map(_view_spans, texts, column, views[shard]), strict=True)

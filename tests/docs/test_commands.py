@@ -9,10 +9,17 @@ from typing import Any, NamedTuple
 
 import pytest
 import typer
+from trainers.results.axes import read_axes
 
+from augment.view import Runtime
 from pipelines.cli.app import build_app
-from pipelines.terminal.console import call
+from pipelines.pairs.filter import make_filter
+from pipelines.terminal.console import InputError, call
+from trainers.catalogue import load_objective, objective_names
 from trainers.cli.app import app as train_app
+from trainers.cli.objectives import training_sections
+from trainers.settings import resolve
+from trainers.training.run import settings_of
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("data_cards/**/*.md")])
@@ -20,12 +27,13 @@ APPS = {"augment": build_app(), "train": train_app}
 PROGRAMS = {name: typer.main.get_command(app) for name, app in APPS.items()}
 BLOCK = re.compile(r"^(?: {4}|\t)(?P<command>(?:augment|train|torchrun|python) .*)$", re.MULTILINE)
 FENCED = re.compile(r"^```(?:sh|bash|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-INLINE = re.compile(r"`(?P<command>(?:augment|train) [^`\n]+)`")
+INLINE = re.compile(r"`(?P<command>(?:augment|train) [^`\n]+(?:\n[^`\n]+)?)`")
 OUTLINE = re.compile(r"^\w+ [A-Z]{4,}|[A-Z]{4,}\b.*--|\.\.\.|…|\[")
 """A form to fill in, as `train OBJECTIVE --seeds N`."""
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FOREIGN = re.compile(
-    r"\bDIR\b|\bMODEL\b|torchrun|bert-base|opus-mt|hf:|s3://|snli_|nli\.arrow|bt\.arrow|runs/(sct|mirror)"
+    r"\bDIR\b|\bMODEL\b|torchrun|bert-base|MiniLM|opus-mt|hf:|s3://|snli_|nli\.arrow|bt\.arrow|labelled\.csv"
+    r"|runs/(sct|mirror|auto)"
 )
 """What tests lack: benchmarks, models of the Hub, several processors, and what another page makes."""
 SMALL = "--limit 16 --batch-size 8 --epochs 1 --precision fp32"
@@ -52,7 +60,7 @@ class Shown(NamedTuple):
 
 def shown_commands() -> Iterator[Shown]:
     for page in PAGES:
-        if page.name == "CHANGELOG.md":
+        if page.name in ("CHANGELOG.md", "plugins.md"):  # the commands of the latter need its package
             continue
         text = page.read_text(encoding="utf-8").replace("\\\n", " ")
         name = str(page.relative_to(ROOT))
@@ -60,8 +68,9 @@ def shown_commands() -> Iterator[Shown]:
             yield from (Shown(name, line, True) for line in block.splitlines() if re.match("augment |train ", line))
         yield from (Shown(name, match["command"], True) for match in BLOCK.finditer(text))
         for match in INLINE.finditer(text):
-            if not OUTLINE.search(match["command"]):
-                yield Shown(name, match["command"], False)
+            command = " ".join(match["command"].split())
+            if not OUTLINE.search(command):
+                yield Shown(name, command, False)
 
 
 COMMANDS = list(dict.fromkeys(shown_commands()))
@@ -94,19 +103,74 @@ def test_a_command_is_one_that_the_program_takes(shown: Shown) -> None:
 
 def refusal(command: Any, words: list[str]) -> str | None:  # noqa: ANN401 - click's types, vendored by typer
     """Return what is wrong with a command line; None if nothing is. Nothing is run."""
-    name, arguments, parent = words[0], words[1:], None
+    name, arguments, parent, names = words[0], words[1:], None, []
     while True:
         try:
             parent = command.make_context(name, [*arguments], parent=parent)
             if not hasattr(command, "resolve_command") or not parent._protected_args + parent.args:
+                check_values(names, parent.params)
                 return None
             name, command, arguments = command.resolve_command(parent, parent._protected_args + parent.args)
+            names.append(name)
+        except InputError as error:
+            return str(error)
         except Exception as error:
             if hasattr(error, "format_message"):
                 return str(error.format_message())
             if type(error).__name__ == "Exit":
                 return None
             raise
+
+
+def check_values(names: list[str], values: dict[str, Any]) -> None:
+    """Check what a command itself checks only when it runs; raises InputError.
+
+    These are an objective's preset, its options, the values of a sweep, and the parameters of filters.
+    """
+    *sweep, name = names or [""]
+    if name in objective_names() and "preset" in values:
+        module = load_objective(name)
+        flags = {key: flag for section in training_sections(name, module).values() for key, flag in section.items()}
+        axes = read_axes(values["over"], flags) if sweep else {}
+        for varied in [{}, *({key: value} for key, labels in axes.items() for value in labels.values())]:
+            chosen = values | varied
+            resolve(module.PRESETS, module.PARAMS, chosen["preset"], settings_of(module, chosen))
+    for filter in values.get("filter") or []:
+        make_filter(filter, Runtime())
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ("train contrastive --preset tunde", "no preset 'tunde'"),
+        ("train contrastive --temperature 0", "--temperature 0.0: input should be greater than 0"),
+        ("train sweep bsl --over momentun=0.9", "no option of that name"),
+        ("train sweep bsl --over momentum=2", "--momentum 2.0: input should be less than or equal to 1"),
+        ("augment build-pairs --filter chrf:most=3", "unknown parameter"),
+    ],
+)
+def test_a_command_with_a_value_that_the_program_refuses_is_noticed(command: str, problem: str) -> None:
+    words = command.split()
+    assert problem in str(refusal(PROGRAMS[words[0]], words))
+
+
+CHOOSING = [shown.command for shown in COMMANDS if shown.page == "docs/choosing.md" and shown.command[:6] == "train "]
+
+
+@pytest.mark.parametrize("command", CHOOSING)
+def test_the_commands_of_the_choice_of_trainers_run_as_typed(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In a folder with sentences, and with pairs only where the page says so; a word in capitals is to be filled in."""
+    monkeypatch.chdir(tmp_path)
+    Path("graded.csv").write_text("text1,text2,grade\na dog,a hound,0.9\na dog,a car,0.1\n", encoding="utf-8")
+    sample = (ROOT / "pipelines/sample/sentences.txt").read_text(encoding="utf-8").splitlines()
+    Path("sentences.txt").write_text("\n".join(sample[:24]), encoding="utf-8")
+    assert call(APPS["augment"], ["ingest", "sentences.txt"]) == 0
+    if re.search("bsl|supervised", command):
+        assert call(APPS["augment"], ["build-pairs", "--pairs", "self"]) == 0
+    words = [{"MODEL": "starter", "FILE": "graded.csv", "runs/simcse": "starter"}.get(w, w) for w in command.split()]
+    assert call(APPS["train"], [*words[1:], "--dry-run"]) == 0, capfd.readouterr().err
 
 
 @pytest.mark.parametrize("page", sorted({each.page for each in RUN}))

@@ -3,6 +3,8 @@
 import errno
 import gzip
 import json
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -31,6 +33,26 @@ def test_every_command_has_help_with_an_example(augment: Augment, command: str) 
     assert (done.code, done.err) == (0, "")
     assert f"Example: augment {command}" in " ".join(done.out.split())
     assert "0" * 9 not in done.out  # a bound that stands for none
+
+
+def test_options_are_grouped_and_defaults_have_one_style(augment: Augment) -> None:
+    helps = {command: augment(command, "--help").out for command in COMMANDS}
+    headings = {name: re.findall(r"^([A-Z]\w+)(?:, .*)?:$", text, re.MULTILINE) for name, text in helps.items()}
+    assert headings["span-mask"] == ["Arguments", "Options", "Output", "Running"]
+    assert headings["build-pairs"] == ["Arguments", "Options", "Output", "Running", "Filters"]
+    assert all(names.index("Output") < names.index("Running") for names in headings.values() if "Running" in names)
+    for text in helps.values():
+        assert not re.search(r"default:|by default|if not given", " ".join(text.split()))
+    assert "[bsl]" in helps["build-pairs"]
+
+
+def test_views_and_filters_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = {"_AUGMENT_COMPLETE": "complete_bash", "COMP_WORDS": "augment build-pairs --view span", "COMP_CWORD": "3"}
+    process = subprocess.run([sys.executable, "-m", "pipelines"], env=os.environ | line, capture_output=True, text=True)
+    assert process.stdout.split() == ["span-mask"]
+    line["COMP_WORDS"] = "augment build-pairs --filter near"
+    process = subprocess.run([sys.executable, "-m", "pipelines"], env=os.environ | line, capture_output=True, text=True)
+    assert process.stdout.split() == ["near-duplicates"]
 
 
 def test_summaries_of_commands_are_whole_and_filters_show_their_defaults(augment: Augment) -> None:

@@ -22,6 +22,13 @@ class Odd:
 def build(params, runtime):
     return {built}
 '''
+FILTER = '''"""A filter."""
+from pipelines.pairs.filter import Filter, Verdicts
+
+class Odd(Filter):
+    def __call__(self, pairs):
+        return {made}
+'''
 Augment = Callable[..., tuple[int, str, str]]
 
 
@@ -55,8 +62,39 @@ def augment(tmp_path: Path) -> Augment:
 def test_a_plugin_that_cannot_be_used_is_left_out(augment: Augment, group: str, module: str, why: str) -> None:
     code, out, err = augment(module, "build-pairs", "--help", group=group)
     assert (code, "Usage" in out) == (0, True)
-    assert err == f"{group.removesuffix('s')} 'odd' of odd_module is left out: {why}\n"
+    assert err.startswith(f"{group.removesuffix('s')} 'odd' of odd_module is left out: {why}")
+    assert err.count("\n") == 1
     assert augment(module, "identity", "lines.txt", group=group)[0] == 0
+
+
+def test_an_entry_point_that_names_a_class_is_told_to_name_its_module(tmp_path: Path) -> None:
+    site = add_package(tmp_path / "site", {"odd_module": view()}, views="odd = odd_module:Odd")
+    process = start_beside(site, tmp_path, "--help")
+    _, err = process.communicate(timeout=120)
+    advice = "Odd is a class, not a module: write odd = odd_module in the entry point"
+    assert (process.returncode, err) == (0, f"view 'odd' of odd_module:Odd is left out: {advice}\n")
+
+
+@pytest.mark.parametrize(
+    ("group", "module", "arguments", "line"),
+    [
+        ("views", "\n\n1 / 0", ("build-pairs", "--help"), 3),
+        ("views", view("1 / 0"), ("odd", "lines.txt"), 11),
+        ("views", view("[len(x, x) for x in texts]"), ("odd", "lines.txt"), 11),
+        ("views", view(built="1 / 0"), ("odd", "lines.txt"), 14),
+        (
+            "filters",
+            FILTER.format(made="pairs.strings('none')"),
+            ("build-pairs", "--pairs", "self", "--filter", "odd", "lines.txt"),
+            6,
+        ),
+    ],
+)
+def test_a_crash_names_the_line_of_the_plugin(
+    augment: Augment, tmp_path: Path, group: str, module: str, arguments: tuple[str, ...], line: int
+) -> None:
+    _, _, err = augment(module, *arguments, group=group)
+    assert f" ({tmp_path / 'site' / 'odd_module.py'}, line {line})\n" in err
 
 
 def test_a_view_with_an_option_that_all_views_have_is_left_out(augment: Augment) -> None:
@@ -83,15 +121,6 @@ def test_a_view_that_fails_is_one_line_that_names_it(augment: Augment, module: s
     assert code == 1
     assert f"error: {said}" in err
     assert "Traceback" not in err
-
-
-FILTER = '''"""A filter."""
-from pipelines.pairs.filter import Filter, Verdicts
-
-class Odd(Filter):
-    def __call__(self, pairs):
-        return {made}
-'''
 
 
 @pytest.mark.parametrize(

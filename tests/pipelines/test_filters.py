@@ -299,7 +299,7 @@ def test_a_wrong_filter_is_one_clear_line(written: str, expected: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("name", [name for name in FILTERS.usable() if name != "language"])
+@pytest.mark.parametrize("name", [name for name in FILTERS.usable_names() if name != "language"])
 def test_a_filter_written_out_makes_the_same_filter(name: str) -> None:
     made = make_filter(name, CPU)
     assert made.name == name

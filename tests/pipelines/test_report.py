@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from foreigners import Augment, is_refused, write_pairs, write_stream
+from foreigners import Augment, is_refused, start_beside, write_pairs, write_stream
 
 from pipelines.inspection.opened import open_path, statistics
 from pipelines.inspection.report import report_path
@@ -225,6 +225,21 @@ def test_a_report_replaces_only_reports_of_ours(unreported: Augment) -> None:
     assert unreported("report", "data/pairs.arrow", "--out", "data").code == 2
     assert out.read_text() == "<html>precious</html>"
     assert unreported("report", "data/pairs.arrow", "--out", "new/page.html").code == 0
+
+
+def test_a_dry_run_computes_no_page_even_where_one_is_there(unreported: Augment, tmp_path: Path) -> None:
+    unreported("report", "data/pairs.arrow")
+    program = (
+        "import sys; from pipelines.cli.app import build_app; from pipelines.terminal.console import call; "
+        "code = call(build_app(), sys.argv[1:]); sys.exit(code or 10 * ('jinja2' in sys.modules))"
+    )
+    for more, code in (("", 0), ("--overwrite", 0), ("--rows=3", 2), ("--seed=1", 2)):
+        arguments = ["report", "data/pairs.arrow", "--dry-run", *more.split()]
+        process = start_beside(tmp_path, Path.cwd(), *arguments, program=program)
+        assert (process.communicate(timeout=120)[1].count("exists: choose another"), process.returncode) == (
+            code // 2,
+            code,
+        )
 
 
 def test_pairs_get_their_report_which_replaces_no_file_of_somebody_else(unreported: Augment) -> None:

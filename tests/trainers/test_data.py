@@ -189,6 +189,21 @@ def test_the_returned_options_read_the_same_data_again(kind: str, big: Path, sma
     assert (views(found), there) == (views(examples), where)
 
 
+def test_without_data_and_pairs_the_ingested_sentences_are_read_and_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Dataset.from_dict({"text": ["one", "two"]}).save_to_disk("data/sentences")
+    capsys.readouterr()
+    examples, data = read_examples(DataOptions(), ("views", "text"))
+    assert (list(examples.texts), data) == (["one", "two"], {"text": "data/sentences"})
+    assert capsys.readouterr().err == "no pairs at data/pairs.arrow: reading data/sentences\n"
+    with pytest.raises(InputError, match="no pairs at"):
+        read_examples(DataOptions(), ("views",))
+    pairs_file(Path("data/pairs.arrow"), 3)
+    assert read_examples(DataOptions(), ("views", "text"))[1] == {"views": ["data/pairs.arrow"]}
+
+
 def test_the_default_is_what_augment_writes(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     pairs_file(tmp_path / "data" / "pairs.arrow", 3)

@@ -1,6 +1,9 @@
 """Options, presets and help, of our objectives and of those that others add."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,20 @@ def test_every_objective_has_help_for_training_and_for_sweeping(name: str, capsy
             assert f"--{key.replace('_', '-')} " in text
     assert train("isbert", "--help") == 0
     assert "[1, 3, 5; afs: 3, 5, 7]" in " ".join(capsys.readouterr().out.split())
+
+
+def test_defaults_are_in_brackets_and_presets_are_completed(capsys: Capsys) -> None:
+    for command in ("evaluate", "report", "push", "marian", "auto", "compare", "contrastive"):
+        assert train(command, "--help") == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert "default:" not in text
+        assert "4294967295" not in text
+        assert text.index("Options:" if command != "contrastive" else "Running:") < text.index("--config")
+    assert "[no-whiten; tuned: whiten]" in text
+    line = {"_TRAIN_COMPLETE": "complete_bash", "COMP_WORDS": "train contrastive --preset s", "COMP_CWORD": "3"}
+    process = [sys.executable, "-m", "trainers"]
+    done = subprocess.run(process, env=os.environ | line, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["simcse", "supervised-simcse"]
 
 
 NEW_OBJECTIVE = '''"""Toy: pull both views of a sentence together."""

@@ -6,7 +6,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from pipelines.terminal.console import VersionOption
+from pipelines.terminal.console import SectionedCommand, VersionOption
 from trainers.catalogue import objective_names, summary
 
 MODULES = {
@@ -55,7 +55,8 @@ class LazyGroup(TyperGroup):
                 single = typer.Typer(add_completion=False, rich_markup_mode=None)
                 # `auto` passes the options that it does not know on to another command.
                 settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "auto" else None
-                single.command(name, context_settings=settings)(getattr(import_module(MODULES[name][0]), name))
+                function = getattr(import_module(MODULES[name][0]), name)
+                single.command(name, cls=SectionedCommand, context_settings=settings)(function)
                 self.commands[name] = typer.main.get_command(single)
             else:
                 make_command = import_module("trainers.cli.objectives").objective_command

@@ -35,11 +35,12 @@ STUDY = {
 
 def training_sections(name: str, module: ObjectiveModule) -> dict[str, dict[str, Flag]]:
     """Return the options that decide what an objective's training does, by heading."""
-    preset = f"One of {', '.join(module.PRESETS)}. [{next(iter(module.PRESETS))}]"
+    text = f"One of {', '.join(module.PRESETS)}. [{next(iter(module.PRESETS))}]"
+    preset = Flag(str | None, text, complete=lambda: [*module.PRESETS])
     own = setting_flags(module.PARAMS, module.PRESETS)
     return {
         "Data": data_flags(module.READS),
-        "Encoder and preset": {"encoder": flags_of(Request)["encoder"], "preset": Flag(str | None, preset)},
+        "Encoder and preset": {"encoder": flags_of(Request)["encoder"], "preset": preset},
         f"Objective ({name})": own,
         "Training": {key: flag for key, flag in setting_flags(Training, module.PRESETS).items() if key not in own},
     }

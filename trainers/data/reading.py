@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from pipelines.terminal.console import InputError
+from pipelines.terminal.console import InputError, note
 from trainers.data.examples import Examples, from_pairs, from_text
 from trainers.files import csv_rows, file_lines, tsv_rows
 from trainers.settings import Flag, Options, flags_of
@@ -42,13 +42,17 @@ def data_flags(reads: tuple[str, ...]) -> dict[str, Flag]:
 def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -> tuple[Examples, dict[str, Any]]:
     """Read the data that the options name, by default that of the first of the kinds `reads`.
 
-    Returns the examples, and the options that name the same data, by field of `DataOptions`. `seed` decides which rows
-    of a mixture are left out. Raises InputError: two kinds at once, nothing to read, or data that cannot be used.
+    If that is pairs and there are none, plain text is read where `reads` allows it. Returns the examples, and the
+    options that name the same data, by field of `DataOptions`. `seed` decides which rows of a mixture are left out.
+    Raises InputError: two kinds at once, nothing to read, or data that cannot be used.
     """
     kinds = [kind for kind in KINDS if getattr(options, kind) not in (None, [], ())]
     if len(kinds) > 1:
         raise InputError(f"--{' and --'.join(kinds)}: give one of them")
     kind = kinds[0] if kinds else reads[0]
+    if not kinds and kind == "views" and "text" in reads and SENTENCES.exists() and not Path(PAIRS).exists():
+        note(f"no pairs at {PAIRS}: reading {SENTENCES}")
+        kind = "text"
     if kind == "views":
         views = options.views or [PAIRS]
         return from_pairs(views, options.limit, seed), {"views": views}

@@ -182,7 +182,7 @@ def _kind(module: Any) -> str | None:  # noqa: ANN401 - a module of sentence-tra
 
 @torch.no_grad()
 def whiten(layer: Any, vectors: Tensor) -> None:  # noqa: ANN401 - their Dense, untyped
-    """Make a layer whiten `vectors` (texts, d): x -> W (x - mean), W = (0.8 S + 0.2 s I)^(-1/2) (Su et al. 2021).
+    """Make a layer whiten `vectors` (texts, d): x -> W (x - mean), W = (0.8 S + 0.2 s I)^(-1/2) (arXiv:2103.15316).
 
     S is their covariance and s its mean variance. If the vectors do not vary, the layer stays as it is. Raises
     TwinviewsError for vectors that are not finite.

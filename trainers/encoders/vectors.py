@@ -66,11 +66,16 @@ class Vectors(NamedTuple):
         return cls({text: row for row, text in enumerate(distinct)}, matrix, getattr(encoder, "device", None))
 
     def of(self, texts: Sequence[str]) -> Matrix:
-        """Return a row for each of `texts`, in their order, repeated texts included."""
+        """Return a vector for each of n texts, in their order, repeated texts included: (n, d), float32.
+
+        Example:
+            >>> Vectors({"a": 0, "b": 1}, np.eye(2, dtype=np.float32)).of(["b", "a", "b"]).tolist()
+            [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
+        """
         return self.matrix[[self.rows[text] for text in texts]]
 
     def cosines(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-        """Return the cosine of each pair of texts; exactly 1 for two equal texts, 0 if a vector is zero."""
+        """Return the cosines (n,) of n pairs of texts; exactly 1 for two equal texts, 0 if a vector is zero."""
         left, right = self.of(first).astype(np.float64), self.of(second).astype(np.float64)
         dots, *squares = (np.einsum("ij,ij->i", *sides) for sides in ((left, right), (left, left), (right, right)))
         lengths = np.sqrt(squares[0] * squares[1])

@@ -45,7 +45,7 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
     for name in names:
         module = load_suite(name)
         benchmarks = getattr(module, "BENCHMARKS", ())
-        with SUITES.blamed(name):
+        with SUITES.errors_of(name):
             if hasattr(module, "find"):
                 items = list(module.find(data or ""))
             else:
@@ -92,7 +92,7 @@ def evaluate_suites(
             start = time.perf_counter()
             results: dict[str, Result] = {}
             for task in suite.tasks:
-                with SUITES.blamed(suite.name):
+                with SUITES.errors_of(suite.name):
                     results[task.name] = task.score(vectors, seed)
                 advance(1)
             predictions = {name: result.predictions for name, result in results.items() if result.predictions}

@@ -30,9 +30,13 @@ class Predictions(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A set's metrics in print order: rates and correlations x 100, None where undefined; `parts`: those of subsets.
+    """A set's scores.
 
-    The first metric is the one that intervals and tests are about.
+    Attributes:
+        metrics: Figures by name in print order, rates and correlations x 100, None where undefined. Intervals and tests
+            are about the first one.
+        predictions: What was predicted for each item, for intervals and tests.
+        parts: The metrics of subsets.
     """
 
     metrics: Mapping[str, float | None]
@@ -44,10 +48,17 @@ class Result(NamedTuple):
 class Task:
     """One evaluation set, read and checked, that can score the vectors of its texts.
 
-    `title` is the name as papers print it, `source` the folder or the Hub's name it was read from, `size` the number of
-    scored items. `texts` are all texts to encode, `lines` the items as text, for a checksum that no layout of the files
-    changes. `score` makes the result of vectors and a seed for folds and draws. `files` are the sha256 of each file, or
-    the Hub's `revision`; `note` is what a reader must know, perhaps after `MARK`; `counted`: part of the average.
+    Attributes:
+        name: Its name in files of results.
+        title: Its name as papers print it.
+        source: The folder or the Hub's name that it was read from.
+        size: The number of scored items.
+        texts: All texts to encode.
+        lines: The items as text, for a checksum that no layout of the files changes.
+        score: Makes the result of the vectors and a seed for folds and draws.
+        files: The sha256 of each file, or the Hub's `revision`.
+        note: What a reader must know, perhaps after `MARK`.
+        counted: Whether it is part of the suite's average.
     """
 
     name: str

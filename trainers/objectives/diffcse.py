@@ -32,7 +32,7 @@ READS = ("text", "views")
 class PARAMS(DropoutOptions):
     """The options of DiffCSE."""
 
-    generator: str | None = Field(None, description="Masked LM that fills the masks; by default the encoder's own.")
+    generator: str | None = Field(None, description="Masked LM that fills the masks; none: the encoder's own.")
     masked: float = Field(0.3, gt=0, lt=1, description="Share of a text's tokens that are masked and filled.")
     detection: float = Field(0.005, ge=0, description="Weight of the detection of replaced tokens (lambda).")
     temperature: float = Field(0.05, gt=0, description="Temperature of the cosines.")

@@ -34,14 +34,13 @@ class PARAMS(DropoutOptions):
     """The options of distillation."""
 
     smooth_neighbours: int | None = Field(
-        None,
-        ge=1,
-        description="Average the teacher's vectors with so many neighbours'; the encoder's own by default.",
+        None, ge=1, description="Average the teacher's vectors with so many neighbours'; none: as they are."
     )
     teacher: str | None = Field(
-        None, min_length=1, validate_default=True, description="Encoder to learn from: a directory or a Hub name."
-    )
-    teacher_pooling: Pooling | None = Field(None, description="Pooling of the teacher; by default its own.")
+        None, min_length=1, validate_default=True,
+        description="Encoder to learn from: a directory or a Hub name; none: the encoder itself, smoothed.",
+    )  # fmt: skip
+    teacher_pooling: Pooling | None = Field(None, description="Pooling of the teacher; none: its own.")
     method: Literal["congen", "sct"] = Field("congen", description="The first view teaches both, or each the other.")
     queue: int = Field(65_536, ge=0, description="Teacher's vectors in the queue, or in each of SCT's two (k).")
     teacher_temperature: float = Field(0.05, gt=0, description="Temperature of the teacher's relations.")

@@ -22,7 +22,7 @@ class PARAMS(DropoutOptions):
     """The options of RankCSE."""
 
     teacher: tuple[str, ...] = Field(min_length=1, max_length=2, description="Encoder to learn from, or two; required.")
-    teacher_pooling: Pooling | None = Field(None, description="Pooling of the teachers; by default their own.")
+    teacher_pooling: Pooling | None = Field(None, description="Pooling of the teachers; none: their own.")
     first_share: float = Field(1 / 3, ge=0, le=1, description="Share of the first of two teachers (alpha).")
     loss: Literal["listmle", "listnet"] = Field("listmle", description="Loss of the ranking.")
     temperature: float = Field(0.05, gt=0, description="Temperature of the contrast and of the consistency.")
