@@ -23,9 +23,12 @@ from small_trainings import Capsys, error_line, train, train_killed
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import read_judge
+from trainers.evaluation.result_files import Table
 from trainers.evaluation.task import Predictions, Result, Suite
-from trainers.results.judged import best_of, score_once
-from trainers.results.significance import estimate
+from trainers.pages.judged import text_changes
+from trainers.results.judged import Judged, best_of, score_once
+from trainers.results.runs import Evaluation, Run, StoredSuite, load
+from trainers.results.significance import estimate, read_sets
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -341,6 +344,7 @@ def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "judge-own: runs/mirror beside tiny, untouched" in page
     assert "verdict: " in page
+    assert page.index("<strong>") < page.index("<dt>encoder</dt>") < page.index("Gained most") < page.index("Lost most")
     rows = Path("own.csv").read_text(encoding="utf-8").splitlines()
     Path("own.csv").write_text("\n".join(rows[:-1]), encoding="utf-8")
     assert evaluate("tiny", "--judge", "own.csv", "--out", "runs/tiny/evaluation") == 0
@@ -493,6 +497,53 @@ def test_a_candidate_that_is_worse_in_one_figure_is_not_taken(tmp_path: Path) ->
     _, values = best_of(suite.name, files)
     assert values["best"] == "first"
     assert values["verdict"] == "keep first as it is: second is better on the whole, but worse in k-means NMI"
+
+
+@pytest.mark.parametrize(
+    ("columns", "shots", "gaining"),
+    [
+        (("text", "label"), None, "a 7"),
+        (("text", "label"), 9, "a 7"),
+        (("query", "document"), None, "a 7"),
+        (("text1", "text2", "grade"), None, "a 7 | b 7"),
+        (("text1", "text2", "same"), None, "a 7 | b 7"),
+    ],
+)
+def test_the_text_that_gained_most_is_named(
+    columns: tuple[str, ...], shots: int | None, gaining: str, tmp_path: Path, capsys: Capsys
+) -> None:
+    """All others keep their vectors, and the one comes to where its label, document or other text is."""
+    values = {
+        "label": lambda row: f"label {row % 2}",
+        "grade": lambda row: row % 8,
+        "same": lambda row: int(row % 3 == 1),
+    }
+    rows: list[Any] = [(f"a {row}", f"b {row}", values.get(columns[-1], str)(row)) for row in range(40)]
+    cells = [row[::2] if columns[1] == "label" else row[: len(columns)] for row in rows]
+    path = write_table(tmp_path / "own.csv", columns, cells)
+    suite = read_judge(path, shots)
+    start = known(suite, 6)
+    if columns[1] == "label":
+        start = of_classes(suite, [row[::2] for row in rows])
+        start.matrix[start.rows["a 7"]] = -10 * np.eye(12)[1] + np.eye(12)[0]
+    moved = start._replace(matrix=start.matrix.copy())
+    moved.matrix[start.rows["a 7"]] = 10 * np.eye(12)[1] if columns[1] == "label" else start.matrix[start.rows["b 7"]]
+    files = [judged(tmp_path / name, name, suite, vectors) for name, vectors in (("start", start), ("moved", moved))]
+    runs = [Run("", [Evaluation(load(StoredSuite, file), file, "")]) for file in files]
+    before, after = (read_sets(suite.name, run, 100, 0) for run in runs)
+    sides = Judged(Table("", (), (), ()), (before, after), shots)
+    changes = {text: (old, new) for text, old, new in text_changes(tmp_path / "run", sides)}
+    assert len(changes) == 40
+    assert max(changes, key=lambda text: changes[text][1] - changes[text][0]) == gaining
+    own = [name for name in after if after[name][1].statistic == "mean"]
+    if own:  # outcomes of single texts add up to the figures
+        means = np.mean([[side[name][2][0] for name in own] for side in (before, after)], axis=1)
+        assert np.mean([*changes.values()], axis=0) == pytest.approx(means)
+    capsys.readouterr()
+    with open(path, "a", encoding="utf-8") as stream:
+        stream.write(f"one more,{rows[1][2] if columns[1] == 'label' else 'b 1'}{',1' * (len(columns) - 2)}\n")
+    assert text_changes(tmp_path / "run", sides) == []
+    assert "no texts of" in capsys.readouterr().err
 
 
 def test_a_run_whose_start_is_gone_is_judged_alone(run: Path, capsys: Capsys) -> None:
