@@ -20,20 +20,16 @@ from trainers.settings import Flag, with_flags
 
 READS = ("text", "views")
 WHITENED = "contrastive --preset tuned --epochs 0"  # the start of that training
-RETAINED = "an encoder made for sentences learns from pairs and stays close to what it was"
+RETAINED = {
+    "contrastive --preset adapt": "an encoder made for sentences learns from pairs and stays close to what it was"
+}
 CHOICES: Mapping[str, Mapping[str, str]] = {
     "text": {
         "distil --preset adapt": "an encoder made for sentences learns from its own neighbourhoods",
         "contrastive --preset tuned": "SimCSE from whitened vectors measured best on text (docs/training.md)",
     },
-    "views": {
-        "contrastive --preset adapt": RETAINED,
-        "bsl --preset tuned": "BSL measured best on pairs (docs/training.md)",
-    },
-    "negatives": {
-        "contrastive --preset adapt": RETAINED,
-        "contrastive --preset supervised-simcse": "supervised SimCSE is its paper's choice for hard negatives",
-    },
+    "views": {**RETAINED, "bsl --preset tuned": "BSL measured best on pairs (docs/training.md)"},
+    "negatives": {**RETAINED, "contrastive --preset supervised-simcse": "its paper's choice for hard negatives"},
 }
 """Trainings by kind of data, and why: the first that exists for an encoder made for sentences, the last for others."""
 
@@ -72,11 +68,12 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
         return
     out = options["out"] or Path("runs/auto")
     trainings = {out / "whitened": [*shlex.split(WHITENED), *common], out / f"{training[0]}-{training[2]}": chosen}
-    if options["dry_run"]:
-        for folder, arguments in trainings.items():
-            _train(context, [*arguments, "--out", str(folder)])
-    else:
-        _judge(context, source, suite, trainings, options["shots"], out)
+    commands = {folder: [*arguments, "--out", str(folder)] for folder, arguments in trainings.items()}
+    if not options["dry_run"]:
+        _judge(context, source, suite, commands, options["shots"])
+        return
+    for arguments in commands.values():
+        _train(context, arguments)
 
 
 def _starting_encoder(name: str | None) -> Source:
@@ -114,10 +111,9 @@ def _train(context: typer.Context, arguments: Sequence[str]) -> None:
 
 
 def _judge(
-    context: typer.Context, source: Source, suite: Suite, trainings: Mapping[Path, Sequence[str]], shots: int | None,
-    out: Path,
-) -> None:  # fmt: skip
-    """Score what has no scores yet, the untouched encoder first; show how they compare, and write it into `out`."""
+    context: typer.Context, source: Source, suite: Suite, commands: Mapping[Path, Sequence[str]], shots: int | None
+) -> None:
+    """Score what has no scores yet, the untouched encoder first; show how they compare, and write it beside them."""
     from trainers.encoders.model import load_model
     from trainers.encoders.vectors import cached
     from trainers.evaluation.result_files import show as show_tables
@@ -125,14 +121,14 @@ def _judge(
 
     untouched = cached(load_model(source.name, pooling=None if source.modules() else source.pooling()))
     files = {source.name: score_once(source.name, untouched, suite, shots=shots)}
-    for folder, arguments in trainings.items():
-        _train(context, [*arguments, "--out", str(folder)])
+    for folder, arguments in commands.items():
+        _train(context, arguments)
         encoder = cached(load_model(str(folder)))
         files[str(folder)] = score_once(str(folder), encoder, suite, trained=folder, shots=shots)
     table, values = best_of(suite.name, files)
     judge = {"judge": suite.tasks[0].source, "files": dict(suite.tasks[0].files), "shots": shots}
     text = json.dumps({**judge, "encoder": source.name, **values}, indent=2, ensure_ascii=False)
-    write_if_changed(out / "auto.json", text + "\n")
+    write_if_changed(folder.with_name("auto.json"), text + "\n")
     show_tables([table])
     show(values["verdict"])
 

@@ -1,7 +1,6 @@
-"""What the page of a training says of how it was judged: in words, in figures, and by the texts that changed most."""
+"""What the page of a training shows of how it was judged: figures, and the texts that gained and lost most."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +9,11 @@ from scipy.stats import rankdata
 
 from pipelines.terminal.console import InputError, note
 from trainers.evaluation.judge import read_judge
-from trainers.evaluation.result_files import Table
 from trainers.evaluation.task import Predictions
 from trainers.results.judged import Judged
 from trainers.results.significance import DECIMAL, interval
 
-DEV = "dev"  # the development score in a log
 CHANGES = 10  # texts that gained most, and as many that lost most
-
-
-def verdicts(log: Sequence[Mapping[str, float]], tables: Sequence[Table]) -> list[str]:
-    """Say in words whether a training helped, by what it was judged on, else by its development set."""
-    scores = {int(line["step"]): line[DEV] for line in log if DEV in line}
-    lines = [table.notes[-1].removeprefix("verdict: ") for table in tables]
-    if scores and not lines:
-        best = max(scores, key=scores.__getitem__)
-        lines = [f"development set: {scores[min(scores)]:.2f} at step {min(scores)}, {scores[best]:.2f} at step {best}"]
-    return lines or ["not judged: --judge FILE says whether it is better than the untouched encoder"]
 
 
 def judged_part(run: Path, judged: Judged) -> dict[str, Any]:
@@ -46,9 +33,9 @@ def judged_part(run: Path, judged: Judged) -> dict[str, Any]:
     changes = sorted(text_changes(run, judged), key=lambda change: change[2] - change[1])
     lost = [change for change in changes if change[2] < change[1]][:CHANGES]
     gained = [change for change in reversed(changes) if change[2] > change[1]][:CHANGES]
-    ends = DECIMAL(low), DECIMAL(high)
-    texts = {"Gained most": gained, "Lost most": lost}
-    return {**judged.table._asdict(), "figures": figures, "ends": ends, "texts": texts if changes else {}}
+    texts = {"Gained most": gained, "Lost most": lost} if changes else {}
+    shown = {"run": str(run), "figures": figures, "ends": (DECIMAL(low), DECIMAL(high)), "texts": texts}
+    return {**judged.table._asdict(), **shown}
 
 
 def text_changes(run: Path, judged: Judged) -> list[tuple[str, float, float]]:

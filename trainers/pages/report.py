@@ -18,8 +18,6 @@ from trainers.data.examples import Examples
 from trainers.data.reading import KINDS, DataOptions, read_examples
 from trainers.encoders.location import locate
 from trainers.encoders.vectors import Vectors, unit
-from trainers.evaluation.scoring import read_start
-from trainers.pages.judged import judged_part, verdicts
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.runs import FOLDER, first_seeds, read_runs
 from trainers.training.directory import LOG, RECIPE, TIME
@@ -65,6 +63,7 @@ def report(
 
     Example: train report runs/bsl
     """
+    from trainers.pages.judged import judged_part
     from trainers.results.judged import judged_files
 
     if len(runs) > MAX_RUNS:
@@ -85,10 +84,7 @@ def report(
     tables = [table for name in suites for table in compare_suite(name, results, published_tables(PAPERS, name))]
     judgements = [(Path(run.title), judged) for run in results for judged in judged_files(run)]
     tables += [judged.table for _, judged in judgements if not judged.sides]
-    parts = [judged_part(run, judged) for run, judged in judgements if judged.sides]
-    for training in trainings:
-        run_tables = [judged.table for run, judged in judgements if judged.sides and str(run) == training["name"]]
-        training["verdicts"] = verdicts(training["log"], run_tables)
+    parts = [judged_part(*judgement) for judgement in judgements if judgement[1].sides]
     page = render_page("trainers.pages", runs=trainings, charts=charts(trainings), tables=tables, judged=parts)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_if_changed(target, page)
@@ -111,8 +107,8 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
         except InputError as error:
             note(f"{run}: no cosines before and after ({error})")
     last = {key: value for line in lines for key, value in line.items()}
-    end = read_json(run / TIME) or {}
-    return {"name": str(run), "recipe": recipe, "log": lines, "last": last, "change": change, "end": end}
+    values = {"recipe": recipe, "log": lines, "last": last, "change": change, "end": read_json(run / TIME) or {}}
+    return {"name": str(run), **values}
 
 
 def from_here(run: Path, recipe: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,6 +116,7 @@ def from_here(run: Path, recipe: Mapping[str, Any]) -> dict[str, Any]:
 
     A relative path starts in this folder or in a parent folder of the run; one that is nowhere stays as it is.
     """
+    from trainers.evaluation.scoring import read_start
 
     def located(value: str) -> str:
         paths = (place / value for place in (Path(), *run.resolve().parents))
@@ -129,8 +126,7 @@ def from_here(run: Path, recipe: Mapping[str, Any]) -> dict[str, Any]:
     located_names = {
         key: located(value) if isinstance(value, str) else [*map(located, value)] for key, value in named.items()
     }
-    _, encoder = read_start(run) or (recipe, recipe["encoder"])
-    return {**recipe, **located_names, "encoder": encoder}
+    return {**recipe, **located_names, "encoder": (read_start(run) or ({}, recipe["encoder"]))[1]}
 
 
 def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any]:

@@ -47,12 +47,9 @@ def score_once(
 
 
 def score_untouched(
-    run: Path | None,
-    suite: Suite,
-    opened: Callable[[str, Pooling | None], TextEncoder],
-    parts: Sequence[str],
+    run: Path | None, suite: Suite, opened: Callable[[str, Pooling | None], TextEncoder], parts: Sequence[str],
     seed: int,
-) -> None:
+) -> None:  # fmt: skip
     """Score the encoder that a run's training began from, once.
 
     A transformer without a pooling gets the run's. Nothing is done for a model that is not a run, or if the encoder
@@ -137,17 +134,16 @@ def best_of(suite: str, files: Mapping[str, Path]) -> tuple[Table, dict[str, Any
         low, high = interval(gain)
         figures = {title: float(candidate[key][2][0]) for key, title in titles.items()}
         change = {} if candidate is untouched else {"difference": float(gain[0]), "low": low, "high": high}
-        title = f"{name}, untouched" if candidate is untouched else name
-        records.append({"candidate": title, **figures, **change})
+        records.append({"candidate": name + ", untouched" * (candidate is untouched), **figures, **change})
         worse = ", ".join(title for title, samples in gains.items() if interval(samples)[1] < 0)
         if low > 0 and worse:
             words = f"{name} is better on the whole, but worse in {worse}"
         elif low > 0 and gain[0] > margin:
             best, margin = name, float(gain[0])
-    verdict = f"take {best}, better than {start} by {margin:.2f}" if margin else f"keep {start} as it is: {words}"
+    advice = f"take {best}, better than {start} by {margin:.2f}" if margin else f"keep {start} as it is: {words}"
     leaks = (stored.seen_in_training for candidate in sets.values() for stored, *_ in candidate.values())
     seen = {f"{leak['texts']:,} of {leak['of']:,} judged texts are in the training text" for leak in leaks if leak}
     cells = ([record.get(column, "") for column in columns] for record in records)
     rows = tuple(tuple(DECIMAL(cell) if isinstance(cell, float) else cell for cell in row) for row in cells)
     table = Table(f"{suite}: {start} and what may be better", columns, rows, columns[1:], (*seen, MEAN_NOTE))
-    return table, {"candidates": records, "notes": [*seen], "best": best, "verdict": verdict}
+    return table, {"candidates": records, "notes": [*seen], "best": best, "verdict": advice}

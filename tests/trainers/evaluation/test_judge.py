@@ -243,6 +243,26 @@ def test_what_cannot_be_judged_by_is_one_line(
     assert "--format" not in line
 
 
+@pytest.mark.parametrize(
+    ("columns", "rows", "message"),
+    [
+        (("text", "label"), [(str(number), "x") for number in range(9)], "9 texts with 1 label, 5 folds: nothing to"),
+        (("query", "document"), [("a", ""), ("b", " ")], "left out: queries without a document (2)"),
+        (PAIRS, GRADES[:2], "bad.csv line 2: no score and two sentences"),
+        (PAIRS, [("a", "b", 1), ("c", "d", 1)], "all of its 2 pairs have one grade"),
+        (("title", "body"), [("a", "b")], "expected a header with score, sentence1 and sentence2"),
+    ],
+)
+def test_what_is_no_development_set_is_one_line(
+    columns: tuple[str, ...], rows: list[tuple[object, ...]], message: str, tmp_path: Path, capsys: Capsys
+) -> None:
+    path = write_table(tmp_path / "bad.csv", columns, rows)
+    (tmp_path / "text.txt").write_text("a\nb\n", encoding="utf-8")
+    assert train("mirror", "--text", tmp_path / "text.txt", "--dev", path, "--out", tmp_path / "run") == 2
+    assert message in error_line(capsys)
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_label_of_several_is_refused_in_json_too(tmp_path: Path, capsys: Capsys) -> None:
     path = tmp_path / "lists.jsonl"
     path.write_text("\n".join(map(json.dumps, LISTS)), encoding="utf-8")
@@ -369,7 +389,7 @@ def test_an_encoder_that_is_no_run_has_intervals_of_its_own(
 
 @pytest.mark.parametrize("form", ["labels", "search", "same"])
 def test_a_judge_is_a_development_set(
-    form: str, model: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch
+    form: str, model: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.chdir(model.parent)
     tables: dict[str, Any] = {
@@ -398,6 +418,10 @@ def test_a_judge_is_a_development_set(
         "fp32",
     ]
     assert train("mirror", *options, "--dev", "dev.csv", "--evaluations", 2, "--keep", "last") == 0
+    seen, total = len({text.lower() for text in sentences}), {"search": 2}.get(form, 1)
+    assert f"{seen} of " in (message := capsys.readouterr().err)
+    assert " texts of --dev dev.csv are in the training text" in message
+    assert (f"{seen} of {seen} texts" in message) == (total == 1)
     log = [json.loads(line) for line in Path("run/log.jsonl").read_text().splitlines()]
     scores = [line["dev"] for line in log if "dev" in line]
     assert len(scores) == 3
