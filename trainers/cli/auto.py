@@ -37,13 +37,12 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
 def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
     """Judge the untouched encoder, and what may be better, on your own data, and name the best.
 
-    Beside the untouched encoder: the same with whitened vectors, and the training that fits the data. Another than the
-    untouched one is named only if the mean of its figures is higher by more than its 95% interval (paired bootstrap)
-    and no figure is lower by more than its own. With nothing to judge by, whether a training helps cannot be known:
-    only --train-anyway trains then.
+    Beside the untouched encoder: the same with whitened vectors, and the training that fits the data. One of these is
+    named only if the mean of its figures is higher by more than its 95% interval (paired bootstrap) and no figure is
+    lower by more than its own. Without --judge that cannot be known, and only --train-anyway trains.
 
-    The encoder is all-MiniLM-L6-v2 where that can be had. All further options are those of the training: --seed,
-    --epochs and so on. The same command goes on after an interruption.
+    The encoder is all-MiniLM-L6-v2 where that can be had. All further options are those of the training (--seed,
+    --epochs and so on). The same command goes on after an interruption.
 
     Example: train auto --text sentences.txt --judge labelled.csv
     """
@@ -67,12 +66,11 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
         _train(context, [*chosen, *(["--out", str(options["out"])] if options["out"] else [])])
         return
     out = options["out"] or Path("runs/auto")
-    trainings = {out / "whitened": [*shlex.split(WHITENED), *common], out / f"{training[0]}-{training[2]}": chosen}
-    commands = {folder: [*arguments, "--out", str(folder)] for folder, arguments in trainings.items()}
+    trainings = {"whitened": [*shlex.split(WHITENED), *common], f"{training[0]}-{training[2]}": chosen}
+    commands = {out / name: [*arguments, "--out", str(out / name)] for name, arguments in trainings.items()}
     if not options["dry_run"]:
         _judge(context, source, suite, commands, options["shots"])
-        return
-    for arguments in commands.values():
+    for arguments in commands.values() if options["dry_run"] else ():
         _train(context, arguments)
 
 

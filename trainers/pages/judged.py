@@ -17,19 +17,13 @@ CHANGES = 10  # texts that gained most, and as many that lost most
 
 
 def judged_part(run: Path, judged: Judged) -> dict[str, Any]:
-    """Return what the page shows of a judged table: its figures, and the texts that gained most and lost most.
-
-    A figure has the scores of both encoders, each with its 95% interval also as places on a scale of 100, the
-    difference, and its interval.
-    """
+    """Return what the page shows of a judged table; its figures have scores and intervals as places out of 100 too."""
     estimates = [[samples for *_, samples in side.values()] for side in judged.sides or ()]
     lines = np.array([[(samples[0], *interval(samples)) for samples in side] for side in estimates])  # side, figure, 3
     low, high = lines.min(), lines.max()
     places = ((lines - low) * 100 / ((high - low) or 1)).swapaxes(0, 1).tolist()
-    figures = [
-        (title, *cells[:4], f"{cells[4]} to {cells[5]}", place)
-        for (title, *cells), place in zip(judged.table.rows, places, strict=True)
-    ]
+    rows = zip(judged.table.rows, places, strict=True)
+    figures = [(*cells[:5], f"{cells[5]} to {cells[6]}", place) for cells, place in rows]
     changes = sorted(text_changes(run, judged), key=lambda change: change[2] - change[1])
     lost = [change for change in changes if change[2] < change[1]][:CHANGES]
     gained = [change for change in reversed(changes) if change[2] > change[1]][:CHANGES]

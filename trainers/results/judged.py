@@ -35,11 +35,7 @@ def score_once(
     model: str, encoder: TextEncoder, suite: Suite, parts: Sequence[str] = (), seed: int = SEED, *,
     trained: Path | None = None, shots: int | None = None,
 ) -> Path:  # fmt: skip
-    """Score an encoder, unless scores of the same vectors and items are there, and return their file.
-
-    They are where `train evaluate`, with settings that are called `parts`, has them: of a name, or of the directory
-    `trained`.
-    """
+    """Score an encoder, unless scores of the same vectors and items are where `train evaluate` has them; their file."""
     folder = results_folder(model, trained, None, parts, [])
     if not is_scored(encoder, suite, folder, seed):
         write(folder, evaluate_suites(encoder, [suite], seed=seed, settings={"shots": shots}))
@@ -116,9 +112,9 @@ def verdict(rows: Sequence[Sequence[str]], model: str, start: str) -> str:
 def best_of(suite: str, files: Mapping[str, Path]) -> tuple[Table, dict[str, Any]]:
     """Compare the scores of candidates, a file each by model, with those of the first one, the untouched encoder.
 
-    The best has the highest mean of the figures, if that is higher than the untouched encoder's by more than its 95%
-    interval and no figure is lower by more than its own. Returns a table, and as JSON values the same, the `best`
-    candidate and the `verdict`. Raises InputError: a figure is undefined.
+    The best has the highest mean figure, if that is higher than the untouched encoder's by more than its 95% interval
+    and no figure is lower by more than its own. Returns a table, and as JSON values the same, the `best` and the
+    `verdict`. Raises InputError: a figure is undefined.
     """
     sets = {name: read_sets(suite, _as_run(name, file), RESAMPLES, 0) for name, file in files.items()}
     start, untouched = next(iter(sets.items()))
