@@ -74,7 +74,7 @@ class DropoutOptions(Options):
 class Training(Options):
     """Optimiser, schedule, batches and lengths: the options that are not specific to an objective."""
 
-    epochs: float = Field(1.0, gt=0, description="Passes over the data.")
+    epochs: float = Field(1.0, ge=0, description="Passes over the data; 0 saves the start, such as whitened vectors.")
     batch_size: int = Field(64, ge=2, description="Rows per batch, over all processes; a smaller last one is dropped.")
     accumulate: int = Field(1, ge=1, description="Batches per step; in-batch negatives come from one batch.")
     group_by_length: bool = Field(False, description="Batch texts of similar length, for less padding.")
@@ -105,7 +105,7 @@ class Training(Options):
     def steps(self, rows: int) -> int:
         """Return the optimiser steps of a run over `rows` rows; the last, smaller batch of an epoch is dropped."""
         batches = rows // self.batch_size
-        return max(1, ceil(self.epochs * max(1, ceil(batches / self.accumulate))))
+        return ceil(self.epochs * max(1, ceil(batches / self.accumulate)))
 
 
 def resolve(

@@ -83,7 +83,7 @@ def test_no_path_of_this_machine_is_pushed(
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     code, listed, notes = push(hub, out, "hf:me/mine", "--dry-run")
     assert code == 0
-    assert "left out: report.html\n" in notes
+    assert "left out: report.html, time.jsonl\n" in notes
     assert "paths of this machine become names: README.md, evaluation/sample.json, " in notes
     assert push(hub, out, "hf:me/mine", "--public", "--license", "mit")[0] == 0
     (repository,) = hub.repositories.values()

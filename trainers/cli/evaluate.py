@@ -73,12 +73,13 @@ def evaluate(
     running = {"batch_tokens": batch_tokens, "device": device}
     opened = partial(_open, options=chosen | running, cache=cache, no_cache=no_cache)
     encoder, parts = opened(model, pooling), _parts(pooling, max_tokens, seed, precision)
-    directory = _score(model, encoder, suites, mteb, out, parts, {**chosen, "seed": seed, "data": data}, json=json)
+    settings = {**chosen, "seed": seed, "data": data, "shots": shots}
+    directory = _score(model, encoder, suites, mteb, out, parts, settings, json=json)
     if judge is not None:
         run = getattr(encoder, "directory", None)
         score_untouched(run, suites[-1], opened, parts, seed)
         with redirect_stdout(sys.stderr if json else sys.stdout):
-            show_tables(beside_untouched(model, run, directory, suites[-1].name, parts))
+            show_tables([judged.table for judged in beside_untouched(model, run, directory, suites[-1].name, parts)])
 
 
 def _suites(

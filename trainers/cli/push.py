@@ -12,8 +12,8 @@ from pipelines.terminal.console import ConfigOption, InputError, TwinviewsError,
 from trainers.encoders.location import first_line
 
 LICENSE = "Licence for the model card, by the Hub's name."
-LEFT_OUT = ["checkpoint*", "tensorboard/*", ".*", "*.tmp", "*.html"]
-"""What only a training needs, and reports, which show training text; `*` matches slashes too."""
+LEFT_OUT = ["checkpoint*", "tensorboard/*", ".*", "*.tmp", "*.html", "time.jsonl"]
+"""What only a training needs, its command, and reports, which show training text; `*` matches slashes too."""
 TEXT = {".json", ".jsonl", ".md", ".txt", ".yaml", ".yml"}
 PATH = re.compile(r"""(?<![\w./~])~?/(?!/)[^\s,;:'"|`<>()]+""")
 """An absolute path inside a longer text; those with spaces are found where they are a whole value."""

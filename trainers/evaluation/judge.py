@@ -106,8 +106,10 @@ def _read(name: str, kinds: Columns, expected: str) -> tuple[str, Cells, str, li
     return digest, rows, kind, columns
 
 
-def _mean_result(outcomes: NDArray[np.float64]) -> Result:
-    return Result({SCORE: 100 * float(outcomes.mean())}, Predictions("mean", np.ones(len(outcomes)), outcomes))
+def _mean_result(outcomes: NDArray[np.float64], items: NDArray[np.int64] | None = None) -> Result:
+    """Return the mean of the outcomes of `items`, numbers among the texts of the task; by default the first ones."""
+    gold = np.arange(len(outcomes)) if items is None else items
+    return Result({SCORE: 100 * float(outcomes.mean())}, Predictions("mean", gold.astype(float), outcomes))
 
 
 def _read_labels(rows: Cells, shots: int | None, omitted: Counter[str]) -> Items:
@@ -154,7 +156,8 @@ def _accuracy(
         model = LogisticRegression(C=STRENGTH, max_iter=10_000) if regression else neighbours
         hits[test] += model.fit(inputs[train], classes[train]).predict(inputs[test]) == classes[test]
         tests[test] += 1
-    return _mean_result(hits[tests > 0] / tests[tests > 0])
+    tested = np.flatnonzero(tests)
+    return _mean_result(hits[tested] / tests[tested], tested)
 
 
 def _mutual_information(texts: Sequence[str], classes: Rows, vectors: Vectors, seed: int) -> Result:

@@ -158,9 +158,10 @@ def read_start(directory: Path) -> tuple[dict[str, Any], str] | None:
         start = str((recipe["twinviews"] and recipe.get("encoder")) or STARTER)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
-    # A relative path starts here, or in a parent folder of the run.
+    # A relative path starts here, or in a parent folder of the run; a name's folder there may hold only its results.
     paths = (place / start for place in (Path(), *directory.resolve().parents))
-    return recipe, next((str(path) for path in paths if path.is_dir()), start)
+    models = (path for path in paths if any((path / name).is_file() for name in ("modules.json", "config.json")))
+    return recipe, next(map(str, models), start)
 
 
 def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leaks:

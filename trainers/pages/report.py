@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from pipelines.storage.files import is_written_by, write_if_changed
+from pipelines.storage.files import is_written_by, read_json, write_if_changed
 from pipelines.terminal.console import ConfigOption, InputError, note, render_page, show
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.data.examples import Examples
@@ -21,13 +21,19 @@ from trainers.encoders.vectors import Vectors, unit
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.runs import FOLDER, first_seeds, read_runs
 from trainers.settings import TokenLimit
-from trainers.training.directory import LOG, RECIPE
+from trainers.training.directory import LOG, RECIPE, TIME
 
 PAGE, MAX_RUNS = "report.html", 6
 MARK = b'<meta name="generator" content="Twinviews report">'
 PAPERS = ["bsl", "mirror", "isbert"]
 TITLES = {
     "loss": "Loss",
+    "contrast": "Contrastive part of the loss",
+    "moved": "Distance from the original vectors, part of the loss",
+    "detection": "Detection of replaced tokens, part of the loss",
+    "consistency": "Difference of the two views' rankings, part of the loss",
+    "ranking": "Difference from the teacher's ranking, part of the loss",
+    "accuracy": "Share of masked tokens that are predicted right",
     "dev": "Development set, x 100",
     "learning_rate": "Learning rate",
     "alignment": "Alignment: distance of the two views",
@@ -58,7 +64,8 @@ def report(
 
     Example: train report runs/bsl
     """
-    from trainers.results.judged import judged_tables
+    from trainers.pages.judged import judged_part
+    from trainers.results.judged import judged_files
 
     if len(runs) > MAX_RUNS:
         raise InputError(f"{len(runs)} runs: at most {MAX_RUNS} lines can be told apart")
@@ -76,8 +83,10 @@ def report(
     results = [run for folder in scored for run in read_runs(folder)]
     suites = dict.fromkeys(evaluation.stored.suite for run in results for evaluation in run.evaluations)
     tables = [table for name in suites for table in compare_suite(name, results, published_tables(PAPERS, name))]
-    tables += [table for run in results for table in judged_tables(run)]
-    page = render_page("trainers.pages", runs=trainings, charts=charts(trainings), tables=tables)
+    judgements = [(Path(run.title), judged) for run in results for judged in judged_files(run)]
+    tables += [judged.table for _, judged in judgements if not judged.sides]
+    parts = [judged_part(*judgement) for judgement in judgements if judgement[1].sides]
+    page = render_page("trainers.pages", runs=trainings, charts=charts(trainings), tables=tables, judged=parts)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_if_changed(target, page)
     show(f"{target} written")
@@ -99,7 +108,8 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
         except InputError as error:
             note(f"{run}: no cosines before and after ({error})")
     last = {key: value for line in lines for key, value in line.items()}
-    return {"name": str(run), "recipe": recipe, "log": lines, "last": last, "change": change}
+    values = {"recipe": recipe, "log": lines, "last": last, "change": change, "end": read_json(run / TIME) or {}}
+    return {"name": str(run), **values}
 
 
 def from_here(run: Path, recipe: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,16 +117,17 @@ def from_here(run: Path, recipe: Mapping[str, Any]) -> dict[str, Any]:
 
     A relative path starts in this folder or in a parent folder of the run; one that is nowhere stays as it is.
     """
+    from trainers.evaluation.scoring import read_start
 
     def located(value: str) -> str:
         paths = (place / value for place in (Path(), *run.resolve().parents))
         return next((str(path) for path in paths if path.exists()), value)
 
-    named = {key: recipe[key] for key in (*KINDS, "encoder", "dev", "dev_data") if recipe.get(key)}
+    named = {key: recipe[key] for key in (*KINDS, "dev", "dev_data") if recipe.get(key)}
     located_names = {
         key: located(value) if isinstance(value, str) else [*map(located, value)] for key, value in named.items()
     }
-    return {**recipe, **located_names}
+    return {**recipe, **located_names, "encoder": (read_start(run) or ({}, recipe["encoder"]))[1]}
 
 
 def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def assess(
     for run in present:
         if test and run.seeds > 1:
             raise InputError(f"{run.title} is {run.seeds} seeds: a test takes single runs, name one")
-    titled_sets = [(run.title, _read_sets(suite, run, resamples, seed)) for run in present if run.seeds == 1]
+    titled_sets = [(run.title, read_sets(suite, run, resamples, seed)) for run in present if run.seeds == 1]
     measures = dict.fromkeys(next(iter(stored.figures)) for _, sets in titled_sets for stored, *_ in sets.values())
     names = ", ".join("Spearman over all pairs of a set" if name == ALL else name for name in measures)
     tables = []
@@ -156,7 +156,8 @@ def _set_lines(sets: Sets) -> list[tuple[str, str, list[str]]]:
     return [(title, str(sum(len(sets[name][1].gold) for name in names)), names) for title, names in lines]
 
 
-def _read_sets(suite: str, run: Run, resamples: int, seed: int) -> Sets:
+def read_sets(suite: str, run: Run, resamples: int, seed: int) -> Sets:
+    """Return the sets of a run's first evaluation on a suite; raises InputError for damaged items or other ones."""
     evaluation = run.of(suite)[0]
     file = evaluation.file.with_name(f"{suite}.items.npz")
     sets = {}

@@ -17,9 +17,10 @@ from pipelines.terminal.console import InputError, TwinviewsError, note
 
 RECIPE, DONE, CHECKPOINTS = "recipe.json", "modules.json", "checkpoints"
 LOG, WEIGHTS, STATE, HASHES = "log.jsonl", "model.safetensors", "trainer_state.json", "hashes.json"
+TIME = "time.jsonl"  # when a training ended, seconds, command; no .json, as those count in a fingerprint
 LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")  # what killed runs leave and finished ones do not need
 MADE = (
-    *LEFTOVERS, LOG, "tensorboard", "evaluation", "report.html", "README.md", "config.json",
+    *LEFTOVERS, LOG, TIME, "tensorboard", "evaluation", "report.html", "README.md", "config.json",
     "config_sentence_transformers.json", "generation_config.json", "modules.json", "sentence_bert_config.json",
     "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "tokenizer.json",
     "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json", "vocab.txt",

