@@ -53,7 +53,7 @@ def nli_sources(names: Sequence[str], spool: Path, pair: Sequence[str] = ()) -> 
     the folder `spool`. Raises InputError for no source, one that cannot be read, or one without these columns.
     """
     if not names:
-        raise InputError(f"there is no table as SOURCE: {EXAMPLE}")
+        raise InputError(f"--pairs entailment needs an NLI corpus as SOURCE: {EXAMPLE}")
     checked = [check_source(name, spool) for name in names]
     sources = [replace(source, format="tsv") if source.format == "text" else source for source in checked]
     for source in sources:
