@@ -133,19 +133,20 @@ def test_rows_of_one_label_are_positives_as_in_another_library(
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
 
 
-def test_labels_are_used_where_all_pairs_have_one_or_on_request(
+def test_labels_are_used_on_request_alone(
     tiny_bert: Path, sentences: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     examples, some = views_of(sentences), ["", *LABELS[1:]]
 
     def columns(classes: list[str] | None, **given: str) -> dict[str, object]:
-        objective = build("contrastive", tiny_bert, "bsl", **given)
+        objective = build("contrastive", tiny_bert, given.pop("preset", "bsl"), **given)
         return objective.columns(replace(examples, classes=classes))
 
-    assert columns(LABELS)["labels"].tolist() == [0, 1, 0, 2, 1, 0, 2, 0]
+    assert columns(LABELS, preset="labels")["labels"].tolist() == [0, 1, 0, 2, 1, 0, 2, 0]
     assert "3 labels: rows of one label are positives" in capsys.readouterr().err
     assert columns(some, positives="labels")["labels"][0] == -1
-    assert not any("labels" in found for found in (columns(some), columns(None), columns(LABELS, positives="pair")))
+    assert not any("labels" in result for result in (columns(some), columns(None), columns(LABELS)))
+    assert "labels, which are not used: --preset labels" in capsys.readouterr().err
     with pytest.raises(InputError, match="the pairs have no labels"):
         columns(None, positives="labels")
 

@@ -71,14 +71,10 @@ class Examples:
         return [column for column in (self.texts, self.left, self.right, self.negatives) if column is not None]
 
     def positive_labels(self, positives: str | None) -> list[str] | None:
-        """Return the label of each row, empty if it has none, if labels make positives by `--positives`; else None.
-
-        By default they do where all rows have one. Raises InputError for labels that no row has.
-        """
-        labels = list(self.classes or ())
-        if positives == "labels" and not any(labels):
+        """Return the label of each row, empty if it has none, if `--positives` says so; raises InputError for none."""
+        if positives == "labels" and not any(self.classes or ()):
             raise InputError("--positives labels: the pairs have no labels: build them with --pairs labels")
-        return labels if positives == "labels" or (positives is None and labels and all(labels)) else None
+        return list(self.classes or ()) if positives == "labels" else None
 
     def digest(self) -> str:
         """Return a hash of all texts, grades and their order, 16 hex digits."""

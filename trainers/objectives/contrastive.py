@@ -30,8 +30,8 @@ class PARAMS(DropoutOptions):
 
     temperature: float = Field(0.05, gt=0, description="Temperature of the cosines.")
     negatives: Literal["both", "right"] = Field("both", description="Contrast views of both sides, or left with right.")
-    positives: Literal["labels", "pair"] | None = Field(
-        None, description="All rows of a label, or a row's own pair alone; by default labels where all pairs have one."
+    positives: Literal["labels"] | None = Field(
+        None, description="labels: all rows with the same label are positives; none: a row's own pair alone."
     )
     twice: bool = Field(False, description="Pair each sentence with itself; dropout alone makes the views.")
     head: bool = Field(False, description="Train through a linear layer with tanh that the saved encoder lacks.")
@@ -55,6 +55,8 @@ PRESETS: Presets = {
     "supervised-simcse": {**_SIMCSE, "lr": 5e-5, "batch_size": 512, "epochs": 3, "keep_head": True},
     # Ours: adapts a good encoder to pairs of one's own domain without changing it elsewhere.
     "adapt": {**_BSL, "lr": 2e-5, "pooling": OWN, "retain": 1.0},
+    # Ours: sentences of one label together, before a classifier learns from few of them.
+    "labels": {**_BSL, "lr": 2e-5, "pooling": OWN, "temperature": 0.1, "positives": "labels"},
 }
 
 
@@ -112,7 +114,9 @@ class Contrastive(Objective):
             columns["labels"] = number_texts([labels])[1].ravel()
             columns["labels"][[not label for label in labels]] = -1
             count = counted(len({*filter(None, labels)}), "label")
-            note(f"{count}: rows of one label are positives of each other (--positives pair: their own pair alone)")
+            note(f"{count}: rows of one label are positives of each other")
+        elif examples.classes and all(examples.classes):
+            note("all pairs have labels, which are not used: --preset labels makes rows of one label positives")
         if self.teachers:
             self.texts, columns["taught"] = number_texts(texts)
         return columns
