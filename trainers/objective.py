@@ -17,7 +17,7 @@ from trainers.data.examples import Examples, number_texts
 from trainers.encoders import batches
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import Source
-from trainers.encoders.modules import WHITENING, Encoder, is_padded, whiten
+from trainers.encoders.modules import WHITENING, Encoder, is_padded, sharpen, whiten
 from trainers.settings import Training, side_limits
 
 Row = Mapping[str, Any]
@@ -77,8 +77,8 @@ class Objective(nn.Module):
         Raises:
             InputError: The encoder cannot be loaded, or an option does not fit it.
         """
-        dropout, whiten = getattr(options, "dropout", None), training.whiten and cls.whitenable
-        encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=dropout, whiten=whiten)
+        dropout, layer = getattr(options, "dropout", None), training.begins_linear and cls.whitenable
+        encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=dropout, layer=layer)
         objective = cls(encoder, training.max_tokens, options)
         objective.batch_size = training.batch_size
         return objective
@@ -175,13 +175,14 @@ class Objective(nn.Module):
         self.teachers, self.texts = [], []
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
-        """Prepare what is trained besides the encoder, once in a run: here, fit the whitening layer, if any."""
-        if training.whiten:
+        """Prepare what is trained besides the encoder, once in a run: here, fit the linear layer, if any."""
+        if training.begins_linear:
             numbers = torch.randperm(len(rows))[:MAX_WHITENING_ROWS].tolist()
             ids = sorted((rows[number]["left"] for number in numbers), key=len)  # by length: little padding
             with autocast(next(self.encoder.parameters()).device, training.precision):
                 vectors = self.encode(ids, batch_size=256, before=WHITENING)
-            whiten(self.encoder.get_submodule(WHITENING), vectors)
+            layer = self.encoder.get_submodule(WHITENING)
+            whiten(layer, vectors) if training.whiten else sharpen(layer, vectors, int(training.sharpen or 0))
 
     def after_step(self, step: int, total: int) -> None:
         """Act on parameters and buffers after step `step` (from 1) of `total`; by default, do nothing."""

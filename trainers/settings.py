@@ -90,6 +90,7 @@ class Training(Options):
     )
     pooling: Pooling = Field("mean", description="How the tokens' vectors become one.")
     whiten: bool = Field(False, description="Begin with vectors whitened on the training text (Su et al. 2021).")
+    sharpen: int | None = Field(None, ge=1, description="Begin with a layer that draws texts to so many neighbours.")
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="Number format; auto: bf16 or fp32.")
     gradient_checkpointing: bool = Field(False, description="Less memory, about a third more time.")
     cached: int | None = Field(None, ge=1, description="Embed this many texts at a time, for less memory (GradCache).")
@@ -101,6 +102,11 @@ class Training(Options):
     keep: Literal["best", "last"] = Field("best", description="Save the encoder that was best on --dev, or the last.")
     patience: int | None = Field(None, ge=1, description="Stop after this many scores on --dev without a new best.")
     report_to: Literal["none", "tensorboard", "wandb"] = Field("none", description="Log there too.")
+
+    @property
+    def begins_linear(self) -> bool:
+        """Whether a linear layer behind the pooling is fitted to the training text before the first step."""
+        return self.whiten or self.sharpen is not None
 
     def steps(self, rows: int) -> int:
         """Return the optimiser steps of a run over `rows` rows; the last, smaller batch of an epoch is dropped."""

@@ -18,7 +18,7 @@ from pipelines.terminal.console import InputError, TwinviewsError
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.encoders.model import load_teacher
-from trainers.encoders.modules import set_dropout
+from trainers.encoders.modules import set_dropout, sharpen
 from trainers.encoders.vectors import smooth
 from trainers.objectives.distil import Distil
 from trainers.objectives.sct import Sct
@@ -71,11 +71,27 @@ def test_vectors_are_smoothed_by_their_neighbours(sampled: bool, monkeypatch: py
         np.testing.assert_allclose(smooth(vectors.astype(np.float32), 5)[rows], expected, atol=1e-6)
 
 
+def test_a_layer_sharpens_neighbourhoods() -> None:
+    vectors = np.random.default_rng(1).normal(size=(200, 6)) * [3, 2, 1, 1, 1, 1] + 1
+    units = reference.unit(vectors)
+    layer = Dense(6, 6, activation_function=nn.Identity())
+    for scale in (1.0, 7.0):  # the map does not depend on the vectors' scale
+        inputs = torch.from_numpy(units * scale).float()
+        sharpen(layer, inputs, 4)
+        outputs = layer({"sentence_embedding": inputs})["sentence_embedding"].detach().numpy()
+        np.testing.assert_allclose(outputs, reference.sharpened(units, 4), atol=2e-4)
+    weight = layer.linear.weight.clone()
+    sharpen(layer, torch.ones(9, 6), 4)  # equal vectors have no neighbourhoods
+    torch.testing.assert_close(layer.linear.weight, weight)
+    with pytest.raises(TwinviewsError, match="NaN or infinity"):
+        sharpen(layer, torch.full((9, 6), torch.nan), 4)
+
+
 def test_an_encoder_adapts_itself(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     objective = build(
         "distil", tiny_bert, "adapt", pooling="mean", batch_size=4, smooth_neighbours=3, dropout=0.0
     ).train()
-    assert [type(module).__name__ for module in objective.encoder] == ["Transformer", "Pooling"]
+    assert [type(module).__name__ for module in objective.encoder] == ["Transformer", "Pooling", "Dense"]
     texts = sentences[:12]
     rows = rows_of(objective, pairs(texts), folder=tmp_path)
     untouched = SentenceTransformer(str(tiny_bert), device="cpu").encode(texts).astype(float)

@@ -23,12 +23,12 @@ SAVING = ".saving-"  # how the folder of an unfinished save begins
 
 
 def load_for_training(
-    source: Source, pooling: Pooling, max_tokens: int, *, dropout: float | None = None, whiten: bool = False
+    source: Source, pooling: Pooling, max_tokens: int, *, dropout: float | None = None, layer: bool = False
 ) -> Encoder:
     """Load an encoder to be trained, on the CPU, with its convolutions and the layers after its pooling.
 
-    Without `dropout`, rates stay the encoder's. `whiten` adds a linear layer, to be set by `modules.whiten`. Raises
-    InputError: it cannot be loaded, has modules that cannot be trained, or fewer positions than `max_tokens`.
+    Without `dropout`, rates stay the encoder's. `layer` adds a linear layer, which `modules.whiten` or `sharpen` sets.
+    Raises InputError: it cannot be loaded, has modules that cannot be trained, or fewer positions than `max_tokens`.
     """
     encoder = load_encoder(source, "cpu")
     parts, own_pooling = parts_of(encoder, source.name), pooling_of(encoder)
@@ -37,7 +37,7 @@ def load_for_training(
     encoder = _for_training(assemble(encoder[0], pooling, **parts), max_tokens)
     if dropout is not None:
         set_dropout(encoder[0].model, dropout)
-    if whiten:
+    if layer:
         from sentence_transformers.sentence_transformer.modules import Dense
 
         width = encoder.get_embedding_dimension()

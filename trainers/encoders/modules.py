@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from pipelines.terminal.console import InputError, TwinviewsError
+from trainers.encoders.vectors import nearest, smooth, unit
 
 if TYPE_CHECKING:  # it takes seconds to import, and `--help` does without
     from sentence_transformers import SentenceTransformer
@@ -189,14 +190,53 @@ def whiten(layer: Any, vectors: Tensor) -> None:  # noqa: ANN401 - their Dense, 
     """
     from sklearn.covariance import ShrunkCovariance
 
-    if not torch.isfinite(vectors).all():
-        raise TwinviewsError("the encoder gives NaN or infinity on the training text: start from another one")
+    check_finite(vectors)
     estimate = ShrunkCovariance(shrinkage=SHRINKAGE).fit(vectors.double().numpy())
     variances, directions = np.linalg.eigh(estimate.covariance_)
     if variances[0] > 0:
         kernel = (directions / np.sqrt(variances)) @ directions.T
         layer.linear.weight.copy_(torch.from_numpy(kernel))
         layer.linear.bias.copy_(torch.from_numpy(-kernel @ estimate.location_))
+
+
+@torch.no_grad()
+def sharpen(layer: Any, vectors: Tensor, neighbours: int) -> None:  # noqa: ANN401 - their Dense, untyped
+    """Make a layer draw texts towards their `neighbours` nearest ones of `vectors` (texts, d): x -> W (x - mean).
+
+    What differs among neighbours is shrunk first: with x scaled to a mean length of 1, and S the second moments of the
+    differences between neighbours, s their mean, `v = (0.99 S + 0.01 s I)^(-1/8) (x - mean)`, scaled likewise. Ridge
+    regression then takes v to what `vectors.smooth` makes of it. If the vectors do not vary, the layer stays as it is.
+    Raises TwinviewsError for vectors that are not finite.
+    """
+    check_finite(vectors)
+    points = vectors.double().numpy()
+    scale = np.linalg.norm(points, axis=1).mean().clip(1e-30)
+    points /= scale
+    units = unit(vectors.numpy())
+    close = nearest(units, units, neighbours + 1)
+    # The sum over neighbours of (x - y)(x - y)^T; a text's difference to itself is 0.
+    sums = np.sum([points[column] for column in close.T], axis=0)
+    counts = close.shape[1] + np.bincount(close.ravel(), minlength=len(points))
+    crossed = points.T @ sums
+    variances, directions = np.linalg.eigh((points.T * counts) @ points - crossed - crossed.T)
+    if not variances.mean() > 0:
+        return
+    shrunk = (0.99 * variances + 0.01 * variances.mean()) ** -0.125
+    weight, mean = (directions * shrunk) @ directions.T, points.mean(axis=0)
+    weight /= np.linalg.norm((points - mean) @ weight, axis=1).mean()
+    sharp = (points - mean) @ weight
+    targets = smooth(unit(sharp.astype(np.float32)), neighbours) - sharp
+    moments = sharp.T @ sharp
+    ridge = moments + 0.01 * np.eye(len(moments)) * np.trace(moments) / len(moments)
+    weight = weight @ (np.eye(len(moments)) + np.linalg.solve(ridge, sharp.T @ targets))
+    layer.linear.weight.copy_(torch.from_numpy(weight.T / scale))
+    layer.linear.bias.copy_(torch.from_numpy(-mean @ weight))
+
+
+def check_finite(vectors: Tensor) -> None:
+    """Raise TwinviewsError for vectors that are not finite."""
+    if not torch.isfinite(vectors).all():
+        raise TwinviewsError("the encoder gives NaN or infinity on the training text: start from another one")
 
 
 def set_dropout(model: nn.Module, rate: float) -> None:

@@ -82,9 +82,9 @@ class Contrastive(Objective):
     @classmethod
     def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
         """Load the encoder, and the guide: another encoder, or with `retain` this one as it is now."""
-        if options.retain and (options.guide is not None or options.keep_head or training.whiten):
+        if options.retain and (options.guide is not None or options.keep_head or training.begins_linear):
             problem = f"--retain {options.retain:g}: the encoder as it is now is the guide"
-            raise InputError(f"{problem}: leave out --guide, --keep-head and --whiten")
+            raise InputError(f"{problem}: leave out --guide, --keep-head, --whiten and --sharpen")
         objective = super().build(options, training, source)
         if options.retain:
             from trainers.encoders.model import Teacher, starting_model

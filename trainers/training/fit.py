@@ -59,8 +59,9 @@ def fit(
     done = int(history[-1]["step"]) if history else 0
     if done:
         note(f"resuming {out} at step {done}")
-    objective.before_training(out / CHECKPOINTS)
-    if training.epochs == 0:
+    if training.epochs:
+        objective.before_training(out / CHECKPOINTS)
+    else:
         torch.manual_seed(seed)
         objective.before_first_step(cast("list[Row]", rows), training)
         return Fitted(0, 0.0, {"loss": math.nan}, {}, 0)

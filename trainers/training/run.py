@@ -186,8 +186,11 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     objective = load_objective(request.objective).build(plan.params, training, plan.source)
     if training.cached is not None and not objective.cacheable:
         raise InputError(f"--cached {training.cached}: {request.objective} trains on tokens, leave it out")
-    if training.whiten and not hasattr(objective.encoder, WHITENING):
-        raise InputError(f"--whiten: {request.objective} trains no layer behind the pooling, leave it out")
+    if training.whiten and training.sharpen:
+        raise InputError("--whiten and --sharpen fit the same layer: leave one out")
+    if training.begins_linear and not hasattr(objective.encoder, WHITENING):
+        option = "--whiten" if training.whiten else "--sharpen"
+        raise InputError(f"{option}: {request.objective} trains no layer behind the pooling, leave it out")
     objective.cached = training.cached
     rows = Rows(objective.columns(plan.examples), request.seed)
     # Only now: an encoder that cannot be used must leave no directory behind.
