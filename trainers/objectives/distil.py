@@ -118,7 +118,8 @@ class Distil(Objective):
     def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
         """Load the encoder, and itself as the teacher if none is given."""
         if options.teacher is None:
-            pooling = options.teacher_pooling or training.pooling
+            own = source.modules() and training.pooling == source.pooling()
+            pooling = options.teacher_pooling or (None if own else training.pooling)
             options = options.model_copy(update={"teacher": source.name, "teacher_pooling": pooling})
         return super().build(options, training, source)
 
