@@ -177,7 +177,7 @@ def main() -> None:
             if not (folder / "data" / "sentences").is_dir():
                 with (folder / "sample.csv").open("w", encoding="utf-8", newline="") as stream:
                     csv.writer(stream).writerows([("text", "label"), *sample])
-                call("augment ingest sample.csv --text-column text --label-column label", folder)
+                call("augment ingest sample.csv --column text --label-column label", folder)
             for row in rows:
                 result, judged = judge(folder, row, options, sample, test)
                 outcomes[row].append(result)

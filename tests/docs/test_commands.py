@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import pytest
 import typer
-from trainers.results.axes import read_axes
 
 from augment.view import Runtime
 from pipelines.cli.app import build_app
@@ -18,8 +17,9 @@ from pipelines.terminal.console import InputError, call
 from trainers.catalogue import load_objective, objective_names
 from trainers.cli.app import app as train_app
 from trainers.cli.objectives import training_sections
-from trainers.settings import resolve
-from trainers.training.run import settings_of
+from trainers.encoders.location import locate
+from trainers.settings import read_axes
+from trainers.training.run import request_of
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("data_cards/**/*.md")])
@@ -133,8 +133,7 @@ def check_values(names: list[str], values: dict[str, Any]) -> None:
         flags = {key: flag for section in training_sections(name, module).values() for key, flag in section.items()}
         axes = read_axes(values["over"], flags) if sweep else {}
         for varied in [{}, *({key: value} for key, labels in axes.items() for value in labels.values())]:
-            chosen = values | varied
-            resolve(module.PRESETS, module.PARAMS, chosen["preset"], settings_of(module, chosen))
+            request_of(name, values | varied).resolved(locate(None))
     for filter in values.get("filter") or []:
         make_filter(filter, Runtime())
 

@@ -78,7 +78,7 @@ def test_a_page_opens_with_what_was_trained_and_a_verdict(page: str, tiny_bert: 
     assert facts["data"].endswith("text.txt: 49 rows")
     assert (facts["objective"], facts["seed"]) == ("mirror", "1")
     assert re.fullmatch(r"[\d.]+ s, until \d{4}-\d\d-\d\d \d\d:\d\d UTC", facts["time"])
-    assert facts["command"].startswith("<code>train ")
+    assert facts["command"].startswith("<code>train")
 
 
 @pytest.mark.parametrize("name", objective_names())
