@@ -121,7 +121,7 @@ def test_rows_of_one_label_are_positives_as_in_another_library(
 ) -> None:
     """A guide has no say where both labels are known."""
     given = {"guide": str(tiny_bert)} if guided else {}
-    objective = build("contrastive", tiny_bert, "bsl", dropout=0.0, **given).train()
+    objective = build("contrastive", tiny_bert, "bsl", positives="labels", dropout=0.0, **given).train()
     objective.cached = cached
     batch = batch_of(objective, replace(views_of(sentences), classes=LABELS), folder=tmp_path)
     vectors = objective.embed(batch["input_ids"], batch["attention_mask"])
