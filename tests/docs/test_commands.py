@@ -166,9 +166,13 @@ def test_the_commands_of_the_choice_of_trainers_run_as_typed(
     sample = (ROOT / "pipelines/sample/sentences.txt").read_text(encoding="utf-8").splitlines()
     Path("sentences.txt").write_text("\n".join(sample[:24]), encoding="utf-8")
     assert call(APPS["augment"], ["ingest", "sentences.txt"]) == 0
-    if re.search("bsl|supervised", command):
+    Path("labelled.csv").write_text(
+        "text,label\n" + "".join(f"{text.replace(',', '')},{len(text) % 2}\n" for text in sample[24:44])
+    )
+    if re.search("bsl|supervised|--views", command):
         assert call(APPS["augment"], ["build-pairs", "--pairs", "self"]) == 0
-    words = [{"MODEL": "starter", "FILE": "graded.csv", "runs/simcse": "starter"}.get(w, w) for w in command.split()]
+    files = {"MODEL": "starter", "FILE": "graded.csv", "runs/simcse": "starter", "DIR/labelled.csv": "labelled.csv"}
+    words = [files.get(word, word) for word in shlex.split(command, comments=True)]
     assert call(APPS["train"], [*words[1:], "--dry-run"]) == 0, capfd.readouterr().err
 
 
