@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=60_000, help="at most")
     parser.add_argument("--held-out", type=float, default=0.1, help="share of the source packages")
     options = parser.parse_args()
-    pairs = descriptions(fetch(options.out))
+    pairs = descriptions(fetch(options.out.resolve()))
     # By their hashes: the same packages on the same side in every release.
     order = sorted(pairs, key=lambda short: xxhash.xxh64_intdigest(short.encode()))[: options.documents]
     tables: dict[str, list[tuple[str, str]]] = {"train": [], "held-out": []}

@@ -16,12 +16,12 @@ from augment.translate.stages import HOP
 from augment.view import ViewSpec, labelled_view, make_view, view_attribute, view_label
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import DROPPED, ORIGINAL, TASK_ROWS, UNUSED, PairSource
-from pipelines.pairs.columns import column_couples
-from pipelines.pairs.couples import PAIR, Couples, couple_batches, missing_texts
+from pipelines.pairs.columns import column_row_pairs
 from pipelines.pairs.filter import SIDES, Filter, SideInfo, is_round_trip, make_filter
-from pipelines.pairs.labels import label_couples
-from pipelines.pairs.neighbours import neighbour_couples
+from pipelines.pairs.labels import label_row_pairs
+from pipelines.pairs.neighbours import neighbour_row_pairs
 from pipelines.pairs.nli import nli_sources, table_pairs
+from pipelines.pairs.row_pairs import PAIR, RowPairs, missing_texts, row_pair_batches
 from pipelines.pairs.write import PairsJob, write_pairs
 from pipelines.sentences.ingest import sentences_for
 from pipelines.storage.dataset import CARD_FILE, RECIPE_FILE, REPORT_FILE, Dataset, check_folder, finished_dataset
@@ -36,7 +36,7 @@ from pipelines.views.windows import ViewRun
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
 VIEW_COUNTS = {"bsl": 2, "self": 0, "entailment": 0}
 """How many views a policy pairs; the others pair one or more."""
-COUPLES = {"columns": "columns", "neighbours": "distance", "labels": "per_sentence"}
+ROW_PAIRS = {"columns": "columns", "neighbours": "distance", "labels": "per_sentence"}
 """Policies that pair a sentence, or a view of it, with another text, and their own option."""
 
 
@@ -80,8 +80,8 @@ def preview_pairs(options: PairsOptions) -> dict[str, Any]:
             preview["sources"] = [source.name for source in sources]
     else:
         sentences = sentences_for(options.sources or (), dry_run=True)
-        if options.pairs in COUPLES and sentences.receipts:
-            couples_of(options, sentences)  # raises for sentences that do not fit
+        if options.pairs in ROW_PAIRS and sentences.receipts:
+            row_pairs_of(options, sentences)  # raises for sentences that do not fit
         planned = plan_views(choices, sentences, options)
         preview["sentences"] = min(sentences.rows, options.limit or sentences.rows)
         missing = {name: runs.preview_run(view) for name, view in planned.items() if isinstance(view, ViewRun)}
@@ -107,7 +107,7 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
     if options.negatives and policy != "entailment":
         raise InputError(f"--negatives needs --pairs entailment, not {policy}: leave it out")
     choices = choose_views(policy, options.view or ())
-    _check_couples(options)
+    _check_row_pairs(options)
     for option, value in {f"--seed {options.seed}": options.seed, "--alternatives": options.alternatives}.items():
         if value is not None and not choices and (policy != "labels" or value is options.alternatives):
             raise InputError(f"{option}: --pairs {policy} makes no views and draws nothing: leave it out")
@@ -123,14 +123,14 @@ def _check(options: PairsOptions) -> tuple[dict[Path, ViewSpec], list[Filter]]:
     return choices, filters
 
 
-def _check_couples(options: PairsOptions) -> None:
+def _check_row_pairs(options: PairsOptions) -> None:
     """Check the options of policies that pair a sentence with another text."""
     policy, sources = options.pairs, options.sources or []
-    is_table = policy in COUPLES and bool(sources) and read_plan(resolve_path(sources[0])) is None
-    for owner, name in COUPLES.items():
+    is_table = policy in ROW_PAIRS and bool(sources) and read_plan(resolve_path(sources[0])) is None
+    for owner, name in ROW_PAIRS.items():
         if policy != owner and getattr(options, name) != getattr(PairsOptions, name):
             raise InputError(f"--{name.replace('_', '-')} needs --pairs {owner}, not {policy}: leave it out")
-    if policy in COUPLES and options.alternatives:
+    if policy in ROW_PAIRS and options.alternatives:
         raise InputError(f"--alternatives: --pairs {policy} takes the first text of a view: leave it out")
     if options.columns is not None and (options.view or not is_table):
         advice = "give its file as SOURCE and no --view, or run `augment ingest --pair-column` first"
@@ -162,7 +162,7 @@ def choose_views(policy: str, names: Sequence[str]) -> dict[Path, ViewSpec]:
         if policy == "multilingual" and view_attribute(spec.name, "language_option", "source") == "source":
             raise InputError(f"--view {name} is not a translation: take translate-de or the like, or --pairs original")
         choices[folder] = spec
-    count = VIEW_COUNTS.get(policy, len(choices) if policy in COUPLES else max(1, len(choices)))
+    count = VIEW_COUNTS.get(policy, len(choices) if policy in ROW_PAIRS else max(1, len(choices)))
     if len(choices) != count:
         number = {0: "no", 2: "2"}.get(count, "1 or more")
         raise InputError(
@@ -230,7 +230,7 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
 
     A label of the sentences comes along. Raises InputError for views of other sentences, TwinviewsError if one failed.
     """
-    couples, numbers = couples_of(options, sentences) if options.pairs in COUPLES else (iter(()), {})
+    row_pairs, numbers = row_pairs_of(options, sentences) if options.pairs in ROW_PAIRS else (iter(()), {})
     views: dict[str, Dataset] = {}
     for name, view in plan_views(choices, sentences, options).items():
         if isinstance(view, ViewRun):
@@ -239,7 +239,7 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
             view, _ = runs.make_run(view)
         views[name] = view
     paired = [*views] if options.alternatives else []
-    if options.alternatives is None and options.pairs not in COUPLES:
+    if options.alternatives is None and options.pairs not in ROW_PAIRS:
         paired = [name for name, view in views.items() if view_attribute(view.plan.name, "equal_alternatives", False)]
     columns = [*PAIR_COLUMNS[:2], *({"label"} & set(sentences.read(0, 1).schema.names))]
     datasets = {str(dataset.path): dataset for dataset in (sentences, *views.values())}
@@ -248,11 +248,11 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
     plan = Plan(kind="pairs", name=options.pairs, params=params, limit=options.limit, shard_size=0, inputs=inputs)
     rows = min(options.limit or sentences.rows, sentences.rows)
     makers = {name: view.plan.signature or name for name, view in views.items()} | {ORIGINAL: "the sentence itself"}
-    if options.pairs in COUPLES:
+    if options.pairs in ROW_PAIRS:
         makers |= {PAIR: "its second text"} if options.pairs == "columns" else {}
         seed = (options.seed or 0) if views or options.pairs == "labels" else None
         plan, second_texts = plan.model_copy(update={"seed": seed}), options.pairs == "columns"
-        tasks: Iterator[Any] = couple_batches(couples, sentences, views, columns, seed, second_texts=second_texts)
+        tasks: Iterator[Any] = row_pair_batches(row_pairs, sentences, views, columns, seed, second_texts=second_texts)
         candidates = None
     else:
         names = list(views) or [ORIGINAL]
@@ -264,15 +264,15 @@ def pair_views(choices: Mapping[Path, ViewSpec], sentences: Dataset, options: Pa
     return PairSource(plan, "sentences", tasks, makers, candidates, _describe_sides(views), further, rows)
 
 
-def couples_of(options: PairsOptions, sentences: Dataset) -> tuple[Iterator[Couples], dict[str, int]]:
-    """The couples of the first `limit` sentences, and the number that decides them, by its option."""
+def row_pairs_of(options: PairsOptions, sentences: Dataset) -> tuple[Iterator[RowPairs], dict[str, int]]:
+    """The row pairs of the first `limit` sentences, and the number that decides them, by its option."""
     rows = min(options.limit or sentences.rows, sentences.rows)
     if options.pairs == "columns":
-        return column_couples(sentences, rows), {}
+        return column_row_pairs(sentences, rows), {}
     if options.pairs == "neighbours":
-        return neighbour_couples(sentences, rows, options.distance), {"distance": options.distance}
-    couples = label_couples(sentences, rows, options.per_sentence, options.seed or 0)
-    return couples, {"per_sentence": options.per_sentence}
+        return neighbour_row_pairs(sentences, rows, options.distance), {"distance": options.distance}
+    row_pairs = label_row_pairs(sentences, rows, options.per_sentence, options.seed or 0)
+    return row_pairs, {"per_sentence": options.per_sentence}
 
 
 def _describe_sides(views: Mapping[str, Dataset | ViewRun]) -> dict[str, SideInfo]:

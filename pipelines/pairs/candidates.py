@@ -147,7 +147,8 @@ class PairCounts:
         rows, unit = self._candidates if self._source.rows is None else self._source.rows, self._source.unit
         if not self._pairs:
             reasons = ", ".join(f"{reason}: {count}" for reason, count in self._reasons.most_common(3))
-            raise TwinviewsError(f"no pair is left of {rows} {unit} ({reasons}): change the filters or the input")
+            reasons = f" ({reasons})" if reasons else ""
+            raise TwinviewsError(f"no pair is left of {rows} {unit}{reasons}: change the filters or the input")
         groups = {"dropped": self._reasons, "kept": +self._oddities}  # + leaves out zeros
         groups |= {"unused": Counter(alternatives=self._unused)} if self._unused else {}
         sorted_groups = {name: dict(sorted(counter.items())) for name, counter in groups.items()}

@@ -6,12 +6,12 @@ import numpy as np
 
 from augment.errors import InputError
 from pipelines.pairs.candidates import TASK_ROWS
-from pipelines.pairs.couples import PAIR, Couples
 from pipelines.pairs.nli import NLI_LABELS
+from pipelines.pairs.row_pairs import PAIR, RowPairs
 from pipelines.storage.dataset import Dataset
 
 
-def column_couples(sentences: Dataset, rows: int) -> Iterator[Couples]:
+def column_row_pairs(sentences: Dataset, rows: int) -> Iterator[RowPairs]:
     """The first `rows` sentences, each with itself; raises InputError for sentences without second texts, or of NLI."""
     table = sentences.read(0, min(rows, TASK_ROWS))
     if PAIR not in table.schema.names:

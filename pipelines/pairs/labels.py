@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 from augment.errors import InputError
 from pipelines.pairs.candidates import TASK_ROWS
-from pipelines.pairs.couples import Couples, Numbers
 from pipelines.pairs.nli import NLI_LABELS
+from pipelines.pairs.row_pairs import Numbers, RowPairs
 from pipelines.storage.dataset import Dataset
 
 
-def label_couples(sentences: Dataset, rows: int, per_sentence: int, seed: int) -> Iterator[Couples]:
-    """Couples of the first `rows` sentences, each once: every label has equally many, or all that it can have.
+def label_row_pairs(sentences: Dataset, rows: int, per_sentence: int, seed: int) -> Iterator[RowPairs]:
+    """Pairs of the first `rows` sentences, each once: every label has equally many, or all that it can have.
 
     These are `per_sentence` times the mean number of sentences with a label. The members of a label, in an order that
-    the seed draws, form a ring: couples are those next to each other, then those two apart, and so on, so its sentences
+    the seed draws, form a ring: pairs are those next to each other, then those two apart, and so on, so its sentences
     occur about equally often. Labels and order are in memory, 24 bytes a sentence. Raises InputError for sentences
-    without labels, with a single one, with lists, with those of an NLI corpus, or without a couple.
+    without labels, with a single one, with lists, with those of an NLI corpus, or without a pair.
     """
     codes, keys = np.full(rows, -1, dtype=np.int64), np.zeros(rows, dtype=np.uint64)
     numbers: dict[str, int] = {}
@@ -41,19 +41,19 @@ def label_couples(sentences: Dataset, rows: int, per_sentence: int, seed: int) -
     quota = -(-per_sentence * sizes[sizes > 1].sum() // np.count_nonzero(sizes > 1))
     counts = np.minimum(quota, sizes * (sizes - 1) // 2)
     alone = np.isin(codes, np.flatnonzero(sizes == 1))
-    return _couples(order, sizes, counts, {"no label": codes < 0, "no other sentence has its label": alone})
+    return _row_pairs(order, sizes, counts, {"no label": codes < 0, "no other sentence has its label": alone})
 
 
-def _couples(
+def _row_pairs(
     order: Numbers, sizes: Numbers, counts: Numbers, dropped: dict[str, NDArray[np.bool_]]
-) -> Iterator[Couples]:
-    """The first `counts` couples of each label, label by label in turn, and then what is dropped for a reason."""
+) -> Iterator[RowPairs]:
+    """The first `counts` pairs of each label, label by label in turn, and then what is dropped for a reason."""
     starts = len(order) - sizes.sum() + np.cumsum(sizes) - sizes
     step = max(1, TASK_ROWS // len(sizes))
     for first in range(0, counts.max(), step):
         turns, labels = np.nonzero(np.arange(first, first + step)[:, None] < counts)
         apart, place = np.divmod(first + turns, sizes[labels])
-        # First every second place, so that few couples reach all members.
+        # First every second place, so that few pairs reach all members.
         half = (sizes[labels] + 1) // 2
         place = np.where(apart, place, 2 * place - np.where(place < half, 0, 2 * half - 1))
         left, right = (order[starts[labels] + offset % sizes[labels]] for offset in (place, place + apart + 1))

@@ -7,22 +7,22 @@ import pyarrow.compute as pc
 
 from augment.errors import InputError
 from pipelines.pairs.candidates import TASK_ROWS
-from pipelines.pairs.couples import Couples
+from pipelines.pairs.row_pairs import RowPairs
 from pipelines.storage.dataset import PLACE, Dataset
 
 
-def neighbour_couples(sentences: Dataset, rows: int, distance: int) -> Iterator[Couples]:
-    """Couples of the first `rows` sentences that are at most `distance` apart in a document, the earlier one left.
+def neighbour_row_pairs(sentences: Dataset, rows: int, distance: int) -> Iterator[RowPairs]:
+    """Pairs of the first `rows` sentences that are at most `distance` apart in a document, the earlier one left.
 
     None reaches across a heading; the heading itself is the first sentence of its section. Sentences that ingest
     dropped count as distance. Raises InputError for sentences that do not know their places.
     """
     if not set(PLACE[:2]) <= set(sentences.read(0, 1).schema.names):
         raise InputError(f"{sentences.path} does not say where its sentences stand: ingest with --split sentences")
-    return _couples(sentences, rows, distance)
+    return _row_pairs(sentences, rows, distance)
 
 
-def _couples(sentences: Dataset, rows: int, distance: int) -> Iterator[Couples]:
+def _row_pairs(sentences: Dataset, rows: int, distance: int) -> Iterator[RowPairs]:
     step = max(1, TASK_ROWS // distance)
     for start in range(0, rows, step):
         stop, first = min(start + step, rows), max(start - distance, 0)

@@ -14,7 +14,7 @@ import pytest
 from foreigners import Augment, is_refused, rows_of
 
 from pipelines.pairs import labels
-from pipelines.pairs.couples import Lookup
+from pipelines.pairs.row_pairs import Lookup
 from pipelines.storage.dataset import open_dataset
 
 FAQ = [

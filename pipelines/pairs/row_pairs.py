@@ -17,7 +17,7 @@ from pipelines.storage.pair_files import PAIR_COLUMNS
 PAIR = "pair"
 """The column of sentences with their second texts, and the name of such a text as a side."""
 Numbers: TypeAlias = NDArray[np.int64]
-Couples: TypeAlias = tuple[Numbers, Numbers, str]
+RowPairs: TypeAlias = tuple[Numbers, Numbers, str]
 """Candidates: the numbers of left and of right sentences (-1: none), and why one without a right side is dropped."""
 
 
@@ -40,11 +40,11 @@ class Lookup:
         return pa.concat_batches(parts).take(pa.array(np.argsort(order), mask=rows < 0))
 
 
-def couple_batches(
-    couples: Iterable[Couples], sentences: Dataset, views: Mapping[str, Dataset], columns: Sequence[str],
+def row_pair_batches(
+    row_pairs: Iterable[RowPairs], sentences: Dataset, views: Mapping[str, Dataset], columns: Sequence[str],
     seed: int | None, *, second_texts: bool,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
-    """The candidates of couples, with these columns of the left sentence; `second_texts`: its `pair` is the right one.
+    """The candidates of row pairs, with these columns of the left sentence; with `second_texts` its `pair` is right.
 
     Only the rows of a batch are in memory.
     """
@@ -62,7 +62,7 @@ def couple_batches(
         side_names = names.take(pa.array(choices))
         return cells["view"], side_names, missing_texts(side_names, *cells.columns)
 
-    for left, right, reason in couples:
+    for left, right, reason in row_pairs:
         pairs = {name: rows.take(left)[name] for name in columns}
         partners = rows.take(right)
         ids = zip(pairs["id"].to_pylist(), partners["id"].to_pylist(), strict=True)
