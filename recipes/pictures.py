@@ -78,7 +78,7 @@ def main() -> None:
             for command, last in COMMANDS.items()
         }
         terminal(shown, out / "terminal.svg")
-        for command in ("augment build-pairs", "train bsl", "train report runs/bsl"):
+        for command in ("augment build-pairs", "train bsl --epochs 5", "train report runs/bsl"):
             run(command, folder)
         screenshots(folder, out)
 

@@ -165,7 +165,7 @@ def sharpened(x: Array, neighbours: int) -> Array:
     v = (x - x.mean(0)) @ shrinking
     v = v / np.linalg.norm(v, axis=1).mean()
     ridge = v.T @ v + 0.01 * (v.T @ v).trace() / v.shape[1] * np.eye(v.shape[1])
-    return v + v @ np.linalg.inv(ridge) @ v.T @ (smoothed(unit(v), neighbours) - v)
+    return 0.4 * x + 0.6 * (v + v @ np.linalg.inv(ridge) @ v.T @ (smoothed(unit(v), neighbours) - v))
 
 
 def list_net(student: Array, teacher: Array) -> float:

@@ -23,6 +23,7 @@ Encoder: TypeAlias = "SentenceTransformer"
 """A list of modules: the transformer first, then its pooling, then maybe layers that take sentence vectors."""
 HEADS = ("Dense", "LayerNorm", "Dropout", "Normalize")  # modules after the pooling that can be trained
 WHITENING = "whitening"  # name of the whitening layer in an encoder that is being trained
+STRENGTH = 0.6  # share of the sharpened vectors in the output of `sharpen`
 SHRINKAGE = 0.2  # share of the identity in the inverted covariance; without it, rare directions blow up
 OUTPUT_PROJECTION = re.compile(
     r"(^|\.)(attention\.(output\.dense|out_lin|dense|o_proj)|attn\.(Wo|o|o_proj)|self_attn\.o_proj)$"
@@ -205,8 +206,9 @@ def sharpen(layer: Any, vectors: Tensor, neighbours: int) -> None:  # noqa: ANN4
 
     What differs among neighbours is shrunk first: with x scaled to a mean length of 1, and S the second moments of the
     differences between neighbours, s their mean, `v = (0.99 S + 0.01 s I)^(-1/8) (x - mean)`, scaled likewise. Ridge
-    regression then takes v to what `vectors.smooth` makes of it. If the vectors do not vary, the layer stays as it is.
-    Raises TwinviewsError for vectors that are not finite.
+    regression then takes v to what `vectors.smooth` makes of it; the output is 0.6 of that and 0.4 of x, which
+    gains nearly as much as all of it and costs half as much on other texts. If the vectors do not vary, the layer stays
+    as it is. Raises TwinviewsError for vectors that are not finite.
     """
     check_finite(vectors)
     points = vectors.double().numpy()
@@ -229,8 +231,9 @@ def sharpen(layer: Any, vectors: Tensor, neighbours: int) -> None:  # noqa: ANN4
     moments = sharp.T @ sharp
     ridge = moments + 0.01 * np.eye(len(moments)) * np.trace(moments) / len(moments)
     weight = weight @ (np.eye(len(moments)) + np.linalg.solve(ridge, sharp.T @ targets))
-    layer.linear.weight.copy_(torch.from_numpy(weight.T / scale))
-    layer.linear.bias.copy_(torch.from_numpy(-mean @ weight))
+    blend = STRENGTH * weight.T + (1 - STRENGTH) * np.eye(len(moments))
+    layer.linear.weight.copy_(torch.from_numpy(blend / scale))
+    layer.linear.bias.copy_(torch.from_numpy(-STRENGTH * mean @ weight))
 
 
 def check_finite(vectors: Tensor) -> None:
