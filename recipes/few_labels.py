@@ -71,7 +71,7 @@ def view_options(name: str) -> tuple[str, str]:
     """Return the command that makes a view and the folder that it makes."""
     kind, _, augmenter = name.partition(":")
     if kind == "nlpaug":
-        return f"augment nlpaug {augmenter} --out data/views/{augmenter}", augmenter
+        return f"augment nlpaug --augmenter {augmenter} --out data/views/{augmenter}", augmenter
     if kind == "backtranslate":
         return "augment backtranslate --pivot de", "backtranslate-de"
     return f"augment {name}", name
