@@ -192,7 +192,7 @@ def _read(benchmark: MentionSet, data: Path) -> Task | Missing:
     note = f"{len(mentions)} of {published} mentions" if len(mentions) < published else benchmark.note
     if remark := find_file(REMARK, [folder]):
         note = " ".join(line for _, line in filled_lines(remark))
-    return _set(name, title, mentions, read_names(dictionary), [dictionary, *paths], note)
+    return _linking_task(name, title, mentions, read_names(dictionary), [dictionary, *paths], note)
 
 
 def _own(data: Path) -> Iterator[Task]:
@@ -203,10 +203,10 @@ def _own(data: Path) -> Iterator[Task]:
         if names is None or mentions is None:
             raise InputError(f"{folder}: dictionary.txt (id||name) and mentions.txt (id||mention) are both needed")
         queries = list(read_queries(mentions))
-        yield _set(folder.name, folder.name, queries, read_names(names), [names, mentions])
+        yield _linking_task(folder.name, folder.name, queries, read_names(names), [names, mentions])
 
 
-def _set(
+def _linking_task(
     name: str, title: str, mentions: Sequence[Mention], entries: Iterable[Entry], files: Sequence[Path],
     note: str | None = None,
 ) -> Task:  # fmt: skip
