@@ -40,9 +40,8 @@ def push(
     name, card = repository.removeprefix("hf:"), directory / "README.md"
     if name == repository or not name:
         raise InputError(f"cannot push to {repository!r}: give hf:USER/MODEL")
-    for needed in ("modules.json", card.name):
-        if not (directory / needed).is_file():
-            raise InputError(f"{directory} is not a finished run, it has no {needed}: give a run's directory")
+    if missing := [needed for needed in ("modules.json", card.name) if not (directory / needed).is_file()]:
+        raise InputError(f"{directory} is not a finished run, it has no {missing[0]}: give a run's directory")
     metadata = _header(card)
     if public and not (license or metadata.get("license")):
         raise InputError(f"{card} names no licence: --public needs one, as --license apache-2.0")
