@@ -165,7 +165,7 @@ def statistics(opened: DatasetReader, sample: int = SAMPLE_ROWS, seed: int = 0) 
 def distribution(values: ArrayLike, ends: tuple[float, float] | None = None) -> Distribution | None:
     """The distribution of the finite values; None if there are none.
 
-    Without `ends` the bins lie between the 1% and the 99% quantiles; of whole numbers a bin then holds so many integers.
+    Without `ends` the bins lie between the 1% and the 99% quantiles. Bins of whole numbers are whole numbers wide.
     """
     numbers = np.asarray(values, dtype=np.float64)
     numbers = numbers[np.isfinite(numbers)]
