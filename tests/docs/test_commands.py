@@ -169,6 +169,9 @@ def test_the_commands_of_the_choice_of_trainers_run_as_typed(
     Path("labelled.csv").write_text(
         "text,label\n" + "".join(f"{text.replace(',', '')},{len(text) % 2}\n" for text in sample[24:44])
     )
+    if "--preset labels" in command:
+        assert call(APPS["augment"], ["ingest", "labelled.csv", "--label-column", "label", "--overwrite"]) == 0
+        assert call(APPS["augment"], ["build-pairs", "--pairs", "labels"]) == 0
     if re.search("bsl|supervised|--views", command):
         assert call(APPS["augment"], ["build-pairs", "--pairs", "self"]) == 0
     files = {"MODEL": "starter", "FILE": "graded.csv", "runs/simcse": "starter", "DIR/labelled.csv": "labelled.csv"}
