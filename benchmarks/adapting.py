@@ -1,6 +1,6 @@
 """What adapting an encoder to unlabelled text of two domains brings, and what it costs on STS-B.
 
-    python benchmarks/adapting.py --data DIR --encoder all-MiniLM-L6-v2 --out build/adapting [--seeds 3] [--trained]
+    python benchmarks/adapting.py --data DIR --encoder all-MiniLM-L6-v2 --out build/adapting [--seeds 3]
 
 Domains: 20,000 StackOverflow titles in 20 classes, 13,083 questions of Banking77 in 77. Each way sees two thirds of a
 domain's texts (of Banking77's training texts), without labels. Printed are the changes, x 100, to the untouched
@@ -8,15 +8,12 @@ encoder: 5-NN accuracy (StackOverflow: each title among all others; Banking77: t
 NMI of k-means with as many clusters as classes (mean of three starts), and Spearman on STS-B dev; their means over the
 domains; and the seconds of the fit, without encoding. The ways are linear maps of the encoder's vectors: other choices
 of `trainers.encoders.modules.sharpen`, which `train distil --preset adapt` fits, and what was tried beside it.
-`--trained` adds a training of all layers towards smoothed vectors, some ten minutes a domain.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -39,7 +36,6 @@ from trainers.evaluation.pairs import spearman
 Vectors = NDArray[np.float32]
 Map = Callable[[Vectors], Vectors]
 Fit = Callable[[Vectors], Map]
-TRAINED = {"all layers trained, 1e-5, 0.6 epochs": "--lr 1e-5 --epochs 0.6"}
 
 
 class Domain(NamedTuple):
@@ -159,7 +155,6 @@ def main() -> None:
     parser.add_argument("--encoder", default="all-MiniLM-L6-v2")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=1, help="draws of the two thirds")
-    parser.add_argument("--trained", action="store_true")
     options = parser.parse_args()
     encoder = cached(load_model(options.encoder), options.out / "vectors")
     domains, (left, right, grades) = read_domains(options.data), read_stsb(options.data)
@@ -174,43 +169,20 @@ def main() -> None:
     print("| way | StackOverflow: 5-NN | NMI | STS-B | Banking77: 5-NN | NMI | STS-B | mean: 5-NN | NMI | STS-B | s |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 
-    def row(title: str, fitted: Callable[[str, NDArray[np.int64], int], tuple[list[Vectors], list[Vectors]]]) -> None:
+    for title, fit in WAYS.items():
         changes, seconds = {name: list[NDArray[np.float64]]() for name in domains}, 0.0
         for name, domain in domains.items():
             for seed in range(options.seeds):
                 count = len(domain.texts)
                 rows = np.random.default_rng(seed).permutation(count)[: count * 2 // 3]
                 start = time.perf_counter()
-                outputs, pairs = fitted(name, rows, seed)
+                change = fit(vectors[name][0][rows])
                 seconds += time.perf_counter() - start
+                outputs, pairs = [change(side) for side in vectors[name]], [change(unit(side)) for side in sides]
                 changes[name].append(judge(domain, outputs, pairs, grades) - untouched[name])
         means = [np.mean(values, axis=0) for values in changes.values()]
         cells = " | ".join(f"{figure:+.2f}" for figure in np.concatenate([*means, np.mean(means, axis=0)]))
         print(f"| {title} | {cells} | {seconds / len(changes) / options.seeds:.0f} |", flush=True)
-
-    def mapped(fit: Fit, name: str, rows: NDArray[np.int64], _: int) -> tuple[list[Vectors], list[Vectors]]:
-        change = fit(vectors[name][0][rows])
-        return [change(side) for side in vectors[name]], [change(unit(side)) for side in sides]
-
-    def trained(words: str, name: str, rows: NDArray[np.int64], seed: int) -> tuple[list[Vectors], list[Vectors]]:
-        folder = options.out / f"{name}-{seed}-{words.replace(' ', '')}"
-        folder.mkdir(parents=True, exist_ok=True)
-        texts = "\n".join(" ".join(domains[name].texts[place].split()) for place in rows)
-        (folder / "texts.txt").write_text(texts + "\n", encoding="utf-8")
-        command = f"distil --preset tuned --smooth-neighbours 20 --pooling mean --student-temperature 0.05 {words}"
-        command += f" --text {folder / 'texts.txt'} --encoder {options.encoder} --seed {seed} --out {folder / 'run'}"
-        subprocess.run([sys.executable, "-m", "trainers", *command.split()], check=True, capture_output=True)
-        model = cached(load_model(str(folder / "run")), options.out / "vectors")
-        domain = domains[name]
-        return (
-            [model.encode(side) for side in (domain.texts, domain.queries) if side is not None],
-            [model.encode(side) for side in (left, right)],
-        )
-
-    for title, fit in WAYS.items():
-        row(title, partial(mapped, fit))
-    for title, words in TRAINED.items() if options.trained else ():
-        row(title, partial(trained, words))
 
 
 if __name__ == "__main__":

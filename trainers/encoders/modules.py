@@ -207,8 +207,8 @@ def sharpen(layer: Any, vectors: Tensor, neighbours: int) -> None:  # noqa: ANN4
     What differs among neighbours is shrunk first: with x scaled to a mean length of 1, and S the second moments of the
     differences between neighbours, s their mean, `v = (0.99 S + 0.01 s I)^(-1/8) (x - mean)`, scaled likewise. Ridge
     regression then takes v to what `vectors.smooth` makes of it; the output is 0.6 of that and 0.4 of x, which
-    gains nearly as much as all of it and costs half as much on other texts. If the vectors do not vary, the layer stays
-    as it is. Raises TwinviewsError for vectors that are not finite.
+    costs half as much on other texts as all of it. If the vectors do not vary, the layer stays as it is. Raises
+    TwinviewsError for vectors that are not finite.
     """
     check_finite(vectors)
     points = vectors.double().numpy()

@@ -68,8 +68,8 @@ _CONGEN = {**_OPTIMISER, "batch_size": 128, "max_tokens": 128, "pooling": "mean"
 _SCT = {
     **_CONGEN, "method": "sct", "lr": 1e-4, "epochs": 10, "teacher_temperature": 0.04, "student_temperature": 0.05,
 }  # fmt: skip
-# Ours: fits a good encoder to text of a domain, towards the neighbourhoods that it sees there itself. The linear layer
-# alone measured better than a training of all layers.
+# Ours: fits a good encoder to text of a domain, towards the neighbourhoods that it sees there itself, by a linear layer
+# alone; more epochs go on with all layers.
 _ADAPT = {
     **_CONGEN, "lr": 1e-5, "epochs": 0, "batch_size": 64, "max_tokens": 64, "pooling": OWN, "weight_decay": 0.0,
     "sharpen": 10, "smooth_neighbours": 20, "student_temperature": 0.05,
