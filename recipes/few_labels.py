@@ -25,6 +25,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +78,11 @@ def view_options(name: str) -> tuple[str, str]:
     return f"augment {name}", name
 
 
-def vectors_of(encoder: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:
-    """Return vectors of length 1, (texts, d)."""
-    return np.asarray(encoder.encode(texts, batch_size=128, normalize_embeddings=True, show_progress_bar=False))
+@lru_cache(maxsize=32)
+def vectors_of(encoder: str, texts: tuple[str, ...]) -> NDArray[np.float32]:
+    """Return vectors of length 1, (texts, d), by the encoder in a folder."""
+    model = SentenceTransformer(encoder, device="cpu")
+    return np.asarray(model.encode(list(texts), batch_size=128, normalize_embeddings=True, show_progress_bar=False))
 
 
 def classifier_of(vectors: NDArray[np.float32], labels: list[str]) -> LogisticRegression:
@@ -116,18 +119,18 @@ def train(folder: Path, name: str, encoder: str, options: str) -> Path:
 def judge(
     folder: Path, row: str, options: argparse.Namespace, sample: Examples, test: Examples
 ) -> tuple[NDArray[np.bool_], Any]:
-    """Return which items of the test a row gets right, and its encoder and classifier."""
+    """Return which items of the test a row gets right, and its encoder's folder and classifier."""
     name, _, more = row.removeprefix("labels").removeprefix("+").partition("+")
     path = options.encoder if row == "untouched" else str(train(folder, name, options.encoder, options.training))
     if row == "untouched" and not Path(path).is_dir():
         from trainers.encoders.location import locate
 
         path = locate(path).path
-    encoder = SentenceTransformer(path, device="cpu")
     examples = sample + (views_of(folder / "data" / "views" / view_options(name)[1], dict(sample)) if more else [])
-    classifier = classifier_of(vectors_of(encoder, [text for text, _ in examples]), [label for _, label in examples])
-    predicted = classifier.predict(vectors_of(encoder, [text for text, _ in test]))
-    return predicted == np.array([label for _, label in test]), (encoder, classifier)
+    texts, labels = zip(*examples, strict=True)
+    classifier = classifier_of(vectors_of(path, texts), list(labels))
+    texts, labels = zip(*test, strict=True)
+    return classifier.predict(vectors_of(path, texts)) == np.array(labels), (path, classifier)
 
 
 def interval(differences: NDArray[np.float64], resamples: int = 2_000) -> tuple[float, float]:
@@ -144,7 +147,7 @@ def save(folder: Path, best: Any) -> None:  # noqa: ANN401 - an encoder and a cl
 
     encoder, classifier = best
     shutil.rmtree(folder, ignore_errors=True)
-    encoder.save(str(folder))
+    SentenceTransformer(encoder, device="cpu").save(str(folder))
     skops.io.dump(classifier, folder / "classifier.skops")
 
 
