@@ -13,13 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
-from augment.errors import InputError
 from pipelines.inspection import SAMPLE_ROWS
 from pipelines.similarity import chrf, chrf_signature, self_bleu
 from pipelines.storage.dataset import open_dataset
 from pipelines.storage.files import sibling_path
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, PairFile, made_plan, pair_files
-from pipelines.storage.plan import Kind, Plan, read_plan
+from pipelines.storage.plan import Kind, Plan
 from pipelines.storage.recipe import read_made
 from pipelines.storage.shards import read_table
 
@@ -68,19 +67,13 @@ class DatasetReader:
             rows = table if reason is None else table.filter(pc.equal(table["reason"], reason))
             samples.append(rows.filter(np.isin(np.arange(start, start + len(rows)), places)))
             start += len(rows)
-        try:
-            return pa.concat_tables(samples, promote_options="permissive")
-        except pa.ArrowException as error:
-            raise InputError(f"{self.path} holds files with different columns ({error}): give one of them") from None
+        return pa.concat_tables(samples)
 
 
 def open_path(path: Path) -> DatasetReader:
-    """Open sentences, a view dataset, pairs (a file, or a folder of them) or rejects.
-
-    Raises InputError if there is no dataset, it is unfinished or damaged, or a folder's files have their own recipes.
-    """
+    """Open sentences, a view dataset, pairs or rejects; raises InputError if there are none or they are damaged."""
     plan: Plan | None
-    if not path.is_file() and (read_plan(path) is not None or not any(path.glob("*.arrow"))):
+    if not path.is_file():
         dataset = open_dataset(path)
         plan, counts = dataset.plan, dataset.counts
         files = [PairFile(path / receipt.file, receipt.sha256, receipt.rows) for receipt in dataset.receipts]

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from augment.errors import InputError
 from augment.models.weights import find_encoder
 from augment.translate.meaning import sentence_encoder
 from pipelines.options import MiningOptions, PairsOptions
@@ -50,11 +49,7 @@ def preview_mining(options: MiningOptions) -> dict[str, Any]:
 
 def _source(options: MiningOptions) -> PairSource:
     files, weights = pair_files(options.pairs), find_encoder(options.encoder, options.revision)
-    try:
-        tables = [read_table(file.path, file.sha256) for file in files]
-        table = pa.concat_tables(tables, promote_options="permissive").slice(0, options.limit)
-    except pa.ArrowException as error:
-        raise InputError(f"{options.pairs} holds files of different columns ({error}): give one of them") from None
+    table = pa.concat_tables(read_table(file.path, file.sha256) for file in files).slice(0, options.limit)
     if NEGATIVE not in table.schema.names:
         table = table.append_column(NEGATIVE, pa.nulls(len(table), pa.string()))
     columns = {field.name: field.type for field in table.schema if field.name not in (*PAIR_COLUMNS, NEGATIVE)}
