@@ -1,7 +1,4 @@
-"""The options of commands, each written once: dataclasses that the jobs take and that typer reads.
-
-Imported for every `--help`, so it imports no heavy library.
-"""
+"""The options of commands, as dataclasses that jobs take and typer reads; imports nothing heavy, for `--help`."""
 
 import inspect
 from collections.abc import Callable

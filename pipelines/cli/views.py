@@ -1,10 +1,9 @@
 """The subcommand of a view, with an option for every field of the view."""
 
 import inspect
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -47,14 +46,12 @@ def add_view_command(app: typer.Typer, name: str) -> None:
 
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
         params = {key: value for key in fields if (value := values.pop(key)) is not None}
-        folder_option = view_attribute(name, "folder_option", "")
-        folder_value = params.get(folder_option)
-        variants = [params]
-        if isinstance(folder_value, str) and "," in folder_value:  # `--pivot de,fr` asks for two views
-            parts = dict.fromkeys(part.strip() for part in folder_value.split(",") if part.strip())
+        option, variants = view_attribute(name, "folder_option", ""), [params]
+        if "," in (value := str(params.get(option))):  # `--pivot de,fr` asks for two views
+            parts = dict.fromkeys(part.strip() for part in value.split(",") if part.strip())
             if not parts:
-                raise InputError(f"--{folder_option} {folder_value!r} names nothing: write one, or several as in de,fr")
-            variants = [{**params, folder_option: part} for part in parts]
+                raise InputError(f"--{option} {value!r} names nothing: write one, or several as in de,fr")
+            variants = [{**params, option: part} for part in parts]
         specs = [ViewSpec(name, check_params(name, variant).model_dump()) for variant in variants]
         _run_view_command(specs, ViewOptions(**values))
 
@@ -104,7 +101,6 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     note_starter(views[0].spec)
     for text in getattr(views[0], "notes", ()):
         note(text)
-    _skip_pandas()
     results = []
     for view, folder in zip(views, folders, strict=True):
         run = plan_run(view, source, options, folder)
@@ -118,17 +114,6 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
             results.append(_report(dataset, new_rows, time.monotonic() - start, quiet=options.json))
     if options.json:
         show_json(results[0] if len(results) == 1 else results)
-
-
-def _skip_pandas() -> None:
-    """Make pyarrow's first lookup of pandas fail, to save 0.2 s; pandas can be imported afterwards."""
-    import pyarrow as pa
-
-    if "pandas" not in sys.modules:
-        sys.modules["pandas"] = None  # type: ignore[assignment]
-        with suppress(ImportError, AttributeError):  # the latter of a pyarrow that takes None for the module
-            pa.array([])
-        del sys.modules["pandas"]
 
 
 def _report(dataset: Dataset, new_rows: int, seconds: float, *, quiet: bool) -> dict[str, Any]:

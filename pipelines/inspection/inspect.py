@@ -110,10 +110,7 @@ def lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Piece]]]:
 
 
 def inspect(path: Path, shown: int, seed: int | None, sampled: int, *, as_json: bool) -> None:
-    """Print what is in sentences, a view dataset, pairs or rejects: counts, statistics over a sample, and some rows.
-
-    The seed draws both; without one the rows are spread evenly. Raises InputError if the dataset is damaged or missing.
-    """
+    """Print counts, statistics over a sample, and rows: spread evenly, or drawn like the sample if there is a seed."""
     opened = open_path(path)
     rows = opened.sample(shown, seed).to_pylist()
     summary = statistics(opened, sampled, seed or 0)

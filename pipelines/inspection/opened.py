@@ -91,10 +91,7 @@ def open_path(path: Path) -> DatasetReader:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Summary of `n` numbers: mean, quantiles, and counts in bins of equal width between two `ends`.
-
-    Numbers beyond the ends are counted in the outermost bins.
-    """
+    """Mean, quantiles and counts of `n` numbers in equal bins between two `ends`; the outermost have those beyond."""
 
     n: int
     mean: float
@@ -156,10 +153,7 @@ def statistics(opened: DatasetReader, sample: int = SAMPLE_ROWS, seed: int = 0) 
 
 
 def distribution(values: ArrayLike, ends: tuple[float, float] | None = None) -> Distribution | None:
-    """The distribution of the finite values; None if there are none.
-
-    Without `ends` the bins lie between the 1% and the 99% quantiles. Bins of whole numbers are whole numbers wide.
-    """
+    """The distribution of the finite values, None if there are none; its ends are the 1% and 99% quantiles or given."""
     numbers = np.asarray(values, dtype=np.float64)
     numbers = numbers[np.isfinite(numbers)]
     if not numbers.size:

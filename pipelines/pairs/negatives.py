@@ -27,10 +27,7 @@ Row: TypeAlias = tuple[str, str, str, str]
 
 
 def mine_negatives(options: MiningOptions) -> tuple[Mapping[str, Any], bool]:
-    """Write the pairs again with a column `negative`; returns the counts, and whether they were made now.
-
-    An existing negative stays. Raises InputError for no pairs, no encoder, or another recipe's output.
-    """
+    """Write the pairs again with a column `negative`; returns the counts, and whether they were made now."""
     source = _source(options)
     if options.encoder == "starter":
         note("the bundled starter encoder (small, for trying out); --encoder takes a real one")

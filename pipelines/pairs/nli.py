@@ -64,10 +64,7 @@ def nli_sources(names: Sequence[str], spool: Path, pair: Sequence[str] = ()) -> 
 
 
 def nli_rows(source: Source, pair: Sequence[str] = ()) -> Iterator[NliRow]:
-    """The rows of a source, those of a `pair` of columns all entailed.
-
-    Raises InputError for one that cannot be read, or whose label is a number with no name.
-    """
+    """The rows of a source, those of a `pair` of columns all entailed; raises InputError for a label without a name."""
     features = load_hub(source.name).features if source.format == "hub" else {}
     labels = next((features[name].names for name in COLUMNS["label"] if hasattr(features.get(name), "names")), ())
 

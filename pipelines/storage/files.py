@@ -88,14 +88,6 @@ def temporaries(folder: Path) -> Iterator[tuple[Path, str]]:
             yield entry, match[1]
 
 
-def remove_temporaries(*outputs: Path) -> None:
-    """Remove temporary files of these outputs; the caller holds their lock."""
-    for output in outputs:
-        for entry, name in temporaries(output.parent):
-            if name == output.name:
-                entry.unlink(missing_ok=True)
-
-
 @contextmanager
 def atomic_write(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
     """A file to write that appears at `path` only when the block ends well, complete and on the disk.

@@ -1,7 +1,4 @@
-"""Windows of shards, made here or on a Ray cluster.
-
-The rows of a window are sorted and batched together; reading, making and writing overlap.
-"""
+"""Windows of shards, whose rows are sorted and batched together, made here or on a Ray cluster."""
 
 import logging
 import socket
@@ -40,10 +37,7 @@ Result: TypeAlias = tuple[list[Receipt], float, Counter[Stage]]
 
 @dataclass
 class ViewRun:
-    """A view of the sentences `source` to be made in the folder `out`.
-
-    `view` is None until the process that makes it has built it.
-    """
+    """A view of `source` to be made in the folder `out`; `view` is None until the process that makes it builds it."""
 
     plan: Plan
     source: Dataset

@@ -69,10 +69,7 @@ class NearDuplicates(Filter):
 
 
 def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
-    """MinHash signatures (Broder 1997) of pairs, (pairs, HASHES): the minima over the n-grams of both texts together.
-
-    N-grams have `n` characters and do not span two texts; a shorter text is padded.
-    """
+    """MinHash signatures (Broder 1997) of pairs, (pairs, HASHES), over the n-grams of each text, padded to `n`."""
     from rensa import RMinHash
 
     folded = [

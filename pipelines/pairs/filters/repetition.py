@@ -15,10 +15,7 @@ TABLE = bytes(ord(chr(c).lower()) if WORDS.fullmatch(chr(c)) else 0 for c in ran
 
 
 class Repetition(SideFilter):
-    """Drops n-grams that occur `times` or more, as when a decoder loops: "a man and a man and a man".
-
-    For languages without spaces, set the unit to character.
-    """
+    """Drops n-grams that occur `times` or more, as in "a man and a man"; without spaces, set the unit to character."""
 
     n: int = Field(default=3, ge=2)
     times: int = Field(default=2, ge=2)
