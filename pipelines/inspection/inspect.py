@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import regex
 from rich.table import Table
@@ -15,8 +15,6 @@ from pipelines.inspection.opened import QUANTILES, Statistics, open_path, statis
 from pipelines.similarity import UNSPACED
 from pipelines.storage.pair_files import NEGATIVE
 from pipelines.terminal.console import counted, escape_control, flat, print_on, show, show_json, stdout_console, table
-
-Change: TypeAlias = Literal["same", "removed", "added"]
 
 MAX_CHARACTERS = 1_000
 """Characters of a text that are compared and shown."""
@@ -33,7 +31,7 @@ UNTITLED = {"id", *TEXTS, "view_a_name", "view_b_name", "target_fraction", "achi
 class Piece(NamedTuple):
     """Text that is in both versions ("same"), only in the old one ("removed"), or only in the new one ("added")."""
 
-    change: Change
+    change: Literal["same", "removed", "added"]
     text: str
 
 

@@ -161,10 +161,9 @@ def pair_views(choices: Mapping[Path, Choice], sentences: Dataset, options: Pair
             row_pairs, sentences, views, columns, seed, second_texts=policy == "columns"
         )
     else:
-        paired = [*views] if options.alternatives else []
-        if options.alternatives is None:
-            is_paired = partial(view_attribute, attribute="equal_alternatives", default=False)
-            paired = [name for name, view in views.items() if is_paired(view.plan.name)]
+        paired = [name for name, view in views.items() if view_attribute(view.plan.name, "equal_alternatives", False)]
+        if options.alternatives is not None:
+            paired = [*views] if options.alternatives else []
         params |= {"alternatives": paired} if paired else {}
         names = list(views) or [ORIGINAL]
         sides = [(names[0], names[1])] if policy == "bsl" else [(ORIGINAL, name) for name in names]
