@@ -33,10 +33,7 @@ RECIPE_MARKS = (b'"command": "build-pairs"', b'"command": "mine-negatives"', b'"
 
 @dataclass(frozen=True)
 class PairsJob:
-    """What to write, and by the options where: one file, or with `shards` a folder of at most that many.
-
-    Dropped rows go to `rejects`, with their reasons, as an IPC stream file; `command` and `settings` into the recipe.
-    """
+    """What to write and, by the options, where: dropped rows to `rejects`, `command` and `settings` into the recipe."""
 
     source: PairSource
     filters: Sequence[Filter]

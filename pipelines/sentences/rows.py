@@ -79,10 +79,7 @@ def listed(cells: Sequence[str]) -> str:
 
 
 def read_cells(format: str, lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
-    """The rows of a CSV, from lines with their ends, or of a TSV, from lines without; for the header see `_name_cells`.
-
-    A CSV whose first line has semicolons and no comma is separated by semicolons, as some spreadsheets write it.
-    """
+    """The rows of a CSV, from lines with their ends, or of a TSV, from lines without; the header: `_name_cells`."""
     first_line = next(lines, "")
     lines = chain([first_line], lines)
     if format == "tsv":  # a quotation mark is an ordinary character, as in most corpora
@@ -133,10 +130,7 @@ def _name_cells(columns: ColumnChoice, cells: Sequence[str]) -> tuple[list[str],
 
 
 def read_jsonl(lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
-    """One JSON object or string per line; a blank line and a null text count as empty.
-
-    The first object says which column holds the text; every other one must have it too.
-    """
+    """One JSON object or string per line, empty if blank or null; all objects have the first one's column of texts."""
     for number, line in enumerate(lines, start=1):
         where = f"{name}: line {number}"
         try:

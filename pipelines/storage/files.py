@@ -34,10 +34,7 @@ ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
 
 
 def resolve_path(name: str | Path) -> Path:
-    """A local path as a `Path`; an address that fsspec knows (`s3://`, `gs://`, ...) as an object much like one.
-
-    Raises MissingExtraError if the extra for addresses is not installed, InputError if nothing answers there.
-    """
+    """A local path as a `Path`; an address that fsspec knows (`s3://`) as an object much like one, if it answers."""
     match = ADDRESS.fullmatch(str(name))
     if match is None:
         return Path(name)

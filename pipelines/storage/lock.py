@@ -29,10 +29,7 @@ NO_LOCKS_WARNING = (
 
 @contextmanager
 def locked_folder(out: Path) -> Iterator[None]:
-    """Hold a folder (of a dataset or a run) for this process; make it if missing, remove it if it stays empty.
-
-    Raises InputError if another process holds it (the line says which), or a file is in the way.
-    """
+    """Hold a folder, made if missing and removed if it stays empty; raises InputError if another process holds it."""
     with _locked(out, out / LOCK):
         yield
 

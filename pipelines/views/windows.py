@@ -134,10 +134,7 @@ def _make(run: ViewRun, rows: Rows) -> Sequence[ViewResult]:
 
 
 def _write(run: ViewRun, rows: Rows, views: Sequence[ViewResult], start: float, before: Counter[Stage]) -> Result:
-    """Commit the shards of a window that took the view from `start` on; raises TwinviewsError for a wrong type.
-
-    `before` has the seconds by stage when the previous window was committed, and is updated.
-    """
+    """Commit the shards of a window that took the view from `start` on; updates `before`, seconds by stage so far."""
     window, columns, _ = rows
     with timed("write"):
         schema = view_schema([SPANS] if len(columns) > 2 else [])
