@@ -36,10 +36,7 @@ class Piece(NamedTuple):
 
 
 def pieces(old: str, new: str, edits: Sequence[Mapping[str, Any]] = ()) -> list[Piece]:
-    """How `old` became `new`: by the recorded edits if they lead there, otherwise word by word.
-
-    Same and removed pieces make `old`, same and added pieces `new`. Only the first MAX_CHARACTERS are compared.
-    """
+    """How `old` became `new`, up to MAX_CHARACTERS: by the recorded edits if they lead there, else word by word."""
     parts, hidden = _split(old, [Edit(**edit) for edit in edits]), max(len(old), len(new)) - MAX_CHARACTERS
     if hidden > 0 or "".join(piece.text for piece in parts if piece.change != "removed") != new:
         old, new = old[:MAX_CHARACTERS], new[:MAX_CHARACTERS]

@@ -185,11 +185,7 @@ def _write(
 def _sentences(
     options: IngestOptions, sources: Sequence[Source], folder: Path, counts: dict[str, int]
 ) -> Iterator[Sentence]:
-    """The sentences to keep; hashes that exceed memory go to `folder`.
-
-    Nothing after the last one is read, counted or checked. Raises InputError if there are none, if a source has no
-    labels that could be spans, or if a table has nothing in a column that was named.
-    """
+    """The sentences to keep, up to the limit; raises InputError if there are none, or a named column is empty."""
     hashes, columns = Seen(folder), Columns(options.column, options.label_column, options.pair_column)
     language = options.language if options.split else None
     for source in sources:
