@@ -28,6 +28,7 @@ REQUIRED = (
     "pipelines/py.typed",
     "pipelines/sample/sentences.txt",
     "pipelines/inspection/templates/report.html",
+    "pipelines/storage/templates/card.md",
     "trainers/evaluation/sample/pairs.tsv",
     "trainers/pages/templates/report.html",
     "trainers/py.typed",

@@ -11,10 +11,7 @@ UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khm
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
-    """The chrF2 (Popović 2015) of each hypothesis against its reference, 0 to 100: sacrebleu's `sentence_score`.
-
-    White space does not count.
-    """
+    """The chrF2 (Popović 2015) of each hypothesis, 0 to 100, as sacrebleu's `sentence_score`; blanks are ignored."""
     from fastchrf import pairwise_chrf
 
     # fastchrf knows fewer kinds of white space than Python and sacrebleu.

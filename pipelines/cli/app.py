@@ -13,8 +13,8 @@ from augment.view import VIEWS, view_names
 from pipelines.cli import pairs, views
 from pipelines.inspection import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.options import DryRunOption, IngestOptions, JsonOption, Number, Output, OverwriteOption, with_options
+from pipelines.storage.recipe import ConfigOption
 from pipelines.terminal.console import (
-    ConfigOption,
     SectionedCommand,
     VersionOption,
     call,

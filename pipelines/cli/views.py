@@ -47,14 +47,12 @@ def add_view_command(app: typer.Typer, name: str) -> None:
 
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
         params = {key: value for key in fields if (value := values.pop(key)) is not None}
-        folder_option = view_attribute(name, "folder_option", "")
-        folder_value = params.get(folder_option)
-        variants = [params]
-        if isinstance(folder_value, str) and "," in folder_value:  # `--pivot de,fr` asks for two views
-            parts = dict.fromkeys(part.strip() for part in folder_value.split(",") if part.strip())
+        option, variants = view_attribute(name, "folder_option", ""), [params]
+        if "," in (value := str(params.get(option))):  # `--pivot de,fr` asks for two views
+            parts = dict.fromkeys(part.strip() for part in value.split(",") if part.strip())
             if not parts:
-                raise InputError(f"--{folder_option} {folder_value!r} names nothing: write one, or several as in de,fr")
-            variants = [{**params, folder_option: part} for part in parts]
+                raise InputError(f"--{option} {value!r} names nothing: write one, or several as in de,fr")
+            variants = [{**params, option: part} for part in parts]
         specs = [ViewSpec(name, check_params(name, variant).model_dump()) for variant in variants]
         _run_view_command(specs, ViewOptions(**values))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import regex
 from rich.table import Table
@@ -15,8 +15,6 @@ from pipelines.inspection.opened import QUANTILES, Statistics, open_path, statis
 from pipelines.similarity import UNSPACED
 from pipelines.storage.pair_files import NEGATIVE
 from pipelines.terminal.console import counted, escape_control, flat, print_on, show, show_json, stdout_console, table
-
-Change: TypeAlias = Literal["same", "removed", "added"]
 
 MAX_CHARACTERS = 1_000
 """Characters of a text that are compared and shown."""
@@ -33,15 +31,12 @@ UNTITLED = {"id", *TEXTS, "view_a_name", "view_b_name", "target_fraction", "achi
 class Piece(NamedTuple):
     """Text that is in both versions ("same"), only in the old one ("removed"), or only in the new one ("added")."""
 
-    change: Change
+    change: Literal["same", "removed", "added"]
     text: str
 
 
 def pieces(old: str, new: str, edits: Sequence[Mapping[str, Any]] = ()) -> list[Piece]:
-    """How `old` became `new`: by the recorded edits if they lead there, otherwise word by word.
-
-    Same and removed pieces make `old`, same and added pieces `new`. Only the first MAX_CHARACTERS are compared.
-    """
+    """How `old` became `new`, up to MAX_CHARACTERS: by the recorded edits if they lead there, else word by word."""
     parts, hidden = _split(old, [Edit(**edit) for edit in edits]), max(len(old), len(new)) - MAX_CHARACTERS
     if hidden > 0 or "".join(piece.text for piece in parts if piece.change != "removed") != new:
         old, new = old[:MAX_CHARACTERS], new[:MAX_CHARACTERS]
@@ -110,10 +105,7 @@ def lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Piece]]]:
 
 
 def inspect(path: Path, shown: int, seed: int | None, sampled: int, *, as_json: bool) -> None:
-    """Print what is in sentences, a view dataset, pairs or rejects: counts, statistics over a sample, and some rows.
-
-    The seed draws both; without one the rows are spread evenly. Raises InputError if the dataset is damaged or missing.
-    """
+    """Print counts, statistics over a sample, and rows: spread evenly, or drawn like the sample if there is a seed."""
     opened = open_path(path)
     rows = opened.sample(shown, seed).to_pylist()
     summary = statistics(opened, sampled, seed or 0)

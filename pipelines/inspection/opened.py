@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,13 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
-from augment.errors import InputError
 from pipelines.inspection import SAMPLE_ROWS
 from pipelines.similarity import chrf, chrf_signature, self_bleu
 from pipelines.storage.dataset import open_dataset
 from pipelines.storage.files import sibling_path
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, PairFile, made_plan, pair_files
-from pipelines.storage.plan import Kind, Plan, read_plan
+from pipelines.storage.plan import Kind, Plan
 from pipelines.storage.recipe import read_made
 from pipelines.storage.shards import read_table
 
@@ -68,19 +66,13 @@ class DatasetReader:
             rows = table if reason is None else table.filter(pc.equal(table["reason"], reason))
             samples.append(rows.filter(np.isin(np.arange(start, start + len(rows)), places)))
             start += len(rows)
-        try:
-            return pa.concat_tables(samples, promote_options="permissive")
-        except pa.ArrowException as error:
-            raise InputError(f"{self.path} holds files with different columns ({error}): give one of them") from None
+        return pa.concat_tables(samples)
 
 
 def open_path(path: Path) -> DatasetReader:
-    """Open sentences, a view dataset, pairs (a file, or a folder of them) or rejects.
-
-    Raises InputError if there is no dataset, it is unfinished or damaged, or a folder's files have their own recipes.
-    """
+    """Open sentences, a view dataset, pairs or rejects; raises InputError if there are none or they are damaged."""
     plan: Plan | None
-    if not path.is_file() and (read_plan(path) is not None or not any(path.glob("*.arrow"))):
+    if not path.is_file():
         dataset = open_dataset(path)
         plan, counts = dataset.plan, dataset.counts
         files = [PairFile(path / receipt.file, receipt.sha256, receipt.rows) for receipt in dataset.receipts]
@@ -98,10 +90,7 @@ def open_path(path: Path) -> DatasetReader:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Summary of `n` numbers: mean, quantiles, and counts in bins of equal width between two `ends`.
-
-    Numbers beyond the ends are counted in the outermost bins.
-    """
+    """Mean, quantiles and counts of `n` numbers in equal bins between two `ends`; the outermost have those beyond."""
 
     n: int
     mean: float
@@ -144,14 +133,13 @@ def statistics(opened: DatasetReader, sample: int = SAMPLE_ROWS, seed: int = 0) 
     table = opened.sample(sample or opened.rows, seed)
     summary = Statistics(opened.rows, table.num_rows, seed)
     {"sentences": _sentences, "view": _view, "pairs": _pairs}[opened.kind](table, summary)
-    compare = lru_cache(maxsize=2)(chrf)  # of three comparisons two may be of the same texts
     for name, columns in COMPARED[opened.kind].items():
         if columns[0] in table.schema.names:
             hypotheses, references = _complete_rows(table, *columns)
             lengths = [np.array([*map(len, texts)], dtype=np.float64) for texts in (hypotheses, references)]
             with np.errstate(divide="ignore", invalid="ignore"):
                 summary.measure(f"length, {name.format('/')}", lengths[0] / lengths[1])
-            summary.measure(f"chrF, {name.format('~')}", compare(tuple(hypotheses), tuple(references)), (0, 100))
+            summary.measure(f"chrF, {name.format('~')}", chrf(hypotheses, references), (0, 100))
             summary.chrf_signature = chrf_signature()
     for name in table.schema.names if opened.kind != "view" else ():
         column = table[name].drop_null()
@@ -163,10 +151,7 @@ def statistics(opened: DatasetReader, sample: int = SAMPLE_ROWS, seed: int = 0) 
 
 
 def distribution(values: ArrayLike, ends: tuple[float, float] | None = None) -> Distribution | None:
-    """The distribution of the finite values; None if there are none.
-
-    Without `ends` the bins lie between the 1% and the 99% quantiles. Bins of whole numbers are whole numbers wide.
-    """
+    """The distribution of the finite values, None if there are none; its ends are the 1% and 99% quantiles or given."""
     numbers = np.asarray(values, dtype=np.float64)
     numbers = numbers[np.isfinite(numbers)]
     if not numbers.size:

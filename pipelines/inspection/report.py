@@ -8,7 +8,7 @@ from augment.errors import InputError
 from pipelines.inspection.inspect import figure, heading, lines, percent, sampling
 from pipelines.inspection.opened import QUANTILES, DatasetReader, statistics
 from pipelines.storage.dataset import REPORT_FILE
-from pipelines.storage.files import UNSEALED, is_written_by, remove_temporaries, seal, sibling_path, write_if_changed
+from pipelines.storage.files import UNSEALED, is_written_by, seal, sibling_path, write_if_changed
 from pipelines.storage.lock import locked_file
 from pipelines.storage.plan import read_plan
 from pipelines.terminal.console import flat, render_page
@@ -20,26 +20,19 @@ REPORT_MARKS = (b'<meta name="generator" content="Twinviews ', b"<!-- checksum "
 
 
 def report_path(path: Path) -> Path:
-    """Where the report of a dataset goes: beside it, as in `data/pairs.report.html`, or into a folder of pairs.
-
-    The report beside a folder of pairs may belong to a file with the same name.
-    """
+    """Where a report goes: beside the dataset, but into a folder of pairs, beside which there may be a file of them."""
     is_pairs = path.is_dir() and (plan := read_plan(path)) is not None and plan.kind == "pairs"
     return path / REPORT_FILE if is_pairs else sibling_path(path, REPORT_FILE)
 
 
 def write_report(out: Path, opened: DatasetReader, rows: int, sampled: int, seed: int, *, overwrite: bool) -> bool:
-    """Write a report; False if this very report exists already.
-
-    Raises InputError if any other file than a report is at `out`, or another report without `overwrite`.
-    """
+    """Write a report; False if it exists already. Raises InputError for another file, or report without `overwrite`."""
     with locked_file(out):
         check_free(out, overwrite=True)
         html = report_html(opened, rows, sampled, seed)
         if out.exists() and out.read_bytes() == html.encode():
             return False
         check_free(out, overwrite=overwrite)
-        remove_temporaries(out)
         write_if_changed(out, html)
     return True
 
@@ -61,11 +54,7 @@ def check_free(out: Path, *, overwrite: bool) -> None:
 
 
 def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> str:
-    """The page; equal datasets and settings make equal pages.
-
-    It shows `rows`, spread evenly, and of a view some with each reason, and statistics of `sampled` rows drawn by the
-    seed (0: of all).
-    """
+    """The page: `rows` spread evenly, of a view some with each reason, and statistics of `sampled` rows (0: of all)."""
     summary = statistics(opened, sampled, seed)
     numbers = [(name, number) for name, number in flat(opened.counts) if isinstance(number, int)]
     greatest = max((number for _, number in numbers), default=0)

@@ -18,7 +18,7 @@ from augment.errors import InputError, TwinviewsError
 from pipelines.inspection.opened import DatasetReader
 from pipelines.sentences.rows import as_text
 from pipelines.storage.dataset import CARD_FILE
-from pipelines.storage.files import atomic_write, remove_temporaries, sha256_of, sibling_path, write_if_changed
+from pipelines.storage.files import atomic_write, sha256_of, sibling_path, write_if_changed
 from pipelines.storage.lock import locked_file
 from pipelines.storage.recipe import check_recipe_collision, command_of, recipe_text
 from pipelines.storage.shards import BATCH_ROWS
@@ -29,11 +29,7 @@ GROUP_BYTES = 100_000_000
 
 
 def export(opened: DatasetReader, rows: int, to: str, out: Path, *, overwrite: bool, dry_run: bool = False) -> None:
-    """Write the first rows of sentences, a view dataset or pairs as parquet, jsonl or csv, unless it is a dry run.
-
-    Nested columns become JSON in CSV. Raises InputError if there is anything at `out`, unless that is an earlier export
-    and `overwrite` is given, if another file has its recipe, or for a NUL character, which no CSV can hold.
-    """
+    """Write the first rows as parquet, jsonl or csv; raises InputError if `out` is taken, or for a NUL in a CSV."""
     recipe = sibling_path(out, "recipe.json")
     is_ours = command_of(recipe) == "export"
     if out.is_dir() or (out.exists() and not (overwrite and is_ours)):
@@ -43,13 +39,11 @@ def export(opened: DatasetReader, rows: int, to: str, out: Path, *, overwrite: b
     check_recipe_collision(out)
     if dry_run:
         return
-    with locked_file(out):
-        remove_temporaries(out, recipe)
-        with atomic_write(out) as stream:
-            _write_rows(stream, opened, rows, to)
-            options = {"path": str(opened.path), "to": to, "limit": rows if rows < opened.rows else None}
-            hashes = {"sha256": sha256_of(Path(stream.name))}
-            write_if_changed(recipe, recipe_text("export", options, made=hashes))
+    with locked_file(out), atomic_write(out) as stream:
+        _write_rows(stream, opened, rows, to)
+        options = {"path": str(opened.path), "to": to, "limit": rows if rows < opened.rows else None}
+        hashes = {"sha256": sha256_of(Path(stream.name))}
+        write_if_changed(recipe, recipe_text("export", options, made=hashes))
 
 
 def _write_rows(stream: BinaryIO, opened: DatasetReader, rows: int, to: str) -> None:
@@ -86,11 +80,7 @@ def _write_rows(stream: BinaryIO, opened: DatasetReader, rows: int, to: str) -> 
 
 def _tables(opened: DatasetReader, rows: int) -> Iterator[pa.Table]:
     """Tables of the first rows; without rows there is one empty table, for its columns."""
-    schema = None
     for table in opened.tables():
-        schema = schema or table.schema
-        if not table.schema.equals(schema):
-            raise InputError(f"{opened.path} holds files with different columns: export one of them")
         yield table.slice(0, rows)
         rows -= min(rows, table.num_rows)
         if not rows:

@@ -12,15 +12,7 @@ from pipelines.storage.files import is_sealed, is_written_by, sha256_of, sibling
 from pipelines.storage.pair_files import PAIR_COLUMNS, REJECTS, REJECTS_SHA256
 from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS
 from pipelines.storage.recipe import command_of, read_made
-from pipelines.storage.shards import (
-    RECEIPTS,
-    make_receipt,
-    read_receipt,
-    read_table,
-    receipt_path,
-    shard_name,
-    shard_number,
-)
+from pipelines.storage.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_number
 
 PAIR_COMMANDS = ("build-pairs", "mine-negatives")
 Problem: TypeAlias = Literal["damaged", "missing", "unfinished"]
@@ -29,10 +21,7 @@ Verified: TypeAlias = tuple[Path, Problem | None]
 
 
 def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
-    """Check every file of datasets, pairs, rejects and exports, or of all outputs in a folder.
-
-    Raises InputError if there is no output at a path.
-    """
+    """Check every file of these outputs, or of all outputs in a folder; raises InputError where there is none."""
     problems: dict[Path, Problem | None] = {}
     worst_first = (*get_args(Problem), None)
     for path in paths:
@@ -153,7 +142,8 @@ def _dataset(folder: Path) -> Iterator[Verified]:
 
 def _shard(folder: Path, index: int, recorded: str | None) -> Iterator[Verified]:
     """A shard, by the hash in `state.json` or else in its receipt, and its receipt, which follows from the shard."""
-    path, record = folder / shard_name(index), receipt_path(folder, index)
+    record = receipt_path(folder, index)
+    path = folder / record.stem
     receipt = read_receipt(folder, index)
     expected = recorded or (receipt.sha256 if receipt is not None else None)
     if path.is_file() and expected is None and not record.is_file():

@@ -78,10 +78,7 @@ def _worker(source: PairSource, filters: Sequence[str], runtime: Runtime, number
 
 
 def _judge_task(source: PairSource, filters: Sequence[Filter], task: Any) -> list[tuple[pa.RecordBatch, Any]]:  # noqa: ANN401
-    """The candidates of a task in batches, judged by filters that judge each pair by itself.
-
-    With each batch comes what the first filter that remembers pairs prepared from those that it will see.
-    """
+    """The candidates of a task in batches, judged row by row; with each what the first filter to remember prepared."""
     candidates, batches = task if source.candidates is None else source.candidates(task), []
     for start in range(0, len(candidates), BATCH_ROWS):
         # A copy: a slice that is sent to another process takes the whole columns along.

@@ -51,9 +51,7 @@ class PairColumns:
 
     def about(self, side: str) -> list[SideInfo]:
         """The view and language of one side, `view_a` or `view_b`, of each pair."""
-        names = self.strings(f"{side}_name")
-        infos = {name: self.sides.get(name, SideInfo(name)) for name in set(names)}
-        return [infos[name] for name in names]
+        return [self.sides.get(name, SideInfo(name)) for name in self.strings(f"{side}_name")]
 
 
 def sentence_column(names: Collection[str], side: str) -> str:

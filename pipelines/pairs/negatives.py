@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from augment.errors import InputError
 from augment.models.weights import find_encoder
 from augment.translate.meaning import sentence_encoder
 from pipelines.options import MiningOptions, PairsOptions
@@ -28,10 +27,7 @@ Row: TypeAlias = tuple[str, str, str, str]
 
 
 def mine_negatives(options: MiningOptions) -> tuple[Mapping[str, Any], bool]:
-    """Write the pairs again with a column `negative`; returns the counts, and whether they were made now.
-
-    An existing negative stays. Raises InputError for no pairs, no encoder, or another recipe's output.
-    """
+    """Write the pairs again with a column `negative`; returns the counts, and whether they were made now."""
     source = _source(options)
     if options.encoder == "starter":
         note("the bundled starter encoder (small, for trying out); --encoder takes a real one")
@@ -50,11 +46,7 @@ def preview_mining(options: MiningOptions) -> dict[str, Any]:
 
 def _source(options: MiningOptions) -> PairSource:
     files, weights = pair_files(options.pairs), find_encoder(options.encoder, options.revision)
-    try:
-        tables = [read_table(file.path, file.sha256) for file in files]
-        table = pa.concat_tables(tables, promote_options="permissive").slice(0, options.limit)
-    except pa.ArrowException as error:
-        raise InputError(f"{options.pairs} holds files of different columns ({error}): give one of them") from None
+    table = pa.concat_tables(read_table(file.path, file.sha256) for file in files).slice(0, options.limit)
     if NEGATIVE not in table.schema.names:
         table = table.append_column(NEGATIVE, pa.nulls(len(table), pa.string()))
     columns = {field.name: field.type for field in table.schema if field.name not in (*PAIR_COLUMNS, NEGATIVE)}

@@ -48,9 +48,7 @@ class NliRow(NamedTuple):
 def nli_sources(names: Sequence[str], spool: Path, pair: Sequence[str] = ()) -> list[Source]:
     """Find NLI sources, or with a `pair` of columns tables that have these, in any format that `ingest` reads.
 
-    The premise is the column `sentence1`, `premise` or `ori_sentence`, the hypothesis `sentence2`, `hypothesis` or
-    `new_sentence`, the label `gold_label` or `label`. Text files are read as TSV; stdin and pipes are first copied into
-    the folder `spool`. Raises InputError for no source, one that cannot be read, or one without these columns.
+    Text files are read as TSV. Raises InputError for no source, one that cannot be read, or one without the columns.
     """
     if not names:
         raise InputError(f"--pairs entailment needs an NLI corpus as SOURCE: {EXAMPLE}")
@@ -64,10 +62,7 @@ def nli_sources(names: Sequence[str], spool: Path, pair: Sequence[str] = ()) -> 
 
 
 def nli_rows(source: Source, pair: Sequence[str] = ()) -> Iterator[NliRow]:
-    """The rows of a source, those of a `pair` of columns all entailed.
-
-    Raises InputError for one that cannot be read, or whose label is a number with no name.
-    """
+    """The rows of a source, those of a `pair` of columns all entailed; raises InputError for a label without a name."""
     features = load_hub(source.name).features if source.format == "hub" else {}
     labels = next((features[name].names for name in COLUMNS["label"] if hasattr(features.get(name), "names")), ())
 

@@ -1,6 +1,6 @@
-"""Pairs of sentences by their numbers: a side is the sentence, or with views what a seed draws of it and its views."""
+"""Candidates of sentences and their views: the texts of one sentence, or those that a seed draws of two sentences."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import xxhash
 from numpy.typing import NDArray
 
-from pipelines.pairs.candidates import DROPPED, ORIGINAL
-from pipelines.pairs.filter import SENTENCE_B
+from pipelines.pairs.candidates import DROPPED, ORIGINAL, UNUSED
+from pipelines.pairs.filter import SENTENCE_B, SIDES
 from pipelines.storage.dataset import Dataset
 from pipelines.storage.pair_files import PAIR_COLUMNS
 
@@ -21,50 +21,87 @@ RowPairs: TypeAlias = tuple[Numbers, Numbers, str]
 """Candidates: the numbers of left and of right sentences (-1: none), and why one without a right side is dropped."""
 
 
-class Lookup:
-    """Rows of tables by their numbers, out of mapped batches; where the number is negative, every cell is null."""
+def view_candidates(
+    source: Dataset,
+    views: Mapping[str, Dataset],
+    couples: Sequence[tuple[str, str]],
+    columns: Sequence[str],
+    paired: Collection[str],
+    task: tuple[int, int],
+) -> pa.RecordBatch:
+    """The pairs of each couple for each sentence from `task[0]` to `task[1]`, those of one sentence side by side.
 
-    def __init__(self, tables: Sequence[pa.Table]) -> None:
-        self._batches = [batch for table in tables for batch in table.to_batches()]
-        self._ends = np.cumsum([len(batch) for batch in self._batches])
+    Where views `paired` have alternatives, the n-th text of one side goes with the n-th of the other; the side with
+    fewer texts begins again.
+    """
+    sentences = pa.concat_batches(source.read(*task).select(columns).to_batches())
+    size = len(sentences)
+    sides = {name: _side(sentences, name, view, task[0]) for name, view in views.items()}
+    sides[ORIGINAL] = sentences["text"], pa.nulls(size, pa.list_(pa.string())), pa.nulls(size, pa.string())
+    batches, origins = [], []
+    for names in couples:
+        couple = [sides[name] for name in names]
+        further = [pc.list_value_length(alternatives).fill_null(0).to_numpy() for _, alternatives, _ in couple]
+        numbers = [1 + others * (name in paired) for name, others in zip(names, further, strict=True)]
+        counts = np.maximum(*numbers)
+        rows = np.repeat(np.arange(size), counts)
+        turns = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        pairs = {name: sentences[name].take(pa.array(rows)) for name in columns}
+        for side, (texts, alternatives, _), others, number in zip(SIDES, couple, further, numbers, strict=True):
+            turn = turns % number[rows]
+            places = np.where(turn, size + (np.cumsum(others) - others)[rows] + turn - 1, rows)
+            pairs[side] = pa.concat_arrays([texts, alternatives.flatten()]).take(pa.array(places))
+        pairs |= {f"{side}_name": pa.repeat(name, len(rows)) for side, name in zip(SIDES, names, strict=True)}
+        unused = sum(1 + others - number for others, number in zip(further, numbers, strict=True))
+        pairs[UNUSED] = np.where(turns, 0, unused[rows])  # counted once a sentence
+        pairs[DROPPED] = pc.coalesce(*(missing for *_, missing in couple)).take(pa.array(rows))
+        batches.append(pa.RecordBatch.from_pydict(pairs))
+        origins.append(rows)
+    order = np.argsort(np.concatenate(origins), kind="stable")
+    return pa.concat_batches(batches).take(pa.array(order))
 
-    def take(self, rows: Numbers) -> pa.RecordBatch:
-        """These rows, in this order; `Table.take` would first copy whole columns."""
-        order = np.argsort(rows, kind="stable")
-        ordered = np.maximum(rows[order], 0)
-        numbers, parts = np.searchsorted(self._ends, ordered, side="right"), []
-        for places in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(numbers)) + 1):
-            number = numbers[places[0]]
-            batch = self._batches[number]
-            parts.append(batch.take(pa.array(ordered[places] - self._ends[number] + len(batch))))
-        return pa.concat_batches(parts).take(pa.array(np.argsort(order), mask=rows < 0))
+
+def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """The texts of the view for the sentences from row `start` on, their alternatives, and why a text is missing."""
+    numbers = np.arange(start, start + len(sentences))
+    table = view.read(start, min(start + len(sentences), view.rows)) if start < view.rows else view.read(0, 1)
+    places = pa.array(numbers - start, mask=numbers >= view.rows)
+    columns = ("view", "status", "reason", "alternatives")
+    texts, statuses, reasons, alternatives = (table[name].combine_chunks().take(places) for name in columns)
+    return texts, alternatives, missing_texts(name, texts, statuses, reasons)
 
 
 def row_pair_batches(
     row_pairs: Iterable[RowPairs], sentences: Dataset, views: Mapping[str, Dataset], columns: Sequence[str],
     seed: int | None, *, second_texts: bool,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
-    """The candidates of row pairs, with these columns of the left sentence; with `second_texts` its `pair` is right.
+    """The candidates of row pairs, with these columns of the left sentence; with `second_texts` its `pair` is right."""
+    from datasets.table import IndexedTableMixin
 
-    Only the rows of a batch are in memory.
-    """
     table = sentences.read(0, sentences.rows)
     outcomes = pa.table({name: pa.nulls(len(table), pa.string()) for name in ("status", "reason")})
     sides = {name: outcomes.add_column(0, "view", table[name]) for name in ("text", PAIR) if name in table.schema.names}
     tables = [sides["text"], *(view.read(0, view.rows).select(["view", "status", "reason"]) for view in views.values())]
     count, sizes = len(tables), np.array([len(part) for part in (*tables, table)])
     names = pa.array([ORIGINAL, *views, PAIR])
-    rows, texts = Lookup([table.select(columns)]), Lookup([*tables, sides.get(PAIR, sides["text"])])
+    rows = IndexedTableMixin(table.select(columns))
+    texts = IndexedTableMixin(pa.concat_tables([*tables, sides.get(PAIR, sides["text"])]))
+
+    def take(table: IndexedTableMixin, rows: Numbers) -> pa.RecordBatch:
+        """These rows of mapped batches, null where the number is negative; `Table.take` would copy whole columns."""
+        batches = table.fast_gather(np.maximum(rows, 0)).to_batches()
+        return pa.concat_batches(batches).take(pa.array(np.arange(len(rows)), mask=rows < 0))
 
     def side(numbers: Numbers, choices: Numbers) -> tuple[pa.Array, pa.Array, pa.Array]:
         is_there = (numbers >= 0) & (numbers < sizes[choices])
-        cells = texts.take(np.where(is_there, (np.cumsum(sizes) - sizes)[choices] + numbers, -1))
+        cells = take(texts, np.where(is_there, (np.cumsum(sizes) - sizes)[choices] + numbers, -1))
         side_names = names.take(pa.array(choices))
         return cells["view"], side_names, missing_texts(side_names, *cells.columns)
 
     for left, right, reason in row_pairs:
-        pairs = {name: rows.take(left)[name] for name in columns}
-        partners = rows.take(right)
+        left_rows = take(rows, left)
+        pairs = {name: left_rows[name] for name in columns}
+        partners = take(rows, right)
         ids = zip(pairs["id"].to_pylist(), partners["id"].to_pylist(), strict=True)
         draws = [xxhash.xxh64_intdigest(f"{seed}|{a}|{b}".encode()) % count**2 for a, b in ids]
         choices, right_choices = np.divmod(draws, count)

@@ -16,17 +16,9 @@ from pipelines.inspection.report import check_free, report_html
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import DROPPED, PairCounts, PairSource, judged_batches
 from pipelines.pairs.filter import Filter
-from pipelines.storage.card import PAIRS_TITLE, pairs_card
+from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import CARD_FILE, RECIPE_FILE, REPORT_FILE, claim_folder, clear_dataset, finalise
-from pipelines.storage.files import (
-    atomic_write,
-    is_sealed,
-    is_written_by,
-    remove_temporaries,
-    sha256_of,
-    sibling_path,
-    write_if_changed,
-)
+from pipelines.storage.files import atomic_write, is_sealed, is_written_by, sha256_of, sibling_path, write_if_changed
 from pipelines.storage.lock import locked_file, locked_folder
 from pipelines.storage.pair_files import PAIR_COLUMNS, REASON, REJECTS, REJECTS_SHA256, made_plan
 from pipelines.storage.plan import PLAN_FILE, Plan
@@ -34,17 +26,14 @@ from pipelines.storage.recipe import check_recipe_collision, read_made, recipe_t
 from pipelines.storage.shards import BATCH_ROWS, commit_shards, read_table, shard_name
 from pipelines.terminal.console import note
 
-CARD_MARKS = (PAIRS_TITLE.encode(), b"<!-- checksum ")
+CARD_MARKS = (b"# Pairs: ", b"<!-- checksum ")
 RECIPE_MARKS = (b'"command": "build-pairs"', b'"command": "mine-negatives"', b'"pairs": "')
 """Any of these identifies a damaged card or recipe as one that we wrote."""
 
 
 @dataclass(frozen=True)
 class PairsJob:
-    """What to write, and by the options where: one file, or with `shards` a folder of at most that many.
-
-    Dropped rows go to `rejects`, with their reasons, as an IPC stream file; `command` and `settings` into the recipe.
-    """
+    """What to write and, by the options, where: dropped rows to `rejects`, `command` and `settings` into the recipe."""
 
     source: PairSource
     filters: Sequence[Filter]
@@ -71,15 +60,12 @@ class PairsJob:
 
     def card(self, counts: Mapping[str, Any]) -> str:
         """The card."""
-        return pairs_card(self.plan, counts, self.source.made_by, self.source.unit, ", ".join(self.schema.names))
+        source, columns = self.source, ", ".join(self.schema.names)
+        return dataset_card(self.plan, counts, made_by=source.made_by, unit=source.unit, columns=columns)
 
 
 def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
-    """Write pairs with recipe, card and report; returns the counts, and whether they were made now.
-
-    Raises InputError if the output belongs to another recipe, is another program's or an input, or the rejects would
-    replace another file; TwinviewsError if no pair is left.
-    """
+    """Write pairs with recipe, card and report; returns the counts, and whether they were made now."""
     out, rejects, shards = job.options.target, job.options.rejects, job.options.shards
     report = out / REPORT_FILE if shards else sibling_path(out, REPORT_FILE)
     if out.resolve() in [Path(item.name).resolve() for item in job.source.plan.inputs]:
@@ -88,7 +74,6 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
         locks.enter_context(locked_folder(out) if shards else locked_file(out))
         for path in filter(None, (report, rejects)):
             locks.enter_context(locked_file(path))
-            remove_temporaries(path)
         counts, digest, made_now = _write_folder(job) if shards else _write_file(job)
         content = report.read_bytes() if report.is_file() else b""
         if not (is_sealed(content) and digest.encode() in content):
@@ -105,7 +90,6 @@ def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     out = job.options.target
     card, recipe = sibling_path(out, CARD_FILE), sibling_path(out, RECIPE_FILE)
     check_recipe_collision(out)
-    remove_temporaries(out, card, recipe)
     recorded = read_made(recipe)
     is_ours = is_written_by(recipe, *RECIPE_MARKS) or is_written_by(card, *CARD_MARKS)
     if out.exists() and not (job.options.overwrite and is_ours):
@@ -154,11 +138,7 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
 def _judged_pairs(
     job: PairsJob, out: Path, recorded: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, Any], dict[str, str], Path]]:
-    """Write the pairs to `out`, and the dropped ones to the rejects; both appear when the block ends.
-
-    Yields the counts, the hash of the rejects for the recipe, and where the pairs are until then. Raises InputError
-    if the rejects would replace another file, or rejects without `overwrite`.
-    """
+    """Write pairs and rejects, which appear when the block ends; yields counts, facts about rejects, and the draft."""
     options, path, counts = job.options, job.options.rejects, PairCounts(job.source)
     if path is not None and path.exists() and not _has_rejects(job, recorded):
         names = set[str]()

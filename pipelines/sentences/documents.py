@@ -36,11 +36,7 @@ def paragraphs(lines: Iterable[str]) -> Iterator[str]:
 def document_paragraphs(
     text: str, format: Literal["markdown", "html"], *, mark_headings: bool = False
 ) -> Iterator[str]:
-    """The headings, paragraphs, list items and table cells of a document, white space collapsed, without code.
-
-    With `mark_headings`, a heading begins with HEADING. Raises ValueError for one that is nested too deep for its
-    parser, which would leave text out.
-    """
+    """The headings, paragraphs, list items and table cells of a document; ValueError if its parser would drop text."""
     from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
 
     if format == "markdown":

@@ -20,7 +20,7 @@ from augment.view import normalise, row_id
 from pipelines.options import SENTENCES, IngestOptions
 from pipelines.sentences.rows import Columns, read_spans
 from pipelines.sentences.sources import SAMPLE, Source, check_source, read_rows
-from pipelines.storage.card import sentences_card
+from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import (
     PLACE,
     STATE_FILE,
@@ -98,11 +98,7 @@ def _release(run: Hashes) -> None:
 
 
 def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
-    """Write all sentences, or none; a dry run only counts them.
-
-    Returns the dataset, and whether it was made now. Raises InputError for a bad source, one without sentences, or a
-    folder that belongs to another recipe.
-    """
+    """Write all sentences or none; returns the dataset, and whether it was made now. A dry run only counts them."""
     out, dry_run, overwrite = resolve_path(options.out), options.dry_run, options.overwrite
     with tempfile.TemporaryDirectory() as spool, nullcontext() if dry_run else locked_folder(out):
         sources = [check_source(name, Path(spool), options.format) for name in options.sources]
@@ -180,7 +176,7 @@ def _write(
             (receipts[index],) = commit_shards(out, {index: pa.Table.from_arrays(arrays, schema=schema)})
         settings = {"sources": options.sources, **plan.params, "limit": options.limit}
         recipe = recipe_text("ingest", settings, shard_size=options.shard_size)
-        return finalise(out, plan, receipts, schema, counts, recipe=recipe, card=sentences_card(plan, counts))
+        return finalise(out, plan, receipts, schema, counts, recipe=recipe, card=dataset_card(plan, counts))
     except BaseException:
         clear_dataset(out, plan_too=True)
         raise
@@ -189,11 +185,7 @@ def _write(
 def _sentences(
     options: IngestOptions, sources: Sequence[Source], folder: Path, counts: dict[str, int]
 ) -> Iterator[Sentence]:
-    """The sentences to keep; hashes that exceed memory go to `folder`.
-
-    Nothing after the last one is read, counted or checked. Raises InputError if there are none, if a source has no
-    labels that could be spans, or if a table has nothing in a column that was named.
-    """
+    """The sentences to keep, up to the limit; raises InputError if there are none, or a named column is empty."""
     hashes, columns = Seen(folder), Columns(options.column, options.label_column, options.pair_column)
     language = options.language if options.split else None
     for source in sources:

@@ -5,7 +5,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -35,8 +34,7 @@ class Rows(NamedTuple):
     places: Sequence[Place] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(NamedTuple):
     """Which columns to read: `text` by name, by number from 1, or None for `text`, `sentence` or the only one."""
 
     text: str | None = None
@@ -68,9 +66,9 @@ def find_columns(where: str, columns: ColumnChoice, names: Sequence[str]) -> Col
         raise InputError(f"{where} has no column {listed([columns.text])}, only {listed(names)}: give --column")
     for name in TEXT_COLUMNS if columns.text is None else (columns.text,):
         if name in names:
-            return columns if columns.text else replace(columns, text=name)
+            return columns._replace(text=name)
     if len(names) == 1 and names[0] not in ("id", columns.label, columns.pair):
-        return replace(columns, text=names[0])
+        return columns._replace(text=names[0])
     raise InputError(f"{where} has the columns {listed(names)}: say which with --column")
 
 
@@ -81,10 +79,7 @@ def listed(cells: Sequence[str]) -> str:
 
 
 def read_cells(format: str, lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
-    """The rows of a CSV, from lines with their ends, or of a TSV, from lines without; for the header see `_name_cells`.
-
-    A CSV whose first line has semicolons and no comma is separated by semicolons, as some spreadsheets write it.
-    """
+    """The rows of a CSV, from lines with their ends, or of a TSV, from lines without; the header: `_name_cells`."""
     first_line = next(lines, "")
     lines = chain([first_line], lines)
     if format == "tsv":  # a quotation mark is an ordinary character, as in most corpora
@@ -102,7 +97,7 @@ def read_cells(format: str, lines: Iterator[str], name: str, columns: ColumnChoi
                 names, is_header = _name_cells(columns, stripped)
                 note = f"first row {listed(stripped)}, a header if --column names one of them"
                 chosen = find_columns(name if is_header else f"{name} ({note})", columns, names)
-                indices = [names.index(column) if column in names else -1 for column in astuple(chosen)]
+                indices = [names.index(column) if column in names else -1 for column in chosen]
                 if is_header:
                     continue
             where = f"{name}: line {reader.line_num} has {len(cells)} cells"
@@ -135,10 +130,7 @@ def _name_cells(columns: ColumnChoice, cells: Sequence[str]) -> tuple[list[str],
 
 
 def read_jsonl(lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
-    """One JSON object or string per line; a blank line and a null text count as empty.
-
-    The first object says which column holds the text; every other one must have it too.
-    """
+    """One JSON object or string per line, empty if blank or null; all objects have the first one's column of texts."""
     for number, line in enumerate(lines, start=1):
         where = f"{name}: line {number}"
         try:
@@ -162,10 +154,7 @@ def read_jsonl(lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterat
 
 
 def read_columns(format: str, path: Path, name: str, columns: ColumnChoice) -> Iterator[Rows]:
-    """Stream the rows of a Parquet or Arrow file (a stream or an IPC file, such as Feather); errors call it `name`.
-
-    Raises pyarrow.ArrowInvalid if it is damaged, or its strings are not UTF-8.
-    """
+    """Stream the rows of a Parquet or Arrow file (stream or file, as Feather is); may raise pyarrow.ArrowInvalid."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -187,8 +176,8 @@ def rows_of(batches: Any, schema: Any, name: str, columns: ColumnChoice) -> Iter
     """The rows of the Arrow `batches(batch_size, columns)`; null texts are empty, labels become strings."""
     import pyarrow as pa
 
-    names = astuple(find_columns(name, columns, schema.names))
-    text, label, pair = (column if column in schema.names else None for column in names)
+    chosen = find_columns(name, columns, schema.names)
+    text, label, pair = (column if column in schema.names else None for column in chosen)
     for column in filter(None, (text, pair)):
         column_type = schema.field(column).type
         value_type = column_type.value_type if pa.types.is_dictionary(column_type) else column_type

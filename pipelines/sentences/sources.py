@@ -1,9 +1,5 @@
-"""Where sentences come from: text, CSV/TSV, JSONL, Parquet, Arrow, Hub datasets and stdin, many rows at a time.
+"""Sources of sentences: text, tables, documents, Hub datasets and stdin, in the format of a name's ending or given."""
 
-The format follows from the name's ending (`.txt` or anything unknown is text; `.gz` or `.zst` may follow) unless given.
-"""
-
-import codecs
 import csv
 import hashlib
 import io
@@ -173,32 +169,29 @@ def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[st
     """
     import pyarrow as pa
 
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=not ends)
-    number = 0  # of the lines so far
-    data, remainder = b" ", ""
+    lines: list[str] = []
+    number = 0  # of the lines before these
+
+    def line_with(text: str) -> int:
+        return number + next(place for place, line in enumerate(lines, 1) if text in line)
+
     try:
         with pa.input_stream(str(path), compression={".gz": "gzip", ".zst": "zstd"}.get(path.suffix)) as stream:
-            while data:
-                data = stream.read(CHUNK_BYTES)
-                text = remainder + decoder.decode(data, final=not data)
-                lines = io.StringIO(text, newline="").readlines() if ends else text.split("\n")
-                lines += [""] if ends and text[-1:] in "\r\n" else []  # the last line has ended
+            reader = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="" if ends else None)
+            while text := reader.read(CHUNK_BYTES) + reader.readline(MAX_LINE + 1):
+                lines = io.StringIO(text, newline="").readlines() if ends else text.removesuffix("\n").split("\n")
+                text.encode()
                 if "\0" in text:
-                    line = number + 1 + text[: text.index("\0")].count("\n")
-                    raise InputError(f"{name} is binary (NUL byte in line {line}): give UTF-8 text")
-                if max(map(len, lines)) > MAX_LINE:
-                    line = number + 1 + next(index for index, line in enumerate(lines) if len(line) > MAX_LINE)
+                    raise InputError(f"{name} is binary (NUL byte in line {line_with(chr(0))}): give UTF-8 text")
+                if len(longest := max(lines, key=len)) > MAX_LINE:
+                    line = line_with(longest)
                     raise InputError(f"{name}: line {line} is longer than {MAX_LINE:,} characters: split it")
-                *lines, remainder = lines
-                if lines:
-                    yield lines
+                yield lines
                 number += len(lines)
-        if remainder:
-            yield [remainder]
-    except UnicodeDecodeError as error:
-        line = number + len((error.object[: error.start] + b"x").splitlines())
-        problem = f"invalid UTF-8 in line {line} (byte 0x{error.object[error.start]:02x})"
-        encoding = "utf-16" if error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "latin1"
+    except UnicodeEncodeError as error:
+        letter = error.object[error.start]
+        problem = f"invalid UTF-8 in line {line_with(letter)} (byte 0x{ord(letter) - 0xDC00:02x})"
+        encoding = "utf-16" if error.object.startswith(("\udcff\udcfe", "\udcfe\udcff")) else "latin1"
         raise InputError(f"{name}: {problem}: convert it, e.g. iconv -f {encoding} -t utf-8") from None
     except OSError as error:
         raise InputError(f"{name} is truncated or damaged after line {number} ({error}): get it again") from None

@@ -16,7 +16,7 @@ from typing import Any
 
 from augment.errors import InputError
 from augment.view import ViewResult
-from pipelines.storage.files import is_remote, is_written_by, sync_folder, temporaries, write_if_changed
+from pipelines.storage.files import is_remote, is_written_by, sha256_of, sync_folder, temporaries, write_if_changed
 from pipelines.storage.lock import LOCK
 from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS, Kind, Plan, read_plan
 from pipelines.storage.shards import RECEIPTS, Receipt, read_table, shard_number, valid_receipt
@@ -160,17 +160,14 @@ def open_dataset(folder: Path, kind: Kind | None = None, *, strict: bool = False
     if not (folder / STATE_FILE).exists():
         raise InputError(f"{folder} is not finished (it has no {STATE_FILE}): {advice}")
     shards, hashes = read_state(folder)
+    unchecked = () if strict else (RECIPE_FILE, CARD_FILE)
+    files = {folder / name: sha256 for name, sha256 in hashes.items() if name not in unchecked}
     receipts = [valid_receipt(folder, index) for index in range(len(shards))]
-    damaged = [] if shards else [STATE_FILE]
-    for receipt, (name, sha256) in zip(receipts, shards, strict=True):
-        if receipt is None or receipt.sha256 != sha256:
-            damaged.append(name)
-    for name, sha256 in hashes.items():
-        content = (folder / name).read_bytes() if (folder / name).is_file() else b""
-        if (strict or name not in (RECIPE_FILE, CARD_FILE)) and _sha256(content) != sha256:
-            damaged.append(name)
-    if damaged:
-        raise InputError(f"{folder / damaged[0]} is missing, altered or damaged: {advice}")
+    pairs = zip(receipts, shards, strict=True)
+    damaged = [name for receipt, (name, sha256) in pairs if receipt is None or receipt.sha256 != sha256]
+    damaged += [path.name for path, sha256 in files.items() if not path.is_file() or sha256_of(path) != sha256]
+    if damaged or not shards:
+        raise InputError(f"{folder / (*damaged, STATE_FILE)[0]} is missing, altered or damaged: {advice}")
     return Dataset(folder, plan, tuple(filter(None, receipts)), json.loads((folder / COUNTS_FILE).read_bytes()))
 
 

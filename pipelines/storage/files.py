@@ -34,10 +34,7 @@ ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
 
 
 def resolve_path(name: str | Path) -> Path:
-    """A local path as a `Path`; an address that fsspec knows (`s3://`, `gs://`, ...) as an object much like one.
-
-    Raises MissingExtraError if the extra for addresses is not installed, InputError if nothing answers there.
-    """
+    """A local path as a `Path`; an address that fsspec knows (`s3://`) as an object much like one, if it answers."""
     match = ADDRESS.fullmatch(str(name))
     if match is None:
         return Path(name)
@@ -86,14 +83,6 @@ def temporaries(folder: Path) -> Iterator[tuple[Path, str]]:
         match = TEMPORARY.fullmatch(entry.name)
         if match is not None and not entry.is_dir():
             yield entry, match[1]
-
-
-def remove_temporaries(*outputs: Path) -> None:
-    """Remove temporary files of these outputs; the caller holds their lock."""
-    for output in outputs:
-        for entry, name in temporaries(output.parent):
-            if name == output.name:
-                entry.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import xxhash
 from filelock import FileLock, Timeout
 
 from augment.errors import InputError
-from pipelines.storage.files import ADDRESS, is_remote, make_folder
+from pipelines.storage.files import ADDRESS, is_remote, make_folder, sibling_path, temporaries
 
 logger = logging.getLogger(__name__)
 LOCK = ".augment.lock"
@@ -29,20 +29,26 @@ NO_LOCKS_WARNING = (
 
 @contextmanager
 def locked_folder(out: Path) -> Iterator[None]:
-    """Hold a folder (of a dataset or a run) for this process; make it if missing, remove it if it stays empty.
-
-    Raises InputError if another process holds it (the line says which), or a file is in the way.
-    """
-    with locked_file(out, out / LOCK):
+    """Hold a folder, made if missing and removed if it stays empty; raises InputError if another process holds it."""
+    with _locked(out, out / LOCK):
         yield
 
 
 @contextmanager
-def locked_file(out: Path, lock: Path | None = None) -> Iterator[None]:
-    """Hold an output that is one file, as `locked_folder` does."""
+def locked_file(out: Path) -> Iterator[None]:
+    """Hold an output that is one file, as `locked_folder` does, and remove what killed runs left of it."""
+    with _locked(out, out.with_name(f".{out.name}{LOCK}")):
+        names = {out.name, *(sibling_path(out, ending).name for ending in ("card.md", "recipe.json"))}
+        for entry, name in temporaries(out.parent):
+            if name in names:
+                entry.unlink(missing_ok=True)
+        yield
+
+
+@contextmanager
+def _locked(out: Path, lock: Path) -> Iterator[None]:
     if not is_remote(out) and ADDRESS.fullmatch(str(out)):
         raise InputError(f"{out}: only sentences and views can be written to an address: give a local path")
-    lock = lock or out.with_name(f".{out.name}{LOCK}")
     if is_remote(out):
         logger.warning(NO_LOCKS_WARNING, out)
         lock = Path(tempfile.gettempdir()) / f".{xxhash.xxh64_hexdigest(str(out).encode())}{LOCK}"

@@ -1,6 +1,5 @@
 """Pairs, sentences and tables, as a trainer reads them; checked first, so that none is unfinished or altered."""
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,27 +29,26 @@ REASON = "reason"
 
 @dataclass(frozen=True, slots=True)
 class PairFile:
-    """An IPC stream, the sha256 that was recorded for it (None if there is no recipe), its rows, and their kind."""
+    """An IPC stream, the sha256 that was recorded for it (None if there is no recipe), and its rows."""
 
     path: Path
     sha256: str | None
     rows: int
-    is_rejects: bool = False
 
 
 def read_pairs(path: str | Path) -> "datasets.Dataset":
     """Open pairs, mapped into memory.
 
     Args:
-        path: An IPC stream file, or a folder of them.
+        path: An IPC stream file, or a folder of shards.
 
     Returns:
         Rows of `id, text, view_a, view_b, view_a_name, view_b_name`, and a negative, a label or filters' scores if
         there are any.
 
     Raises:
-        InputError: There is no Arrow IPC stream, it has no rows or lacks columns, it is unfinished, cut short, or
-            altered since it was written, or a folder's files were not made together.
+        InputError: There is no Arrow IPC stream, it has no rows or lacks columns, or it is unfinished, cut short, or
+            altered since it was written.
     """
     files = [file.path for file in pair_files(path)]
     from datasets import Dataset as ArrowDataset
@@ -76,25 +74,13 @@ def made_plan(record: Mapping[str, Any]) -> Plan | None:
 
 
 def pair_files(path: str | Path) -> list[PairFile]:
-    """The files of pairs at a path, one or those of a folder in their order; raises InputError as `read_pairs` does."""
+    """The files of pairs at a path, one or the shards of a folder; raises InputError as `read_pairs` does."""
     path = Path(path)
-    if path.is_dir() and read_plan(path) is not None:
-        return [_open_pairs(path / receipt.file, receipt.sha256) for receipt in open_dataset(path, "pairs").receipts]
-    files = [path] if path.exists() else []
-    if path.is_dir():
-        files = [file for file in path.glob("*.arrow") if not file.name.startswith(("cache-", "."))]
-        files.sort(key=lambda file: re.sub(r"\d+", lambda match: match[0].zfill(20), file.name))
-    if not files:
+    if not path.exists():
         raise InputError(f"no pairs at {str(path)!r}: make them with `augment build-pairs`")
-    recipes = [sibling_path(file, "recipe.json") for file in files]
-    pairs = [_open_pairs(file, read_made(recipe).get("sha256")) for file, recipe in zip(files, recipes, strict=True)]
-    separate = [file.name for file, recipe in zip(files, recipes, strict=True) if recipe.is_file()]
-    if any(file.is_rejects for file in pairs):
-        separate += [file.path.name for file in pairs if not file.is_rejects]
-    if separate and len(pairs) > 1:
-        example = separate[0]
-        raise InputError(f"{path} holds {len(pairs)} files that were not made together: give one, such as {example}")
-    return pairs
+    if path.is_dir():
+        return [_open_pairs(path / receipt.file, receipt.sha256) for receipt in open_dataset(path, "pairs").receipts]
+    return [_open_pairs(path, read_made(sibling_path(path, "recipe.json")).get("sha256"))]
 
 
 def _open_pairs(path: Path, sha256: str | None) -> PairFile:
@@ -107,4 +93,4 @@ def _open_pairs(path: Path, sha256: str | None) -> PairFile:
         column_type = schema.field(name).type
         if str(column_type) not in ("string", "large_string", "null"):
             raise InputError(f"{path}: column {name!r} holds {column_type}, not text: it holds no pairs")
-    return PairFile(path, sha256, table.num_rows, REASON in schema.names)
+    return PairFile(path, sha256, table.num_rows)

@@ -56,10 +56,7 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         return self.model_dump_json(indent=2) + "\n"
 
     def check_same(self, new: "Plan", out: Path) -> None:
-        """Raise InputError, naming a setting, if `new` makes different rows or shards than this plan of `out`.
-
-        Names of inputs do not count, nor where weights lie if their revision is the same.
-        """
+        """Raise InputError, naming a setting, if `new` makes other rows; names of inputs and weights do not count."""
         new = Plan.model_validate_json(new.to_json())  # a tuple is read as a list
         revision = self.params.get("revision")
         same_weights = WEIGHTS_PARAMS if revision is not None and revision == new.params.get("revision") else ()

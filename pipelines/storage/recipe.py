@@ -54,10 +54,7 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
 
 
 def load_config(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
-    """Make a recipe file's values the defaults of its command; flags still override them.
-
-    Raises InputError if the file is missing, is not a mapping, or has a key that is not an option of the command.
-    """
+    """Make a recipe file's values the defaults of its command; flags still override them. May raise InputError."""
     if value is None or context.resilient_parsing:
         return value
     try:

@@ -181,9 +181,7 @@ def show_json(value: Any) -> None:  # noqa: ANN401 - whatever json can write
     """Write a result to stdout as indented JSON, keys in their given order."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     # JSON escapes only some control characters; escaping the others keeps the text and protects the terminal.
-    sys.stdout.write(
-        CONTROL.sub(lambda match: match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text) + "\n"
-    )
+    show(CONTROL.sub(lambda match: match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text))
 
 
 def escape_control(text: str) -> str:
@@ -257,9 +255,8 @@ def progress(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
-    with Progress(
-        *columns, TimeRemainingColumn(), console=Console(file=sys.stderr), disable=not sys.stderr.isatty()
-    ) as bar:
+    console = Console(file=sys.stderr)
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(description, total=total, completed=done)
         number, due = done, time.monotonic() + pause
 
@@ -269,9 +266,8 @@ def progress(
             if bar.disable and time.monotonic() >= due:
                 note(f"{description}: {number:,} of {total:,} {unit}")
                 due = time.monotonic() + pause
-            if (
-                interrupt.is_interrupted()
-            ):  # swallowed by a finaliser, a callback, or a library that calls `hasattr` from C
+            # A finaliser, a callback, or a library that calls `hasattr` from C may have swallowed it.
+            if interrupt.is_interrupted():
                 raise KeyboardInterrupt
             bar.advance(task, count)
 

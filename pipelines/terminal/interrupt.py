@@ -35,10 +35,7 @@ def end_at_once() -> None:
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt in the block, once; a second one kills the process, even if it hangs.
-
-    Background jobs still ignore it, and only the main thread can handle it.
-    """
+    """Let Ctrl-C raise KeyboardInterrupt in the block, once; a second one kills. Background jobs still ignore it."""
     import threading
 
     _state.update(interrupted=False, reported=False)

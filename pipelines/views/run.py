@@ -14,7 +14,7 @@ from augment.models.device import Stage
 from augment.translate.model_names import AUTO
 from augment.view import View, ViewSpec, view_attribute, view_label
 from pipelines.options import ViewOptions
-from pipelines.storage.card import view_card
+from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import Dataset, claim_folder, clear_dataset, finalise, remove_leftovers, view_schema
 from pipelines.storage.files import write_if_changed
 from pipelines.storage.lock import locked_folder
@@ -35,9 +35,8 @@ STARTER = "starter"
 def note_starter(spec: ViewSpec) -> None:
     """Say in one line that a view uses the bundled starter encoder, and which flag takes a real one."""
     if spec.params.get("encoder") == STARTER and spec.params.get("revision") is not None:
-        note(
-            f"{spec.name}: the bundled encoder (small, for trying out); `--encoder bert-base-uncased` takes a real one"
-        )
+        advice = "`--encoder bert-base-uncased` takes a real one"
+        note(f"{spec.name}: the bundled encoder (small, for trying out); {advice}")
 
 
 def as_begun(spec: ViewSpec, folder: Path) -> ViewSpec:
@@ -84,13 +83,7 @@ def preview_run(run: ViewRun) -> dict[str, Any]:
 
 
 def make_run(run: ViewRun) -> tuple[Dataset, int]:
-    """Make the missing shards; return the dataset, and the number of rows made now.
-
-    A finished dataset is left alone, unless its options say to overwrite it.
-
-    Raises InputError if the folder belongs to another recipe or to somebody else, or if another process is writing it;
-    TwinviewsError if a view or a worker failed. Finished shards stay.
-    """
+    """Make the missing shards; return the dataset, and the number of rows made now. Finished shards stay."""
     with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
         dataset = claim_folder(run.out, run.plan, overwrite=run.options.overwrite)
         if dataset is not None:
@@ -167,4 +160,4 @@ def _finish(run: ViewRun) -> Dataset:
     recipe = recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
     counts = count_receipts(receipts)
     schema = view_schema(columns[0])
-    return finalise(run.out, plan, receipts, schema, counts, recipe=recipe, card=view_card(plan, counts))
+    return finalise(run.out, plan, receipts, schema, counts, recipe=recipe, card=dataset_card(plan, counts))

@@ -1,7 +1,4 @@
-"""Windows of shards, made here or on a Ray cluster.
-
-The rows of a window are sorted and batched together; reading, making and writing overlap.
-"""
+"""Windows of shards, whose rows are sorted and batched together, made here or on a Ray cluster."""
 
 import logging
 import socket
@@ -40,10 +37,7 @@ Result: TypeAlias = tuple[list[Receipt], float, Counter[Stage]]
 
 @dataclass
 class ViewRun:
-    """A view of the sentences `source` to be made in the folder `out`.
-
-    `view` is None until the process that makes it has built it.
-    """
+    """A view of `source` to be made in the folder `out`; `view` is None until the process that makes it builds it."""
 
     plan: Plan
     source: Dataset
@@ -140,10 +134,7 @@ def _make(run: ViewRun, rows: Rows) -> Sequence[ViewResult]:
 
 
 def _write(run: ViewRun, rows: Rows, views: Sequence[ViewResult], start: float, before: Counter[Stage]) -> Result:
-    """Commit the shards of a window that took the view from `start` on; raises TwinviewsError for a wrong type.
-
-    `before` has the seconds by stage when the previous window was committed, and is updated.
-    """
+    """Commit the shards of a window that took the view from `start` on; updates `before`, seconds by stage so far."""
     window, columns, _ = rows
     with timed("write"):
         schema = view_schema([SPANS] if len(columns) > 2 else [])

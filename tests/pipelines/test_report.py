@@ -259,14 +259,3 @@ def test_pairs_get_their_report_which_replaces_no_file_of_somebody_else(unreport
     again = unreported(*build, "--limit", 10, "--overwrite")
     assert (again.code, "no report was written" in again.err) == (0, True)
     assert report_path(pairs).read_text() == "mine"
-
-
-@pytest.mark.parametrize("command", ["inspect", "report"])
-def test_files_that_were_not_made_together_are_not_mixed(unreported: Augment, command: str) -> None:
-    Path("both").mkdir()
-    for number in range(2):  # as somebody else might split pairs
-        Path(f"both/{number}.arrow").write_bytes(Path("data/pairs.arrow").read_bytes())
-    assert unreported(command, "both").code == 0
-    unreported("build-pairs", "--pairs", "self", "--out", "data/self.arrow")
-    refused = unreported(command, "data")
-    is_refused(refused, "data holds 2 files that were not made together: give one, such as pairs.arrow")

@@ -7,15 +7,12 @@ from itertools import chain, combinations
 from pathlib import Path
 
 import datasets
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from foreigners import Augment, is_refused, rows_of
 
 from pipelines.pairs import labels
-from pipelines.pairs.row_pairs import Lookup
-from pipelines.storage.dataset import open_dataset
 
 FAQ = [
     ("How do I pay?", "By card or in cash, at the desk."),
@@ -258,14 +255,3 @@ def test_an_empty_column_is_counted_and_nothing_is_written(augment: Augment) -> 
     done = augment("build-pairs", "t.csv", "--pairs", "columns", "--columns", "title,body")
     assert (done.code, "no pair is left of 2 rows (empty title or body: 2)" in done.err) == (1, True)
     assert not Path("data/pairs.arrow").exists()
-
-
-def test_rows_are_looked_up_in_their_order(augment: Augment) -> None:
-    labelled({"a": 4000, "b": 10})
-    augment("ingest", "labelled.csv", "--shard-size", 999)
-    dataset = open_dataset(Path("data/sentences"))
-    lookup = Lookup([dataset.read(0, 3000), dataset.read(3000, dataset.rows)])
-    texts = datasets.load_from_disk("data/sentences")["text"][:]
-    rows = np.random.default_rng(1).permutation(len(texts)).repeat(2)
-    assert lookup.take(rows)["text"].to_pylist() == [texts[row] for row in rows]
-    assert lookup.take(np.array([7, -1, 7]))["text"].to_pylist() == [texts[7], None, texts[7]]

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF
 
-from augment.errors import InputError
 from pipelines.inspection.inspect import MAX_CHARACTERS, Piece, pieces, wdiff
 from pipelines.inspection.opened import QUANTILES, DatasetReader, Distribution, distribution, open_path, statistics
 from pipelines.similarity import chrf, chrf_signature, self_bleu
@@ -138,18 +137,6 @@ def test_rejects_that_lack_a_side_are_counted_and_not_compared(tmp_path: Path) -
     assert found.shares["view_b equals the sentence"] == (1, 2)
     assert found.measures["chrF, b ~ text"].n == 2
     assert found.values["reason"] == {"one failed": 1, "too alike": 1, "two failed": 1}
-
-
-def test_files_of_one_folder_may_have_further_columns(tmp_path: Path) -> None:
-    for name, more in (("a", {}), ("b", {"chrf": [0.5] * 4}), ("c", {"chrf": ["high"] * 4})):
-        (tmp_path / name).mkdir()
-        pairs(tmp_path / name, **more)
-        (tmp_path / name / "pairs.arrow").rename(tmp_path / f"{name}.arrow")
-        if name == "b":
-            found = statistics(open_path(tmp_path))
-            assert (found.sampled, found.measures["column chrf"].n) == (8, 4)
-    with pytest.raises(InputError, match="holds files with different columns"):
-        statistics(open_path(tmp_path))
 
 
 def test_an_empty_file_has_no_statistics(tmp_path: Path) -> None:

@@ -13,10 +13,7 @@ from pipelines.pairs.filter import PairColumns, SideFilter
 
 
 class Language(SideFilter):
-    """Languages are identified by py3langid's naive Bayes; `a` and `b` override those of view_a and view_b.
-
-    Another language counts if its probability is at least `certain`, which short texts seldom reach.
-    """
+    """By py3langid's naive Bayes; `a` and `b` override the sides' languages. Another one counts if it is `certain`."""
 
     expect: str = "en"
     a: str | None = None

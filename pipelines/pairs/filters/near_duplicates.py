@@ -1,6 +1,5 @@
 """Drop pairs that are nearly the same as an earlier one: MinHash over character n-grams, banded (LSH)."""
 
-from array import array
 from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import chain
@@ -69,10 +68,7 @@ class NearDuplicates(Filter):
 
 
 def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
-    """MinHash signatures (Broder 1997) of pairs, (pairs, HASHES): the minima over the n-grams of both texts together.
-
-    N-grams have `n` characters and do not span two texts; a shorter text is padded.
-    """
+    """MinHash signatures (Broder 1997) of pairs, (pairs, HASHES), over the n-grams of each text, padded to `n`."""
     from rensa import RMinHash
 
     folded = [
@@ -89,10 +85,8 @@ def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
     within_text[(ends[:-1, None] - np.arange(1, n)).ravel()] = False
     texts_so_far = np.array([len(texts) for texts in folded]).cumsum()
     starts = np.array([0, *(ends[texts_so_far - 1] - (n - 1) * texts_so_far)], dtype=np.uint64)
-    signatures = array("I")
-    for row in RMinHash.digest_matrix_from_flat_token_hashes(grams[within_text], starts, HASHES, SEED).to_rows():
-        signatures.fromlist(row)
-    return np.frombuffer(signatures, dtype=np.uint32).reshape(-1, HASHES)
+    digests = RMinHash.digest_matrix_from_flat_token_hashes(grams[within_text], starts, HASHES, SEED).to_rows()
+    return np.fromiter(chain.from_iterable(digests), dtype=np.uint32).reshape(-1, HASHES)
 
 
 class Index:
@@ -121,17 +115,13 @@ class Index:
         hashes = bands @ self._factors
         slots = ((hashes ^ (hashes >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
         places, octets, dropped = slots + np.arange(self._bands) * self._slots, signatures.astype(np.uint8), []
-        order = places.argsort(axis=None, kind="stable")
-        rows, ordered = order // self._bands, places.ravel()[order]
-        shared = np.flatnonzero(ordered[1:] == ordered[:-1])
-        previous = np.full(len(places), -1)  # the last earlier row with which a row shares a place
-        np.maximum.at(previous, rows[shared + 1], rows[shared])
-        start = 0
-        for stop in (*np.flatnonzero(previous >= 0).tolist(), len(places)):
-            if stop == len(places) or previous[stop] >= start:
+        start, taken = 0, set[int]()
+        for stop, row in enumerate(places.tolist()):
+            if not taken.isdisjoint(row):
                 dropped += self._add_run(octets[start:stop], origins[start:stop], places[start:stop])
-                start = stop
-        return dropped
+                start, taken = stop, set()
+            taken.update(row)
+        return dropped + self._add_run(octets[start:], origins[start:], places[start:])
 
     def _add_run(
         self, signatures: NDArray[np.uint8], origins: NDArray[np.uint64], places: NDArray[np.int64]
