@@ -21,6 +21,7 @@ MAX_INTEGER = 10**18
 """Libraries fail on larger ones."""
 
 SOURCES_HELP = "Files (ingested to data/sentences) or a folder of sentences. [data/sentences, else the sample]"
+ADDRESS_HELP = "Address of the Ray cluster. [a local or new one]"
 FILES_HELP = (
     "Text, Markdown, HTML, CSV, TSV, JSONL, Parquet or Arrow files, .gz and .zst of these, hf:NAME[:CONFIG][:SPLIT], "
     "or - for stdin."
@@ -51,6 +52,7 @@ ALTERNATIVES_HELP = (
     "Make pairs of a view's alternatives too, not of its first text alone; those left out are counted. [only for "
     "import-views]"
 )
+REJECTS_HELP = "Arrow stream file for the dropped pairs, with their reasons."
 NEGATIVES_HELP = "For entailment: add a column `negative`, a contradiction of the same premise; held in memory."
 PAIRS_OUT_HELP = "File to write. [data/pairs.arrow; with --shards the folder data/pairs]"
 COLUMNS_HELP = "For columns: LEFT,RIGHT, two columns of the tables given as SOURCE."
@@ -108,7 +110,7 @@ class ViewOptions(OutputOptions):
     device: DeviceOption = "auto"
     batch_tokens: BatchTokensOption = None
     engine: Annotated[Literal["local", "ray"], Running(help="Run workers here, or on a Ray cluster.")] = "local"
-    address: Annotated[str | None, Running(help="Address of the Ray cluster. [a local or new one]")] = None
+    address: Annotated[str | None, Running(help=ADDRESS_HELP)] = None
     profile: Annotated[bool, Running("--profile", help="Print seconds by stage on stderr.")] = False
 
     @property
@@ -151,7 +153,7 @@ class PairsOptions(OutputOptions):
     filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP, autocompletion=_filter_names)] = None
     default_filters: Annotated[bool, typer.Option(help=DEFAULT_FILTERS_HELP)] = True
     alternatives: Annotated[bool | None, typer.Option(help=ALTERNATIVES_HELP)] = None
-    rejects: Annotated[Path | None, Output(help="Arrow stream file for the dropped pairs, with their reasons.")] = None
+    rejects: Annotated[Path | None, Output(help=REJECTS_HELP)] = None
     negatives: Annotated[bool, typer.Option("--negatives", help=NEGATIVES_HELP)] = False
     columns: Annotated[str | None, typer.Option(help=COLUMNS_HELP)] = None
     distance: Annotated[int, Number(min=1, help="For neighbours: how many sentences away, at most.")] = 1

@@ -115,13 +115,17 @@ class Index:
         hashes = bands @ self._factors
         slots = ((hashes ^ (hashes >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
         places, octets, dropped = slots + np.arange(self._bands) * self._slots, signatures.astype(np.uint8), []
-        start, taken = 0, set[int]()
-        for stop, row in enumerate(places.tolist()):
-            if not taken.isdisjoint(row):
+        order = places.argsort(axis=None, kind="stable")
+        rows, ordered = order // self._bands, places.ravel()[order]
+        shared = np.flatnonzero(ordered[1:] == ordered[:-1])
+        previous = np.full(len(places), -1)  # the last earlier row with which a row shares a place
+        np.maximum.at(previous, rows[shared + 1], rows[shared])
+        start = 0
+        for stop in (*np.flatnonzero(previous >= 0).tolist(), len(places)):
+            if stop == len(places) or previous[stop] >= start:
                 dropped += self._add_run(octets[start:stop], origins[start:stop], places[start:stop])
-                start, taken = stop, set()
-            taken.update(row)
-        return dropped + self._add_run(octets[start:], origins[start:], places[start:])
+                start = stop
+        return dropped
 
     def _add_run(
         self, signatures: NDArray[np.uint8], origins: NDArray[np.uint64], places: NDArray[np.int64]
