@@ -1,5 +1,6 @@
 """Drop pairs that are nearly the same as an earlier one: MinHash over character n-grams, banded (LSH)."""
 
+from array import array
 from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import chain
@@ -85,8 +86,10 @@ def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
     within_text[(ends[:-1, None] - np.arange(1, n)).ravel()] = False
     texts_so_far = np.array([len(texts) for texts in folded]).cumsum()
     starts = np.array([0, *(ends[texts_so_far - 1] - (n - 1) * texts_so_far)], dtype=np.uint64)
-    digests = RMinHash.digest_matrix_from_flat_token_hashes(grams[within_text], starts, HASHES, SEED).to_rows()
-    return np.fromiter(chain.from_iterable(digests), dtype=np.uint32).reshape(-1, HASHES)
+    signatures = array("I")
+    for row in RMinHash.digest_matrix_from_flat_token_hashes(grams[within_text], starts, HASHES, SEED).to_rows():
+        signatures.fromlist(row)
+    return np.frombuffer(signatures, dtype=np.uint32).reshape(-1, HASHES)
 
 
 class Index:

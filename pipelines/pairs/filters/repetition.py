@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
+import numpy as np
 from pydantic import Field
 
 from pipelines.pairs.filter import PairColumns, SideFilter, sentence_column
 
 WORDS = re.compile(r"\w+(?:['’-]\w+)*")
-TABLE = bytes(ord(chr(c).lower()) if WORDS.fullmatch(chr(c)) else 32 for c in range(128)) + bytes(range(128, 256))
-"""Makes bytes of UTF-8 lower-case, and blanks of all signs; 0xFF, which UTF-8 does not use, stays."""
+TABLE = bytes(ord(chr(c).lower()) if WORDS.fullmatch(chr(c)) else 0 for c in range(128)) + bytes(range(128, 256))
 
 
 class Repetition(SideFilter):
@@ -33,12 +33,25 @@ class Repetition(SideFilter):
         return reasons
 
     def _suspects(self, pairs: PairColumns, side: str) -> Iterable[int]:
-        """The rows that may repeat an n-gram of words: as many parts of words occur again."""
+        """The rows that may repeat an n-gram of words: those in which an n-gram of hashes of parts of words repeats."""
         if self.unit == "character":
             return range(len(pairs))
         texts = (text if text.isascii() else " ".join(WORDS.findall(text.casefold())) for text in pairs.strings(side))
-        parts = (text.split() for text in b"\xff".join(map(str.encode, texts)).translate(TABLE).split(b"\xff"))
-        return [row for row, words in enumerate(parts) if len(words) - len(set(words)) >= self.n]
+        letters = np.frombuffer(b"\xff".join(map(str.encode, texts)).translate(TABLE), np.uint8)
+        rows = np.cumsum(letters == 0xFF, dtype=np.uint32)  # no byte of UTF-8 is 0xFF
+        letters = np.where(letters == 0xFF, 0, letters)
+        starts = np.flatnonzero((letters != 0) & np.append(True, letters[:-1] == 0))
+        if len(starts) < self.n:
+            return ()
+        rows = rows[starts]
+        hashes = np.add.reduceat(letters.astype(np.uint16) ** 2, starts, dtype=np.uint32)
+        hashes += rows << 16  # what two texts share does not count
+        factors = np.cumprod(np.full(self.n, 0x9E3779B1, dtype=np.uint32), dtype=np.uint32)
+        grams = np.correlate(hashes, factors, "valid")
+        buckets = grams >> 16
+        shared = np.flatnonzero(np.bincount(buckets)[buckets] > 1)  # only these are worth sorting
+        order = shared[grams[shared].argsort()]
+        return {*rows[order[1:][np.diff(grams[order]) == 0]].tolist()}
 
     def _max_count(self, text: str) -> int:
         """How often the most frequent n-gram occurs; 1 if none repeats."""
