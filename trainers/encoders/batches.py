@@ -11,8 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from pipelines.terminal.console import InputError
-from trainers.data.examples import BLOCK
-from trainers.data.rows import Ragged
+from trainers.data.examples import BLOCK, Ragged
 from trainers.encoders.modules import Encoder, is_padded, pooling_at
 
 MASK = "[MASK]"  # how a mask is written in stored text, whatever the tokenizer's own token

@@ -20,7 +20,7 @@ from transformers import MarianConfig, MarianMTModel, MarianTokenizer, TrainerCa
 from transformers.models.marian.modeling_marian import shift_tokens_right
 
 from pipelines.terminal.console import InputError
-from trainers.data.rows import Ragged
+from trainers.data.examples import Ragged
 from trainers.files import file_lines
 from trainers.objective import drop_aliases, restore_aliases
 from trainers.training.directory import checkpoints, record_hashes, step_of

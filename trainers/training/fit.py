@@ -17,8 +17,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerContr
 
 from pipelines.storage.files import write_if_changed
 from pipelines.terminal.console import TwinviewsError, note, progress
-from trainers.data.examples import Examples
-from trainers.data.rows import Order, Rows
+from trainers.data.examples import Examples, Order, Rows
 from trainers.evaluation.task import Task
 from trainers.losses import geometry
 from trainers.objective import Objective, Row, enable_checkpointing, resolve_precision
@@ -174,8 +173,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         )
         self.remove_callback(PrinterCallback)  # it prints raw dictionaries to stdout
         self.training, self.out, self.dev = training, out, dev
-        lengths, size = (rows.lengths(), training.batch_size) if training.group_by_length else (None, 1)
-        self.order = Order(len(rows), seed, lengths, size)
+        self.order = Order(rows, seed, training.batch_size if training.group_by_length else None)
         self.parts: dict[str, Tensor] = {}
         self.vectors: Tensor | None = None
         self.batches, self.collapsed = 0, False
@@ -237,8 +235,8 @@ class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is unt
         self.trainer, self.advance = trainer, advance
 
     def on_epoch_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Set the epoch of the rows and of their order, also when resuming within one."""
-        self.trainer.train_dataset.epoch = self.trainer.order.epoch = int(state.epoch or 0)
+        """Set the epoch of the rows, also when resuming within one."""
+        self.trainer.train_dataset.epoch = int(state.epoch or 0)
 
     def on_optimizer_step(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Let the objective follow the optimiser's step, once a step however many batches it took."""

@@ -24,9 +24,8 @@ from pipelines.storage.files import write_if_changed
 from pipelines.storage.lock import locked_folder
 from pipelines.terminal.console import InputError, counted, note, show, table
 from trainers.catalogue import load_objective
-from trainers.data.examples import Examples
+from trainers.data.examples import Examples, Rows
 from trainers.data.reading import DataOptions, data_flags, read_examples
-from trainers.data.rows import Rows
 from trainers.encoders.location import Source, locate
 from trainers.encoders.modules import WHITENING
 from trainers.evaluation.task import Task
