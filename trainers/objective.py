@@ -1,6 +1,10 @@
-"""An objective: the encoder, what helps to train it, and the loss, in one module that Trainer can train."""
+"""An objective: the encoder, what helps to train it, and the loss, in one module that Trainer can train.
 
-from collections.abc import Callable, Mapping, Sequence
+Token ids become sentence vectors in groups of similar length: a transformer's vectors do not depend on the other rows,
+and on a CPU a padded batch takes most of its time for padding.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -9,21 +13,26 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
 from pipelines.terminal.console import InputError
-from trainers.data.examples import Examples, number_texts
-from trainers.encoders import batches
+from trainers.data.examples import BLOCK, Examples, Ragged, number_texts
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import Source
-from trainers.encoders.modules import WHITENING, Encoder, is_padded, sharpen, whiten
-from trainers.settings import Training, side_limits
+from trainers.encoders.modules import MASK, WHITENING, Encoder, is_padded, pooling_at, sharpen, whiten
+from trainers.settings import Training
 
 Row = Mapping[str, Any]
 MAX_WHITENING_ROWS = 10_000
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 SIDES = ("left", "right", "negative", "alone")  # columns of ids to embed, in their order in a batch
+GROUP, MOST_GROUPS = 8, 8  # fewest sentences worth a forward pass of their own, and most such passes in a batch
+
+Group = tuple[Tensor, dict[str, Any]]
+"""The row numbers (n,) of some sentences of a batch, and their features before the pooling: `token_embeddings`
+(n, tokens, d), float32, and `attention_mask` (n, tokens)."""
 
 
 class Objective(nn.Module):
@@ -52,6 +61,8 @@ class Objective(nn.Module):
     def __init__(self, encoder: Encoder, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
         super().__init__()
         self.encoder, self.max_tokens, self.params = encoder, max_tokens, params
+        self.limits: tuple[int, ...] = getattr(max_tokens, "sides", (max_tokens,))
+        """The most tokens of left and of right texts, one number if they are the same."""
         self.cached: int | None = None
         """Texts to embed at a time; None for the whole batch."""
         self.rates: Mapping[str, float] = {}
@@ -99,7 +110,7 @@ class Objective(nn.Module):
             objective with teachers adds `taught`, the numbers of each row's `texts`.
         """
         left = self.tokenize(examples.left, side=0)
-        is_shared = examples.right is examples.left and len(side_limits(self.max_tokens)) == 1
+        is_shared = examples.right is examples.left and len(self.limits) == 1
         right = left if is_shared else self.tokenize(examples.right)
         columns: dict[str, Any] = {"left": left, "right": right}
         if self.keyed:
@@ -123,9 +134,27 @@ class Objective(nn.Module):
             arrays |= {f"taught_{number}": vectors[numbers] for number, vectors in enumerate(self.taught, 1)}
         return {**batch, **{name: torch.from_numpy(values) for name, values in arrays.items()}}
 
-    def tokenize(self, texts: Sequence[str], side: int = -1) -> Sequence[list[int]]:
-        """Return the ids of each text, cut as left ones (side 0) or right ones (-1; see `batches.tokenize`)."""
-        return batches.tokenize(self.encoder, texts, side_limits(self.max_tokens)[side], self.literal_mask)
+    def tokenize(self, texts: Sequence[str], side: int = -1, limit: int | None = None) -> Sequence[list[int]]:
+        """Return the ids of each text, special tokens included, cut at `limit`, or as left (side 0) or right ones (-1).
+
+        A `[MASK]` in a text becomes the tokenizer's own mask token, unless `literal_mask` leaves it as written. Raises
+        InputError for a mask if the tokenizer has no such token.
+        """
+        tokenizer, limit = self.encoder.tokenizer, limit or self.limits[side]
+        settings = {"return_attention_mask": False, "return_token_type_ids": False}
+
+        def ids() -> Iterator[list[int]]:
+            for start in range(0, len(texts), BLOCK):
+                block = list(texts[start : start + BLOCK])
+                masked = [] if self.literal_mask else [text for text in block if MASK in text]
+                if masked and tokenizer.mask_token is None:
+                    problem = f"the encoder's tokenizer has no mask token for {masked[0][:60]!r}"
+                    raise InputError(f"{problem}: use views without masks")
+                if masked:
+                    block = [text.replace(MASK, tokenizer.mask_token) for text in block]
+                yield from tokenizer(block, truncation=True, max_length=limit, **settings)["input_ids"]
+
+        return Ragged(ids())
 
     def pad(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (rows, longest row) of ragged ids."""
@@ -147,10 +176,10 @@ class Objective(nn.Module):
             The encoder's vectors (sentences, d), not normalised.
         """
         if self.cached is None or self.cached >= len(input_ids):
-            return batches.embed(self.encoder, input_ids, attention_mask, self.max_tokens)
+            return embed(self.encoder, input_ids, attention_mask, self.max_tokens)
         parts = zip(torch.split(input_ids, self.cached), torch.split(attention_mask, self.cached), strict=True)
-        embed = partial(checkpoint, batches.embed, self.encoder, max_tokens=self.max_tokens, use_reentrant=False)
-        return torch.cat([embed(*part) for part in parts])
+        embed_part = partial(checkpoint, embed, self.encoder, max_tokens=self.max_tokens, use_reentrant=False)
+        return torch.cat([embed_part(*part) for part in parts])
 
     @torch.no_grad()
     def encode(
@@ -163,9 +192,9 @@ class Objective(nn.Module):
         vectors = []
         for start in range(0, len(texts), batch_size):
             part: Any = texts[start : start + batch_size]
-            ids = list(batches.tokenize(self.encoder, part, width)) if isinstance(part[0], str) else part
+            ids = list(self.tokenize(part, limit=width)) if isinstance(part[0], str) else part
             batch = {name: value.to(device) for name, value in self.pad(ids).items()}
-            vectors.append(batches.embed(self.encoder, **batch, max_tokens=width, before=before).cpu())
+            vectors.append(embed(self.encoder, **batch, max_tokens=width, before=before).cpu())
         self.encoder.train(mode)
         return torch.cat(vectors)
 
@@ -190,6 +219,59 @@ class Objective(nn.Module):
     def save(self, path: Path, card: str) -> None:
         """Write the trained encoder as a sentence-transformers directory with `card` as its README."""
         save_encoder(self.encoder, path, card)
+
+
+def embed(
+    encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, max_tokens: int, before: str | None = None
+) -> Tensor:
+    """Return the sentence vectors (sentences, d), float32; in training mode with dropout.
+
+    Ids and mask are (sentences, tokens), padded on the right. Padding affects only the pooling `padded-mean`, where
+    every text is padded to `max_tokens`. `before` names a layer whose input is returned instead of the last output.
+    """
+    features = {"sentence_embedding": pool(encoder, group_tokens(encoder, input_ids, attention_mask, max_tokens))}
+    for name, module in list(encoder.named_children())[pooling_at(encoder) + 1 :]:
+        if name == before:
+            break
+        features = module(features)
+    return features["sentence_embedding"].float()
+
+
+def group_tokens(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> list[Group]:
+    """Return the token vectors that are pooled, in groups of similar length; the arguments are those of `embed`."""
+    parts = by_length(attention_mask)
+    if is_padded(encoder):
+        missing = (0, max_tokens - input_ids.shape[1])
+        input_ids = functional.pad(input_ids, missing, value=encoder.tokenizer.pad_token_id)
+        attention_mask = functional.pad(attention_mask, missing)
+        parts = [(torch.arange(len(input_ids), device=input_ids.device), max_tokens)]
+    token_groups = []
+    for rows, width in parts:
+        features = {"input_ids": input_ids[rows, :width], "attention_mask": attention_mask[rows, :width]}
+        for module in list(encoder)[: pooling_at(encoder)]:
+            features = module(features)
+            # Sums and means are float32 whatever is autocast.
+            features["token_embeddings"] = features["token_embeddings"].float()
+        token_groups.append((rows, features))
+    return token_groups
+
+
+def pool(encoder: Encoder, token_groups: Sequence[Group]) -> Tensor:
+    """Return the sentences' pooled vectors (sentences, d), in the order of the batch."""
+    pooling = encoder[pooling_at(encoder)]
+    order = torch.cat([rows for rows, _ in token_groups])
+    return torch.cat([pooling(dict(features))["sentence_embedding"] for _, features in token_groups])[order.argsort()]
+
+
+def by_length(attention_mask: Tensor) -> list[tuple[Tensor, int]]:
+    """Split a batch into groups of similar length: their row numbers and the width that holds them."""
+    count, width = attention_mask.shape
+    # On a GPU, splitting would have to wait for the lengths.
+    if attention_mask.device.type != "cpu" or count < 2 * GROUP:
+        return [(torch.arange(count, device=attention_mask.device), width)]
+    lengths = attention_mask.sum(dim=1)
+    parts = lengths.argsort(stable=True).chunk(min(count // GROUP, MOST_GROUPS))
+    return [(rows, int(lengths[rows[-1]])) for rows in parts]
 
 
 def _aliases(module: nn.Module) -> dict[str, str]:

@@ -54,11 +54,6 @@ class TokenLimit(int):
         return int(self) if len(self.sides) == 1 else "{},{}".format(*self.sides)
 
 
-def side_limits(limit: int) -> tuple[int, ...]:
-    """Return the most tokens of left and of right texts, one number if they are the same."""
-    return getattr(limit, "sides", (limit,))
-
-
 class Options(BaseModel):
     """Options of a command or of a part of it."""
 

@@ -20,10 +20,9 @@ from sentence_transformers.util import batch_to_device, get_device_name
 
 from pipelines.storage.files import atomic_write
 from pipelines.terminal.console import InputError, note, progress
-from trainers.encoders.batches import MASK
 from trainers.encoders.loading import PADDED, load_encoder, position_limit, repooled
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
-from trainers.encoders.modules import is_padded, pooling_of, set_max_tokens
+from trainers.encoders.modules import MASK, is_padded, pooling_of, set_max_tokens
 from trainers.encoders.vectors import BATCH_SIZE, Advance, cached, check, still
 from trainers.files import remove_stale, sha256_of
 from trainers.processes import is_first, of_first, process_rank, processes

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # it takes seconds to import, and `--help` does without
 Encoder: TypeAlias = "SentenceTransformer"
 """A list of modules: the transformer first, then its pooling, then maybe layers that take sentence vectors."""
 HEADS = ("Dense", "LayerNorm", "Dropout", "Normalize")  # modules after the pooling that can be trained
+MASK = "[MASK]"  # how a mask is written in stored text, whatever the tokenizer's own token
 WHITENING = "whitening"  # name of the whitening layer in an encoder that is being trained
 STRENGTH = 0.6  # share of the sharpened vectors in the output of `sharpen`
 SHRINKAGE = 0.2  # share of the identity in the inverted covariance; without it, rare directions blow up

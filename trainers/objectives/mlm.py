@@ -14,11 +14,10 @@ from torch.nn.utils.rnn import pad_sequence
 
 from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples
-from trainers.encoders.batches import by_length
 from trainers.encoders.loading import load_masked_lm, save_encoder
 from trainers.encoders.location import Source
 from trainers.encoders.modules import Encoder
-from trainers.objective import Objective, Row
+from trainers.objective import Objective, Row, by_length
 from trainers.processes import processes, summed
 from trainers.settings import Options, Presets, Training
 
