@@ -143,4 +143,4 @@ OPTIONS = {
     "dry_run": Flag(bool, "Say what would be done; write nothing.", False),
     "overwrite": Flag(bool, "Train again what --out holds.", False),
 }
-auto = with_flags(_run, {**FLAGS, "views": VIEWS, **OPTIONS})
+auto = with_flags(_run, {"": {**FLAGS, "views": VIEWS, **OPTIONS}})

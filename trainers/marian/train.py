@@ -84,7 +84,7 @@ def _run(_: typer.Context, **values: Any) -> None:  # noqa: ANN401 - fields of M
     show(str(train_marian(pairs, options)))
 
 
-marian = with_flags(_run, flags_of(MarianOptions))
+marian = with_flags(_run, {"": flags_of(MarianOptions)})
 
 
 def train_marian(pairs: "Pairs", options: MarianOptions) -> Path:
