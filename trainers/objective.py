@@ -55,6 +55,7 @@ class Objective(nn.Module):
     """Whether a step may leave parameters without a gradient; several processes then look for these in every step."""
     literal_mask = False
     """Whether a `[MASK]` in a text stays as written, instead of becoming the tokenizer's mask token."""
+    _keys_to_ignore_on_save = None  # Trainer asks for it, as the second names of shared tensors are in no checkpoint
     batch_size = 1
     """Rows in a batch of the training, over all processes."""
 
@@ -74,7 +75,6 @@ class Objective(nn.Module):
         self.taught: list[NDArray[np.float32]] = []
         """Each teacher's vectors of the texts, mapped from the disk."""
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
-        self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 
     @classmethod
     def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
@@ -274,25 +274,13 @@ def by_length(attention_mask: Tensor) -> list[tuple[Tensor, int]]:
     return [(rows, int(lengths[rows[-1]])) for rows in parts]
 
 
-def _aliases(module: nn.Module) -> dict[str, str]:
-    """Return the other names of shared tensors, each with the first one."""
-    names: dict[int, str] = {}
-    tensors = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
-    first_names = {name: names.setdefault(id(tensor), name) for name, tensor in tensors}
-    return {name: first for name, first in first_names.items() if name != first}
-
-
 def drop_aliases(module: nn.Module, state: dict[str, Any], prefix: str, _metadata: dict[str, Any]) -> None:
     """State-dict hook: write tensors that are shared inside `module` once, as safetensors requires."""
-    for alias in _aliases(module):
-        state.pop(prefix + alias, None)
-
-
-def restore_aliases(module: nn.Module, state: dict[str, Any], prefix: str, *_: object) -> None:
-    """Load hook: give shared tensors their other names back."""
-    for alias, name in _aliases(module).items():
-        if prefix + name in state:
-            state.setdefault(prefix + alias, state[prefix + name])
+    first_names: dict[int, str] = {}
+    tensors = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+    for name, tensor in tensors:
+        if first_names.setdefault(id(tensor), name) != name:
+            state.pop(prefix + name, None)
 
 
 def float32(device: torch.device) -> torch.autocast:

@@ -22,7 +22,7 @@ from transformers.models.marian.modeling_marian import shift_tokens_right
 from pipelines.terminal.console import InputError
 from trainers.data.examples import Ragged
 from trainers.files import file_lines
-from trainers.objective import drop_aliases, restore_aliases
+from trainers.objective import drop_aliases
 from trainers.training.directory import checkpoints, record_hashes, step_of
 
 Pairs = Sequence[tuple[str, str]]
@@ -174,11 +174,12 @@ class KeepBeforeDecay(TrainerCallback):  # type: ignore[misc] # transformers is 
 class Translation(nn.Module):
     """The objective of `train marian`."""
 
+    _keys_to_ignore_on_save = None  # as in `Objective`
+
     def __init__(self, model: MarianMTModel, label_smoothing: float = 0.1) -> None:
         super().__init__()
         self.model, self.label_smoothing = model, label_smoothing
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
-        self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per target token.

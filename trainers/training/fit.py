@@ -72,7 +72,7 @@ def fit(
         return Fitted(0, 0.0, {"loss": math.nan}, {}, 0)
     if checkpoint is not None and out_of_patience(training, history):
         # Killed after its last step: Trainer would take another one.
-        objective.load_state_dict(load_file(checkpoint / directory.WEIGHTS))
+        objective.load_state_dict(load_file(checkpoint / directory.WEIGHTS), strict=False)
     else:
         trainer = ObjectiveTrainer(objective, rows, training, out, seed, dev, resumed=checkpoint is not None)
         with progress("training", training.steps(len(rows)), unit="steps", done=done) as advance:
@@ -254,7 +254,8 @@ class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is unt
         objective.after_step(state.global_step + 1, state.max_steps)
 
     def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Record the hashes of the checkpoint that was written."""
+        """Record the hashes of the checkpoint once all processes have written their parts."""
+        of_first(None)
         if is_first():
             directory.record_hashes(self.trainer.out / CHECKPOINTS / f"checkpoint-{state.global_step}")
 
@@ -324,7 +325,7 @@ def restore_best(folder: Path, objective: Objective, history: History) -> int | 
     if step is not None and is_first():
         path = folder / BEST.format(step=step)
         try:
-            objective.load_state_dict(load_file(path))
+            objective.load_state_dict(load_file(path), strict=False)  # shared tensors have one name there
         except (OSError, SafetensorError):
             raise TwinviewsError(f"cannot read the best weights, {path}: train again with --overwrite") from None
     return step
