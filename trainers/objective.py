@@ -56,8 +56,6 @@ class Objective(nn.Module):
     literal_mask = False
     """Whether a `[MASK]` in a text stays as written, instead of becoming the tokenizer's mask token."""
     _keys_to_ignore_on_save = None  # Trainer asks for it, as the second names of shared tensors are in no checkpoint
-    batch_size = 1
-    """Rows in a batch of the training, over all processes."""
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
         super().__init__()
@@ -90,9 +88,7 @@ class Objective(nn.Module):
         """
         dropout, layer = getattr(options, "dropout", None), training.begins_linear and cls.whitenable
         encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=dropout, layer=layer)
-        objective = cls(encoder, training.max_tokens, options)
-        objective.batch_size = training.batch_size
-        return objective
+        return cls(encoder, training.max_tokens, options)
 
     @property
     def dimension(self) -> int:

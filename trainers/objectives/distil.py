@@ -113,6 +113,7 @@ class Distil(Objective):
         self.queues: Any = nn.ModuleList(Queue(size, width) for size in sizes)
         self.teachers = [teacher.vectors]
         self.in_queue = np.zeros(0, np.int64)
+        self.batch_size = 1
 
     @classmethod
     def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
@@ -121,7 +122,9 @@ class Distil(Objective):
             own = source.modules() and training.pooling == source.pooling()
             pooling = options.teacher_pooling or (None if own else training.pooling)
             options = options.model_copy(update={"teacher": source.name, "teacher_pooling": pooling})
-        return super().build(options, training, source)
+        objective = super().build(options, training, source)
+        objective.batch_size = training.batch_size
+        return objective
 
     def columns(self, examples: Examples) -> dict[str, Any]:
         """Return the ids of the rows to train on, and the views that teach; the run's seed fills ConGen's queue."""
