@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
@@ -238,8 +237,8 @@ def group_tokens(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, ma
     parts = by_length(attention_mask)
     if is_padded(encoder):
         missing = (0, max_tokens - input_ids.shape[1])
-        input_ids = functional.pad(input_ids, missing, value=encoder.tokenizer.pad_token_id)
-        attention_mask = functional.pad(attention_mask, missing)
+        input_ids = nn.functional.pad(input_ids, missing, value=encoder.tokenizer.pad_token_id)
+        attention_mask = nn.functional.pad(attention_mask, missing)
         parts = [(torch.arange(len(input_ids), device=input_ids.device), max_tokens)]
     token_groups = []
     for rows, width in parts:

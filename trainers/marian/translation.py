@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.utils.data import Dataset
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer, TrainerCallback, TrainerControl, TrainerState
 from transformers.models.marian.modeling_marian import shift_tokens_right
@@ -48,10 +47,10 @@ def read_parallel(path: Path) -> list[tuple[str, str]]:
 
 
 def build_tokenizer(pairs: Pairs, size: int) -> MarianTokenizer:
-    """Return a tokenizer with a unigram vocabulary trained on both sides of the pairs.
+    """Return a tokenizer with a unigram vocabulary of `size` ids in all, trained on both sides of the pairs.
 
-    It has `size` ids in all, special tokens and target language codes (such as ">>de<<") included, in Marian's layout
-    (end 0, unknown 1, padding last), which CTranslate2 insists on. Raises InputError for too little text.
+    They are in Marian's layout (end 0, unknown 1, codes such as ">>de<<", padding last), which CTranslate2 insists on.
+    Raises InputError for too little text.
     """
     codes = sorted({code[0].strip() for source, _ in pairs if (code := CODE.match(source))})
     model = io.BytesIO()
@@ -194,4 +193,4 @@ class Translation(nn.Module):
         ).last_hidden_state
         real = labels != -100
         logits = self.model.lm_head(states[real]) + self.model.final_logits_bias
-        return {"loss": functional.cross_entropy(logits, labels[real], label_smoothing=self.label_smoothing)}
+        return {"loss": nn.functional.cross_entropy(logits, labels[real], label_smoothing=self.label_smoothing)}

@@ -7,7 +7,6 @@ from typing import Literal
 import torch
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from pipelines.terminal.console import progress
@@ -92,7 +91,7 @@ class Bsl(Objective):
         for _ in range(steps):
             views = vectors[:, torch.randperm(vectors.shape[1], device=device)[:size]]
             predicted = self.predictor(views.flatten(0, 1))
-            loss = -functional.cosine_similarity(predicted, views.flip(0).flatten(0, 1), dim=-1).mean()
+            loss = -nn.functional.cosine_similarity(predicted, views.flip(0).flatten(0, 1), dim=-1).mean()
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
@@ -109,7 +108,7 @@ class Bsl(Objective):
             target = gather_pairs(embed(self.target, input_ids, attention_mask, self.max_tokens))
         with float32(online.device):
             opposite = target.roll(len(target) // 2, dims=0)
-            loss = -functional.cosine_similarity(self.predictor(online), opposite, dim=-1).mean()
+            loss = -nn.functional.cosine_similarity(self.predictor(online), opposite, dim=-1).mean()
         if self.params.distance == "squared":
             loss = 4 * loss + 4
         return {"loss": loss, "vectors": online.detach()}

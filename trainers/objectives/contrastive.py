@@ -10,7 +10,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn import functional
 
 from pipelines.terminal.console import InputError, counted, note
 from trainers.data.examples import Examples, number_texts
@@ -153,7 +152,7 @@ class Contrastive(Objective):
                 outputs[:pairs], temperature, excluded, outputs[pairs:], one_sided=one_sided, positives=positives
             )
             if taught_1 is not None and self.params.retain:
-                distance = (1 - functional.cosine_similarity(vectors[:pairs], guide[:pairs], dim=-1)).mean()
+                distance = (1 - nn.functional.cosine_similarity(vectors[:pairs], guide[:pairs], dim=-1)).mean()
                 parts = {"contrast": loss.detach(), "moved": distance.detach()}
                 loss = loss + self.params.retain * distance
         return {"loss": loss, **parts, "vectors": vectors[:pairs].detach()}

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from pydantic import Field, ValidationInfo, field_validator
 from torch import Tensor, nn
-from torch.nn import functional
 
 from pipelines.terminal.console import note
 from trainers.data.examples import Examples, number_texts
@@ -165,7 +164,7 @@ class Distil(Objective):
         sides = gather(taught_1).transpose(0, 1).contiguous()
         loss_of = partial(relation_loss, divergence=not self.congen)
         with float32(vectors.device):
-            s1, s2 = functional.normalize(vectors, dim=-1).chunk(2)
+            s1, s2 = nn.functional.normalize(vectors, dim=-1).chunk(2)
             # A smoothed queue has all texts already, or as many as it takes.
             queues = [
                 queue.vectors if self.smoothed else queue(side) for queue, side in zip(self.queues, sides, strict=True)

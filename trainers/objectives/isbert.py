@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 import torch
 from pydantic import AfterValidator, Field
 from torch import Tensor, nn
-from torch.nn import functional
 
 from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples
@@ -101,8 +100,8 @@ class IsBert(Objective):
                 scores = self.local(features["token_embeddings"]) @ projected.T  # (rows, tokens, sentences)
                 is_own = (torch.arange(len(sentences), device=pooled.device) == first_row + rows[:, None]).unsqueeze(1)
                 is_token = features["attention_mask"].unsqueeze(-1) > 0
-                matching = functional.softplus(-scores).masked_fill(~(is_token & is_own), 0)
-                mismatching = functional.softplus(scores).masked_fill(~(is_token & ~is_own), 0)
+                matching = nn.functional.softplus(-scores).masked_fill(~(is_token & is_own), 0)
+                mismatching = nn.functional.softplus(scores).masked_fill(~(is_token & ~is_own), 0)
                 sums = sums + torch.stack([matching.sum(), mismatching.sum()])
             # Data-parallel training averages over the processes.
             own_loss, other_loss = sums / (summed(attention_mask.sum()) / processes())

@@ -51,12 +51,11 @@ def fit(
 ) -> Fitted:
     """Train `objective`, freshly built on the CPU, in place, resuming from the newest checkpoint under `out`.
 
-    A resumed run ends with exactly the parameters of an uninterrupted one. All processes call this, and any number of
-    them gives the same training up to rounding. `rows` (at least a batch) are what `objective.columns` gave;
-    `seed` decides their order, dropout and random draws. With `dev`, which is scored along the way, `objective` ends
-    with the best weights, unless `training` keeps the last. `out` gets `log.jsonl` and `checkpoints/`. Raises
-    TwinviewsError: loss or weights are no longer finite, or no gradient reaches the encoder. Raises InputError: a
-    precision that this machine does not support, or an encoder without gradient checkpointing.
+    A resumed run ends with exactly the parameters of an uninterrupted one; any number of processes, all calling this,
+    gives the same training up to rounding. `seed` decides the order of `rows` (at least a batch), dropout and draws.
+    With `dev`, `objective` ends with the best weights, unless `training` keeps the last. Raises TwinviewsError: loss or
+    weights are no longer finite, or no gradient reaches the encoder. Raises InputError: a precision that this machine
+    does not support, or an encoder without gradient checkpointing.
     """
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(out)
