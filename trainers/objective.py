@@ -4,10 +4,10 @@ Token ids become sentence vectors in groups of similar length: a transformer's v
 and on a CPU a padded batch takes most of its time for padding.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -22,6 +22,9 @@ from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import Source
 from trainers.encoders.modules import MASK, WHITENING, Encoder, is_padded, pooling_at, sharpen, whiten
 from trainers.settings import Training
+
+if TYPE_CHECKING:  # it takes seconds to import
+    from trainers.encoders.model import EmbeddingModel
 
 Row = Mapping[str, Any]
 MAX_WHITENING_ROWS = 10_000
@@ -54,6 +57,7 @@ class Objective(nn.Module):
     """Whether a step may leave parameters without a gradient; several processes then look for these in every step."""
     literal_mask = False
     """Whether a `[MASK]` in a text stays as written, instead of becoming the tokenizer's mask token."""
+    teacher_role = "teacher"  # their option
     _keys_to_ignore_on_save = None  # Trainer asks for it, as the second names of shared tensors are in no checkpoint
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
@@ -65,8 +69,7 @@ class Objective(nn.Module):
         """Texts to embed at a time; None for the whole batch."""
         self.rates: Mapping[str, float] = {}
         """Factors on the learning rate by the prefix of the parameters' names; 1 for all others."""
-        self.teachers: list[Callable[[Sequence[str], Path], NDArray[np.float32]]] = []
-        """Each returns its unit vectors of distinct texts, and keeps them in a folder."""
+        self.teachers: list[EmbeddingModel] = []
         self.texts: list[str] = []
         """The texts that the teachers encode, set by `columns`."""
         self.taught: list[NDArray[np.float32]] = []
@@ -195,7 +198,8 @@ class Objective(nn.Module):
 
     def before_training(self, folder: Path) -> None:
         """Compute the teachers' vectors, or find them in `folder`; raises InputError if it holds another teacher's."""
-        self.taught = [vectors_of(self.texts, folder / f"teacher-{n}") for n, vectors_of in enumerate(self.teachers, 1)]
+        for number, teacher in enumerate(self.teachers, 1):
+            self.taught.append(teacher.unit_vectors(self.texts, folder / f"teacher-{number}", self.teacher_role))
         self.teachers, self.texts = [], []
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:

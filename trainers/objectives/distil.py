@@ -103,14 +103,14 @@ class Distil(Objective):
         super().__init__(encoder, max_tokens, params)
         self.congen = params.method == "congen"
         teacher = load_teacher(str(params.teacher), params.teacher_pooling)
-        width = int(teacher.encoder.model.get_embedding_dimension())
+        width = int(teacher.model.get_embedding_dimension())
         self.smoothed = self.congen and params.smooth_neighbours is not None
         if self.dimension != width or (self.congen and not self.smoothed and not has_dense(encoder)):
             encoder.append(Dense(self.dimension, width, activation_function=nn.Tanh()))
         # ConGen's is filled once the teacher's vectors are computed.
         sizes = [0] if self.congen else [params.queue, params.queue]
         self.queues: Any = nn.ModuleList(Queue(size, width) for size in sizes)
-        self.teachers = [teacher.vectors]
+        self.teachers = [teacher]
         self.in_queue = np.zeros(0, np.int64)
         self.batch_size = 1
 
