@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -168,7 +167,7 @@ class EmbeddingModel:
         if not callable(tokenizer):  # static word vectors, which need no padding
             return [1 + len(text.split()) for text in texts]
         limit = self.model.max_seq_length
-        with quiet(), warnings.catch_warnings(action="ignore"):
+        with quiet():
             ids = tokenizer(list(texts), add_special_tokens=True, return_attention_mask=False)["input_ids"]
         return [min(len(row), limit) if limit else len(row) for row in ids]
 
