@@ -23,7 +23,7 @@ from trainers.encoders.loading import PADDED, load_encoder, position_limit, repo
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
 from trainers.encoders.modules import MASK, is_padded, pooling_of, set_max_tokens
 from trainers.encoders.vectors import BATCH_SIZE, Advance, cached, check, still
-from trainers.files import remove_stale, sha256_of
+from trainers.files import sha256_of
 from trainers.processes import is_first, of_first, process_rank, processes
 from trainers.settings import POOLINGS, Pooling
 
@@ -144,7 +144,6 @@ class EmbeddingModel:
                 matrix = np.asarray(own_vectors if processes() == 1 else encoder.encode(texts))
                 lengths = np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), np.finfo(np.float32).tiny)
                 folder.mkdir(parents=True, exist_ok=True)
-                remove_stale(folder)
                 with atomic_write(path) as stream:  # NumPy writes to a real file through C, and misses a full disk
                     np.save(SimpleNamespace(write=stream.write), matrix / lengths)
                 shutil.rmtree(parts, ignore_errors=True)

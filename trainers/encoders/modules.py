@@ -153,8 +153,7 @@ def with_cnn(encoder: Encoder, widths: Sequence[int], filters: int, *, relu: boo
     for module in (cnn, *head):
         if type(module).__name__ in ("CNN", "Dense", "LayerNorm"):
             kind = f"widths {widths}, {filters} filters each, {'with' if relu else 'no'} ReLU"
-            problem = f"the encoder has a {type(module).__name__}, not a CNN of {kind}"
-            raise InputError(f"{problem}: start from another one")
+            raise InputError(f"the encoder has a {type(module).__name__}, not a CNN of {kind}: start from another one")
     return assemble(encoder[0], pooling_of(encoder), cnn=new_cnn, relu=relu, head=head)
 
 
