@@ -142,13 +142,12 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
 
 def make_optimizer(objective: Objective, training: Training) -> torch.optim.AdamW:
     """Return fused AdamW, each rate times its factor in `objective.rates`; only `decay_all` decays biases and norms."""
-    rates = {"": 1.0, **objective.rates}
     groups: dict[tuple[float, float], list[nn.Parameter]] = defaultdict(list)
     for name, parameter in objective.named_parameters():
         if parameter.requires_grad:
             decay = training.weight_decay if training.decay_all or parameter.dim() > 1 else 0.0
-            longest = max((prefix for prefix in rates if name.startswith(prefix)), key=len)
-            groups[decay, training.lr * rates[longest]].append(parameter)
+            rate = next((rate for prefix, rate in objective.rates.items() if name.startswith(prefix)), 1.0)
+            groups[decay, training.lr * rate].append(parameter)
     settings = [{"params": parameters, "weight_decay": decay, "lr": lr} for (decay, lr), parameters in groups.items()]
     return torch.optim.AdamW(settings, lr=training.lr, eps=training.eps, fused=True)
 
