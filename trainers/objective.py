@@ -135,8 +135,7 @@ class Objective(nn.Module):
     def tokenize(self, texts: Sequence[str], side: int = -1, limit: int | None = None) -> Sequence[list[int]]:
         """Return the ids of each text, special tokens included, cut at `limit`, or as left (side 0) or right ones (-1).
 
-        A `[MASK]` in a text becomes the tokenizer's own mask token, unless `literal_mask` leaves it as written. Raises
-        InputError for a mask if the tokenizer has no such token.
+        A `[MASK]` becomes the tokenizer's own mask token (InputError: it has none), unless `literal_mask` leaves it.
         """
         tokenizer, limit = self.encoder.tokenizer, limit or self.limits[side]
         settings = {"return_attention_mask": False, "return_token_type_ids": False}

@@ -186,8 +186,7 @@ def _kind(module: Any) -> str | None:  # noqa: ANN401 - a module of sentence-tra
 def whiten(layer: Any, vectors: Tensor) -> None:  # noqa: ANN401 - their Dense, untyped
     """Make a layer whiten `vectors` (texts, d): x -> W (x - mean), W = (0.8 S + 0.2 s I)^(-1/2) (arXiv:2103.15316).
 
-    S is their covariance and s its mean variance. If the vectors do not vary, the layer stays as it is. Raises
-    TwinviewsError for vectors that are not finite.
+    S is their covariance, s its mean variance. If they do not vary, it stays as it is. Raises TwinviewsError: NaN.
     """
     from sklearn.covariance import ShrunkCovariance
 
@@ -206,9 +205,8 @@ def sharpen(layer: Any, vectors: Tensor, neighbours: int) -> None:  # noqa: ANN4
 
     What differs among neighbours is shrunk first: with x scaled to a mean length of 1, and S the second moments of the
     differences between neighbours, s their mean, `v = (0.99 S + 0.01 s I)^(-1/8) (x - mean)`, scaled likewise. Ridge
-    regression then takes v to what `vectors.smooth` makes of it; the output is 0.6 of that and 0.4 of x, which
-    costs half as much on other texts as all of it. If the vectors do not vary, the layer stays as it is. Raises
-    TwinviewsError for vectors that are not finite.
+    regression then takes v to what `vectors.smooth` makes of it; the output is 0.6 of that and 0.4 of x, which costs
+    half as much on other texts. If the vectors do not vary, the layer stays as it is. Raises TwinviewsError: NaN.
     """
     check_finite(vectors)
     points = vectors.double().numpy()

@@ -49,8 +49,7 @@ def read_parallel(path: Path) -> list[tuple[str, str]]:
 def build_tokenizer(pairs: Pairs, size: int) -> MarianTokenizer:
     """Return a tokenizer with a unigram vocabulary of `size` ids in all, trained on both sides of the pairs.
 
-    They are in Marian's layout (end 0, unknown 1, codes such as ">>de<<", padding last), which CTranslate2 insists on.
-    Raises InputError for too little text.
+    CTranslate2 insists on their layout (end 0, unknown 1, codes such as ">>de<<", padding last). Raises InputError.
     """
     codes = sorted({code[0].strip() for source, _ in pairs if (code := CODE.match(source))})
     model = io.BytesIO()
@@ -183,8 +182,7 @@ class Translation(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per target token.
 
-        `input_ids`, `attention_mask`: (sentences, source tokens); `labels`: (sentences, target tokens), -100 at
-        padding, where no logits are computed.
+        Ids and mask are (sentences, source tokens), labels (sentences, target tokens); no logits are computed for -100.
         """
         config = self.model.config
         shifted = shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
