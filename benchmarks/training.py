@@ -31,8 +31,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 from torch.nn import functional
 from transformers import AutoModel, AutoTokenizer
 
-from trainers.data.examples import Examples, from_text
-from trainers.data.rows import Rows
+from trainers.data.examples import Examples, Rows, from_text
 from trainers.encoders.location import locate
 from trainers.objectives import mirror
 from trainers.settings import Training, resolve

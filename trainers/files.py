@@ -77,8 +77,7 @@ def csv_rows(path: Path, *, delimiter: str = ",", bytewise: bool = False) -> Row
             rows.append((number, fields))
             number = reader.line_num + 1
     except csv.Error as error:
-        problem = f"broken quotes ({error}): fix the line, or get the original file again"
-        raise InputError(f"{path} line {number}: {problem}") from None
+        raise InputError(f"{path} line {number}: broken quotes ({error}): fix it, or get the file again") from None
     return rows
 
 

@@ -9,7 +9,6 @@ from math import log
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from trainers.objective import float32
 
@@ -45,20 +44,20 @@ def contrast(
     first_column = len(vectors) - anchors
     # In half precision a cosine's error would be a tenth of a nat at t = 0.04.
     with float32(vectors.device):
-        unit = functional.normalize(vectors.float(), dim=-1)
-        hard = unit[:0] if negatives is None else functional.normalize(negatives.float(), dim=-1)
+        unit = nn.functional.normalize(vectors.float(), dim=-1)
+        hard = unit[:0] if negatives is None else nn.functional.normalize(negatives.float(), dim=-1)
         scores = unit[:anchors] @ torch.cat([unit[first_column:], hard]).T / temperature
         ignored = rows.new_zeros(len(unit), len(unit) + len(hard)).bool() if excluded is None else excluded.clone()
         ignored[rows, rows] = True
         ignored[rows, positive] = False
         if positives is not None:
-            targets = functional.pad(positives, (0, len(hard)))
+            targets = nn.functional.pad(positives, (0, len(hard)))
             targets[rows, positive] = True
             targets[rows, rows] = False
             ignored &= ~targets
         scores = scores.masked_fill(ignored[:anchors, first_column:], float("-inf"))
         if positives is None:
-            return functional.cross_entropy(scores, positive[:anchors] - first_column)
+            return nn.functional.cross_entropy(scores, positive[:anchors] - first_column)
         targets = targets[:anchors, first_column:]
         shares = scores.log_softmax(dim=1).masked_fill(~targets, 0.0).sum(dim=1) / targets.sum(dim=1)
         return -shares.mean()
@@ -110,16 +109,16 @@ def multi_similarity(vectors: Tensor, excluded: Tensor | None = None) -> Tensor:
     """
     rows, positive = _places(vectors)
     with float32(vectors.device):
-        unit = functional.normalize(vectors.float(), dim=-1)
+        unit = nn.functional.normalize(vectors.float(), dim=-1)
         scores = unit @ unit.T
     distances = (2 - 2 * scores.detach()).clamp(min=0).sqrt()
     mined = distances - distances[rows, positive][:, None] <= MARGIN
     mined[rows, rows] = mined[rows, positive] = False
     if excluded is not None:
         mined &= ~excluded
-    attraction = functional.softplus(-ALPHA * (scores[rows, positive] - BASE)) / ALPHA
+    attraction = nn.functional.softplus(-ALPHA * (scores[rows, positive] - BASE)) / ALPHA
     exponents = (BETA * (scores - BASE)).masked_fill(~mined, float("-inf"))
-    repulsion = functional.softplus(exponents.logsumexp(dim=1)) / BETA
+    repulsion = nn.functional.softplus(exponents.logsumexp(dim=1)) / BETA
     return torch.where(mined.any(dim=1), attraction + repulsion, 0.0).mean()
 
 
@@ -130,7 +129,7 @@ class Queue(nn.Module):
 
     def __init__(self, size: int, dimension: int) -> None:
         super().__init__()
-        self.register_buffer("vectors", functional.normalize(torch.randn(size, dimension), dim=-1))
+        self.register_buffer("vectors", nn.functional.normalize(torch.randn(size, dimension), dim=-1))
 
     def forward(self, references: Tensor) -> Tensor:
         """Return the columns (k + n, d): the queue, then the batch's references (n, d), which enter it in training."""
@@ -149,10 +148,10 @@ def relation_loss(
     z are the student's unit vectors (n, d), r the reference's and D the columns (k, d), which get no gradient. Without
     `divergence` it is the cross-entropy, which differs by a constant, the entropy of SR(r, D, t_ref).
     """
-    log_p = functional.log_softmax(reference @ columns.T / reference_temperature, dim=-1)
-    log_q = functional.log_softmax(student @ columns.T / student_temperature, dim=-1)
+    log_p = nn.functional.log_softmax(reference @ columns.T / reference_temperature, dim=-1)
+    log_q = nn.functional.log_softmax(student @ columns.T / student_temperature, dim=-1)
     if divergence:
-        return functional.kl_div(log_q, log_p, reduction="batchmean", log_target=True)
+        return nn.functional.kl_div(log_q, log_p, reduction="batchmean", log_target=True)
     return -(log_p.exp() * log_q).sum(dim=-1).mean()
 
 
@@ -170,7 +169,7 @@ def jensen_shannon(first: Tensor, second: Tensor) -> Tensor:
     """Return the rows' mean of `1/2 KL(P || M) + 1/2 KL(Q || M)`, M = (P + Q) / 2, of softmaxed scores (n, m)."""
     logs = first.log_softmax(dim=-1), second.log_softmax(dim=-1)
     log_m = torch.logaddexp(*logs) - log(2)
-    kl_p, kl_q = (functional.kl_div(log_m, log_pq, reduction="batchmean", log_target=True) for log_pq in logs)
+    kl_p, kl_q = (nn.functional.kl_div(log_m, log_pq, reduction="batchmean", log_target=True) for log_pq in logs)
     return (kl_p + kl_q) / 2
 
 
@@ -184,7 +183,7 @@ def geometry(vectors: Tensor, *, paired: bool) -> dict[str, Tensor]:
     vectors = vectors.detach().float()
     measures = {"spread": spread(vectors)}
     vectors = torch.cat([side[:MAX_MEASURED] for side in vectors.chunk(2 if paired else 1)])
-    unit = functional.normalize(vectors, dim=-1)
+    unit = nn.functional.normalize(vectors, dim=-1)
     cosines = unit @ unit.T
     apart = ~torch.eye(len(unit), dtype=torch.bool, device=unit.device)
     if paired:
@@ -207,19 +206,19 @@ def isotropy(vectors: Tensor) -> Tensor:
         >>> round(float(isotropy(torch.eye(2))), 3)
         0.368
     """
-    unit = functional.normalize(vectors.double(), dim=-1)
+    unit = nn.functional.normalize(vectors.double(), dim=-1)
     count, dimension = unit.shape
     if count >= dimension:
         projected = unit @ torch.linalg.eigh(unit.T @ unit).eigenvectors
     else:
         # VV' has the same non-zero eigenvalues and is smaller. The other eigenvectors are orthogonal to V: Z = m.
         eigenvalues, eigenvectors = torch.linalg.eigh(unit @ unit.T)
-        projected = functional.pad(eigenvectors * eigenvalues.clamp(min=0).sqrt(), (0, 1))
+        projected = nn.functional.pad(eigenvectors * eigenvalues.clamp(min=0).sqrt(), (0, 1))
     sums = torch.cat([projected, -projected], dim=1).exp().sum(dim=0)
     return (sums.min() / sums.max()).float()
 
 
 def spread(vectors: Tensor) -> Tensor:
     """Return `sqrt(1 - |mean unit vector|^2)` of vectors (n, d): 0 if all point the same way (collapse), at most 1."""
-    mean = functional.normalize(vectors.detach().float(), dim=-1).mean(dim=0)
+    mean = nn.functional.normalize(vectors.detach().float(), dim=-1).mean(dim=0)
     return (1 - mean.square().sum()).clamp(min=0).sqrt()

@@ -1,9 +1,13 @@
-"""An objective: the encoder, what helps to train it, and the loss, in one module that Trainer can train."""
+"""An objective: the encoder, what helps to train it, and the loss, in one module that Trainer can train.
 
-from collections.abc import Callable, Mapping, Sequence
+Token ids become sentence vectors in groups of similar length: a transformer's vectors do not depend on the other rows,
+and on a CPU a padded batch takes most of its time for padding.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -13,17 +17,24 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
 from pipelines.terminal.console import InputError
-from trainers.data.examples import Examples, number_texts
-from trainers.encoders import batches
+from trainers.data.examples import BLOCK, Examples, Ragged, number_texts
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import Source
-from trainers.encoders.modules import WHITENING, Encoder, is_padded, sharpen, whiten
-from trainers.settings import Training, side_limits
+from trainers.encoders.modules import MASK, WHITENING, Encoder, is_padded, pooling_at, sharpen, whiten
+from trainers.settings import Training
+
+if TYPE_CHECKING:  # it takes seconds to import
+    from trainers.encoders.model import EmbeddingModel
 
 Row = Mapping[str, Any]
 MAX_WHITENING_ROWS = 10_000
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 SIDES = ("left", "right", "negative", "alone")  # columns of ids to embed, in their order in a batch
+GROUP, MOST_GROUPS = 8, 8  # fewest sentences worth a forward pass of their own, and most such passes in a batch
+
+Group = tuple[Tensor, dict[str, Any]]
+"""The row numbers (n,) of some sentences of a batch, and their features before the pooling: `token_embeddings`
+(n, tokens, d), float32, and `attention_mask` (n, tokens)."""
 
 
 class Objective(nn.Module):
@@ -46,24 +57,24 @@ class Objective(nn.Module):
     """Whether a step may leave parameters without a gradient; several processes then look for these in every step."""
     literal_mask = False
     """Whether a `[MASK]` in a text stays as written, instead of becoming the tokenizer's mask token."""
-    batch_size = 1
-    """Rows in a batch of the training, over all processes."""
+    teacher_role = "teacher"  # their option
+    _keys_to_ignore_on_save = None  # Trainer asks for it, as the second names of shared tensors are in no checkpoint
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
         super().__init__()
         self.encoder, self.max_tokens, self.params = encoder, max_tokens, params
+        self.limits: tuple[int, ...] = getattr(max_tokens, "sides", (max_tokens,))
+        """The most tokens of left and of right texts, one number if they are the same."""
         self.cached: int | None = None
         """Texts to embed at a time; None for the whole batch."""
         self.rates: Mapping[str, float] = {}
         """Factors on the learning rate by the prefix of the parameters' names; 1 for all others."""
-        self.teachers: list[Callable[[Sequence[str], Path], NDArray[np.float32]]] = []
-        """Each returns its unit vectors of distinct texts, and keeps them in a folder."""
+        self.teachers: list[EmbeddingModel] = []
         self.texts: list[str] = []
         """The texts that the teachers encode, set by `columns`."""
         self.taught: list[NDArray[np.float32]] = []
         """Each teacher's vectors of the texts, mapped from the disk."""
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
-        self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 
     @classmethod
     def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
@@ -79,9 +90,7 @@ class Objective(nn.Module):
         """
         dropout, layer = getattr(options, "dropout", None), training.begins_linear and cls.whitenable
         encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=dropout, layer=layer)
-        objective = cls(encoder, training.max_tokens, options)
-        objective.batch_size = training.batch_size
-        return objective
+        return cls(encoder, training.max_tokens, options)
 
     @property
     def dimension(self) -> int:
@@ -99,7 +108,7 @@ class Objective(nn.Module):
             objective with teachers adds `taught`, the numbers of each row's `texts`.
         """
         left = self.tokenize(examples.left, side=0)
-        is_shared = examples.right is examples.left and len(side_limits(self.max_tokens)) == 1
+        is_shared = examples.right is examples.left and len(self.limits) == 1
         right = left if is_shared else self.tokenize(examples.right)
         columns: dict[str, Any] = {"left": left, "right": right}
         if self.keyed:
@@ -123,9 +132,26 @@ class Objective(nn.Module):
             arrays |= {f"taught_{number}": vectors[numbers] for number, vectors in enumerate(self.taught, 1)}
         return {**batch, **{name: torch.from_numpy(values) for name, values in arrays.items()}}
 
-    def tokenize(self, texts: Sequence[str], side: int = -1) -> Sequence[list[int]]:
-        """Return the ids of each text, cut as left ones (side 0) or right ones (-1; see `batches.tokenize`)."""
-        return batches.tokenize(self.encoder, texts, side_limits(self.max_tokens)[side], self.literal_mask)
+    def tokenize(self, texts: Sequence[str], side: int = -1, limit: int | None = None) -> Sequence[list[int]]:
+        """Return the ids of each text, special tokens included, cut at `limit`, or as left (side 0) or right ones (-1).
+
+        A `[MASK]` becomes the tokenizer's own mask token (InputError: it has none), unless `literal_mask` leaves it.
+        """
+        tokenizer, limit = self.encoder.tokenizer, limit or self.limits[side]
+        settings = {"return_attention_mask": False, "return_token_type_ids": False}
+
+        def ids() -> Iterator[list[int]]:
+            for start in range(0, len(texts), BLOCK):
+                block = list(texts[start : start + BLOCK])
+                masked = [] if self.literal_mask else [text for text in block if MASK in text]
+                if masked and tokenizer.mask_token is None:
+                    problem = f"the encoder's tokenizer has no mask token for {masked[0][:60]!r}"
+                    raise InputError(f"{problem}: use views without masks")
+                if masked:
+                    block = [text.replace(MASK, tokenizer.mask_token) for text in block]
+                yield from tokenizer(block, truncation=True, max_length=limit, **settings)["input_ids"]
+
+        return Ragged(ids())
 
     def pad(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (rows, longest row) of ragged ids."""
@@ -147,10 +173,10 @@ class Objective(nn.Module):
             The encoder's vectors (sentences, d), not normalised.
         """
         if self.cached is None or self.cached >= len(input_ids):
-            return batches.embed(self.encoder, input_ids, attention_mask, self.max_tokens)
+            return embed(self.encoder, input_ids, attention_mask, self.max_tokens)
         parts = zip(torch.split(input_ids, self.cached), torch.split(attention_mask, self.cached), strict=True)
-        embed = partial(checkpoint, batches.embed, self.encoder, max_tokens=self.max_tokens, use_reentrant=False)
-        return torch.cat([embed(*part) for part in parts])
+        embed_part = partial(checkpoint, embed, self.encoder, max_tokens=self.max_tokens, use_reentrant=False)
+        return torch.cat([embed_part(*part) for part in parts])
 
     @torch.no_grad()
     def encode(
@@ -163,15 +189,16 @@ class Objective(nn.Module):
         vectors = []
         for start in range(0, len(texts), batch_size):
             part: Any = texts[start : start + batch_size]
-            ids = list(batches.tokenize(self.encoder, part, width)) if isinstance(part[0], str) else part
+            ids = list(self.tokenize(part, limit=width)) if isinstance(part[0], str) else part
             batch = {name: value.to(device) for name, value in self.pad(ids).items()}
-            vectors.append(batches.embed(self.encoder, **batch, max_tokens=width, before=before).cpu())
+            vectors.append(embed(self.encoder, **batch, max_tokens=width, before=before).cpu())
         self.encoder.train(mode)
         return torch.cat(vectors)
 
     def before_training(self, folder: Path) -> None:
         """Compute the teachers' vectors, or find them in `folder`; raises InputError if it holds another teacher's."""
-        self.taught = [vectors_of(self.texts, folder / f"teacher-{n}") for n, vectors_of in enumerate(self.teachers, 1)]
+        for number, teacher in enumerate(self.teachers, 1):
+            self.taught.append(teacher.unit_vectors(self.texts, folder / f"teacher-{number}", self.teacher_role))
         self.teachers, self.texts = [], []
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
@@ -192,25 +219,66 @@ class Objective(nn.Module):
         save_encoder(self.encoder, path, card)
 
 
-def _aliases(module: nn.Module) -> dict[str, str]:
-    """Return the other names of shared tensors, each with the first one."""
-    names: dict[int, str] = {}
-    tensors = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
-    first_names = {name: names.setdefault(id(tensor), name) for name, tensor in tensors}
-    return {name: first for name, first in first_names.items() if name != first}
+def embed(
+    encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, max_tokens: int, before: str | None = None
+) -> Tensor:
+    """Return the sentence vectors (sentences, d), float32; in training mode with dropout.
+
+    Ids and mask are (sentences, tokens), padded on the right. Padding affects only the pooling `padded-mean`, where
+    every text is padded to `max_tokens`. `before` names a layer whose input is returned instead of the last output.
+    """
+    features = {"sentence_embedding": pool(encoder, group_tokens(encoder, input_ids, attention_mask, max_tokens))}
+    for name, module in list(encoder.named_children())[pooling_at(encoder) + 1 :]:
+        if name == before:
+            break
+        features = module(features)
+    return features["sentence_embedding"].float()
+
+
+def group_tokens(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> list[Group]:
+    """Return the token vectors that are pooled, in groups of similar length; the arguments are those of `embed`."""
+    parts = by_length(attention_mask)
+    if is_padded(encoder):
+        missing = (0, max_tokens - input_ids.shape[1])
+        input_ids = nn.functional.pad(input_ids, missing, value=encoder.tokenizer.pad_token_id)
+        attention_mask = nn.functional.pad(attention_mask, missing)
+        parts = [(torch.arange(len(input_ids), device=input_ids.device), max_tokens)]
+    token_groups = []
+    for rows, width in parts:
+        features = {"input_ids": input_ids[rows, :width], "attention_mask": attention_mask[rows, :width]}
+        for module in list(encoder)[: pooling_at(encoder)]:
+            features = module(features)
+            # Sums and means are float32 whatever is autocast.
+            features["token_embeddings"] = features["token_embeddings"].float()
+        token_groups.append((rows, features))
+    return token_groups
+
+
+def pool(encoder: Encoder, token_groups: Sequence[Group]) -> Tensor:
+    """Return the sentences' pooled vectors (sentences, d), in the order of the batch."""
+    pooling = encoder[pooling_at(encoder)]
+    order = torch.cat([rows for rows, _ in token_groups])
+    return torch.cat([pooling(dict(features))["sentence_embedding"] for _, features in token_groups])[order.argsort()]
+
+
+def by_length(attention_mask: Tensor) -> list[tuple[Tensor, int]]:
+    """Split a batch into groups of similar length: their row numbers and the width that holds them."""
+    count, width = attention_mask.shape
+    # On a GPU, splitting would have to wait for the lengths.
+    if attention_mask.device.type != "cpu" or count < 2 * GROUP:
+        return [(torch.arange(count, device=attention_mask.device), width)]
+    lengths = attention_mask.sum(dim=1)
+    parts = lengths.argsort(stable=True).chunk(min(count // GROUP, MOST_GROUPS))
+    return [(rows, int(lengths[rows[-1]])) for rows in parts]
 
 
 def drop_aliases(module: nn.Module, state: dict[str, Any], prefix: str, _metadata: dict[str, Any]) -> None:
     """State-dict hook: write tensors that are shared inside `module` once, as safetensors requires."""
-    for alias in _aliases(module):
-        state.pop(prefix + alias, None)
-
-
-def restore_aliases(module: nn.Module, state: dict[str, Any], prefix: str, *_: object) -> None:
-    """Load hook: give shared tensors their other names back."""
-    for alias, name in _aliases(module).items():
-        if prefix + name in state:
-            state.setdefault(prefix + alias, state[prefix + name])
+    first_names: dict[int, str] = {}
+    tensors = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+    for name, tensor in tensors:
+        if first_names.setdefault(id(tensor), name) != name:
+            state.pop(prefix + name, None)
 
 
 def float32(device: torch.device) -> torch.autocast:

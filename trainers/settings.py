@@ -16,7 +16,7 @@ import xxhash
 from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError
 
-from pipelines.terminal.console import ConfigOption, InputError, SectionedCommand, first_problem
+from pipelines.terminal.console import ConfigOption, InputError, first_problem
 
 Model = TypeVar("Model", bound=BaseModel)
 Presets = Mapping[str, Mapping[str, Any]]  # values of `Training` and of an objective's own options, by preset
@@ -52,11 +52,6 @@ class TokenLimit(int):
     def written(self) -> int | str:
         """Return it for a recipe."""
         return int(self) if len(self.sides) == 1 else "{},{}".format(*self.sides)
-
-
-def side_limits(limit: int) -> tuple[int, ...]:
-    """Return the most tokens of left and of right texts, one number if they are the same."""
-    return getattr(limit, "sides", (limit,))
 
 
 class Options(BaseModel):
@@ -191,43 +186,28 @@ def setting_flags(model: type[BaseModel], presets: Presets) -> dict[str, Flag]:
     return flags
 
 
-def with_flags(
-    function: Callable[..., None], flags: Mapping[str, Flag], sections: Sections | None = None
-) -> Callable[..., None]:
-    """Return a command for typer that calls `function(context, **values)` with these flags and `--config`.
+def with_flags(function: Callable[..., None], sections: Sections, description: str = "") -> Callable[..., None]:
+    """Return a command for typer that calls `function(context, **values)` with these flags and `--config`."""
 
-    `--help` lists the flags of `sections` under their headings.
-    """
-    headings = {key: heading for heading, keys in (sections or {}).items() for key in keys}
-
-    def command(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
-        values.pop("config")
+    def command(context: typer.Context, config: ConfigOption = None, **values: Any) -> None:  # noqa: ANN401 - the flags
         function(context, **values)
 
     kind = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("context", kind, annotation=typer.Context)]
-    for key, (value_type, text, default, least, complete) in flags.items():
-        name = key.replace("_", "-")
-        name = f"--{name}/--no-{name}" if value_type == bool | None else f"--{name}"
-        option = typer.Option(
-            name, help=text, show_default=default not in (None, False), min=least, rich_help_panel=headings.get(key),
-            autocompletion=complete,
-        )  # fmt: skip
-        parameters.append(inspect.Parameter(key, kind, default=default, annotation=Annotated[value_type, option]))
+    for heading, flags in sections.items():
+        for key, (value_type, text, default, least, complete) in flags.items():
+            name = key.replace("_", "-")
+            name = f"--{name}/--no-{name}" if value_type == bool | None else f"--{name}"
+            option = typer.Option(
+                name, help=text, show_default=default not in (None, False), min=least, rich_help_panel=heading or None,
+                autocompletion=complete,
+            )  # fmt: skip
+            parameters.append(inspect.Parameter(key, kind, default=default, annotation=Annotated[value_type, option]))
     parameters.append(inspect.Parameter("config", kind, default=None, annotation=ConfigOption))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    command.__doc__ = function.__doc__
+    command.__doc__ = description or function.__doc__
     return command
-
-
-def make_command(name: str, function: Callable[..., None], sections: Sections, *, description: str, epilog: str) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
-    """Return a command that calls `function(context, **values)`, values by key, with the flags of `sections`."""
-    command = with_flags(function, {key: flag for part in sections.values() for key, flag in part.items()}, sections)
-    command.__doc__ = description
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(name, cls=SectionedCommand, epilog=epilog)(command)
-    return typer.main.get_command(app)
 
 
 class Setting(NamedTuple):

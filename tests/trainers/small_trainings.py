@@ -18,8 +18,7 @@ from transformers import AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM, 
 from pipelines.terminal.console import call
 from trainers.catalogue import load_objective
 from trainers.cli.app import app
-from trainers.data.examples import Examples
-from trainers.data.rows import Rows
+from trainers.data.examples import Examples, Rows
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
 from trainers.encoders.modules import set_dropout

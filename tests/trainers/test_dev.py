@@ -11,9 +11,9 @@ from pipelines.terminal.console import TwinviewsError
 from trainers.data.examples import Examples
 from trainers.objective import Objective
 from trainers.settings import Training
-from trainers.training.dev import best_step, dev_score, dev_scores, out_of_patience, read_dev
+from trainers.training.dev import dev_score, read_dev
 from trainers.training.directory import CHECKPOINTS
-from trainers.training.fit import Fitted
+from trainers.training.fit import Fitted, best_step, dev_scores, out_of_patience
 
 
 def graded(first: Sequence[str], second: Sequence[str], grades: Sequence[float]) -> Examples:

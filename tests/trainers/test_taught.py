@@ -112,10 +112,10 @@ def test_a_full_disk_leaves_no_vectors_that_are_cut(wide: Path, sentences: list[
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # twenty vectors of 24 dimensions take more
     try:
         with pytest.raises(TwinviewsError, match="cannot be written"):
-            teacher.vectors(sentences[:20], tmp_path)
+            teacher.unit_vectors(sentences[:20], tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert teacher.vectors(sentences[:20], tmp_path).shape == (20, 24)
+    assert teacher.unit_vectors(sentences[:20], tmp_path).shape == (20, 24)
 
 
 def test_rows_in_the_queue_are_not_trained_on(
@@ -127,7 +127,7 @@ def test_rows_in_the_queue_are_not_trained_on(
     assert "10 of 20 rows fill the queue and are not trained on" in capsys.readouterr().err
     trained = {objective.texts[number] for (number,) in columns["taught"]}
     objective.before_training(tmp_path)
-    teacher = load_teacher(str(wide), None).encoder.encode(examples.left)
+    teacher = load_teacher(str(wide), None).encode(examples.left)
     teacher /= np.linalg.norm(teacher, axis=1, keepdims=True)
     in_queue = {
         text
@@ -171,13 +171,13 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_vectors_are_kept(wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = counted(monkeypatch)
-    made = [np.array(load_teacher(str(wide), None).vectors(sentences, tmp_path)) for _ in range(2)]
+    made = [np.array(load_teacher(str(wide), None).unit_vectors(sentences, tmp_path)) for _ in range(2)]
     assert calls == [len(sentences)]
     np.testing.assert_array_equal(made[0], made[1])
     expected = SentenceTransformer(str(wide), device="cpu").encode(sentences, normalize_embeddings=True)
     np.testing.assert_allclose(made[0], expected, atol=1e-5)
     with pytest.raises(InputError, match="its weights or pooling are not what this run began with"):
-        load_teacher(str(wide), "mean").vectors(sentences, tmp_path)
+        load_teacher(str(wide), "mean").unit_vectors(sentences, tmp_path)
 
 
 def test_killed_teacher(wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,9 +194,9 @@ def test_killed_teacher(wide: Path, sentences: list[str], tmp_path: Path, monkey
     with monkeypatch.context() as power:
         power.setattr(trainers.encoders.vectors, "check", cut)
         with pytest.raises(KeyboardInterrupt):
-            teacher.vectors(sentences, tmp_path)
+            teacher.unit_vectors(sentences, tmp_path)
     calls.clear()
-    load_teacher(str(wide), None).vectors(sentences, tmp_path)
+    load_teacher(str(wide), None).unit_vectors(sentences, tmp_path)
     assert calls == [16]
     assert [path.suffix for path in tmp_path.iterdir()] == [".npy"]
 

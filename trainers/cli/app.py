@@ -51,16 +51,16 @@ class LazyGroup(TyperGroup):
         """Replace the entry that `--help` lists with the real command."""
         name = args[0] if args else ""
         if name in self.commands and not isinstance(self.commands[name], TyperGroup):
+            # `auto` passes the options that it does not know on to another command.
+            settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "auto" else None
             if name in MODULES:
-                single = typer.Typer(add_completion=False, rich_markup_mode=None)
-                # `auto` passes the options that it does not know on to another command.
-                settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "auto" else None
-                function = getattr(import_module(MODULES[name][0]), name)
-                single.command(name, cls=SectionedCommand, context_settings=settings)(function)
-                self.commands[name] = typer.main.get_command(single)
+                function, epilog = getattr(import_module(MODULES[name][0]), name), None
             else:
                 make_command = import_module("trainers.cli.objectives").objective_command
-                self.commands[name] = make_command(name, sweep=self.name == "sweep")
+                function, epilog = make_command(name, sweep=self.name == "sweep")
+            single = typer.Typer(add_completion=False, rich_markup_mode=None)
+            single.command(name, cls=SectionedCommand, context_settings=settings, epilog=epilog)(function)
+            self.commands[name] = typer.main.get_command(single)
         return super().resolve_command(ctx, args)
 
 

@@ -11,7 +11,6 @@ import typer
 from pipelines.encoders import MINILM
 from pipelines.storage.files import write_if_changed
 from pipelines.terminal.console import InputError, note, show
-from trainers.catalogue import load_objective
 from trainers.cli.evaluate import JUDGE, SHOTS
 from trainers.data.reading import DataOptions, data_flags, read_examples
 from trainers.encoders.location import Source, locate
@@ -31,7 +30,7 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
     "views": {**RETAINED, "bsl --preset tuned": "BSL measured best on pairs (docs/training.md)"},
     "negatives": {**RETAINED, "contrastive --preset supervised-simcse": "its paper's choice for hard negatives"},
 }
-"""Trainings by kind of data, and why: the first that exists for an encoder made for sentences, the last for others."""
+"""Trainings by kind of data, and why: the first for an encoder made for sentences, the last for others."""
 
 
 def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
@@ -90,8 +89,7 @@ def _choose(source: Source, values: Mapping[str, Any]) -> tuple[list[str], list[
     examples, data = read_examples(DataOptions(**values), READS)
     ((kind, files),) = data.items()
     choices = CHOICES[kind if examples.negatives is None else "negatives"]
-    present = [name for name in choices if name.split()[2] in load_objective(name.split()[0]).PRESETS]
-    name = present[0 if source.modules() else -1]
+    name = list(choices)[0 if source.modules() else -1]
     note(f"{len(examples):,} {'pairs' if kind == 'views' else 'sentences'}: {choices[name]}")
     options = [word for file in ([files] if kind == "text" else files) for word in (f"--{kind}", file)]
     options += ["--limit", str(values["limit"])] if values["limit"] else []
@@ -143,4 +141,4 @@ OPTIONS = {
     "dry_run": Flag(bool, "Say what would be done; write nothing.", False),
     "overwrite": Flag(bool, "Train again what --out holds.", False),
 }
-auto = with_flags(_run, {**FLAGS, "views": VIEWS, **OPTIONS})
+auto = with_flags(_run, {"": {**FLAGS, "views": VIEWS, **OPTIONS}})

@@ -1,5 +1,6 @@
 """The commands `train OBJECTIVE` and `train sweep OBJECTIVE`, each objective's with its own options."""
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import typer
@@ -7,7 +8,7 @@ import typer
 from pipelines.terminal.console import InputError
 from trainers.catalogue import ObjectiveModule, load_objective
 from trainers.data.reading import data_flags
-from trainers.settings import Flag, Training, flags_of, make_command, read_axes, setting_flags
+from trainers.settings import Flag, Training, flags_of, read_axes, setting_flags, with_flags
 from trainers.training.run import Request, request_of, run_training
 
 EXAMPLES = {
@@ -46,8 +47,8 @@ def training_sections(name: str, module: ObjectiveModule) -> dict[str, dict[str,
     }
 
 
-def objective_command(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
-    """Return `train NAME`, for one encoder or several `--seeds`, or `train sweep NAME`, over the values of options."""
+def objective_command(name: str, *, sweep: bool) -> tuple[Callable[..., None], str]:
+    """Return `train NAME`, for one encoder or several `--seeds`, or `train sweep NAME`, and the end of its `--help`."""
     module = load_objective(name)
     training = training_sections(name, module)
 
@@ -80,4 +81,4 @@ def objective_command(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click
     lines = [f"  {command} {EXAMPLES.get(module.READS[0], '')} {ending}" for ending in endings]
     # \b keeps click from joining the lines.
     epilog = "\n".join(["\b", "Examples:", *lines])
-    return make_command(name, run, sections, description=description, epilog=epilog)
+    return with_flags(run, sections, description), epilog

@@ -93,10 +93,9 @@ def _files(directory: Path) -> tuple[list[str], list[str]]:
 
 
 def published_texts(directory: Path, files: Sequence[str]) -> dict[str, bytes]:
-    """Return the new content of those text files of a run in which absolute paths become names.
+    """Return the new content of those text files of a run in which the paths of its recipe and results become names.
 
-    The paths are those in its recipe and its results. One inside the run becomes relative to it, any other its last
-    name; the recipe has hashes of the data and of the encoder. Where the home directory still occurs, it becomes `~`.
+    One inside the run becomes relative to it, any other its last name, and what is left of the home directory `~`.
     Raises InputError for a recipe or results that are no JSON.
     """
     texts = {path: (directory / path).read_bytes() for path in files if Path(path).suffix in TEXT}

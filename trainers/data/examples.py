@@ -1,7 +1,8 @@
-"""Training data as the objectives take it: rows of two views, from files of sentences or of pairs."""
+"""Training data as the objectives take it: rows of two views, their token ids, and their order in each epoch."""
 
 import struct
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".tsv", ".json", ".jsonl")
 STRINGS = ("string", "large_string")
 BLOCK = 10_000  # rows of a dataset that are in memory as strings at once
+POOL_BATCHES = 50  # batches whose rows are sorted together; captions then have a few percent of padding
 
 
 class Texts(Sequence[str]):
@@ -216,3 +218,63 @@ def shares(rows: Sequence[int], weights: Sequence[Fraction], limit: int | None) 
     for part in by_remainder[: total - sum(counts)]:
         counts[part] += 1
     return counts
+
+
+class Ragged(Sequence[list[int]]):
+    """Token ids of many texts in a tenth of the memory that lists need: row i is `values[starts[i]:starts[i + 1]]`."""
+
+    def __init__(self, rows: Iterable[Sequence[int]]) -> None:
+        values, starts = array("i"), array("q", [0])
+        for row in rows:
+            values.extend(row)
+            starts.append(len(values))
+        self.values, self.starts = np.asarray(values, dtype=np.int32), np.asarray(starts, dtype=np.int64)
+        self.lengths = np.diff(self.starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, index: int) -> list[int]:  # type: ignore[override] # no slices
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self.values[self.starts[index] : self.starts[index + 1]].tolist()  # type: ignore[no-any-return]
+
+
+class Rows:
+    """Columns as rows, each with its `seed` in the current epoch: 63 bits that do not depend on the batch."""
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]], seed: int) -> None:
+        self.columns, self.seed, self.epoch = columns, seed, 0
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        cells = {name: column[row] for name, column in self.columns.items()}
+        return {**cells, "seed": xxhash.xxh64_intdigest(f"{self.seed}|{row}|{self.epoch}".encode()) >> 1}
+
+
+class Order:
+    """All rows in an order that depends only on the seed and their epoch, so a resumed run continues in it.
+
+    Each process follows the same order and takes its own part of every batch. With a `batch_size`, so many neighbours
+    (rows of all processes) have a similar number of tokens, for less padding; rows that fill no batch are left out.
+    """
+
+    def __init__(self, rows: Rows, seed: int, batch_size: int | None = None) -> None:
+        self.rows, self.seed, self.batch_size = rows, seed, batch_size
+
+    def __len__(self) -> int:
+        return len(self.rows) // (self.batch_size or 1) * (self.batch_size or 1)
+
+    def __iter__(self) -> Iterator[int]:
+        random = np.random.default_rng((self.seed, self.rows.epoch))
+        order = random.permutation(len(self.rows))[: len(self)]
+        if self.batch_size is not None:
+            ids = [column for column in self.rows.columns.values() if isinstance(column, Ragged)]
+            lengths = np.sum([column.lengths for column in ids], axis=0)
+            size = POOL_BATCHES * self.batch_size
+            pools = [order[start : start + size] for start in range(0, len(order), size)]
+            by_length = np.concatenate([rows[np.argsort(lengths[rows], kind="stable")] for rows in pools])
+            order = random.permutation(by_length.reshape(-1, self.batch_size)).ravel()
+        yield from order.tolist()

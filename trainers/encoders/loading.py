@@ -19,7 +19,6 @@ from trainers.processes import is_first
 from trainers.settings import Pooling
 
 PADDED = 64  # tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation
-SAVING = ".saving-"  # how the folder of an unfinished save begins
 
 
 def load_for_training(
@@ -194,9 +193,7 @@ def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: Any = None)
     encoder, to be written with its head instead of the bare transformer.
     """
     path.mkdir(parents=True, exist_ok=True)
-    for leftover in path.glob(f"{SAVING}*"):
-        shutil.rmtree(leftover, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=path, prefix=SAVING) as folder, quiet():
+    with tempfile.TemporaryDirectory(dir=path, prefix=".saving-") as folder, quiet():
         draft = Path(folder, "whole")
         encoder.save_pretrained(str(draft), create_model_card=False)
         if masked_lm is not None:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -20,12 +19,11 @@ from sentence_transformers.util import batch_to_device, get_device_name
 
 from pipelines.storage.files import atomic_write
 from pipelines.terminal.console import InputError, note, progress
-from trainers.encoders.batches import MASK
 from trainers.encoders.loading import PADDED, load_encoder, position_limit, repooled
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
-from trainers.encoders.modules import is_padded, pooling_of, set_max_tokens
+from trainers.encoders.modules import MASK, is_padded, pooling_of, set_max_tokens
 from trainers.encoders.vectors import BATCH_SIZE, Advance, cached, check, still
-from trainers.files import remove_stale, sha256_of
+from trainers.files import sha256_of
 from trainers.processes import is_first, of_first, process_rank, processes
 from trainers.settings import POOLINGS, Pooling
 
@@ -117,6 +115,41 @@ class EmbeddingModel:
             identity["files"] = _checksums(self.directory, paths)
         return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
+    def unit_vectors(self, texts: Sequence[str], folder: Path, role: str = "teacher") -> NDArray[np.float32]:
+        """Return the unit vectors (texts, d) of distinct texts, mapped from a file in `folder`; `role` is our option.
+
+        All processes call this; each encodes its share of what `folder` lacks, and a killed run loses a few thousand
+        texts at most. Raises InputError: the folder holds another's vectors; TwinviewsError: NaN or infinity.
+        """
+        # What decides the vectors: the weights and pooling, and the texts in their order.
+        modules = [type(module).__name__ for module in self.model]
+        identity = [self.weights or self.name, self.pooling, modules]
+        state = xxhash.xxh64(json.dumps(identity, sort_keys=True).encode())
+        for text in texts:
+            state.update(text.encode("utf-8", "surrogatepass") + b"\0")
+        path = folder / f"teacher-{state.hexdigest()}.npy"
+        if is_first() and {*folder.glob("teacher-*.npy")} - {path}:
+            problem = "its weights or pooling are not what this run began with: use --overwrite, or give the same ones"
+            raise InputError(f"--{role} {self.name}: {problem}")
+        if not of_first(path.is_file()):
+            note(f"{role}: {self.title}; encoding {len(texts):,} texts, once")
+            token = getattr(self.model.tokenizer, "mask_token", None) or MASK
+            texts = [text.replace(MASK, token) for text in texts]
+            parts = folder / "teacher-parts"
+            encoder, share = cached(self, parts), texts[process_rank() :: processes()]
+            with progress(role, len(share), unit="texts") as advance:
+                own_vectors = encoder.encode(share, advance)
+            of_first(None)  # until all shares are on the disk
+            if is_first():
+                matrix = np.asarray(own_vectors if processes() == 1 else encoder.encode(texts))
+                lengths = np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+                folder.mkdir(parents=True, exist_ok=True)
+                with atomic_write(path) as stream:  # NumPy writes to a real file through C, and misses a full disk
+                    np.save(SimpleNamespace(write=stream.write), matrix / lengths)
+                shutil.rmtree(parts, ignore_errors=True)
+            of_first(None)
+        return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
+
     @property
     def _prompt(self) -> str | None:
         return self.model.prompts[self.model.default_prompt_name] if self.model.default_prompt_name else None
@@ -133,7 +166,7 @@ class EmbeddingModel:
         if not callable(tokenizer):  # static word vectors, which need no padding
             return [1 + len(text.split()) for text in texts]
         limit = self.model.max_seq_length
-        with quiet(), warnings.catch_warnings(action="ignore"):
+        with quiet():
             ids = tokenizer(list(texts), add_special_tokens=True, return_attention_mask=False)["input_ids"]
         return [min(len(row), limit) if limit else len(row) for row in ids]
 
@@ -200,53 +233,9 @@ def _checksums(directory: Path, paths: Sequence[Path]) -> dict[str, str]:
     return {name: sha256_of(directory / name) for name in names if "checkpoint" not in name}
 
 
-@dataclass(frozen=True, slots=True)
-class Teacher:
-    """A frozen encoder whose vectors of the training texts are kept until the run is done; `role` is its option."""
-
-    encoder: EmbeddingModel
-    role: str = "teacher"
-
-    def vectors(self, texts: Sequence[str], folder: Path) -> NDArray[np.float32]:
-        """Return the unit vectors (texts, d) of distinct texts, mapped from a file that all processes share.
-
-        All processes call this; each encodes its share of what `folder` lacks, and a killed run loses a few thousand
-        texts at most. Raises InputError: the folder holds another teacher's vectors; TwinviewsError: NaN or infinity.
-        """
-        # What decides the vectors: the teacher's weights and pooling, and the texts in their order.
-        modules = [type(module).__name__ for module in self.encoder.model]
-        identity = [self.encoder.weights or self.encoder.name, self.encoder.pooling, modules]
-        state = xxhash.xxh64(json.dumps(identity, sort_keys=True).encode())
-        for text in texts:
-            state.update(text.encode("utf-8", "surrogatepass") + b"\0")
-        path = folder / f"teacher-{state.hexdigest()}.npy"
-        if is_first() and {*folder.glob("teacher-*.npy")} - {path}:
-            problem = "its weights or pooling are not what this run began with: use --overwrite, or give the same ones"
-            raise InputError(f"--{self.role} {self.encoder.name}: {problem}")
-        if not of_first(path.is_file()):
-            note(f"{self.role}: {self.encoder.title}; encoding {len(texts):,} texts, once")
-            token = getattr(self.encoder.model.tokenizer, "mask_token", None) or MASK
-            texts = [text.replace(MASK, token) for text in texts]
-            parts = folder / "teacher-parts"
-            encoder, share = cached(self.encoder, parts), texts[process_rank() :: processes()]
-            with progress(self.role, len(share), unit="texts") as advance:
-                own_vectors = encoder.encode(share, advance)
-            of_first(None)  # until all shares are on the disk
-            if is_first():
-                matrix = np.asarray(own_vectors if processes() == 1 else encoder.encode(texts))
-                lengths = np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-                folder.mkdir(parents=True, exist_ok=True)
-                remove_stale(folder)
-                with atomic_write(path) as stream:  # NumPy writes to a real file through C, and misses a full disk
-                    np.save(SimpleNamespace(write=stream.write), matrix / lengths)
-                shutil.rmtree(parts, ignore_errors=True)
-            of_first(None)
-        return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
-
-
-def load_teacher(name: str, pooling: Pooling | None = None, role: str = "teacher") -> Teacher:
+def load_teacher(name: str, pooling: Pooling | None = None) -> EmbeddingModel:
     """Load a directory or a model of the Hub, with masked means if it does not say how its tokens are pooled."""
     folder = locate(name).folder
     if pooling is None and folder is not None and not (folder / "modules.json").is_file():
         pooling = "mean"
-    return Teacher(load_model(name, pooling=pooling), role)
+    return load_model(name, pooling=pooling)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # it takes seconds to import, and `--help` does without
 Encoder: TypeAlias = "SentenceTransformer"
 """A list of modules: the transformer first, then its pooling, then maybe layers that take sentence vectors."""
 HEADS = ("Dense", "LayerNorm", "Dropout", "Normalize")  # modules after the pooling that can be trained
+MASK = "[MASK]"  # how a mask is written in stored text, whatever the tokenizer's own token
 WHITENING = "whitening"  # name of the whitening layer in an encoder that is being trained
 STRENGTH = 0.6  # share of the sharpened vectors in the output of `sharpen`
 SHRINKAGE = 0.2  # share of the identity in the inverted covariance; without it, rare directions blow up
@@ -152,8 +153,7 @@ def with_cnn(encoder: Encoder, widths: Sequence[int], filters: int, *, relu: boo
     for module in (cnn, *head):
         if type(module).__name__ in ("CNN", "Dense", "LayerNorm"):
             kind = f"widths {widths}, {filters} filters each, {'with' if relu else 'no'} ReLU"
-            problem = f"the encoder has a {type(module).__name__}, not a CNN of {kind}"
-            raise InputError(f"{problem}: start from another one")
+            raise InputError(f"the encoder has a {type(module).__name__}, not a CNN of {kind}: start from another one")
     return assemble(encoder[0], pooling_of(encoder), cnn=new_cnn, relu=relu, head=head)
 
 
@@ -186,8 +186,7 @@ def _kind(module: Any) -> str | None:  # noqa: ANN401 - a module of sentence-tra
 def whiten(layer: Any, vectors: Tensor) -> None:  # noqa: ANN401 - their Dense, untyped
     """Make a layer whiten `vectors` (texts, d): x -> W (x - mean), W = (0.8 S + 0.2 s I)^(-1/2) (arXiv:2103.15316).
 
-    S is their covariance and s its mean variance. If the vectors do not vary, the layer stays as it is. Raises
-    TwinviewsError for vectors that are not finite.
+    S is their covariance, s its mean variance. If they do not vary, it stays as it is. Raises TwinviewsError: NaN.
     """
     from sklearn.covariance import ShrunkCovariance
 
@@ -206,9 +205,8 @@ def sharpen(layer: Any, vectors: Tensor, neighbours: int) -> None:  # noqa: ANN4
 
     What differs among neighbours is shrunk first: with x scaled to a mean length of 1, and S the second moments of the
     differences between neighbours, s their mean, `v = (0.99 S + 0.01 s I)^(-1/8) (x - mean)`, scaled likewise. Ridge
-    regression then takes v to what `vectors.smooth` makes of it; the output is 0.6 of that and 0.4 of x, which
-    costs half as much on other texts as all of it. If the vectors do not vary, the layer stays as it is. Raises
-    TwinviewsError for vectors that are not finite.
+    regression then takes v to what `vectors.smooth` makes of it; the output is 0.6 of that and 0.4 of x, which costs
+    half as much on other texts. If the vectors do not vary, the layer stays as it is. Raises TwinviewsError: NaN.
     """
     check_finite(vectors)
     points = vectors.double().numpy()

@@ -84,16 +84,15 @@ def _run(_: typer.Context, **values: Any) -> None:  # noqa: ANN401 - fields of M
     show(str(train_marian(pairs, options)))
 
 
-marian = with_flags(_run, flags_of(MarianOptions))
+marian = with_flags(_run, {"": flags_of(MarianOptions)})
 
 
 def train_marian(pairs: "Pairs", options: MarianOptions) -> Path:
     """Train on (source, target) pairs; write the model to `options.out / "model"` in float16 and return that folder.
 
-    An interrupted run resumes from its last checkpoint. A run that is given other epochs continues from its last
-    checkpoint of the time when the rate was the same under both, as if it had had them from the start. Raises
-    InputError: the folder holds something else or is in use, the start model or the tokenizer cannot be loaded, or the
-    text is too little for the vocabulary. Raises TwinviewsError: the disk is full, or weights are not finite.
+    An interrupted run resumes from its last checkpoint; with other epochs, from the last one of the time when the rate
+    was the same under both. Raises InputError: the folder holds something else or is in use, the start or the tokenizer
+    cannot be loaded, or there is too little text. Raises TwinviewsError: the disk is full, or weights are not finite.
     """
     from transformers import MarianMTModel, MarianTokenizer, set_seed
 

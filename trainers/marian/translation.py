@@ -14,15 +14,14 @@ import numpy as np
 import torch
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.utils.data import Dataset
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer, TrainerCallback, TrainerControl, TrainerState
 from transformers.models.marian.modeling_marian import shift_tokens_right
 
 from pipelines.terminal.console import InputError
-from trainers.data.rows import Ragged
+from trainers.data.examples import Ragged
 from trainers.files import file_lines
-from trainers.objective import drop_aliases, restore_aliases
+from trainers.objective import drop_aliases
 from trainers.training.directory import checkpoints, record_hashes, step_of
 
 Pairs = Sequence[tuple[str, str]]
@@ -48,10 +47,9 @@ def read_parallel(path: Path) -> list[tuple[str, str]]:
 
 
 def build_tokenizer(pairs: Pairs, size: int) -> MarianTokenizer:
-    """Return a tokenizer with a unigram vocabulary trained on both sides of the pairs.
+    """Return a tokenizer with a unigram vocabulary of `size` ids in all, trained on both sides of the pairs.
 
-    It has `size` ids in all, special tokens and target language codes (such as ">>de<<") included, in Marian's layout
-    (end 0, unknown 1, padding last), which CTranslate2 insists on. Raises InputError for too little text.
+    CTranslate2 insists on their layout (end 0, unknown 1, codes such as ">>de<<", padding last). Raises InputError.
     """
     codes = sorted({code[0].strip() for source, _ in pairs if (code := CODE.match(source))})
     model = io.BytesIO()
@@ -174,17 +172,17 @@ class KeepBeforeDecay(TrainerCallback):  # type: ignore[misc] # transformers is 
 class Translation(nn.Module):
     """The objective of `train marian`."""
 
+    _keys_to_ignore_on_save = None  # as in `Objective`
+
     def __init__(self, model: MarianMTModel, label_smoothing: float = 0.1) -> None:
         super().__init__()
         self.model, self.label_smoothing = model, label_smoothing
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
-        self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per target token.
 
-        `input_ids`, `attention_mask`: (sentences, source tokens); `labels`: (sentences, target tokens), -100 at
-        padding, where no logits are computed.
+        Ids and mask are (sentences, source tokens), labels (sentences, target tokens); no logits are computed for -100.
         """
         config = self.model.config
         shifted = shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
@@ -193,4 +191,4 @@ class Translation(nn.Module):
         ).last_hidden_state
         real = labels != -100
         logits = self.model.lm_head(states[real]) + self.model.final_logits_bias
-        return {"loss": functional.cross_entropy(logits, labels[real], label_smoothing=self.label_smoothing)}
+        return {"loss": nn.functional.cross_entropy(logits, labels[real], label_smoothing=self.label_smoothing)}

@@ -7,13 +7,11 @@ from typing import Literal
 import torch
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from pipelines.terminal.console import progress
-from trainers.encoders import batches
 from trainers.encoders.modules import Encoder
-from trainers.objective import Objective, Row, autocast, float32
+from trainers.objective import Objective, Row, autocast, embed, float32
 from trainers.processes import gather_pairs
 from trainers.settings import OWN, DropoutOptions, Presets, Training
 
@@ -85,7 +83,7 @@ class Bsl(Objective):
             for start in range(0, len(sample), size):
                 batch = self.collate(sample[start : start + size])
                 ids, mask = (batch[name].to(device) for name in ("input_ids", "attention_mask"))
-                parts.append(torch.stack(batches.embed(self.encoder, ids, mask, self.max_tokens).chunk(2)))
+                parts.append(torch.stack(embed(self.encoder, ids, mask, self.max_tokens).chunk(2)))
                 advance(parts[-1].shape[1])
         vectors = torch.cat(parts, dim=1)  # views, rows, d
         parameters, lr = self.predictor.parameters(), training.lr * self.params.predictor_lr
@@ -93,7 +91,7 @@ class Bsl(Objective):
         for _ in range(steps):
             views = vectors[:, torch.randperm(vectors.shape[1], device=device)[:size]]
             predicted = self.predictor(views.flatten(0, 1))
-            loss = -functional.cosine_similarity(predicted, views.flip(0).flatten(0, 1), dim=-1).mean()
+            loss = -nn.functional.cosine_similarity(predicted, views.flip(0).flatten(0, 1), dim=-1).mean()
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
@@ -107,10 +105,10 @@ class Bsl(Objective):
         """
         online = gather_pairs(self.embed(input_ids, attention_mask))
         with torch.no_grad():
-            target = gather_pairs(batches.embed(self.target, input_ids, attention_mask, self.max_tokens))
+            target = gather_pairs(embed(self.target, input_ids, attention_mask, self.max_tokens))
         with float32(online.device):
             opposite = target.roll(len(target) // 2, dims=0)
-            loss = -functional.cosine_similarity(self.predictor(online), opposite, dim=-1).mean()
+            loss = -nn.functional.cosine_similarity(self.predictor(online), opposite, dim=-1).mean()
         if self.params.distance == "squared":
             loss = 4 * loss + 4
         return {"loss": loss, "vectors": online.detach()}

@@ -10,7 +10,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn import functional
 
 from pipelines.terminal.console import InputError, counted, note
 from trainers.data.examples import Examples, number_texts
@@ -64,6 +63,7 @@ class Contrastive(Objective):
     """One encoder; each view of a sentence is told from all others of the batch (SimCSE: arXiv:2104.08821)."""
 
     keyed = True
+    teacher_role = "guide"
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
@@ -76,7 +76,7 @@ class Contrastive(Objective):
         if params.guide is not None:
             from trainers.encoders.model import load_teacher
 
-            self.teachers = [load_teacher(params.guide, role="guide").vectors]
+            self.teachers = [load_teacher(params.guide)]
         self.head = train_only_head(encoder) if params.head else nn.Identity()
 
     @classmethod
@@ -87,10 +87,9 @@ class Contrastive(Objective):
             raise InputError(f"{problem}: leave out --guide, --keep-head, --whiten and --sharpen")
         objective = super().build(options, training, source)
         if options.retain:
-            from trainers.encoders.model import Teacher, starting_model
+            from trainers.encoders.model import starting_model
 
-            guide = starting_model(copy.deepcopy(objective.encoder), source, training.max_tokens)
-            objective.teachers = [Teacher(guide, "guide").vectors]
+            objective.teachers = [starting_model(copy.deepcopy(objective.encoder), source, training.max_tokens)]
         return objective
 
     def columns(self, examples: Examples) -> dict[str, Any]:
@@ -153,7 +152,7 @@ class Contrastive(Objective):
                 outputs[:pairs], temperature, excluded, outputs[pairs:], one_sided=one_sided, positives=positives
             )
             if taught_1 is not None and self.params.retain:
-                distance = (1 - functional.cosine_similarity(vectors[:pairs], guide[:pairs], dim=-1)).mean()
+                distance = (1 - nn.functional.cosine_similarity(vectors[:pairs], guide[:pairs], dim=-1)).mean()
                 parts = {"contrast": loss.detach(), "moved": distance.detach()}
                 loss = loss + self.params.retain * distance
         return {"loss": loss, **parts, "vectors": vectors[:pairs].detach()}

@@ -16,12 +16,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pipelines.terminal.console import InputError
-from trainers.encoders.batches import by_length
 from trainers.encoders.loading import load_generator
 from trainers.encoders.location import Source, locate
 from trainers.encoders.modules import Encoder
 from trainers.losses import contrast, equal_strings
-from trainers.objective import Objective, Row, enable_checkpointing, float32
+from trainers.objective import Objective, Row, by_length, enable_checkpointing, float32
 from trainers.objectives.mlm import masked_lm_logits, masked_places
 from trainers.processes import gather, gather_pairs, process_rank, processes, summed
 from trainers.settings import DropoutOptions, Presets, Training

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from pydantic import Field, ValidationInfo, field_validator
 from torch import Tensor, nn
-from torch.nn import functional
 
 from pipelines.terminal.console import note
 from trainers.data.examples import Examples, number_texts
@@ -104,15 +103,16 @@ class Distil(Objective):
         super().__init__(encoder, max_tokens, params)
         self.congen = params.method == "congen"
         teacher = load_teacher(str(params.teacher), params.teacher_pooling)
-        width = int(teacher.encoder.model.get_embedding_dimension())
+        width = int(teacher.model.get_embedding_dimension())
         self.smoothed = self.congen and params.smooth_neighbours is not None
         if self.dimension != width or (self.congen and not self.smoothed and not has_dense(encoder)):
             encoder.append(Dense(self.dimension, width, activation_function=nn.Tanh()))
         # ConGen's is filled once the teacher's vectors are computed.
         sizes = [0] if self.congen else [params.queue, params.queue]
         self.queues: Any = nn.ModuleList(Queue(size, width) for size in sizes)
-        self.teachers = [teacher.vectors]
+        self.teachers = [teacher]
         self.in_queue = np.zeros(0, np.int64)
+        self.batch_size = 1
 
     @classmethod
     def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
@@ -121,7 +121,9 @@ class Distil(Objective):
             own = source.modules() and training.pooling == source.pooling()
             pooling = options.teacher_pooling or (None if own else training.pooling)
             options = options.model_copy(update={"teacher": source.name, "teacher_pooling": pooling})
-        return super().build(options, training, source)
+        objective = super().build(options, training, source)
+        objective.batch_size = training.batch_size
+        return objective
 
     def columns(self, examples: Examples) -> dict[str, Any]:
         """Return the ids of the rows to train on, and the views that teach; the run's seed fills ConGen's queue."""
@@ -162,7 +164,7 @@ class Distil(Objective):
         sides = gather(taught_1).transpose(0, 1).contiguous()
         loss_of = partial(relation_loss, divergence=not self.congen)
         with float32(vectors.device):
-            s1, s2 = functional.normalize(vectors, dim=-1).chunk(2)
+            s1, s2 = nn.functional.normalize(vectors, dim=-1).chunk(2)
             # A smoothed queue has all texts already, or as many as it takes.
             queues = [
                 queue.vectors if self.smoothed else queue(side) for queue, side in zip(self.queues, sides, strict=True)

@@ -10,13 +10,11 @@ from typing import Annotated, Any, Literal
 import torch
 from pydantic import AfterValidator, Field
 from torch import Tensor, nn
-from torch.nn import functional
 
 from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples
-from trainers.encoders import batches
 from trainers.encoders.modules import Encoder, pooling_at, pooling_of, with_cnn
-from trainers.objective import Objective, float32
+from trainers.objective import Objective, float32, group_tokens, pool
 from trainers.processes import gather, process_rank, processes, summed
 from trainers.settings import Options, Presets
 
@@ -91,8 +89,8 @@ class IsBert(Objective):
         instead of means, a factor that Adam ignores. A batch of one has no negatives: its loss is zero. Each process
         scores its own tokens against the sentences of all, and the mean of their losses is the loss.
         """
-        groups = batches.groups(self.encoder, input_ids, attention_mask, self.max_tokens)
-        pooled = batches.pool(self.encoder, groups)
+        groups = group_tokens(self.encoder, input_ids, attention_mask, self.max_tokens)
+        pooled = pool(self.encoder, groups)
         sentences = gather(pooled)
         with float32(pooled.device):
             first_row = process_rank() * len(pooled)
@@ -102,8 +100,8 @@ class IsBert(Objective):
                 scores = self.local(features["token_embeddings"]) @ projected.T  # (rows, tokens, sentences)
                 is_own = (torch.arange(len(sentences), device=pooled.device) == first_row + rows[:, None]).unsqueeze(1)
                 is_token = features["attention_mask"].unsqueeze(-1) > 0
-                matching = functional.softplus(-scores).masked_fill(~(is_token & is_own), 0)
-                mismatching = functional.softplus(scores).masked_fill(~(is_token & ~is_own), 0)
+                matching = nn.functional.softplus(-scores).masked_fill(~(is_token & is_own), 0)
+                mismatching = nn.functional.softplus(scores).masked_fill(~(is_token & ~is_own), 0)
                 sums = sums + torch.stack([matching.sum(), mismatching.sum()])
             # Data-parallel training averages over the processes.
             own_loss, other_loss = sums / (summed(attention_mask.sum()) / processes())

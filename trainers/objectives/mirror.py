@@ -16,9 +16,8 @@ from torch import Tensor
 
 from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples
-from trainers.encoders.batches import MASK
 from trainers.encoders.loading import PADDED, position_limit
-from trainers.encoders.modules import Encoder, is_padded, set_drophead, set_max_tokens
+from trainers.encoders.modules import MASK, Encoder, is_padded, set_drophead, set_max_tokens
 from trainers.losses import contrast, equal_strings, multi_similarity
 from trainers.objective import Objective, Row
 from trainers.processes import gather, gather_pairs

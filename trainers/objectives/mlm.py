@@ -9,16 +9,14 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples
-from trainers.encoders.batches import by_length
 from trainers.encoders.loading import load_masked_lm, save_encoder
 from trainers.encoders.location import Source
 from trainers.encoders.modules import Encoder
-from trainers.objective import Objective, Row
+from trainers.objective import Objective, Row, by_length
 from trainers.processes import processes, summed
 from trainers.settings import Options, Presets, Training
 
@@ -96,13 +94,13 @@ class MaskedLm(Objective):
             features = {"input_ids": input_ids[rows, :longest], "attention_mask": attention_mask[rows, :longest]}
             tokens = self.encoder[0](features)["token_embeddings"].float()
             order.append(rows)
-            hidden.append(functional.pad(tokens, (0, 0, 0, width - longest)))
+            hidden.append(nn.functional.pad(tokens, (0, 0, 0, width - longest)))
         vectors, places = torch.cat(hidden), torch.cat(order).argsort()
         logits = masked_lm_logits(self.masked_lm, vectors[places[masked // width], masked % width]).float()
         targets = labels.flatten()[masked]
         # Data-parallel training averages over the processes. A batch of special tokens alone has a loss of 0, not 0/0.
         count = summed(torch.tensor(len(targets), device=targets.device)).clamp(min=1) / processes()
-        loss = functional.cross_entropy(logits, targets, reduction="sum") / count
+        loss = nn.functional.cross_entropy(logits, targets, reduction="sum") / count
         accuracy = (logits.detach().argmax(dim=-1) == targets).float().sum() / count
         return {"loss": loss, "accuracy": accuracy, "vectors": vectors[:, 0].detach()}
 

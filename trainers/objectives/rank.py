@@ -49,7 +49,7 @@ class Rank(Objective):
         from trainers.encoders.model import load_teacher
 
         super().__init__(encoder, max_tokens, params)
-        self.teachers = [load_teacher(name, params.teacher_pooling).vectors for name in params.teacher]
+        self.teachers = [load_teacher(name, params.teacher_pooling) for name in params.teacher]
         self.head = train_only_head(encoder)
 
     def columns(self, examples: Examples) -> dict[str, Any]:

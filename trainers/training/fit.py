@@ -4,31 +4,36 @@ import json
 import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import torch
-from safetensors.torch import load_file
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from pipelines.storage.files import write_if_changed
 from pipelines.terminal.console import TwinviewsError, note, progress
-from trainers.data.examples import Examples
-from trainers.data.rows import Order, Rows
+from trainers.data.examples import Examples, Order, Rows
 from trainers.evaluation.task import Task
 from trainers.losses import geometry
 from trainers.objective import Objective, Row, enable_checkpointing, resolve_precision
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
-from trainers.training.dev import DEV, History, dev_score, dev_scores, keep_best, out_of_patience, restore_best
-from trainers.training.directory import CHECKPOINTS, LOG, WEIGHTS, history_of, newest_checkpoint, record_hashes
+from trainers.training import directory
+from trainers.training.directory import CHECKPOINTS, history_of, newest_checkpoint
 
 COLLAPSED = 0.05  # below this spread the mean cosine between sentences is above 0.997
+DEV = "dev"  # the development score's key in the log
+BEST = "best-{step}.safetensors"
 FALLEN = 5.0  # a development score this many points below the one before the training is more than noise
+
+History = Sequence[Mapping[str, float]]
+"""What was logged so far. Every checkpoint has it, so a resumed run decides as an uninterrupted one does."""
 
 
 class Fitted(NamedTuple):
@@ -46,12 +51,11 @@ def fit(
 ) -> Fitted:
     """Train `objective`, freshly built on the CPU, in place, resuming from the newest checkpoint under `out`.
 
-    A resumed run ends with exactly the parameters of an uninterrupted one. All processes call this, and any number of
-    them gives the same training up to rounding. `rows` (at least a batch) are what `objective.columns` gave;
-    `seed` decides their order, dropout and random draws. With `dev`, which is scored along the way, `objective` ends
-    with the best weights, unless `training` keeps the last. `out` gets `log.jsonl` and `checkpoints/`. Raises
-    TwinviewsError: loss or weights are no longer finite, or no gradient reaches the encoder. Raises InputError: a
-    precision that this machine does not support, or an encoder without gradient checkpointing.
+    A resumed run ends with exactly the parameters of an uninterrupted one; any number of processes, all calling this,
+    gives the same training up to rounding. `seed` decides the order of `rows` (at least a batch), dropout and draws.
+    With `dev`, `objective` ends with the best weights, unless `training` keeps the last. Raises TwinviewsError: loss or
+    weights are no longer finite, or no gradient reaches the encoder. Raises InputError: a precision that this machine
+    does not support, or an encoder without gradient checkpointing.
     """
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(out)
@@ -67,7 +71,7 @@ def fit(
         return Fitted(0, 0.0, {"loss": math.nan}, {}, 0)
     if checkpoint is not None and out_of_patience(training, history):
         # Killed after its last step: Trainer would take another one.
-        objective.load_state_dict(load_file(checkpoint / WEIGHTS))
+        objective.load_state_dict(load_file(checkpoint / directory.WEIGHTS), strict=False)
     else:
         trainer = ObjectiveTrainer(objective, rows, training, out, seed, dev, resumed=checkpoint is not None)
         with progress("training", training.steps(len(rows)), unit="steps", done=done) as advance:
@@ -138,13 +142,12 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
 
 def make_optimizer(objective: Objective, training: Training) -> torch.optim.AdamW:
     """Return fused AdamW, each rate times its factor in `objective.rates`; only `decay_all` decays biases and norms."""
-    rates = {"": 1.0, **objective.rates}
     groups: dict[tuple[float, float], list[nn.Parameter]] = defaultdict(list)
     for name, parameter in objective.named_parameters():
         if parameter.requires_grad:
             decay = training.weight_decay if training.decay_all or parameter.dim() > 1 else 0.0
-            longest = max((prefix for prefix in rates if name.startswith(prefix)), key=len)
-            groups[decay, training.lr * rates[longest]].append(parameter)
+            rate = next((rate for prefix, rate in objective.rates.items() if name.startswith(prefix)), 1.0)
+            groups[decay, training.lr * rate].append(parameter)
     settings = [{"params": parameters, "weight_decay": decay, "lr": lr} for (decay, lr), parameters in groups.items()]
     return torch.optim.AdamW(settings, lr=training.lr, eps=training.eps, fused=True)
 
@@ -174,8 +177,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         )
         self.remove_callback(PrinterCallback)  # it prints raw dictionaries to stdout
         self.training, self.out, self.dev = training, out, dev
-        lengths, size = (rows.lengths(), training.batch_size) if training.group_by_length else (None, 1)
-        self.order = Order(len(rows), seed, lengths, size)
+        self.order = Order(rows, seed, training.batch_size if training.group_by_length else None)
         self.parts: dict[str, Tensor] = {}
         self.vectors: Tensor | None = None
         self.batches, self.collapsed = 0, False
@@ -210,7 +212,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         history = self.state.log_history
         if is_first():
             lines = [json.dumps(line, sort_keys=True) + "\n" for line in log_lines(history)]
-            write_if_changed(self.out / LOG, "".join(lines))
+            write_if_changed(self.out / directory.LOG, "".join(lines))
         warning = collapse(history[-1], dev_scores(history).get(0))
         if warning is not None and not self.collapsed:
             self.collapsed = True
@@ -220,6 +222,8 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         """Score on the development set, in the first process for all; keep the best weights, stop without patience."""
         score = 0.0
         if self.dev is not None and is_first():
+            from trainers.training.dev import dev_score
+
             score = dev_score(self.dev, self.model, self.training.precision, self.training.dev_similarity)
         metrics = {DEV: of_first(score)}
         self.log(dict(metrics))
@@ -237,8 +241,8 @@ class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is unt
         self.trainer, self.advance = trainer, advance
 
     def on_epoch_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Set the epoch of the rows and of their order, also when resuming within one."""
-        self.trainer.train_dataset.epoch = self.trainer.order.epoch = int(state.epoch or 0)
+        """Set the epoch of the rows, also when resuming within one."""
+        self.trainer.train_dataset.epoch = int(state.epoch or 0)
 
     def on_optimizer_step(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Let the objective follow the optimiser's step, once a step however many batches it took."""
@@ -248,9 +252,10 @@ class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is unt
         objective.after_step(state.global_step + 1, state.max_steps)
 
     def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Record the hashes of the checkpoint that was written."""
+        """Record the hashes of the checkpoint once all processes have written their parts."""
+        of_first(None)
         if is_first():
-            record_hashes(self.trainer.out / CHECKPOINTS / f"checkpoint-{state.global_step}")
+            directory.record_hashes(self.trainer.out / CHECKPOINTS / f"checkpoint-{state.global_step}")
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Move the bar; score when due; log at each score and checkpoint, where the means start again."""
@@ -277,3 +282,48 @@ def collapse(entry: Mapping[str, float], start: float | None) -> str | None:
     if start is not None and entry.get(DEV, start) < start - FALLEN:
         return f"dev score {entry[DEV]:.2f}, before the training it was {start:.2f}"
     return None
+
+
+def dev_scores(history: History) -> dict[int, float]:
+    """Return the development scores by step; that of step 0 is from before the training."""
+    return {int(entry["step"]): entry[DEV] for entry in history if DEV in entry}
+
+
+def best_step(history: History) -> int | None:
+    """Return the step of the best score, the first of several equal ones; None before the first score."""
+    scores = dev_scores(history)
+    return max(scores, key=scores.__getitem__, default=None)
+
+
+def out_of_patience(training: Training, history: History) -> bool:
+    """Whether `patience` scores or more came after the best one since the training began."""
+    best = best_step([entry for entry in history if entry["step"]]) or 0
+    later = sum(step > best for step in dev_scores(history))
+    return training.patience is not None and later >= training.patience
+
+
+def keep_best(folder: Path, objective: Objective, history: History) -> None:
+    """Write the weights if the newest score is the best, and delete those that no checkpoint needs."""
+    step = best_step(history)
+    if step is None or step != history[-1]["step"]:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / "best.tmp"
+    save_file({name: tensor.contiguous() for name, tensor in objective.state_dict().items()}, draft)
+    os.replace(draft, folder / BEST.format(step=step))
+    # A run that is killed before its next checkpoint resumes from an older one, whose best step may be older too.
+    steps = {step, *(best_step(history_of(checkpoint)) for checkpoint in directory.checkpoints(folder))}
+    for path in {*folder.glob("best-*")} - {folder / BEST.format(step=kept_step) for kept_step in steps}:
+        path.unlink()
+
+
+def restore_best(folder: Path, objective: Objective, history: History) -> int | None:
+    """Load the best weights into `objective`, in the first process; returns their step, None without any score."""
+    step = best_step(history)
+    if step is not None and is_first():
+        path = folder / BEST.format(step=step)
+        try:
+            objective.load_state_dict(load_file(path), strict=False)  # shared tensors have one name there
+        except (OSError, SafetensorError):
+            raise TwinviewsError(f"cannot read the best weights, {path}: train again with --overwrite") from None
+    return step

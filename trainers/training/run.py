@@ -24,9 +24,8 @@ from pipelines.storage.files import write_if_changed
 from pipelines.storage.lock import locked_folder
 from pipelines.terminal.console import InputError, counted, note, show, table
 from trainers.catalogue import load_objective
-from trainers.data.examples import Examples
+from trainers.data.examples import Examples, Rows
 from trainers.data.reading import DataOptions, data_flags, read_examples
-from trainers.data.rows import Rows
 from trainers.encoders.location import Source, locate
 from trainers.encoders.modules import WHITENING
 from trainers.evaluation.task import Task
@@ -84,11 +83,10 @@ class Plan(NamedTuple):
 
 
 def run_training(request: Request) -> None:
-    """Train, or resume, and write the encoder.
+    """Train, or resume, and write the encoder; all processes call this, and the first one writes.
 
-    All processes that were started together call this; the first one writes. Raises InputError: data, encoder or
-    options that cannot be used, or an output of another recipe. Raises TwinviewsError: the training failed, such as at
-    a loss of NaN.
+    Raises InputError: data, encoder or options that cannot be used, or an output of another recipe. Raises
+    TwinviewsError: the training failed, such as at a loss of NaN.
     """
     join_processes()
     plan = _make_plan(request)
@@ -220,10 +218,9 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:
-    """Return the README of an encoder that was trained for this many optimiser steps.
+    """Return the README of an encoder from `source`, trained for so many steps; `dev` are its scores by step, if any.
 
-    `dev`: scores on the development set by step, if any. `source`: the encoder that the training started from; the card
-    names its licence, but sets none, since nobody has chosen one for the trained encoder.
+    It names the licence of `source`, but sets none, since nobody has chosen one for the trained encoder.
     """
     from huggingface_hub import metadata_load
 

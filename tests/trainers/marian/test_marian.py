@@ -12,7 +12,7 @@ from torch.nn import functional
 from transformers import DataCollatorForSeq2Seq, MarianMTModel, MarianTokenizer
 
 from pipelines.terminal.console import InputError, TwinviewsError
-from trainers.data.rows import Ragged
+from trainers.data.examples import Ragged
 from trainers.marian.train import MarianOptions, train_marian
 from trainers.marian.translation import ParallelIds, Translation, read_parallel, token_batches
 from trainers.training.directory import checkpoints
