@@ -32,12 +32,8 @@ class Plugins:
     package: str
     missing_part: Callable[[ModuleType], str | None]
 
-    def names(self) -> list[str]:
-        """All names, a module's with "-" for "_", sorted; imports no plugin."""
-        return sorted({*_files(self.package), *_points(self.package)})
-
     def usable_names(self) -> list[str]:
-        """`names` without the entry points that cannot be imported or lack something, with one warning for each."""
+        """All names, sorted, without entry points that cannot be imported or lack a part, with a warning for each."""
         return sorted({*_files(self.package), *_usable_points(self)})
 
     def module(self, name: str) -> ModuleType:

@@ -20,8 +20,7 @@ def word_list(name: str) -> list[str]:
 FUNCTION_WORDS = frozenset(word_list("function_words"))
 """Closed-class English words, numerals, auxiliaries and titles: replacing one breaks the sentence."""
 
-_NEGATIONS = "no not never none nobody nothing neither nor nowhere without hardly scarcely barely"
-NEGATIONS = frozenset(_NEGATIONS.split())
+NEGATIONS = frozenset("no not never none nobody nothing neither nor nowhere without hardly scarcely barely".split())
 """Words that reverse a sentence's meaning when they are added or removed."""
 SPECIAL_TOKENS = re.compile(
     r"\[(?:MASK|UNK|PAD|CLS|SEP|BOS|EOS)\]"  # BERT
@@ -96,10 +95,7 @@ def has_word_list(language: str) -> bool:
 
 
 def has_non_word(text: str, language: str, sentence: str, *, compounds: bool = False) -> bool:
-    """Whether a text has a word of three letters or more that neither wordfreq's list nor `sentence` has.
-
-    With `compounds`, two common words make a word, as in German.
-    """
+    """Whether neither wordfreq nor `sentence` has a word of three letters or more; `compounds` joins common words."""
     words = {*_lower_words(text)} - {*_lower_words(sentence)}
     return not all(_is_word(word, language, compounds) for word in words if len(word) > 2)
 

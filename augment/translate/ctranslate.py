@@ -73,11 +73,7 @@ class CTranslate2Engine:
 
 
 def converted(path: Path, vocabulary: Vocabulary, revision: str) -> Path:
-    """A model's folder in CTranslate2's format in the user's cache, made there if it is missing.
-
-    Its weights are float32; CTranslate2 quantises them when it loads them. Raises InputError if the cache cannot be
-    written or CTranslate2 does not know this kind of model.
-    """
+    """A model in the user's cache in CTranslate2's format, float32; raises InputError if it cannot be made there."""
     place = cache_folder() / "ctranslate2" / f"{revision}-{ctranslate2.__version__}"
     return cached(place, "model.bin", lambda draft: _convert(path, vocabulary, draft))
 

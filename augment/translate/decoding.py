@@ -50,10 +50,7 @@ class Decoding:
 
 
 def parse_decoding(decode: str, temperature: float | None = None) -> Decoding:
-    """The decoding that `decode` names: "greedy", "beam:N", "sample", "top-k:K" or "top-p:P".
-
-    Raises InputError for any other, or for a temperature without sampling.
-    """
+    """The decoding of that name; raises InputError if there is none, or for a temperature without sampling."""
     match = _DECODE.fullmatch(decode)
     if not match:
         ways = "greedy, beam:N, sample, top-k:K or top-p:P"

@@ -136,10 +136,7 @@ def _of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @cache
 def sentence_encoder(path: Path, device: str, *, double: bool = False) -> "SentenceTransformer":
-    """The encoder in a folder, in float32 or float64; raises InputError if it cannot be loaded.
-
-    A plain transformers model is pooled by the mean over its tokens.
-    """
+    """The encoder in a folder, a plain model with mean pooling; raises InputError if it cannot be loaded."""
     from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
