@@ -57,13 +57,13 @@ def check_revision(owner: str, revision: str | None, expected: str | None, advic
         raise InputError(f"{owner} {revision}, not {expected}; {advice}")
 
 
-def find_encoder(name: str, revision: str | None = None) -> Weights:
+def find_encoder(name: str, revision: str | None = None, flag: str = "--encoder") -> Weights:
     """The weights of an encoder: "starter", a local folder, or a model's name on the Hub; may raise InputError."""
     path = Path(name).expanduser()
     folder = path if name != "starter" and path.is_dir() else installed_encoder(name)
     if folder is not None:
-        return local_weights(folder, "--encoder", revision)
-    return hub_weights(HUB_NAMES.get(name, name), "--encoder", revision)
+        return local_weights(folder, flag, revision)
+    return hub_weights(HUB_NAMES.get(name, name), flag, revision)
 
 
 def installed_encoder(name: str) -> Path | None:

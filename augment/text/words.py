@@ -20,7 +20,8 @@ def word_list(name: str) -> list[str]:
 FUNCTION_WORDS = frozenset(word_list("function_words"))
 """Closed-class English words, numerals, auxiliaries and titles: replacing one breaks the sentence."""
 
-NEGATIONS = frozenset("no not never none nobody nothing neither nor nowhere without hardly scarcely barely".split())
+_NEGATIONS = "no not never none nobody nothing neither nor nowhere without hardly scarcely barely"
+NEGATIONS = frozenset(_NEGATIONS.split())
 """Words that reverse a sentence's meaning when they are added or removed."""
 SPECIAL_TOKENS = re.compile(
     r"\[(?:MASK|UNK|PAD|CLS|SEP|BOS|EOS)\]"  # BERT

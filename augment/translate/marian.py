@@ -162,9 +162,8 @@ class MarianTranslator:
                     texts = iter(self.vocabulary.decode(output for found in outputs for output in found))
                     for piece, found in zip(batch, outputs, strict=True):
                         judged = [self._judged(piece, output, next(texts)) for output in found]
-                        done[piece] = [translation for translation in judged if translation.reason is None] or judged[
-                            :1
-                        ]
+                        good = [translation for translation in judged if translation.reason is None]
+                        done[piece] = good or judged[:1]
             pieces = [piece for piece in pieces if done[piece][0].reason == "no-end"]
         return done
 
