@@ -25,8 +25,8 @@ VARIABLE = "TWINVIEWS_WORDNET"
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
 NLTK_SUBFOLDER = Path("corpora", "wordnet")
 """WordNet's place in a folder of NLTK data."""
-PARTS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
-"""WordNet's parts of speech: their names in its files, and their numbers."""
+PARTS = ("noun", "verb", "adj", "adv")
+"""WordNet's parts of speech, as its files name them."""
 CONTENT_FILES = ("cntlist.rev", *(name for part in PARTS for name in (f"data.{part}", f"index.{part}", f"{part}.exc")))
 """The files that decide what WordNet says."""
 _ENDINGS = {
@@ -214,8 +214,7 @@ class WordNet:
 
 def lexnames() -> str:
     """WordNet's table of lexicographer files, which NLTK's reader needs and Debian's package lacks."""
-    names = enumerate(word_list("lexnames"))
-    return "".join(f"{number:02d}\t{name}\t{PARTS[name.partition('.')[0]]}\n" for number, name in names)
+    return "".join(f"{line}\n" for line in word_list("lexnames"))
 
 
 def _root(place: Path) -> Path | zipfile.Path:

@@ -33,13 +33,9 @@ USUAL_LENGTH = 1.0
 
 
 class Translation(NamedTuple):
-    """What became of one sentence.
+    """A translation, whether it is a second try, and why it cannot be used, if so.
 
-    Attributes:
-        text: Its translation.
-        reason: Why it cannot be used: "no-end" (cut at the length limit), "repetition" (of the same three tokens),
-            "copied" (the source itself), "empty"; None if it is good.
-        retried: The first try was bad, and `text` is the second.
+    Reasons are "no-end" (cut at the length limit), "repetition" (of three tokens), "copied" (the source) and "empty".
     """
 
     text: str
