@@ -210,11 +210,8 @@ def copies(text: str, source: str) -> bool:
     if len(source.split()) < 3:  # a name may be the same in every language
         return False
     first, second = ("".join(filter(str.isalnum, one.casefold())) for one in (text, source))
-    letters = len(first) + len(second)
-    shared = sum((Counter(first) & Counter(second)).values())  # at least as many as match in order
-    if 2 * shared < 0.9 * letters:
-        return False
-    return SequenceMatcher(None, first, second, autojunk=False).ratio() >= 0.9
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    return matcher.quick_ratio() >= 0.9 and matcher.ratio() >= 0.9
 
 
 def _joined_ranks(pieces: Sequence[Sequence[Translation]]) -> list[Translation]:
