@@ -16,20 +16,14 @@ LARGE_MODEL_BYTES = 100_000_000
 
 
 class CTranslate2Engine:
-    """A model on as many threads as this process may use; raises InputError if CTranslate2 cannot load it.
+    """A model on as many threads as this process may use; raises InputError if CTranslate2 cannot load it."""
 
-    Attributes:
-        batch_tokens, beam_tokens: Source tokens of a batch times beams, by default, of one beam and of several.
-        length_step: Sources are padded to a multiple of this many tokens.
-        ahead: Batches to start before waiting for the first one.
-    """
-
-    length_step = 4
-    beam_tokens = 4_096
+    length_step = 4  # sources are padded to a multiple of this many tokens
+    beam_tokens = 4_096  # source tokens of a batch times beams, if there are several; else `batch_tokens`
 
     def __init__(self, path: Path, vocabulary: Vocabulary, precision: str, revision: str | None) -> None:
         cores = usable_cores()
-        self.ahead = 2 * cores
+        self.ahead = 2 * cores  # batches to start before waiting for the first one
         self._vocabulary = vocabulary
         self._ids = {token: number for number, token in enumerate(vocabulary.target)}
         self._suppressed = [[vocabulary.target[number]] for number in vocabulary.suppress_tokens]

@@ -53,27 +53,17 @@ class _Piece(NamedTuple):
 
 @dataclass(eq=False)
 class MarianTranslator:
-    """A MarianMT model; loaded at the first sentence.
+    """A MarianMT model; loaded at the first sentence. `resolve_engine` explains engine, precision and device."""
 
-    Attributes:
-        path: Its folder: config.json, model.safetensors, source.spm, target.spm, vocab.json.
-        prefix: Code before every source sentence, such as ">>de<<", for models of several target languages.
-        decoding: How texts are searched or drawn.
-        engine, precision: Or "auto"; see `resolve_engine`.
-        retries: Whether a bad translation is made once more, decoded in another way.
-        device, batch_tokens: See `augment.view.Runtime`; a batch's tokens are its source tokens times beams.
-        revision: The revision of the weights, if known: the name of a converted copy.
-    """
-
-    path: Path
-    prefix: str | None = None
+    path: Path  # a folder with config.json, model.safetensors, source.spm, target.spm and vocab.json
+    prefix: str | None = None  # before every sentence, such as ">>de<<", for models of several target languages
     decoding: Decoding = Decoding()  # noqa: RUF009 - it is frozen
     engine: str = "auto"
     precision: str = "auto"
-    retries: bool = True
+    retries: bool = True  # whether a bad translation is made once more, decoded in another way
     device: str = "auto"
-    batch_tokens: int | None = None
-    revision: str | None = None
+    batch_tokens: int | None = None  # source tokens of a batch times beams; None for the engine's choice
+    revision: str | None = None  # of the weights, if known: the name of a converted copy
     _tokenised: dict[str, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
