@@ -32,8 +32,12 @@ class Plugins:
     package: str
     missing_part: Callable[[ModuleType], str | None]
 
+    def names(self) -> list[str]:
+        """All names, a module's with "-" for "_", sorted; imports no plugin."""
+        return sorted({*_files(self.package), *_points(self.package)})
+
     def usable_names(self) -> list[str]:
-        """All names, sorted, without entry points that cannot be imported or lack a part, with a warning for each."""
+        """`names` without the entry points that cannot be imported or lack something, with one warning for each."""
         return sorted({*_files(self.package), *_usable_points(self)})
 
     def module(self, name: str) -> ModuleType:

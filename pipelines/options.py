@@ -73,7 +73,7 @@ def _check_size(value: int | None) -> int | None:
 def _filter_names() -> list[str]:
     from pipelines.pairs.filter import FILTERS
 
-    return FILTERS.usable_names()
+    return FILTERS.names()
 
 
 Number = partial(typer.Option, callback=_check_size)
