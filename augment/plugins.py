@@ -71,17 +71,16 @@ class Plugins:
 
 
 def plugin_model(module: ModuleType) -> "type[BaseModel] | None":
-    """The pydantic model with a plugin's options: one that has `build`, or `PARAMS` in a module that has `build`."""
+    """The view or filter that a module defines, a pydantic model with `build`; None if there is none."""
     for value in vars(module).values():
         if hasattr(value, "model_fields") and hasattr(value, "build") and value.__module__ == module.__name__:
             return cast("type[BaseModel]", value)
-    params = getattr(module, "PARAMS", None)
-    return params if hasattr(params, "model_fields") and callable(getattr(module, "build", None)) else None
+    return None
 
 
 def missing_model(module: ModuleType) -> str | None:
     """What a module lacks to be a view or a filter, if anything."""
-    return None if plugin_model(module) else "it needs PARAMS, a pydantic model, and build"
+    return None if plugin_model(module) else "it defines no subclass of View or Filter"
 
 
 def _files(package: str) -> dict[str, str]:

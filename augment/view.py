@@ -5,8 +5,6 @@ import unicodedata
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from types import ModuleType
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, cast
 
 import xxhash
@@ -21,6 +19,7 @@ JSON: TypeAlias = str | int | float | bool | Sequence["JSON"] | Mapping[str, "JS
 Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
 
 VIEWS = Plugins("augment.views", missing_model)
+"""All views: ours, one file each in `augment/views/`, and those of installed packages."""
 WEIGHTS_PARAMS = ("models", "encoder", "file")
 """Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the content."""
 REVISION_PARAMS = {"keep": "keep_revision", "judge_encoder": "judge_revision"}
@@ -208,27 +207,16 @@ def row_seed(run_seed: int, row_id: str, signature: str) -> int:
     return xxhash.xxh64_intdigest(f"{run_seed}\x1f{row_id}\x1f{signature}".encode()) & (2**63 - 1)
 
 
-def view_names() -> list[str]:
-    """Names of all views, ours (one file each in `augment/views/`) and those of installed packages, sorted."""
-    return VIEWS.usable_names()
-
-
-def view_module(name: str) -> ModuleType:
-    """The module of a view; raises InputError if there is no such view."""
-    return VIEWS.module(name)
-
-
-def view_class(name: str) -> type[BaseModel]:
-    """The pydantic model whose fields are a view's options: the view itself, or `PARAMS` of a module with `build`."""
-    return cast("type[BaseModel]", plugin_model(view_module(name)))
+def view_class(name: str) -> type[View]:
+    """The class of a view; raises InputError if there is no such view."""
+    return cast("type[View]", plugin_model(VIEWS.module(name)))
 
 
 def view_attribute(name: str, attribute: str, default: Any = None) -> Any:  # noqa: ANN401 - whatever a class has
     """An attribute of a view's class (see `View`); `default` if there is no such view or attribute."""
-    if name not in view_names():
+    if name not in VIEWS.usable_names():
         return default
-    old = next((old for old, new in OLD_ATTRIBUTES.items() if new == attribute), attribute)
-    return getattr(view_class(name), attribute, getattr(view_class(name), old, default))
+    return getattr(view_class(name), attribute, default)
 
 
 def view_options(name: str) -> dict[str, FieldInfo]:
@@ -246,7 +234,7 @@ def view_label(spec: ViewSpec) -> str:
 
 def labelled_view(label: str) -> ViewSpec:
     """The view of a label, with the option that names it; raises InputError if there is none."""
-    for name in sorted(view_names(), key=len, reverse=True):
+    for name in sorted(VIEWS.usable_names(), key=len, reverse=True):
         key = view_attribute(name, "folder_option")
         if label == name or (key is not None and label.startswith(f"{name}-")):
             options = check_params(name, {} if label == name else {key: label.removeprefix(f"{name}-")})
@@ -254,8 +242,8 @@ def labelled_view(label: str) -> ViewSpec:
     raise InputError(f"there is no view dataset {label!r} and no view of that name: see `augment views`")
 
 
-def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
-    """`params` as the view's own pydantic model, defaults filled in; raises InputError that names what is wrong."""
+def check_params(name: str, params: Mapping[str, Any]) -> View:
+    """The view with these options, not yet built; raises InputError that names what is wrong with them."""
     with VIEWS.errors_of(name):
         try:
             return view_class(name)(**params)
@@ -287,8 +275,7 @@ def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None 
     """
     options = check_params(spec.name, spec.params)
     with VIEWS.errors_of(spec.name):
-        build = options.build if isinstance(options, View) else partial(view_module(spec.name).build, options)
-        view: View = build(Runtime(device, batch_tokens))
+        view = options.build(Runtime(device, batch_tokens))
     if not callable(view) or not isinstance(getattr(view, "spec", None), ViewSpec):
         problem = f"build gave {type(view).__name__}, which is not a view: fix the plugin"
         raise TwinviewsError(f"view {spec.name!r}: {problem}")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from augment.view import Runtime, view_names
+from augment.view import VIEWS, Runtime
 from pipelines.sentences.sources import Format
 from pipelines.storage.files import sibling_path
 from pipelines.storage.recipe import ConfigOption
@@ -149,7 +149,7 @@ class PairsOptions(OutputOptions):
 
     sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=NLI_HELP)] = None
     pairs: Annotated[Policy, typer.Option(help=PAIRS_HELP)] = "bsl"
-    view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP, autocompletion=view_names)] = None
+    view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP, autocompletion=VIEWS.usable_names)] = None
     filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP, autocompletion=_filter_names)] = None
     default_filters: Annotated[bool, typer.Option(help=DEFAULT_FILTERS_HELP)] = True
     alternatives: Annotated[bool | None, typer.Option(help=ALTERNATIVES_HELP)] = None

@@ -27,11 +27,7 @@ LANGUAGES = [entry.split() for entry in _LANGUAGES.split(",")]
 
 
 class Multilingual:
-    """The synonyms of words in a language of OMW ("fr" or "fra"), for words in their dictionary form only.
-
-    Nothing is inflected, so few words of a highly inflected language are eligible. Raises InputError if OMW is not
-    installed or does not have the language.
-    """
+    """Synonyms in a language of OMW ("fr" or "fra"), of dictionary forms only; raises InputError if it is missing."""
 
     def __init__(self, language: str) -> None:
         self._code = {short: code for short, code, *_ in LANGUAGES}.get(language, language)
@@ -66,10 +62,7 @@ class Multilingual:
         ]
 
     def _synonyms_of(self, word: str) -> Tiers:
-        """Words that share a sense with `word` as its likeliest part of speech; () if there are none.
-
-        OMW has no counts, so the counts of its English words are a sense's weight.
-        """
+        """Words that share a sense with `word` as its likeliest part of speech, by the counts of its English words."""
         senses: dict[str, list[tuple[tuple[str, int], float]]] = defaultdict(list)
         for key in () if word in self._stop_words else dict.fromkeys(self._senses.get(word, ())):
             uses = 0.5 + sum(entry.uses for entry in self._wordnet.synset(*key).entries)

@@ -25,8 +25,8 @@ VARIABLE = "TWINVIEWS_WORDNET"
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
 NLTK_SUBFOLDER = Path("corpora", "wordnet")
 """WordNet's place in a folder of NLTK data."""
-PARTS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
-"""WordNet's parts of speech: their names in its files, and their numbers."""
+PARTS = ("noun", "verb", "adj", "adv")
+"""WordNet's parts of speech, as its files name them."""
 CONTENT_FILES = ("cntlist.rev", *(name for part in PARTS for name in (f"data.{part}", f"index.{part}", f"{part}.exc")))
 """The files that decide what WordNet says."""
 _ENDINGS = {
@@ -51,11 +51,7 @@ HOW_TO_GET_IT = (
 
 
 def find() -> Path:
-    """WordNet's folder, or NLTK's archive of it; raises InputError if there is none.
-
-    The places are TWINVIEWS_WORDNET if that is set, else the folders of NLTK data, the user's cache, and Debian's
-    /usr/share/wordnet.
-    """
+    """WordNet's folder, or NLTK's archive of it; raises InputError if there is none."""
     setting = os.environ.get(VARIABLE)
     if setting:
         places = [Path(setting), Path(setting) / NLTK_SUBFOLDER]
@@ -136,20 +132,14 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Synset:
-    """Words that share a sense, and whether that sense is one of slurs, obscenities, or words out of use.
-
-    A `WordNet` caches them, so that equal ones are identical.
-    """
+    """Words that share a sense, and whether it is one of slurs, obscenities, or words out of use; compared by `is`."""
 
     entries: list[Entry]
     unwanted: bool
 
 
 class WordNet:
-    """The synsets of one WordNet, parsed at their first use; several times as fast as NLTK's reader.
-
-    Parts of speech are "n", "v", "a" and "r".
-    """
+    """The synsets of one WordNet, parsed at their first use, several times as fast as by NLTK; parts: n, v, a, r."""
 
     def __init__(self, place: Path) -> None:
         self._index: dict[str, dict[str, str]] = {}  # by part and lemma
@@ -224,8 +214,7 @@ class WordNet:
 
 def lexnames() -> str:
     """WordNet's table of lexicographer files, which NLTK's reader needs and Debian's package lacks."""
-    names = enumerate(word_list("lexnames"))
-    return "".join(f"{number:02d}\t{name}\t{PARTS[name.partition('.')[0]]}\n" for number, name in names)
+    return "".join(f"{line}\n" for line in word_list("lexnames"))
 
 
 def _root(place: Path) -> Path | zipfile.Path:

@@ -102,10 +102,7 @@ class FillModel:
         return list(batch["input_ids"]), [tuple(pair) for pair in batch["offset_mapping"]]
 
     def propose(self, rows: Sequence[Masked], top: int) -> list[list[Proposals]]:
-        """The `top` likeliest words for every masked place of every row, or all if the vocabulary has fewer.
-
-        The original word and its variants in case or accents are left out.
-        """
+        """The `top` likeliest words for every masked place of every row, without variants of the original word."""
         proposals: list[list[Proposals]] = [[[] for _ in row.places] for row in rows]
         for batch, scores in self.batches(rows):
             masks = [(number, index) for number in batch for index in range(len(rows[number].places))]
@@ -168,10 +165,7 @@ def folded(word: str) -> str:
 
 
 def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
-    """First and last token of a word, given the characters of each token and of the word.
-
-    None if the tokens do not start and end where the word does, or were cut off.
-    """
+    """First and last token of a word, given the characters of each; None if they do not start and end where it does."""
     inside = [place for place, (first, last) in enumerate(offsets) if first < last and first < end and last > start]
     # Byte-level tokenizers count the space before a word as part of its first token.
     if inside and offsets[inside[0]][0] in (start, start - 1) and offsets[inside[-1]][1] == end:

@@ -31,10 +31,7 @@ class Target(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """A row with one word masked, candidates of as many pieces as it has masks, and where to put their scores.
-
-    Each candidate comes with its pieces and its score without the fit.
-    """
+    """A row with one word masked; candidates with their pieces and scores without the fit; where the scores go."""
 
     masked: Masked
     candidates: dict[str, tuple[Sequence[int], float]]

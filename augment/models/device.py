@@ -32,10 +32,9 @@ def resolve_device(name: str) -> "torch.device":
     if not re.fullmatch(r"cpu|mps|cuda(:[0-9]{1,2})?", name):
         raise InputError(f"device {name!r}: not a device; use auto, cpu, cuda or cuda:N")
     device = torch.device(name)
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise InputError(f"device {name!r}: this machine has {torch.cuda.device_count()} CUDA devices; use cpu")
-    if device.type == "mps" and not torch.backends.mps.is_available():
-        raise InputError(f"device {name!r}: this machine has none; use cpu")
+    counts = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    if (device.index or 0) >= counts[device.type]:
+        raise InputError(f"device {name!r}: this machine has {counts[device.type]} such devices; use cpu")
     return device
 
 
@@ -57,10 +56,7 @@ def usable_cores() -> int:
 
 
 def padded(length: int, limit: int, step: int = LENGTH_STEP) -> int:
-    """The tokens that a row is padded to, by its own length; only equally padded rows share a batch.
-
-    The width changes the order in which kernels sum, and so the rounding. The other rows of a batch must not.
-    """
+    """The tokens that a row is padded to, by its own length: a batch of one width rounds as each of its rows alone."""
     return min(-(-length // step) * step, limit)
 
 

@@ -57,13 +57,13 @@ def check_revision(owner: str, revision: str | None, expected: str | None, advic
         raise InputError(f"{owner} {revision}, not {expected}; {advice}")
 
 
-def find_encoder(name: str, revision: str | None = None) -> Weights:
+def find_encoder(name: str, revision: str | None = None, flag: str = "--encoder") -> Weights:
     """The weights of an encoder: "starter", a local folder, or a model's name on the Hub; may raise InputError."""
     path = Path(name).expanduser()
     folder = path if name != "starter" and path.is_dir() else installed_encoder(name)
     if folder is not None:
-        return local_weights(folder, "--encoder", revision)
-    return hub_weights(HUB_NAMES.get(name, name), "--encoder", revision)
+        return local_weights(folder, flag, revision)
+    return hub_weights(HUB_NAMES.get(name, name), flag, revision)
 
 
 def installed_encoder(name: str) -> Path | None:
@@ -96,10 +96,9 @@ def _hash(path: Path, size: int, modification_time: int) -> bytes:
 
 
 def hub_weights(name: str, flag: str, revision: str | None = None, needed_files: Collection[str] = ()) -> Weights:
-    """A model of the Hub, from the local cache or the network, at `revision` (a commit) or the latest.
+    """A model of the Hub, from its cache or the network, at `revision` or the latest; may raise InputError.
 
-    A cached model that lacks one of `needed_files` is completed. Raises InputError if there is no such model, no
-    network and nothing in the cache, no weights, or no such path.
+    A cached model that lacks one of `needed_files` is completed.
     """
     from huggingface_hub import HfApi, snapshot_download
 
@@ -122,10 +121,7 @@ def hub_weights(name: str, flag: str, revision: str | None = None, needed_files:
 
 
 def cached_snapshot(name: str, needed_files: Collection[str] = (), revision: str | None = None) -> Path | None:
-    """The folder of a model in the Hub's cache, by default at the latest commit there.
-
-    None if its weights or one of `needed_files` are missing, as after a download that was killed.
-    """
+    """The folder of a model in the Hub's cache, by default at the latest commit; None if it is not complete."""
     from huggingface_hub import constants
 
     folder = Path(constants.HF_HUB_CACHE, f"models--{name.replace('/', '--')}")
@@ -182,10 +178,7 @@ def cache_folder() -> Path:
 
 
 def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
-    """A cache folder with `weights` (a pattern), filled by one process if it is missing.
-
-    Raises InputError if it cannot be stored.
-    """
+    """A cache folder with `weights` (a pattern), filled by one process if missing; raises InputError if it cannot."""
     from filelock import FileLock
 
     if any(place.glob(weights)):

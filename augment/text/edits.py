@@ -46,10 +46,7 @@ class LabelledSpan(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """Split into words, numbers, dotted abbreviations and single other characters; white space belongs to no token.
-
-    Contractions, hyphenated words, letters with their marks and emoji of several code points stay whole.
-    """
+    """Split into words ("don't", "well-known"), numbers, dotted abbreviations and single other characters or emoji."""
     result, end = [], 0
     for part in text.split():
         start = text.index(part, end)
@@ -86,10 +83,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 def find_edits(text: str, view: str, split: Callable[[str], list[str]] | None = None) -> tuple[Edit, ...]:
-    """The edits that turn `text` into `view`, in whole tokens and the white space between them; none if equal.
-
-    `split` cuts a text into other pieces than tokens, each with the white space before it.
-    """
+    """The edits that turn `text` into `view`, in whole tokens, or in the pieces of `split`, with white space before."""
     old_pieces, new_pieces = map(split or _spaced_tokens, (text, view))
     starts = list(accumulate(map(len, old_pieces), initial=0))
     edits = []

@@ -32,10 +32,7 @@ _WORDS_AFTER_A = "(unanim.*|uk|ubermensch.*)"
 
 
 class Tagger:
-    """NLTK's averaged perceptron (Honnibal 2013), with its weights and tags, several times as fast.
-
-    The scores that a word, its neighbours and the tags before it add to all tags are summed once and cached.
-    """
+    """NLTK's averaged perceptron (Honnibal 2013), several times as fast: sums of scores for all tags are cached."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -113,10 +110,7 @@ def load_data(name: str) -> Any:  # noqa: ANN401 - JSON
 
 @lru_cache(maxsize=200_000)
 def inflect(lemma: str, tag: str) -> str | None:
-    """The form of a lower-case lemma for a Penn tag; None if English has none (a comparative of "wooden").
-
-    For tags that are not in `INFLECTED` the lemma itself is the form.
-    """
+    """The form of a lower-case lemma for a Penn tag; None if English has none (a comparative of "wooden")."""
     if tag not in INFLECTED:
         return lemma
     if (lemma, tag) in _FORMS:

@@ -96,10 +96,7 @@ def has_word_list(language: str) -> bool:
 
 
 def has_non_word(text: str, language: str, sentence: str, *, compounds: bool = False) -> bool:
-    """Whether a text has a word of three letters or more that neither wordfreq's list nor `sentence` has.
-
-    With `compounds`, two common words make a word, as in German.
-    """
+    """Whether neither wordfreq nor `sentence` has a word of three letters or more; `compounds` joins common words."""
     words = {*_lower_words(text)} - {*_lower_words(sentence)}
     return not all(_is_word(word, language, compounds) for word in words if len(word) > 2)
 

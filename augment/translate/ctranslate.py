@@ -16,20 +16,14 @@ LARGE_MODEL_BYTES = 100_000_000
 
 
 class CTranslate2Engine:
-    """A model on as many threads as this process may use; raises InputError if CTranslate2 cannot load it.
+    """A model on as many threads as this process may use; raises InputError if CTranslate2 cannot load it."""
 
-    Attributes:
-        batch_tokens, beam_tokens: Source tokens of a batch times beams, by default, of one beam and of several.
-        length_step: Sources are padded to a multiple of this many tokens.
-        ahead: Batches to start before waiting for the first one.
-    """
-
-    length_step = 4
-    beam_tokens = 4_096
+    length_step = 4  # sources are padded to a multiple of this many tokens
+    beam_tokens = 4_096  # source tokens of a batch times beams, if there are several; else `batch_tokens`
 
     def __init__(self, path: Path, vocabulary: Vocabulary, precision: str, revision: str | None) -> None:
         cores = usable_cores()
-        self.ahead = 2 * cores
+        self.ahead = 2 * cores  # batches to start before waiting for the first one
         self._vocabulary = vocabulary
         self._ids = {token: number for number, token in enumerate(vocabulary.target)}
         self._suppressed = [[vocabulary.target[number]] for number in vocabulary.suppress_tokens]
@@ -73,11 +67,7 @@ class CTranslate2Engine:
 
 
 def converted(path: Path, vocabulary: Vocabulary, revision: str) -> Path:
-    """A model's folder in CTranslate2's format in the user's cache, made there if it is missing.
-
-    Its weights are float32; CTranslate2 quantises them when it loads them. Raises InputError if the cache cannot be
-    written or CTranslate2 does not know this kind of model.
-    """
+    """A model in the user's cache in CTranslate2's format, float32; raises InputError if it cannot be made there."""
     place = cache_folder() / "ctranslate2" / f"{revision}-{ctranslate2.__version__}"
     return cached(place, "model.bin", lambda draft: _convert(path, vocabulary, draft))
 

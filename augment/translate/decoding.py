@@ -15,28 +15,16 @@ _DECODE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """How a text is drawn from a translation model.
+    """How a text is drawn from a translation model."""
 
-    Attributes:
-        num_beams: Beams of a beam search, which ends once as many texts are finished; 1 for greedy search and sampling.
-        sampled: Whether tokens are drawn by the row's seed.
-        top_k: Draw from the K most probable tokens; None for all.
-        top_p: Draw from the most probable tokens that make up this share in (0, 1] (nucleus sampling, Holtzman et al.
-            2020); None for all.
-        temperature: Logits are divided by it before drawing.
-        hypotheses: Texts that a beam search returns.
-        repetition_penalty: Factor that worsens the scores of tokens which the text already has (Keskar et al. 2019).
-        length: The most tokens of an output per token of its padded source; a few more are allowed.
-    """
-
-    num_beams: int = 1
-    sampled: bool = False
-    top_k: int | None = None
-    top_p: float | None = None
-    temperature: float = 1.0
-    hypotheses: int = 1
-    repetition_penalty: float = 1.0
-    length: float = 2.0
+    num_beams: int = 1  # a search ends once as many texts are finished; 1 for greedy search and sampling
+    sampled: bool = False  # whether tokens are drawn by the row's seed
+    top_k: int | None = None  # draw from the K most probable tokens; None for all
+    top_p: float | None = None  # draw from the most probable tokens of this share (Holtzman et al. 2020); None for all
+    temperature: float = 1.0  # logits are divided by it before drawing
+    hypotheses: int = 1  # texts that a beam search returns
+    repetition_penalty: float = 1.0  # factor that worsens the scores of tokens which a text has (Keskar et al. 2019)
+    length: float = 2.0  # the most tokens of an output per token of its padded source; a few more are allowed
 
     def retry(self) -> "Decoding":
         """How to decode a sentence whose first text was bad: a new sample, or the best good text of all beams.
@@ -50,10 +38,7 @@ class Decoding:
 
 
 def parse_decoding(decode: str, temperature: float | None = None) -> Decoding:
-    """The decoding that `decode` names: "greedy", "beam:N", "sample", "top-k:K" or "top-p:P".
-
-    Raises InputError for any other, or for a temperature without sampling.
-    """
+    """The decoding of that name; raises InputError if there is none, or for a temperature without sampling."""
     match = _DECODE.fullmatch(decode)
     if not match:
         ways = "greedy, beam:N, sample, top-k:K or top-p:P"

@@ -33,13 +33,9 @@ USUAL_LENGTH = 1.0
 
 
 class Translation(NamedTuple):
-    """What became of one sentence.
+    """A translation, whether it is a second try, and why it cannot be used, if so.
 
-    Attributes:
-        text: Its translation.
-        reason: Why it cannot be used: "no-end" (cut at the length limit), "repetition" (of the same three tokens),
-            "copied" (the source itself), "empty"; None if it is good.
-        retried: The first try was bad, and `text` is the second.
+    Reasons are "no-end" (cut at the length limit), "repetition" (of three tokens), "copied" (the source) and "empty".
     """
 
     text: str
@@ -57,27 +53,17 @@ class _Piece(NamedTuple):
 
 @dataclass(eq=False)
 class MarianTranslator:
-    """A MarianMT model; loaded at the first sentence.
+    """A MarianMT model; loaded at the first sentence. `resolve_engine` explains engine, precision and device."""
 
-    Attributes:
-        path: Its folder: config.json, model.safetensors, source.spm, target.spm, vocab.json.
-        prefix: Code before every source sentence, such as ">>de<<", for models of several target languages.
-        decoding: How texts are searched or drawn.
-        engine, precision: Or "auto"; see `resolve_engine`.
-        retries: Whether a bad translation is made once more, decoded in another way.
-        device, batch_tokens: See `augment.view.Runtime`; a batch's tokens are its source tokens times beams.
-        revision: The revision of the weights, if known: the name of a converted copy.
-    """
-
-    path: Path
-    prefix: str | None = None
+    path: Path  # a folder with config.json, model.safetensors, source.spm, target.spm and vocab.json
+    prefix: str | None = None  # before every sentence, such as ">>de<<", for models of several target languages
     decoding: Decoding = Decoding()  # noqa: RUF009 - it is frozen
     engine: str = "auto"
     precision: str = "auto"
-    retries: bool = True
+    retries: bool = True  # whether a bad translation is made once more, decoded in another way
     device: str = "auto"
-    batch_tokens: int | None = None
-    revision: str | None = None
+    batch_tokens: int | None = None  # source tokens of a batch times beams; None for the engine's choice
+    revision: str | None = None  # of the weights, if known: the name of a converted copy
     _tokenised: dict[str, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -162,9 +148,8 @@ class MarianTranslator:
                     texts = iter(self.vocabulary.decode(output for found in outputs for output in found))
                     for piece, found in zip(batch, outputs, strict=True):
                         judged = [self._judged(piece, output, next(texts)) for output in found]
-                        done[piece] = [translation for translation in judged if translation.reason is None] or judged[
-                            :1
-                        ]
+                        good = [translation for translation in judged if translation.reason is None]
+                        done[piece] = good or judged[:1]
             pieces = [piece for piece in pieces if done[piece][0].reason == "no-end"]
         return done
 
@@ -215,11 +200,8 @@ def copies(text: str, source: str) -> bool:
     if len(source.split()) < 3:  # a name may be the same in every language
         return False
     first, second = ("".join(filter(str.isalnum, one.casefold())) for one in (text, source))
-    letters = len(first) + len(second)
-    shared = sum((Counter(first) & Counter(second)).values())  # at least as many as match in order
-    if 2 * shared < 0.9 * letters:
-        return False
-    return SequenceMatcher(None, first, second, autojunk=False).ratio() >= 0.9
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    return matcher.quick_ratio() >= 0.9 and matcher.ratio() >= 0.9
 
 
 def _joined_ranks(pieces: Sequence[Sequence[Translation]]) -> list[Translation]:

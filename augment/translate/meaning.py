@@ -3,14 +3,14 @@
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from augment.errors import InputError
+from augment.errors import InputError, one_line
 from augment.models.device import pack, quiet_transformers, resolve_device, usable_cores
 from augment.models.weights import STARTER_ENCODER, Weights, cache_folder, cached
 from augment.translate.decoding import COMPUTE_TYPES
@@ -136,10 +136,7 @@ def _of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @cache
 def sentence_encoder(path: Path, device: str, *, double: bool = False) -> "SentenceTransformer":
-    """The encoder in a folder, in float32 or float64; raises InputError if it cannot be loaded.
-
-    A plain transformers model is pooled by the mean over its tokens.
-    """
+    """The encoder in a folder, a plain model with mean pooling; raises InputError if it cannot be loaded."""
     from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
@@ -154,7 +151,7 @@ def sentence_encoder(path: Path, device: str, *, double: bool = False) -> "Sente
                 model_kwargs={"use_safetensors": True},
             )
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
-        raise InputError(f"encoder {path} cannot be loaded ({' '.join(str(error).split())[:120]})") from None
+        raise InputError(f"encoder {path} cannot be loaded ({one_line(error, 120)})") from None
     return (model.double() if double else model.float()).eval()
 
 
@@ -163,7 +160,8 @@ def _ctranslate2_encoder(weights: Weights, tokenizer: "Tokenizer", compute_type:
     import ctranslate2
 
     place = cache_folder() / "ctranslate2" / f"{weights.revision}-{ctranslate2.__version__}"
-    folder, cores = cached(place, "model.bin", lambda draft: _convert(weights.path, draft)), usable_cores()
+    convert = partial(_convert, weights.path, tokenizer.get_vocab())
+    folder, cores = cached(place, "model.bin", convert), usable_cores()
     try:
         encoder = ctranslate2.Encoder(str(folder), compute_type=compute_type, inter_threads=cores, intra_threads=1)
     except RuntimeError as error:
@@ -185,15 +183,13 @@ def _ctranslate2_encoder(weights: Weights, tokenizer: "Tokenizer", compute_type:
     return encode
 
 
-def _convert(path: Path, draft: Path) -> None:
+def _convert(path: Path, vocabulary: dict[str, int], draft: Path) -> None:
     import torch
     from ctranslate2.converters.transformers import BertLoader
-    from tokenizers import Tokenizer
     from transformers import BertModel
 
     with torch.random.fork_rng(devices=[]), quiet_transformers():  # the pooler, which nothing uses, is drawn
         model = BertModel.from_pretrained(path, dtype=torch.float32, use_safetensors=True)
-    vocabulary = Tokenizer.from_file(str(path / "tokenizer.json")).get_vocab()
     with torch.no_grad():
         spec = BertLoader().get_model_spec(model)
     spec.config.unk_token, spec.config.layer_norm_epsilon = "[UNK]", model.config.layer_norm_eps

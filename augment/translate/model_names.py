@@ -30,11 +30,10 @@ class TranslationModel(NamedTuple):
 def resolve_chain(
     models: str, hops: Sequence[tuple[str, str]], revisions: Sequence[str | None]
 ) -> tuple[str, list[TranslationModel], int]:
-    """Resolve `models`, and find the model of every hop at its revision; the last item is the bytes to download.
+    """What `models` means, the model of every hop at its revision, and the bytes to download; may raise InputError.
 
-    `models` is as for `resolve_models`, or "auto". That means the models which the revisions belong to or, without
-    revisions, OPUS-MT if the Hub's cache or the Hub has it for every hop, else the bundled models, with a warning. In a
-    dry run nothing is downloaded, and missing models have no folder. Raises InputError for no such language or model.
+    "auto" means the models which the revisions belong to or, without revisions, OPUS-MT if the Hub's cache or the Hub
+    has it for every hop, else the bundled models. In a dry run missing models have no folder.
     """
     if models == AUTO and revisions[0] is not None:
         models = OPUS if len(revisions[0]) == 40 else STARTER  # a folder's revision is shorter than a commit

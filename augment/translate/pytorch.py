@@ -132,10 +132,7 @@ class Decoder:
 
 
 def search(decoder: Decoder, max_length: int, seeds: Sequence[int] = ()) -> list[list[list[int]]]:
-    """For every source its hypotheses, the best first: token ids, with the end token if it was reached.
-
-    Their length is at most `max_length`, the end included. Seeds are those of `CTranslate2Engine.search`.
-    """
+    """For every source its hypotheses of at most `max_length` tokens, the best first, with the end token if reached."""
     if decoder.decoding.num_beams > 1:
         return [texts[: decoder.decoding.hypotheses] for texts in _beam_search(decoder, max_length)]
     return [[text] for text in _walk(decoder, max_length, seeds)]

@@ -47,10 +47,7 @@ class TranslationView(View):
     )
     revision: str | None = Field(default=None, description="hold the models to these revisions, joined by +")
     candidates: int | None = Field(
-        default=None,
-        ge=1,
-        le=32,
-        description="texts each way to choose from [bundled models 4, else 1]",
+        default=None, ge=1, le=32, description="texts each way to choose from [bundled models 4, else 1]"
     )
     min_meaning: float | None = Field(
         default=None, ge=0, le=1, description="fail a row whose best candidate is less similar to it (0: none)"
@@ -118,10 +115,7 @@ class TranslationView(View):
         if encoder is not None and view._chooses:
             from augment.translate.meaning import Judge  # it needs NumPy
 
-            try:
-                weights = find_encoder(encoder, self.judge_revision)
-            except InputError as error:
-                raise InputError(str(error).replace("--encoder", "--judge-encoder")) from None
+            weights = find_encoder(encoder, self.judge_revision, "--judge-encoder")
             view.judge_revision = weights.revision
             view._judge = Judge(weights, self.translator, self.precision, device)
         return view

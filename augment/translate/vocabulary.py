@@ -13,15 +13,7 @@ _SPECIAL_TOKENS = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad
 
 
 class Vocabulary:
-    """The tokens of a model, read without transformers, whose import takes longer than running a small model.
-
-    Attributes:
-        limit: The most tokens of a source, the end included.
-        source, target: The tokens that the model reads and writes, in the order of their ids; usually the same.
-        unknown: The token that replaces any that the vocabulary lacks.
-        pad, end: Ids of these tokens; the end token's is the same on both sides.
-        suppress_tokens: Ids that are never written: padding and language codes.
-    """
+    """The tokens of a model, read without transformers, whose import takes longer than running a small model."""
 
     def __init__(self, path: Path) -> None:
         from sentencepiece import SentencePieceProcessor
@@ -30,16 +22,17 @@ class Vocabulary:
         settings = _json(path / "tokenizer_config.json") if (path / "tokenizer_config.json").is_file() else {}
         self._ids: dict[str, int] = _json(path / "vocab.json")
         target_ids = _json(path / "target_vocab.json") if settings.get("separate_vocabs") else self._ids
+        # The tokens that the model reads and writes, in the order of their ids; usually the same.
         self.source, self.target = (sorted(ids, key=ids.__getitem__) for ids in (self._ids, target_ids))
         self._reader = SentencePieceProcessor(model_file=str(path / "source.spm"))
         self._writer = SentencePieceProcessor(model_file=str(path / "target.spm"))
         end, self.unknown, pad = (settings.get(key, token) for key, token in _SPECIAL_TOKENS.items())
-        self.end, self.pad = self._ids[end], self._ids[pad]
+        self.end, self.pad = self._ids[end], self._ids[pad]  # the same on both sides
         self._special = {target_ids[token] for token in (end, self.unknown, pad) if token in target_ids}
-        suppressed = re.compile(rf">>.*<<|{re.escape(pad)}", re.DOTALL)
+        suppressed = re.compile(rf">>.*<<|{re.escape(pad)}", re.DOTALL)  # language codes and padding
         self.suppress_tokens = sorted(number for token, number in target_ids.items() if suppressed.fullmatch(token))
         positions, longest = config.get("max_position_embeddings", 1_024), settings.get("model_max_length", 512)
-        self.limit = int(min(positions, longest))
+        self.limit = int(min(positions, longest))  # the most tokens of a source, the end included
 
     def encode(self, texts: Sequence[str], prefix: str | None = None) -> list[tuple[int, ...]]:
         """The token ids of texts, with the code before each and the end after it; any other code is plain text."""

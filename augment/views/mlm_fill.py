@@ -110,10 +110,7 @@ class MlmFill(ProtectedTermsView):
 
 
 def _draw_places(eligible: Sequence[int], number: int, rng: random.Random) -> list[int]:
-    """`number` of the places, or all if there are fewer, sorted; neighbours only if there are no others.
-
-    A model fills adjacent masks independently of each other.
-    """
+    """`number` of the places at most, sorted; neighbours, which a model fills independently, only if need be."""
     shuffled = rng.sample(eligible, len(eligible))
     places: set[int] = set()
     for avoid_neighbours in (True, False):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
+from itertools import chain
 from typing import Any, Self
 
 from pydantic import Field, JsonValue, PrivateAttr
@@ -98,12 +99,9 @@ class Nlpaug(ProtectedTermsView):
 
 
 def _augmenter_class(name: str) -> type[Any]:
-    classes: dict[str, type[Any]] = {
-        name: kind
-        for unit in ("char", "word", "sentence")
-        for name, kind in vars(import_module(f"nlpaug.augmenter.{unit}")).items()
-        if inspect.isclass(kind) and name.endswith("Aug")
-    }
+    modules = [import_module(f"nlpaug.augmenter.{unit}") for unit in ("char", "word", "sentence")]
+    members = chain.from_iterable(inspect.getmembers(module, inspect.isclass) for module in modules)
+    classes: dict[str, type[Any]] = {name: kind for name, kind in members if name.endswith("Aug")}
     if name not in classes:
         raise InputError(f"nlpaug: unknown augmenter for text {name!r}: choose one of {', '.join(sorted(classes))}")
     return classes[name]

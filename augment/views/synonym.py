@@ -138,10 +138,7 @@ class Synonym(ProtectedTermsView):
 
 
 def _draw_words(choices: Mapping[int, Tiers], number: int, rng: random.Random) -> dict[int, Weighted]:
-    """The places of `number` words, and the synonyms that each may become.
-
-    Words with synonyms in their dominant senses come first; rarer senses are opened only when these are too few.
-    """
+    """The places of `number` words, and the synonyms that each may become: rarer senses only if need be."""
     synonyms: dict[int, Weighted] = {}
     for tier in range(len(TIERS)):
         places = [place for place in choices if place not in synonyms and choices[place][tier]]

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from augment.errors import InputError, TwinviewsError
-from augment.view import VIEWS, view_names
+from augment.view import VIEWS
 from pipelines.cli import pairs, views
 from pipelines.inspection import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.options import DryRunOption, IngestOptions, JsonOption, Number, Output, OverwriteOption, with_options
@@ -43,7 +43,7 @@ def build_app() -> typer.Typer:
     )
     app.callback(epilog="Example: augment backtranslate --pivot de && augment build-pairs")(_main)
     app.command("ingest", epilog="Example: augment ingest reviews.csv --column body")(_ingest)
-    for name in view_names():
+    for name in VIEWS.usable_names():
         try:
             with VIEWS.errors_of(name):
                 views.add_view_command(app, name)
@@ -195,7 +195,7 @@ def _verify(paths: PathsArgument, json: JsonOption = False) -> None:
 
 def _views(json: JsonOption = False) -> None:
     """List the views that are installed, ours and those of other packages."""
-    descriptions = {name: views.describe_view(name) for name in view_names()}
+    descriptions = {name: views.describe_view(name) for name in VIEWS.usable_names()}
     if json:
         show_json({name: dict(zip(("summary", "example"), texts, strict=True)) for name, texts in descriptions.items()})
     else:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 
 from augment.errors import InputError, TwinviewsError
-from augment.view import ViewSpec, check_params, make_view, view_attribute, view_label, view_module, view_options
+from augment.view import VIEWS, ViewSpec, check_params, make_view, view_attribute, view_label, view_options
 from pipelines.options import ViewOptions
 from pipelines.storage.dataset import Dataset, check_folder
 from pipelines.storage.files import resolve_path
@@ -34,7 +34,7 @@ def describe_view(name: str) -> tuple[str, str]:
     for key, field in view_options(name).items():
         if field.is_required() or key == view_attribute(name, "folder_option"):
             example += f" --{key} {(field.examples or ['de'])[0] if field.is_required() else field.default or 'de'}"
-    return (inspect.getdoc(view_module(name)) or "").split("\n")[0], example
+    return (inspect.getdoc(VIEWS.module(name)) or "").split("\n")[0], example
 
 
 def add_view_command(app: typer.Typer, name: str) -> None:
@@ -86,14 +86,15 @@ def _parse_option(value: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe h
 def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     """Make a dataset of each view and print what became of its rows; several go to folders of their own in `out`."""
     from pipelines.sentences.ingest import sentences_for
-    from pipelines.views.run import VIEWS, as_begun, make_run, note_starter, plan_run, preview_run
+    from pipelines.views.run import VIEWS as VIEWS_FOLDER
+    from pipelines.views.run import as_begun, make_run, note_starter, plan_run, preview_run
 
     if options.address is not None and options.engine != "ray":
         raise InputError(f"--address {options.address} belongs to --engine ray: add it, or leave out --address")
     out = None if options.out is None else resolve_path(options.out)
     if out is not None:
         check_folder(out)
-    folders = [out if out and len(specs) == 1 else (out or VIEWS) / view_label(spec) for spec in specs]
+    folders = [out if out and len(specs) == 1 else (out or VIEWS_FOLDER) / view_label(spec) for spec in specs]
     with offline() if options.dry_run else nullcontext():
         # First, so that a wrong pivot or a missing model is reported before anything is ingested.
         specs = specs if options.overwrite else [*map(as_begun, specs, folders)]

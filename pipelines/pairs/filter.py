@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, model_
 
 from augment.errors import InputError, TwinviewsError, first_problem
 from augment.plugins import Plugins, missing_model, plugin_model
-from augment.view import WEIGHTS_PARAMS, Runtime, view_class, view_names
+from augment.view import VIEWS, WEIGHTS_PARAMS, Runtime, view_class
 
 FILTERS = Plugins("pipelines.pairs.filters", missing_model)
 SIDES = ("view_a", "view_b")
@@ -172,7 +172,7 @@ def _filter_text(name: str, params: Mapping[str, Any]) -> str:
 
 def is_round_trip(view: str | None) -> bool:
     """Whether a view translates with models to a pivot language and back."""
-    return view in view_names() and {"models", "pivot"} <= view_class(view or "").model_fields.keys()
+    return view in VIEWS.usable_names() and {"models", "pivot"} <= view_class(view or "").model_fields.keys()
 
 
 def filter_summaries() -> list[tuple[str, str]]:

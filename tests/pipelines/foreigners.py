@@ -54,23 +54,14 @@ class Slow(View):
 '''
 SPEAK = '''"""Say the words backwards, as translations to other languages do."""
 
-from typing import ClassVar
-
-from pydantic import BaseModel
-
-from augment.view import ViewResult, ViewSpec
+from augment.view import View, ViewResult
 
 
-class PARAMS(BaseModel):
-    folder_option: ClassVar[str] = "to"
-    language_option: ClassVar[str] = "to"
+class Speak(View):
+    name = "speak"
+    folder_option = language_option = "to"
     to: str
     source: str = "xx"
-
-
-class Speak:
-    def __init__(self, params):
-        self.spec = ViewSpec("speak", params.model_dump())
 
     def __call__(self, texts, seeds):
         return [self.view(text) for text in texts]
@@ -78,11 +69,7 @@ class Speak:
     def view(self, text):
         if "fail" in text:
             return ViewResult(None, "failed", "asked-to")
-        return ViewResult(f"{text[::-1]} {self.spec.params['to']}")
-
-
-def build(params, runtime):
-    return Speak(params)
+        return ViewResult(f"{text[::-1]} {self.to}")
 '''
 ROTATE = '''"""Move the first letters to the end."""
 

@@ -19,7 +19,7 @@ import torch
 import typer
 from foreigners import Augment, Start, is_refused, write_stream
 
-from augment.view import view_names
+from augment.view import VIEWS
 from pipelines.cli.app import build_app
 from pipelines.storage.dataset import open_dataset
 from pipelines.terminal.console import InputError, TwinviewsError, call
@@ -64,7 +64,7 @@ def test_summaries_of_commands_are_whole_and_filters_show_their_defaults(augment
     assert "chrf:min=,max= " in filters
 
 
-@pytest.mark.parametrize("command", view_names())
+@pytest.mark.parametrize("command", VIEWS.usable_names())
 def test_the_example_of_a_view_command_is_accepted(augment: Augment, folder: Path, command: str) -> None:
     (folder / "llm.jsonl").write_text('{"text": "A dog runs.", "view": "One dog runs."}\n')
     line = augment(command, "--help").out.split("Example: augment ")[1].split()

@@ -8,19 +8,17 @@ import pytest
 from foreigners import add_package, start_beside
 
 HEAD = '''"""A view."""
-from pydantic import BaseModel
-from augment.view import ViewResult, ViewSpec
+from augment.view import View, ViewResult
 
-class PARAMS(BaseModel):
+class Odd(View):
+    name = "odd"
     {field}: int = 1
 
-class Odd:
-    spec = ViewSpec("odd", {{"{field}": 1}})
+    def build(self, runtime):
+        return {built}
+
     def __call__(self, texts, seeds):
         return {made}
-
-def build(params, runtime):
-    return {built}
 '''
 FILTER = '''"""A filter."""
 from pipelines.pairs.filter import Filter, Verdicts
@@ -32,7 +30,7 @@ class Odd(Filter):
 Augment = Callable[..., tuple[int, str, str]]
 
 
-def view(made: str = "[]", built: str = "Odd()", field: str = "cut") -> str:
+def view(made: str = "[]", built: str = "self", field: str = "cut") -> str:
     return HEAD.format(made=made, built=built, field=field)
 
 
@@ -56,7 +54,7 @@ def augment(tmp_path: Path) -> Augment:
     [
         ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("raise SystemExit(3)", "SystemExit: 3"),
-        ("def build(params, runtime): ...", "it needs PARAMS, a pydantic model, and build"),
+        ("def build(params, runtime): ...", "it defines no subclass of View or Filter"),
     ],
 )
 def test_a_plugin_that_cannot_be_used_is_left_out(augment: Augment, group: str, module: str, why: str) -> None:
@@ -79,9 +77,9 @@ def test_an_entry_point_that_names_a_class_is_told_to_name_its_module(tmp_path: 
     ("group", "module", "arguments", "line"),
     [
         ("views", "\n\n1 / 0", ("build-pairs", "--help"), 3),
-        ("views", view("1 / 0"), ("odd", "lines.txt"), 11),
-        ("views", view("[len(x, x) for x in texts]"), ("odd", "lines.txt"), 11),
-        ("views", view(built="1 / 0"), ("odd", "lines.txt"), 14),
+        ("views", view("1 / 0"), ("odd", "lines.txt"), 12),
+        ("views", view("[len(x, x) for x in texts]"), ("odd", "lines.txt"), 12),
+        ("views", view(built="1 / 0"), ("odd", "lines.txt"), 9),
         (
             "filters",
             FILTER.format(made="pairs.strings('none')"),

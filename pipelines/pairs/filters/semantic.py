@@ -5,7 +5,6 @@ from typing import ClassVar, Self
 
 from pydantic import Field, PrivateAttr
 
-from augment.errors import InputError
 from augment.models.weights import find_encoder
 from augment.translate.meaning import sentence_encoder
 from augment.view import Runtime
@@ -25,10 +24,7 @@ class Semantic(Bounds):
 
     def build(self, runtime: Runtime) -> Self:
         """Find the weights; raises InputError if the encoder is missing or has no safetensors."""
-        try:
-            weights = find_encoder(self.encoder, self.revision)
-        except InputError as error:
-            raise InputError(str(error).replace("--encoder", "--filter semantic: encoder")) from None
+        weights = find_encoder(self.encoder, self.revision, "--filter semantic: encoder")
         self.revision, self._path, self._device = weights.revision, weights.path, runtime.device
         return self
 
