@@ -71,7 +71,7 @@ def fit(
         return Fitted(0, 0.0, {"loss": math.nan}, {}, 0)
     if checkpoint is not None and out_of_patience(training, history):
         # Killed after its last step: Trainer would take another one.
-        objective.load_state_dict(load_file(checkpoint / directory.WEIGHTS), strict=False)
+        load_weights(objective, checkpoint / directory.WEIGHTS)
     else:
         trainer = ObjectiveTrainer(objective, rows, training, out, seed, dev, resumed=checkpoint is not None)
         with progress("training", training.steps(len(rows)), unit="steps", done=done) as advance:
@@ -323,7 +323,15 @@ def restore_best(folder: Path, objective: Objective, history: History) -> int | 
     if step is not None and is_first():
         path = folder / BEST.format(step=step)
         try:
-            objective.load_state_dict(load_file(path), strict=False)  # shared tensors have one name there
-        except (OSError, SafetensorError):
+            load_weights(objective, path)
+        except (OSError, SafetensorError, ValueError):
             raise TwinviewsError(f"cannot read the best weights, {path}: train again with --overwrite") from None
     return step
+
+
+def load_weights(objective: Objective, path: Path) -> None:
+    """Load what `state_dict` gave, in which shared tensors have one name; raises ValueError for other tensors."""
+    weights = load_file(path)
+    if weights.keys() != objective.state_dict().keys():
+        raise ValueError(f"{path} holds the weights of another model")
+    objective.load_state_dict(weights, strict=False)
