@@ -14,7 +14,7 @@ from trainers.evaluation.result_files import Table, results_folder, write
 from trainers.evaluation.scoring import evaluate_suites, read_start
 from trainers.evaluation.task import SEED, Suite
 from trainers.results.runs import Evaluation, Run, StoredSuite, is_scored, load
-from trainers.results.significance import DECIMAL, Sets, assess, interval, p_value, read_sets
+from trainers.results.significance import DECIMAL, Sets, assess, interval, read_sets, test_rows
 from trainers.settings import Pooling
 
 RESAMPLES = 2000
@@ -70,27 +70,26 @@ def beside_untouched(
     Without such scores, for a model that is no run of ours, it has intervals of the model's own.
     """
     file, training = directory / f"{suite}.json", read_start(run) if run else None
-    runs, start = [_as_run(model, file)], training[1] if training else ""
+    evaluation, start = _evaluation(file), training[1] if training else ""
     path = results_folder(start, None, None, parts, []) / file.name if start else Path()
-    if path.is_file():
-        runs.insert(0, _as_run(start, path))
+    untouched = _evaluation(path) if path.is_file() else None
     # Another run may have been judged since on another table of the same name.
-    if len({tuple(part.sha256 for part in run.of(suite)[0].stored.sets.values()) for run in runs}) == len(runs):
-        return [Judged(table) for table in assess(suite, runs[-1:], RESAMPLES, 0, intervals=True)]
-    sides = [read_sets(suite, run, RESAMPLES, 0) for run in runs]
+    if untouched is None or _checksums(untouched) != _checksums(evaluation):
+        return [Judged(table) for table in assess(suite, [Run(model, [evaluation])], RESAMPLES, 0, intervals=True)]
+    sides = [read_sets(side, RESAMPLES) for side in (untouched, evaluation)]
     before, after = ({name: side[name] for name in sides[1] if name in sides[0]} for side in sides)
-    rows = []
-    for (stored, items, samples), (*_, start_samples) in zip(after.values(), before.values(), strict=True):
-        gain = samples - start_samples
-        cells = (stored.title, str(len(items.gold)), DECIMAL(start_samples[0]), DECIMAL(samples[0]))
-        rows.append((*cells, f"{gain[0]:+z.2f}", *map(DECIMAL, interval(gain)), f"{p_value(gain):.4f}"))
+    rows = tuple(test_rows(before, after))
     title, notes = f"{suite}: {model} beside {start}, untouched", (NOTE, verdict(rows, model, start))
-    shots = runs[-1].of(suite)[0].stored.settings.get("shots")
-    return [Judged(Table(title, COLUMNS, tuple(rows), COLUMNS[1:], notes), (before, after), shots)]
+    shots = evaluation.stored.settings.get("shots")
+    return [Judged(Table(title, COLUMNS, rows, COLUMNS[1:], notes), (before, after), shots)]
 
 
-def _as_run(title: str, file: Path) -> Run:
-    return Run(title, [Evaluation(load(StoredSuite, file), file, title)])
+def _evaluation(file: Path) -> Evaluation:
+    return Evaluation(load(StoredSuite, file), file, "")
+
+
+def _checksums(evaluation: Evaluation) -> list[str]:
+    return [item.sha256 for item in evaluation.stored.sets.values()]
 
 
 def judged_files(run: Run) -> list[Judged]:
@@ -116,7 +115,7 @@ def best_of(suite: str, files: Mapping[str, Path]) -> tuple[Table, dict[str, Any
     and no figure is lower by more than its own. Returns a table, and as JSON values the same, the `best` and the
     `verdict`. Raises InputError: a figure is undefined.
     """
-    sets = {name: read_sets(suite, _as_run(name, file), RESAMPLES, 0) for name, file in files.items()}
+    sets = {name: read_sets(_evaluation(file), RESAMPLES) for name, file in files.items()}
     start, untouched = next(iter(sets.items()))
     titles = {key: stored.title for key, (stored, *_) in untouched.items()}
     if not titles or any(titles.keys() != candidate.keys() for candidate in sets.values()):

@@ -16,7 +16,7 @@ from trainers.evaluation.result_files import Table
 from trainers.evaluation.task import Predictions
 from trainers.files import read_arrays
 from trainers.results.comparison import ALL
-from trainers.results.runs import Run, StoredSet
+from trainers.results.runs import Evaluation, Run, StoredSet
 
 Floats: TypeAlias = "NDArray[np.float64]"
 PORTION = 100_000  # items in memory at once: about what fits a processor's cache
@@ -112,7 +112,7 @@ def assess(
     for run in present:
         if test and run.seeds > 1:
             raise InputError(f"{run.title} is {run.seeds} seeds: a test takes single runs, name one")
-    titled_sets = [(run.title, read_sets(suite, run, resamples, seed)) for run in present if run.seeds == 1]
+    titled_sets = [(run.title, read_sets(run.of(suite)[0], resamples, seed)) for run in present if run.seeds == 1]
     measures = dict.fromkeys(next(iter(stored.figures)) for _, sets in titled_sets for stored, *_ in sets.values())
     names = ", ".join("Spearman over all pairs of a set" if name == ALL else name for name in measures)
     tables = []
@@ -124,7 +124,7 @@ def assess(
     if test:
         columns = ("first", "second", "set", "items", "first score", "second score", "difference", "low", "high", "p")
         first, first_sets = titled_sets[0] if titled_sets else ("", {})
-        rows = [(first, title, *row) for title, sets in titled_sets[1:] for row in _test_rows(first_sets, sets, seed)]
+        rows = [(first, title, *row) for title, sets in titled_sets[1:] for row in test_rows(first_sets, sets, seed)]
         remark = f"tests: second minus first, its 95% interval, and the two-sided p of the paired bootstrap; {AVERAGED}"
         tables.append(Table(f"{suite}: tests, {names}", columns, tuple(rows), columns[3:], (remark,)))
     return [table for table in tables if table.rows]
@@ -136,7 +136,8 @@ def _interval_rows(sets: Sets, seed: int) -> Iterator[tuple[str, ...]]:
         yield title, count, *map(DECIMAL, (samples[0], *interval(samples)))
 
 
-def _test_rows(first: Sets, second: Sets, seed: int) -> Iterator[tuple[str, ...]]:
+def test_rows(first: Sets, second: Sets, seed: int = 0) -> Iterator[tuple[str, ...]]:
+    """Yield title, items, both scores, their difference with its interval, and p, for each set of both runs."""
     shared = {name: items for name, items in first.items() if name in second}
     for name, (stored, *_) in shared.items():
         if stored.sha256 != second[name][0].sha256:
@@ -156,10 +157,9 @@ def _set_lines(sets: Sets) -> list[tuple[str, str, list[str]]]:
     return [(title, str(sum(len(sets[name][1].gold) for name in names)), names) for title, names in lines]
 
 
-def read_sets(suite: str, run: Run, resamples: int, seed: int) -> Sets:
-    """Return the sets of a run's first evaluation on a suite; raises InputError for damaged items or other ones."""
-    evaluation = run.of(suite)[0]
-    file = evaluation.file.with_name(f"{suite}.items.npz")
+def read_sets(evaluation: Evaluation, resamples: int, seed: int = 0) -> Sets:
+    """Return the sets of an evaluation; raises InputError for damaged items or those of another one."""
+    file = evaluation.file.with_name(f"{evaluation.stored.suite}.items.npz")
     sets = {}
     try:
         arrays = read_arrays(file) if file.is_file() else {}
