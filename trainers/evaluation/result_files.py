@@ -9,9 +9,10 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from pipelines.storage.files import atomic_write
 from pipelines.terminal import console
@@ -24,7 +25,37 @@ SEEN = "seen in training"
 DIGITS = 12  # hex digits of a checksum in a signature
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+Model = TypeVar("Model", bound="Stored")
 DECIMALS = {"geometry": 3}  # decimals that are printed of a suite's figures, if not 2
+
+
+class Stored(BaseModel):
+    """What is read back from a file of results."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="allow")
+
+
+class StoredSet(Stored):
+    """One set of an evaluation: its figures, the first the set's own, the sha256 of its items, and leakage."""
+
+    title: str
+    size: int
+    counted: bool
+    sha256: str
+    note: str | None = None
+    figures: dict[str, FiniteFloat | None]
+    seen_in_training: dict[str, int] | None = None
+
+
+class StoredSuite(Stored):
+    """The file that `train evaluate` writes for a suite."""
+
+    suite: Annotated[str, Field(pattern=r"^[\w-]+$")]
+    date: str = ""
+    seed: int | None = None
+    model: dict[str, Any]
+    settings: dict[str, Any]
+    sets: dict[str, StoredSet]
 
 
 class Figure(NamedTuple):
@@ -247,3 +278,11 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
             # All drafts are on the disk. The items of an earlier evaluation do not belong to this one.
             (directory / f"{scores.suite.name}.items.npz").unlink(missing_ok=True)
     return paths
+
+
+def load(model: type[Model], path: Path) -> Model:
+    """Read a file of results; raises InputError if it cannot be read as one."""
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except (OSError, ValueError):
+        raise InputError(f"{path} has no results that can be read: make them again, or leave it out") from None

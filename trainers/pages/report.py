@@ -15,7 +15,6 @@ from pipelines.storage.files import is_written_by, read_json, write_if_changed
 from pipelines.terminal.console import ConfigOption, InputError, note, render_page, show
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.data.examples import Examples
-from trainers.data.reading import KINDS, DataOptions, read_examples
 from trainers.encoders.location import locate
 from trainers.encoders.vectors import Vectors, unit
 from trainers.results.comparison import compare_suite, published_tables
@@ -113,21 +112,11 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
 
 
 def from_here(run: Path, recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's recipe with its paths as they are from here.
+    """Return a run's recipe with its encoder and its development set as they are from here."""
+    from trainers.evaluation.scoring import located, read_start
 
-    A relative path starts in this folder or in a parent folder of the run; one that is nowhere stays as it is.
-    """
-    from trainers.evaluation.scoring import read_start
-
-    def located(value: str) -> str:
-        paths = (place / value for place in (Path(), *run.resolve().parents))
-        return next((str(path) for path in paths if path.exists()), value)
-
-    named = {key: recipe[key] for key in (*KINDS, "dev", "dev_data") if recipe.get(key)}
-    located_names = {
-        key: located(value) if isinstance(value, str) else [*map(located, value)] for key, value in named.items()
-    }
-    return {**recipe, **located_names, "encoder": (read_start(run) or ({}, recipe["encoder"]))[1]}
+    dev = {key: located(run, recipe[key]) for key in ("dev", "dev_data") if recipe.get(key)}
+    return {**recipe, **dev, "encoder": (read_start(run) or ({}, recipe["encoder"]))[1]}
 
 
 def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any]:
@@ -139,7 +128,7 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
     from trainers.encoders.loading import load_for_training
     from trainers.encoders.model import load_model, starting_model
 
-    groups = sample_pairs(recipe, count)
+    groups = sample_pairs(run, recipe, count)
     columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}
     texts = [text for sides in columns.values() for side in sides for text in side]
     source, max_tokens = locate(recipe["encoder"]), TokenLimit(recipe["max_tokens"])
@@ -157,12 +146,13 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
     }
 
 
-def sample_pairs(recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[str, str]]]:
+def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[str, str]]]:
     """Draw pairs of texts in groups that should lie apart.
 
     They come from the run's development set of graded pairs, above and below the middle of the scale; without one, from
     its training data: the two views of a sentence, if they differ, and views of two sentences.
     """
+    from trainers.evaluation.scoring import training_text
     from trainers.training.dev import read_dev
 
     rng = Random(0)
@@ -176,8 +166,7 @@ def sample_pairs(recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[
             "graded unlike": [(left, right) for left, right, grade in sample if grade <= middle],
         }
     else:
-        options = {key: recipe[key] for key in DataOptions.model_fields if recipe.get(key) is not None}
-        examples, _ = read_examples(DataOptions(**options), KINDS, recipe["seed"])
+        examples = training_text(run, recipe)
         examples = examples.take(rng.sample(range(len(examples)), min(count, len(examples))))
         views = list(zip(examples.left, examples.right, strict=True))
         groups = {"two views of a sentence": [(left, right) for left, right in views if left != right]}

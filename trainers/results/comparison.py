@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trainers.evaluation.result_files import DECIMALS, Figure, Table, group, mean, noted, signature
+from trainers.evaluation.result_files import DECIMALS, Figure, StoredSet, Table, group, mean, noted, signature
 from trainers.evaluation.task import MARK
-from trainers.results.runs import Run, StoredSet
+from trainers.results.runs import Run
 
 ALL = "all"
 OF_TRAINING = {"loss": 4, "spread": 3}  # decimals of figures that a training logs

@@ -10,11 +10,11 @@ from pipelines.terminal.console import InputError, note
 from trainers.encoders.location import locate
 from trainers.encoders.vectors import TextEncoder
 from trainers.evaluation.judge import PREFIX
-from trainers.evaluation.result_files import Table, results_folder, write
-from trainers.evaluation.scoring import evaluate_suites, read_start
+from trainers.evaluation.result_files import StoredSuite, Table, load, results_folder
+from trainers.evaluation.scoring import read_start, score_into
 from trainers.evaluation.task import SEED, Suite
-from trainers.results.runs import Evaluation, Run, StoredSuite, is_scored, load
-from trainers.results.significance import DECIMAL, Sets, assess, interval, read_sets, test_rows
+from trainers.results.runs import Evaluation, Run
+from trainers.results.significance import DECIMAL, Sets, assess, difference_rows, interval, read_sets
 from trainers.settings import Pooling
 
 RESAMPLES = 2000
@@ -37,9 +37,7 @@ def score_once(
 ) -> Path:  # fmt: skip
     """Score an encoder, unless scores of the same vectors and items are where `train evaluate` has them; their file."""
     folder = results_folder(model, trained, None, parts, [])
-    if not is_scored(encoder, suite, folder, seed):
-        write(folder, evaluate_suites(encoder, [suite], seed=seed, settings={"shots": shots}))
-    return folder / f"{suite.name}.json"
+    return score_into(encoder, suite, folder, seed=seed, settings={"shots": shots})
 
 
 def score_untouched(
@@ -78,7 +76,7 @@ def beside_untouched(
         return [Judged(table) for table in assess(suite, [Run(model, [evaluation])], RESAMPLES, 0, intervals=True)]
     sides = [read_sets(side, RESAMPLES) for side in (untouched, evaluation)]
     before, after = ({name: side[name] for name in sides[1] if name in sides[0]} for side in sides)
-    rows = tuple(test_rows(before, after))
+    rows = tuple(difference_rows(before, after))
     title, notes = f"{suite}: {model} beside {start}, untouched", (NOTE, verdict(rows, model, start))
     shots = evaluation.stored.settings.get("shots")
     return [Judged(Table(title, COLUMNS, rows, COLUMNS[1:], notes), (before, after), shots)]

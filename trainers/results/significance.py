@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.terminal.console import InputError
-from trainers.evaluation.result_files import Table
+from trainers.evaluation.result_files import StoredSet, Table
 from trainers.evaluation.task import Predictions
 from trainers.files import read_arrays
 from trainers.results.comparison import ALL
-from trainers.results.runs import Evaluation, Run, StoredSet
+from trainers.results.runs import Evaluation, Run
 
 Floats: TypeAlias = "NDArray[np.float64]"
 PORTION = 100_000  # items in memory at once: about what fits a processor's cache
@@ -124,7 +124,9 @@ def assess(
     if test:
         columns = ("first", "second", "set", "items", "first score", "second score", "difference", "low", "high", "p")
         first, first_sets = titled_sets[0] if titled_sets else ("", {})
-        rows = [(first, title, *row) for title, sets in titled_sets[1:] for row in test_rows(first_sets, sets, seed)]
+        rows = [
+            (first, title, *row) for title, sets in titled_sets[1:] for row in difference_rows(first_sets, sets, seed)
+        ]
         remark = f"tests: second minus first, its 95% interval, and the two-sided p of the paired bootstrap; {AVERAGED}"
         tables.append(Table(f"{suite}: tests, {names}", columns, tuple(rows), columns[3:], (remark,)))
     return [table for table in tables if table.rows]
@@ -136,7 +138,7 @@ def _interval_rows(sets: Sets, seed: int) -> Iterator[tuple[str, ...]]:
         yield title, count, *map(DECIMAL, (samples[0], *interval(samples)))
 
 
-def test_rows(first: Sets, second: Sets, seed: int = 0) -> Iterator[tuple[str, ...]]:
+def difference_rows(first: Sets, second: Sets, seed: int = 0) -> Iterator[tuple[str, ...]]:
     """Yield title, items, both scores, their difference with its interval, and p, for each set of both runs."""
     shared = {name: items for name, items in first.items() if name in second}
     for name, (stored, *_) in shared.items():

@@ -18,13 +18,13 @@ from pipelines.terminal.console import InputError, TwinviewsError, counted, note
 from trainers.catalogue import load_objective
 from trainers.data.reading import DataOptions, read_examples
 from trainers.encoders.location import STARTER, locate
-from trainers.encoders.model import Precision, load_model
-from trainers.evaluation.result_files import markdown, show, write
-from trainers.evaluation.scoring import evaluate_suites, find_suites
+from trainers.encoders.model import load_model
+from trainers.evaluation.result_files import load, markdown, show
+from trainers.evaluation.scoring import find_suites, score_into
 from trainers.evaluation.task import DATA_VARIABLE, Suite
 from trainers.processes import is_first, join_processes, of_first, processes
 from trainers.results.comparison import compare_suite
-from trainers.results.runs import TRAINING, StoredStudy, is_scored, load, read_results, read_study, read_training
+from trainers.results.runs import TRAINING, StoredStudy, read_results, read_study, read_training
 from trainers.settings import Axes, Pooling, Setting, all_settings, folder_part
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
 from trainers.training.run import Request, request_of, run_training
@@ -38,7 +38,6 @@ class Scoring(NamedTuple):
     """The benchmarks that every run is scored on, read once."""
 
     data: str
-    precision: Precision
     suite: Suite
 
 
@@ -62,7 +61,7 @@ class Study:
 
 def train_study(
     name: str, values: Mapping[str, Any], axes: Axes | None = None, *, seeds: int | None, data: str | None,
-    baseline: bool, eval_precision: Precision | None,
+    baseline: bool,
 ) -> None:  # fmt: skip
     """Train every combination of the axes' values under several seeds, score the runs, and print their comparison.
 
@@ -80,7 +79,7 @@ def train_study(
             own = {**setting.values, "seed": seed, "out": folder}
             runs.append((setting, folder, request_of(name, {**values, **own})))
     file = out / ("sweep.json" if axes else "seeds.json")
-    study = Study(name, values, runs, file, find_scoring(data, eval_precision, baseline=baseline))
+    study = Study(name, values, runs, file, find_scoring(data, baseline=baseline))
     rows = _plan(study)
     if values["dry_run"]:
         columns = [*runs[0][0].labels, "seed", "rows", "steps", "directory", "state"]
@@ -97,30 +96,21 @@ def train_study(
         _report(study, errors)
 
 
-def find_scoring(data: str | None, precision: Precision | None, *, baseline: bool) -> Scoring | None:
+def find_scoring(data: str | None, *, baseline: bool) -> Scoring | None:
     """Read the benchmarks in `data` or the environment's; raises InputError if they are missing but needed."""
     data = data or os.environ.get(DATA_VARIABLE)
     if baseline and not data:
         raise InputError(f"--baseline needs benchmarks to score on: give --data DIR, or set {DATA_VARIABLE}")
-    return Scoring(data, precision or "fp32", find_suites([SUITE], data)[0]) if data else None
+    return Scoring(data, find_suites([SUITE], data)[0]) if data else None
 
 
 def score(
     model: str, directory: Path, scoring: Scoring, pooling: Pooling | None = None, *, again: bool = False
 ) -> None:
-    """Write the scores of a model, with another pooling if given, into `directory`, as `train evaluate` does.
-
-    Existing scores of the same vectors (weights, configuration, settings, versions) and items are kept, unless `again`.
-    """
-    encoder = load_model(model, pooling=pooling, precision=scoring.precision)
-    path = directory / f"{SUITE}.json"
-    if path.exists() and not again:
-        if is_scored(encoder, scoring.suite, directory):
-            return
-        note(f"{path} is damaged, or of other weights, settings or items: it is replaced")
-    settings = {"data": scoring.data, "pooling": pooling, "precision": scoring.precision, "device": encoder.device}
-    directory.mkdir(parents=True, exist_ok=True)
-    write(directory, evaluate_suites(encoder, [scoring.suite], settings=settings))
+    """Score a model, with another pooling if given, as `score_into` does."""
+    encoder = load_model(model, pooling=pooling)
+    settings = {"data": scoring.data, "pooling": pooling, "precision": "fp32", "device": encoder.device}
+    score_into(encoder, scoring.suite, directory, settings=settings, again=again)
 
 
 def _plan(study: Study) -> list[list[object]]:

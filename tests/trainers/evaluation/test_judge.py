@@ -23,11 +23,11 @@ from small_trainings import Capsys, error_line, train, train_killed
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import read_judge
-from trainers.evaluation.result_files import Table
+from trainers.evaluation.result_files import StoredSuite, Table, load
 from trainers.evaluation.task import Predictions, Result, Suite
 from trainers.pages.judged import text_changes
 from trainers.results.judged import Judged, best_of, score_once
-from trainers.results.runs import Evaluation, StoredSuite, load
+from trainers.results.runs import Evaluation
 from trainers.results.significance import estimate, read_sets
 
 

@@ -120,7 +120,7 @@ def scored(model: Path, scoring: Scoring) -> tuple[float | None, int]:
 
 
 def find(data: Path) -> Scoring:
-    found = find_scoring(str(data), None, baseline=False)
+    found = find_scoring(str(data), baseline=False)
     assert found is not None
     return found
 
