@@ -72,8 +72,9 @@ def evaluate(
     chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
     running = {"batch_tokens": batch_tokens, "device": device}
     opened = partial(_open, options=chosen | running, cache=cache, no_cache=no_cache)
-    encoder, parts = opened(model, pooling), _parts(pooling, max_tokens, seed, precision)
-    settings = {**chosen, "seed": seed, "data": data, "shots": shots}
+    encoder, settings = opened(model, pooling), {**chosen, "seed": seed, "data": data, "shots": shots}
+    changes = [pooling, max_tokens and f"tokens-{max_tokens}", f"seed-{seed}" * (seed != SEED)]
+    parts = [part for part in (*changes, precision.removeprefix("fp32")) if part]
     directory = _score(model, encoder, suites, mteb, out, parts, settings, json=json)
     if judge is not None:
         run = getattr(encoder, "directory", None)
@@ -119,12 +120,6 @@ def _open(
 
     encoder = open_encoder(name, **{**options, "pooling": options["pooling"] or pooling})
     return encoder if no_cache else cached(encoder, cache and cache.expanduser())
-
-
-def _parts(pooling: Pooling | None, max_tokens: int | None, seed: int, precision: str) -> list[str]:
-    """Return a name for each setting that is not the default."""
-    changes = [pooling, f"tokens-{max_tokens}" if max_tokens else None, f"seed-{seed}" if seed != SEED else None]
-    return [part for part in (*changes, precision if precision != "fp32" else None) if part]
 
 
 def _score(

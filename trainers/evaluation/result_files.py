@@ -23,8 +23,6 @@ from trainers.files import remove_stale
 
 SEEN = "seen in training"
 DIGITS = 12  # hex digits of a checksum in a signature
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 Model = TypeVar("Model", bound="Stored")
 DECIMALS = {"geometry": 3}  # decimals that are printed of a suite's figures, if not 2
 
@@ -88,9 +86,9 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+def group(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
     """Return the distinct values of each key, keys and values in order of first appearance."""
-    groups: dict[Key, dict[Value, None]] = {}
+    groups: dict[Any, dict[Any, None]] = {}
     for key, value in pairs:
         groups.setdefault(key, {})[value] = None
     return {key: list(values) for key, values in groups.items()}

@@ -33,7 +33,7 @@ class StudyCell(Stored):
 class StoredStudy(Stored):
     """The file that `train OBJECTIVE --seeds` and `train sweep` write; `options` apply to all settings."""
 
-    options: dict[str, Any] = {}
+    options: dict[str, Any]
     cells: list[StudyCell]
 
 
