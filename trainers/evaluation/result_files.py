@@ -62,10 +62,11 @@ class Figure(NamedTuple):
     value: float
     digits: int = 2
     deviation: float | None = None
+    mark: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.value:z.{self.digits}f}"
-        return text if self.deviation is None else f"{text} +- {self.deviation:.{self.digits}f}"
+        deviation = "" if self.deviation is None else f" +- {self.deviation:.{self.digits}f}"
+        return f"{self.value:z.{self.digits}f}{deviation}{self.mark}"
 
 
 def mean(values: Sequence[float | None], digits: int = 2) -> Figure | None:

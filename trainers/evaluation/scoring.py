@@ -48,10 +48,8 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
         module = load_suite(name)
         benchmarks = getattr(module, "BENCHMARKS", ())
         with SUITES.errors_of(name):
-            if hasattr(module, "find"):
-                items = list(module.find(data or ""))
-            else:
-                items = [read_pairs(benchmark, data or "") for benchmark in benchmarks]
+            pairs = (read_pairs(benchmark, data or "") for benchmark in benchmarks)
+            items = list(module.find(data or "") if hasattr(module, "find") else pairs)
         tasks = tuple(item for item in items if isinstance(item, Task))
         missing = tuple(item for item in items if isinstance(item, Missing))
         title, metrics = (module.__doc__ or name).splitlines()[0], tuple(getattr(module, "METRICS", METRICS))

@@ -58,8 +58,8 @@ def report(
 ) -> None:
     """Write one HTML page about RUNs.
 
-    Loss and geometry over the steps; cosines and neighbours before and after the training, of the run's --dev, else of
-    what it was trained on; scores beside the papers'.
+    Loss and geometry over the steps; cosines and neighbours before and after the training, of what it was trained on;
+    scores beside the papers'.
 
     Example: train report runs/bsl
     """
@@ -103,35 +103,29 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
     change = None
     if lines and sample and "pooling" in recipe:  # a translation model has no vectors
         try:
-            change = change_of(run, from_here(run, recipe), sample)
+            change = change_of(run, recipe, sample)
         except InputError as error:
             note(f"{run}: no cosines before and after ({error})")
     last = {key: value for line in lines for key, value in line.items()}
-    values = {"recipe": recipe, "log": lines, "last": last, "change": change, "end": read_json(run / TIME) or {}}
-    return {"name": str(run), **values}
-
-
-def from_here(run: Path, recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's recipe with its encoder and its development set as they are from here."""
-    from trainers.evaluation.scoring import located, read_start
-
-    dev = {key: located(run, recipe[key]) for key in ("dev", "dev_data") if recipe.get(key)}
-    return {**recipe, **dev, "encoder": (read_start(run) or ({}, recipe["encoder"]))[1]}
+    end = read_json(run / TIME) or {}
+    return {"name": str(run), "recipe": recipe, "log": lines, "last": last, "change": change, "end": end}
 
 
 def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Compare a run's encoder with the one that it started from, on `count` pairs from `sample_pairs`.
+    """Compare a run's encoder with the one that it started from, on `count` pairs that it was trained on.
 
     Returns what the page shows: sizes of the groups, their histograms and mean cosines, and the sentences whose
     neighbours changed most. Raises InputError if the data or an encoder is missing.
     """
     from trainers.encoders.loading import load_for_training
     from trainers.encoders.model import load_model, starting_model
+    from trainers.evaluation.scoring import read_start, training_text
 
-    groups = sample_pairs(run, recipe, count)
+    groups = sample_pairs(training_text(run, recipe), count)
     columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}
     texts = [text for sides in columns.values() for side in sides for text in side]
-    source, max_tokens = locate(recipe["encoder"]), TokenLimit(recipe["max_tokens"])
+    source = locate((read_start(run) or ({}, recipe["encoder"]))[1])
+    max_tokens = TokenLimit(recipe["max_tokens"])
     before = starting_model(load_for_training(source, recipe["pooling"], max_tokens), source, max_tokens)
     encodings = [Vectors.encode(model, texts) for model in (before, load_model(str(run), max_tokens=max_tokens))]
     cosines = [{name: vectors.cosines(*sides) for name, sides in columns.items()} for vectors in encodings]
@@ -146,31 +140,14 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
     }
 
 
-def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[str, str]]]:
-    """Draw pairs of texts in groups that should lie apart.
-
-    They come from the run's development set of graded pairs, above and below the middle of the scale; without one, from
-    its training data: the two views of a sentence, if they differ, and views of two sentences.
-    """
-    from trainers.evaluation.scoring import training_text
-    from trainers.training.dev import read_dev
-
-    rng = Random(0)
-    dev = read_dev(recipe["dev"], recipe.get("dev_data")) if recipe.get("dev") else None
-    if isinstance(dev, Examples):
-        grades = dev.labels or []
-        rows = list(zip(dev.left, dev.right, grades, strict=True))
-        sample, middle = rng.sample(rows, min(count, len(rows))), (min(grades) + max(grades)) / 2
-        groups = {
-            "graded alike": [(left, right) for left, right, grade in sample if grade > middle],
-            "graded unlike": [(left, right) for left, right, grade in sample if grade <= middle],
-        }
-    else:
-        examples = training_text(run, recipe)
-        examples = examples.take(rng.sample(range(len(examples)), min(count, len(examples))))
-        views = list(zip(examples.left, examples.right, strict=True))
-        groups = {"two views of a sentence": [(left, right) for left, right in views if left != right]}
-        groups["two sentences"] = [(left, views[row - 1][1]) for row, (left, _) in enumerate(views)]
+def sample_pairs(examples: Examples, count: int) -> dict[str, list[tuple[str, str]]]:
+    """Draw the two views of a sentence, if they differ, and as many pairs of views of two sentences."""
+    examples = examples.take(Random(0).sample(range(len(examples)), min(count, len(examples))))
+    views = list(zip(examples.left, examples.right, strict=True))
+    groups = {
+        "two views of a sentence": [(left, right) for left, right in views if left != right],
+        "two sentences": [(left, views[row - 1][1]) for row, (left, _) in enumerate(views)],
+    }
     return {name: pairs for name, pairs in groups.items() if pairs}
 
 
