@@ -68,26 +68,18 @@ def beside_untouched(
     Without such scores, for a model that is no run of ours, it has intervals of the model's own.
     """
     file, training = directory / f"{suite}.json", read_start(run) if run else None
-    evaluation, start = _evaluation(file), training[1] if training else ""
+    start = training[1] if training else ""
     path = results_folder(start, None, None, parts, []) / file.name if start else Path()
-    untouched = _evaluation(path) if path.is_file() else None
+    sides = [Evaluation(load(StoredSuite, path), path, "") for path in (path, file) if path == file or path.is_file()]
     # Another run may have been judged since on another table of the same name.
-    if untouched is None or _checksums(untouched) != _checksums(evaluation):
-        return [Judged(table) for table in assess(suite, [Run(model, [evaluation])], RESAMPLES, 0, intervals=True)]
-    sides = [read_sets(side, RESAMPLES) for side in (untouched, evaluation)]
-    before, after = ({name: side[name] for name in sides[1] if name in sides[0]} for side in sides)
+    if len(sides) < 2 or len({tuple(item.sha256 for item in side.stored.sets.values()) for side in sides}) > 1:
+        return [Judged(table) for table in assess(suite, [Run(model, sides[-1:])], RESAMPLES, 0, intervals=True)]
+    sets = [read_sets(side, RESAMPLES) for side in sides]
+    before, after = ({name: side[name] for name in sets[1] if name in sets[0]} for side in sets)
     rows = tuple(difference_rows(before, after))
     title, notes = f"{suite}: {model} beside {start}, untouched", (NOTE, verdict(rows, model, start))
-    shots = evaluation.stored.settings.get("shots")
+    shots = sides[1].stored.settings.get("shots")
     return [Judged(Table(title, COLUMNS, rows, COLUMNS[1:], notes), (before, after), shots)]
-
-
-def _evaluation(file: Path) -> Evaluation:
-    return Evaluation(load(StoredSuite, file), file, "")
-
-
-def _checksums(evaluation: Evaluation) -> list[str]:
-    return [item.sha256 for item in evaluation.stored.sets.values()]
 
 
 def judged_files(run: Run) -> list[Judged]:
@@ -113,7 +105,8 @@ def best_of(suite: str, files: Mapping[str, Path]) -> tuple[Table, dict[str, Any
     and no figure is lower by more than its own. Returns a table, and as JSON values the same, the `best` and the
     `verdict`. Raises InputError: a figure is undefined.
     """
-    sets = {name: read_sets(_evaluation(file), RESAMPLES) for name, file in files.items()}
+    evaluations = {name: Evaluation(load(StoredSuite, file), file, name) for name, file in files.items()}
+    sets = {name: read_sets(evaluation, RESAMPLES) for name, evaluation in evaluations.items()}
     start, untouched = next(iter(sets.items()))
     titles = {key: stored.title for key, (stored, *_) in untouched.items()}
     if not titles or any(titles.keys() != candidate.keys() for candidate in sets.values()):
