@@ -17,7 +17,6 @@ from trainers.results.runs import Evaluation, Run
 from trainers.results.significance import DECIMAL, Sets, assess, difference_rows, interval, read_sets
 from trainers.settings import Pooling
 
-RESAMPLES = 2000
 COLUMNS = ("figure", "items", "untouched", "this", "difference", "low", "high", "p")
 NOTE = "difference: with its 95% interval and the p of a paired bootstrap over the items"
 MEAN_NOTE = "difference: of the mean of the figures, with its 95% interval (paired bootstrap over the items)"
@@ -73,8 +72,8 @@ def beside_untouched(
     sides = [Evaluation(load(StoredSuite, path), path, "") for path in (path, file) if path == file or path.is_file()]
     # Another run may have been judged since on another table of the same name.
     if len(sides) < 2 or len({tuple(item.sha256 for item in side.stored.sets.values()) for side in sides}) > 1:
-        return [Judged(table) for table in assess(suite, [Run(model, sides[-1:])], RESAMPLES, 0, intervals=True)]
-    sets = [read_sets(side, RESAMPLES) for side in sides]
+        return [Judged(table) for table in assess(suite, [Run(model, sides[-1:])], intervals=True)]
+    sets = [read_sets(side) for side in sides]
     before, after = ({name: side[name] for name in sets[1] if name in sets[0]} for side in sets)
     rows = tuple(difference_rows(before, after))
     title, notes = f"{suite}: {model} beside {start}, untouched", (NOTE, verdict(rows, model, start))
@@ -105,8 +104,7 @@ def best_of(suite: str, files: Mapping[str, Path]) -> tuple[Table, dict[str, Any
     and no figure is lower by more than its own. Returns a table, and as JSON values the same, the `best` and the
     `verdict`. Raises InputError: a figure is undefined.
     """
-    evaluations = {name: Evaluation(load(StoredSuite, file), file, name) for name, file in files.items()}
-    sets = {name: read_sets(evaluation, RESAMPLES) for name, evaluation in evaluations.items()}
+    sets = {name: read_sets(Evaluation(load(StoredSuite, file), file, name)) for name, file in files.items()}
     start, untouched = next(iter(sets.items()))
     titles = {key: stored.title for key, (stored, *_) in untouched.items()}
     if not titles or any(titles.keys() != candidate.keys() for candidate in sets.values()):
