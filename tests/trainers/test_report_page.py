@@ -32,12 +32,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, sentences
     """Two runs on sentences of which one is hostile, and graded pairs of them."""
     folder = tmp_path_factory.mktemp("pages")
     text, graded = folder / "text.txt", folder / "graded.tsv"
-    # Few enough for all to be on the page.
-    text.write_text("\n".join([*sentences[:7], HOSTILE]) + "\n", encoding="utf-8")
-    pairs = zip([HOSTILE, *sentences[:6]], sentences[7:14], strict=True)
+    text.write_text("\n".join([*sentences, HOSTILE]) + "\n", encoding="utf-8")
+    pairs = zip([HOSTILE, *sentences[:6]], sentences[7:14], strict=True)  # few enough for all to be on the page
     graded.write_text("".join(f"{one}\t{two}\t{row % 5 / 4}\n" for row, (one, two) in enumerate(pairs)), "utf-8")
     for seed in (1, 2):
-        training: list[object] = ["--text", text, "--encoder", tiny_bert, "--max-tokens", 16, "--batch-size", 4]
+        training: list[object] = ["--text", text, "--encoder", tiny_bert, "--max-tokens", 16, "--batch-size", 8]
         training += ["--seed", seed, "--dev", graded, "--evaluations", 2, "--out", folder / f"run-{seed}"]
         assert train("mirror", *training) == 0
     return folder
@@ -77,7 +76,7 @@ def test_a_page_opens_with_what_was_trained_and_a_verdict(page: str, tiny_bert: 
     assert re.search(r"<strong>development set: [\d.]+ at step 0, [\d.]+ at step \d+</strong>", opening)
     facts = dict(re.findall(r"<dt>(.+?)</dt><dd>(.+?)</dd>", opening))
     assert facts["encoder"] == f"{tiny_bert}, mean pooling"
-    assert facts["data"].endswith("text.txt: 8 rows")
+    assert facts["data"].endswith("text.txt: 49 rows")
     assert (facts["objective"], facts["seed"]) == ("mirror", "1")
     assert re.fullmatch(r"[\d.]+ s, until \d{4}-\d\d-\d\d \d\d:\d\d UTC", facts["time"])
     assert facts["command"].startswith("<code>train")
@@ -105,10 +104,10 @@ def test_a_page_written_elsewhere_finds_the_pairs_of_the_training(
     assert train("mirror", *given, "--out", "runs/text") == 0
     monkeypatch.chdir(tmp_path)
     capsys.readouterr()
-    for run in ("dev", "text"):
+    for run, title in (("dev", "graded alike"), ("text", "two sentences")):
         assert report(f"work/runs/{run}") == 0
         assert capsys.readouterr().err == ""
-        assert "two sentences" in Path("work/runs", run, "report.html").read_text(encoding="utf-8")
+        assert title in Path("work/runs", run, "report.html").read_text(encoding="utf-8")
 
 
 def test_only_pages_are_replaced(trained: Path, page: str, capsys: Capsys) -> None:
@@ -133,18 +132,22 @@ def test_a_damaged_recipe_or_log_is_one_line(tmp_path: Path, name: str, content:
     assert "the recipe or the log of" in error_line(capsys)
 
 
+@pytest.mark.parametrize(("data", "groups"), [("dev", {"graded alike", "graded unlike"}), ("text", {"two sentences"})])
 def test_encoder_that_was_not_moved_is_the_same_before_and_after(
-    tiny_bert: Path, text_file: Path, tmp_path: Path
+    data: str, groups: set[str], tiny_bert: Path, sentences: list[str], text_file: Path, tmp_path: Path
 ) -> None:
     """With another pooling before the Dense layer, and fewer tokens than the encoder can take."""
     modules = [Transformer(str(tiny_bert)), Pooling(16, "mean"), Dense(16, 6), Normalize()]
     SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(tmp_path / "start"))
     start = load_for_training(locate(str(tmp_path / "start")), "cls", 6)
     save_encoder(start, tmp_path / "run", "# card")
+    graded = tmp_path / "graded.tsv"
+    pairs = zip(sentences[:6], sentences[7:13], strict=True)
+    graded.write_text("".join(f"{one}\t{two}\t{len(one) % 5}\n" for one, two in pairs))
     recipe = {"encoder": str(tmp_path / "start"), "pooling": "cls", "max_tokens": 6, "seed": 1}
     recipe["twinviews"] = {"data_xxh64": from_text(text_file).digest()}
-    found = change_of(tmp_path / "run", {**recipe, "text": str(text_file)}, 100)
-    assert set(found["means"]) == {"two sentences"}
+    found = change_of(tmp_path / "run", {**recipe, data: str({"dev": graded, "text": text_file}[data])}, 100)
+    assert set(found["means"]) == groups
     for before, after in found["means"].values():
         assert before == pytest.approx(after, abs=1e-6)
 

@@ -10,10 +10,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from pipelines.terminal.console import ConfigOption, InputError, MissingExtraError, note, show, show_json, table
+from pipelines.terminal.console import ConfigOption, InputError, MissingExtraError, note, show_json, table
 from trainers.encoders.vectors import BATCH_SIZE, TextEncoder, cached
-from trainers.evaluation.result_files import notes, results_folder, results_table, suite_signature, write
-from trainers.evaluation.result_files import show as show_tables
+from trainers.evaluation.result_files import notes, results_folder, results_table, show, suite_signature, write
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
 from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite, distinct_texts
 from trainers.settings import Pooling
@@ -80,7 +79,7 @@ def evaluate(
         run = getattr(encoder, "directory", None)
         score_untouched(run, suites[-1], opened, parts, seed)
         with redirect_stdout(sys.stderr if json else sys.stdout):
-            show_tables([judged.table for judged in beside_untouched(model, run, directory, suites[-1].name, parts)])
+            show([judged.table for judged in beside_untouched(model, run, directory, suites[-1].name, parts)])
 
 
 def _suites(
@@ -148,11 +147,9 @@ def _print(evaluation: Sequence[Scores], *, json: bool) -> None:
     first, single = evaluation[0].values, len(evaluation) == 1
     if json:
         show_json(first if single else {"suites": {scores.suite.name: scores.values for scores in evaluation}})
+    else:
+        show([results_table(scores) for scores in evaluation if scores.suite.tasks])
     for scores in evaluation:
-        if scores.suite.tasks and not json:
-            if scores is not evaluation[0]:
-                show("")
-            show_tables([results_table(scores)])
         for line in notes(scores):
             note(line if single else f"{scores.suite.name}: {line}")
         if scores.suite.tasks:

@@ -58,8 +58,8 @@ def report(
 ) -> None:
     """Write one HTML page about RUNs.
 
-    Loss and geometry over the steps; cosines and neighbours before and after the training, of what it was trained on;
-    scores beside the papers'.
+    Loss and geometry over the steps; cosines and neighbours before and after the training, of the run's --dev, else of
+    what it was trained on; scores beside the papers'.
 
     Example: train report runs/bsl
     """
@@ -112,16 +112,16 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
 
 
 def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Compare a run's encoder with the one that it started from, on `count` pairs that it was trained on.
+    """Compare a run's encoder with the one that it started from, on `count` pairs from `sample_pairs`.
 
     Returns what the page shows: sizes of the groups, their histograms and mean cosines, and the sentences whose
     neighbours changed most. Raises InputError if the data or an encoder is missing.
     """
     from trainers.encoders.loading import load_for_training
     from trainers.encoders.model import load_model, starting_model
-    from trainers.evaluation.scoring import read_start, training_text
+    from trainers.evaluation.scoring import read_start
 
-    groups = sample_pairs(training_text(run, recipe), count)
+    groups = sample_pairs(run, recipe, count)
     columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}
     texts = [text for sides in columns.values() for side in sides for text in side]
     source = locate((read_start(run) or ({}, recipe["encoder"]))[1])
@@ -140,14 +140,31 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
     }
 
 
-def sample_pairs(examples: Examples, count: int) -> dict[str, list[tuple[str, str]]]:
-    """Draw the two views of a sentence, if they differ, and as many pairs of views of two sentences."""
-    examples = examples.take(Random(0).sample(range(len(examples)), min(count, len(examples))))
-    views = list(zip(examples.left, examples.right, strict=True))
-    groups = {
-        "two views of a sentence": [(left, right) for left, right in views if left != right],
-        "two sentences": [(left, views[row - 1][1]) for row, (left, _) in enumerate(views)],
-    }
+def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[str, str]]]:
+    """Draw pairs of texts in groups that should lie apart.
+
+    They come from the run's development set of graded pairs, above and below the middle of the scale; without one, from
+    its training data: the two views of a sentence, if they differ, and views of two sentences.
+    """
+    from trainers.evaluation.scoring import located, training_text
+    from trainers.training.dev import read_dev
+
+    rng, paths = Random(0), {key: located(run, recipe[key]) for key in ("dev", "dev_data") if recipe.get(key)}
+    dev = read_dev(paths["dev"], paths.get("dev_data")) if "dev" in paths else None
+    if isinstance(dev, Examples):
+        grades = dev.labels or []
+        rows = list(zip(dev.left, dev.right, grades, strict=True))
+        sample, middle = rng.sample(rows, min(count, len(rows))), (min(grades) + max(grades)) / 2
+        groups = {
+            "graded alike": [(left, right) for left, right, grade in sample if grade > middle],
+            "graded unlike": [(left, right) for left, right, grade in sample if grade <= middle],
+        }
+    else:
+        examples = training_text(run, recipe)
+        examples = examples.take(rng.sample(range(len(examples)), min(count, len(examples))))
+        views = list(zip(examples.left, examples.right, strict=True))
+        groups = {"two views of a sentence": [(left, right) for left, right in views if left != right]}
+        groups["two sentences"] = [(left, views[row - 1][1]) for row, (left, _) in enumerate(views)]
     return {name: pairs for name, pairs in groups.items() if pairs}
 
 

@@ -109,18 +109,14 @@ def _best_rank(scores: NDArray[np.floating], right: Sequence[int]) -> int:
 
 def find(data: str) -> list[Task | Missing]:
     """Read the pairs of `REPORTED` in a folder; raises InputError for a malformed file."""
-    sets: list[Task | Missing] = []
-    for pair in REPORTED:
-        names = [f"{pair}/yacle.{part}.{pair}.tsv" for part in SIZES]
-        paths = find_files(names, FOLDERS, Path(data).expanduser())
-        if isinstance(paths, str):
-            sets.append(Missing(f"bli-{pair}", f"BLI {pair}", f"no xling-eval/{names[0]} in {data}", WHERE))
-        else:
-            sets.append(_read(pair, paths))
-    return sets
+    return [_read(pair, data) for pair in REPORTED]
 
 
-def _read(pair: str, paths: list[Path]) -> Task:
+def _read(pair: str, data: str) -> Task | Missing:
+    names = [f"{pair}/yacle.{part}.{pair}.tsv" for part in SIZES]
+    paths = find_files(names, FOLDERS, Path(data).expanduser())
+    if isinstance(paths, str):
+        return Missing(f"bli-{pair}", f"BLI {pair}", f"no xling-eval/{names[0]} in {data}", WHERE)
     root, note = paths[0].parents[1], f"{MARK}{DICTIONARIES}"
     train, test = (_entries(path, size) for path, size in zip(paths, SIZES.values(), strict=True))
     rows: list[dict[str, int]] = []

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors, nearest
-from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
+from trainers.evaluation.task import Missing, Predictions, Result, Task
 from trainers.files import bad_line, check_count, columns, csv_rows, filled_lines, find_file, sha256_of, usual_places
 
 RANKS = {"acc@1": 1, "acc@5": 5}
@@ -169,9 +169,6 @@ def _accuracy(right: NDArray[np.bool_]) -> dict[str, float | None]:
 
 def find(data: str) -> list[Task | Missing]:
     """Read the linking sets in a folder, and say which are missing; raises InputError for a bad file."""
-    if data.startswith(HUB):
-        reason = "not on the Hub in a form that is read"
-        return [Missing(benchmark.name, benchmark.title, reason, benchmark.where) for benchmark in MENTION_SETS]
     folder = Path(data).expanduser()
     return [*(_read(benchmark, folder) for benchmark in MENTION_SETS), *_own(folder)]
 
