@@ -12,7 +12,7 @@ import typer
 
 from pipelines.terminal.console import ConfigOption, InputError, MissingExtraError, note, show_json, table
 from trainers.encoders.vectors import BATCH_SIZE, TextEncoder, cached
-from trainers.evaluation.result_files import notes, results_folder, results_table, show, suite_signature, write
+from trainers.evaluation.result_files import notes, results_folder, results_table, show, signature, write
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
 from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite, distinct_texts
 from trainers.settings import Pooling
@@ -153,7 +153,7 @@ def _print(evaluation: Sequence[Scores], *, json: bool) -> None:
         for line in notes(scores):
             note(line if single else f"{scores.suite.name}: {line}")
         if scores.suite.tasks:
-            note(f"signature: {suite_signature(scores.values)}")
+            note(f"signature: {signature([scores.values])}")
     for line in first["remarks"]:
         note(line)
     if first["seconds"]["cached_texts"]:

@@ -182,14 +182,18 @@ def page(scores: Scores) -> str:
     return markdown(table.title, [scores.suite.title, "", f"{values['date']}; {versions}"], tables)
 
 
-def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str], metrics: Sequence[str]) -> str:
+def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str] = (), metrics: Sequence[str] = ()) -> str:
     """Return every setting that decides figures of one suite, in one line that a paper can quote.
 
     Example: `sts|sets:stsb|metric:all|pooling:mean|tokens:128|precision:fp32|seed:1111|items:0f3c92a1...|...`
 
     `evaluations` are stored results, one for each training seed; what differs between them is joined by "+", like
-    `sets` and `metrics` (for correlations, how subsets were joined).
+    `sets` and `metrics` (for correlations, how subsets were joined), by default those of the average or of all sets.
     """
+    first = evaluations[0]
+    counted = [name for name, item in first["sets"].items() if item["counted"]]
+    sets = sets or (counted if len(counted) > 1 else list(first["sets"]))
+    metrics = metrics or list(dict.fromkeys(next(iter(first["sets"][name]["figures"])) for name in sets))
 
     def joined(digests: Sequence[object]) -> str:
         text = "".join(map(str, digests))
@@ -211,15 +215,7 @@ def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str], met
     line = {"sets": "+".join(sets), "metric": "+".join(metrics)}
     line |= {key: "+".join(dict.fromkeys(values[key] for values in parts if values[key])) for key in parts[0]}
     line["runs"] = str(len(parts)) if len(parts) > 1 else ""
-    return "|".join([str(evaluations[0]["suite"]), *(f"{key}:{value}" for key, value in line.items() if value)])
-
-
-def suite_signature(stored: Mapping[str, Any]) -> str:
-    """Return the signature of a suite's average, or of all its sets if it has none."""
-    counted = [name for name, item in stored["sets"].items() if item["counted"]]
-    sets = counted if len(counted) > 1 else list(stored["sets"])
-    metrics = dict.fromkeys(metric for name in sets for metric in list(stored["sets"][name]["figures"])[:1])
-    return signature([stored], sets, list(metrics))
+    return "|".join([str(first["suite"]), *(f"{key}:{value}" for key, value in line.items() if value)])
 
 
 def results_folder(

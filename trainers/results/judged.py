@@ -43,10 +43,9 @@ def score_untouched(
     run: Path | None, suite: Suite, opened: Callable[[str, Pooling | None], TextEncoder], parts: Sequence[str],
     seed: int,
 ) -> None:  # fmt: skip
-    """Score the encoder that a run's training began from, once.
+    """Score the encoder that a run's training began from, once; a transformer without a pooling gets the run's.
 
-    A transformer without a pooling gets the run's. Nothing is done for a model that is not a run, or if the encoder
-    cannot be loaded.
+    Nothing is done for a model that is not a run, or if the encoder cannot be loaded.
     """
     if run is None or (training := read_start(run)) is None:
         return
