@@ -71,20 +71,24 @@ def average_estimate(sets: Sequence[Floats], seed: int = 0) -> Floats:
 def _score(statistic: str, gold: Floats, predicted: Floats) -> Floats:
     """Return the scores x 100, (draws,), of grades and predictions (draws, items); NaN if undefined."""
     from scipy.stats import rankdata
-    from sklearn.metrics import average_precision_score, roc_auc_score
+    from sklearn.metrics import average_precision_score
 
     if statistic == "mean":
         return np.asarray(100 * predicted.mean(axis=1))
     if statistic == "nmi":
         draws = zip(gold.astype(int), predicted.astype(int), strict=True)
         return np.array([100 * np.mean([_nmi(classes, run) for run in runs.T]) for classes, runs in draws])
-    if statistic in ("ap", "auc"):
-        measure = average_precision_score if statistic == "ap" else roc_auc_score
-        is_scored = [grades.any() and not (statistic == "auc" and grades.all()) for grades in gold]
-        pairs = zip(is_scored, gold, predicted, strict=True)
-        return np.array([100 * measure(*sides) if defined else np.nan for defined, *sides in pairs])
-    x, y = (rankdata(side, axis=1) - (side.shape[1] + 1) / 2 for side in (gold, predicted))
-    part, total = (x * y).sum(axis=1), np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
+    if statistic == "ap":
+        pairs = zip(gold, predicted, strict=True)
+        return np.array([100 * average_precision_score(*sides) if sides[0].any() else np.nan for sides in pairs])
+    ranks = rankdata(predicted, axis=1)
+    if statistic == "auc":
+        positives = (gold > 0).sum(axis=1)
+        part = (ranks * (gold > 0)).sum(axis=1) - positives * (positives + 1) / 2
+        total = positives * (gold.shape[1] - positives)
+    else:
+        x, y = (side - (side.shape[1] + 1) / 2 for side in (rankdata(gold, axis=1), ranks))
+        part, total = (x * y).sum(axis=1), np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
     return np.asarray(100 * np.divide(part, total, out=np.full(len(part), np.nan), where=total > 0))
 
 
