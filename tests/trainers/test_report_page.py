@@ -15,6 +15,7 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 from small_trainings import Capsys, error_line, prepared, read_log, train
 
 from trainers.catalogue import objective_names
+from trainers.data.examples import from_text
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.pages.report import TITLES, change_of, charts, moved
@@ -144,6 +145,7 @@ def test_encoder_that_was_not_moved_is_the_same_before_and_after(
     pairs = zip(sentences[:6], sentences[7:13], strict=True)
     graded.write_text("".join(f"{one}\t{two}\t{len(one) % 5}\n" for one, two in pairs))
     recipe = {"encoder": str(tmp_path / "start"), "pooling": "cls", "max_tokens": 6, "seed": 1}
+    recipe["twinviews"] = {"data_xxh64": from_text(text_file).digest()}
     found = change_of(tmp_path / "run", {**recipe, data: str({"dev": graded, "text": text_file}[data])}, 100)
     assert set(found["means"]) == groups
     for before, after in found["means"].values():

@@ -23,7 +23,6 @@ RUNS = """Runs that were evaluated: their directories, folders or JSON files of 
 WITH = """Papers to print beside: bsl, mirror, isbert; simcse, esimcse, diffcse, rankcse, congen, sct (only averages); \
 or none."""
 NO_ITEMS = "<suite>.items.npz beside the results of a suite: run `train evaluate` again, or name another"
-MAX_SAMPLES = 100_000  # p-values to five decimals, and minutes on the largest sets
 
 
 def compare(
@@ -33,10 +32,7 @@ def compare(
     all_tables: Annotated[bool, typer.Option("--all-tables", help="Print the papers' ablations too.")] = False,
     intervals: Annotated[bool, typer.Option("--intervals", help="Print 95% intervals of single runs.")] = False,
     test: Annotated[bool, typer.Option("--test", help="Test every further run against the first.")] = False,
-    resamples: Annotated[
-        int, typer.Option(min=100, max=MAX_SAMPLES, help="Samples of every interval and test.")
-    ] = 2000,
-    seed: Annotated[int, typer.Option(min=0, help="Decides the samples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Decides the samples of intervals and tests.")] = 0,
     judge: JudgeOption = None,
     signature: Annotated[bool, typer.Option("--signature", help="Print all settings behind each row of ours.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON: a record a figure, and the tables.")] = False,
@@ -62,7 +58,7 @@ def compare(
     for name in suites:
         tables += compare_suite(name, results, [table for table in printed if table.suite == name], signed=signature)
         if intervals or test:
-            statistics = assess(name, results, resamples, seed, intervals=intervals, test=test)
+            statistics = assess(name, results, seed, intervals=intervals, test=test)
             tables, test_tables = tables + statistics, test_tables + statistics
     if (intervals or test) and not test_tables:
         option, lack = ("--test", "two runs") if test else ("--intervals", "run")

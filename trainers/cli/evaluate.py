@@ -10,10 +10,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from pipelines.terminal.console import ConfigOption, InputError, MissingExtraError, note, show, show_json, table
+from pipelines.terminal.console import ConfigOption, InputError, MissingExtraError, note, show_json, table
 from trainers.encoders.vectors import BATCH_SIZE, TextEncoder, cached
-from trainers.evaluation.result_files import notes, results_folder, results_table, suite_signature, write
-from trainers.evaluation.result_files import show as show_tables
+from trainers.evaluation.result_files import notes, results_folder, results_table, show, signature, write
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
 from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite, distinct_texts
 from trainers.settings import Pooling
@@ -72,14 +71,15 @@ def evaluate(
     chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
     running = {"batch_tokens": batch_tokens, "device": device}
     opened = partial(_open, options=chosen | running, cache=cache, no_cache=no_cache)
-    encoder, parts = opened(model, pooling), _parts(pooling, max_tokens, seed, precision)
-    settings = {**chosen, "seed": seed, "data": data, "shots": shots}
+    encoder, settings = opened(model, pooling), {**chosen, "seed": seed, "data": data, "shots": shots}
+    changes = [pooling, max_tokens and f"tokens-{max_tokens}", f"seed-{seed}" * (seed != SEED)]
+    parts = [part for part in (*changes, precision.removeprefix("fp32")) if part]
     directory = _score(model, encoder, suites, mteb, out, parts, settings, json=json)
     if judge is not None:
         run = getattr(encoder, "directory", None)
         score_untouched(run, suites[-1], opened, parts, seed)
         with redirect_stdout(sys.stderr if json else sys.stdout):
-            show_tables([judged.table for judged in beside_untouched(model, run, directory, suites[-1].name, parts)])
+            show([judged.table for judged in beside_untouched(model, run, directory, suites[-1].name, parts)])
 
 
 def _suites(
@@ -121,12 +121,6 @@ def _open(
     return encoder if no_cache else cached(encoder, cache and cache.expanduser())
 
 
-def _parts(pooling: Pooling | None, max_tokens: int | None, seed: int, precision: str) -> list[str]:
-    """Return a name for each setting that is not the default."""
-    changes = [pooling, f"tokens-{max_tokens}" if max_tokens else None, f"seed-{seed}" if seed != SEED else None]
-    return [part for part in (*changes, precision if precision != "fp32" else None) if part]
-
-
 def _score(
     model: str, encoder: TextEncoder, suites: Sequence[Suite], mteb: Sequence[str] | None, out: Path | None,
     parts: Sequence[str], settings: Mapping[str, Any], *, json: bool,
@@ -153,15 +147,13 @@ def _print(evaluation: Sequence[Scores], *, json: bool) -> None:
     first, single = evaluation[0].values, len(evaluation) == 1
     if json:
         show_json(first if single else {"suites": {scores.suite.name: scores.values for scores in evaluation}})
+    else:
+        show([results_table(scores) for scores in evaluation if scores.suite.tasks])
     for scores in evaluation:
-        if scores.suite.tasks and not json:
-            if scores is not evaluation[0]:
-                show("")
-            show_tables([results_table(scores)])
         for line in notes(scores):
             note(line if single else f"{scores.suite.name}: {line}")
         if scores.suite.tasks:
-            note(f"signature: {suite_signature(scores.values)}")
+            note(f"signature: {signature([scores.values])}")
     for line in first["remarks"]:
         note(line)
     if first["seconds"]["cached_texts"]:

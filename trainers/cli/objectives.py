@@ -1,7 +1,7 @@
 """The commands `train OBJECTIVE` and `train sweep OBJECTIVE`, each objective's with its own options."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import typer
 
@@ -29,7 +29,6 @@ STUDY = {
         "Benchmarks to score every run on, as `train evaluate --data`: a folder, or hf:mteb. [TWINVIEWS_DATA]",
     ),
     "baseline": Flag(bool, "Score the encoder before training too: the row `untrained`.", False),
-    "eval_precision": Flag(Literal["fp32", "bf16"] | None, "Number format of the scoring. [fp32]"),
 }
 """How several runs are made and scored."""
 

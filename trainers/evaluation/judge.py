@@ -93,7 +93,7 @@ def read_judge(source: str, shots: int | None = None) -> Suite:
 
 
 def _read(name: str, kinds: Columns, expected: str) -> tuple[str, Cells, str, list[str]]:
-    kind, columns = "", [""]
+    kind, columns = "", list[str]()
 
     def choose(names: Sequence[str]) -> Sequence[str]:
         nonlocal kind, columns
@@ -102,8 +102,7 @@ def _read(name: str, kinds: Columns, expected: str) -> tuple[str, Cells, str, li
             raise InputError(f"{name} has the columns {', '.join(names)[:200]}: expected {expected}")
         return columns[0], columns[-1], columns[1] if len(columns) > 2 else ""
 
-    digest, rows = table_cells(name, choose)
-    return digest, rows, kind, columns
+    return *table_cells(name, choose), kind, columns
 
 
 def _mean_result(outcomes: NDArray[np.float64], items: NDArray[np.int64] | None = None) -> Result:

@@ -9,9 +9,10 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from pipelines.storage.files import atomic_write
 from pipelines.terminal import console
@@ -22,9 +23,37 @@ from trainers.files import remove_stale
 
 SEEN = "seen in training"
 DIGITS = 12  # hex digits of a checksum in a signature
-Key = TypeVar("Key")
-Value = TypeVar("Value")
+Model = TypeVar("Model", bound="Stored")
 DECIMALS = {"geometry": 3}  # decimals that are printed of a suite's figures, if not 2
+
+
+class Stored(BaseModel):
+    """What is read back from a file of results."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="allow")
+
+
+class StoredSet(Stored):
+    """One set of an evaluation: its figures, the first the set's own, the sha256 of its items, and leakage."""
+
+    title: str
+    size: int
+    counted: bool
+    sha256: str
+    note: str | None = None
+    figures: dict[str, FiniteFloat | None]
+    seen_in_training: dict[str, int] | None = None
+
+
+class StoredSuite(Stored):
+    """The file that `train evaluate` writes for a suite."""
+
+    suite: Annotated[str, Field(pattern=r"^[\w-]+$")]
+    date: str = ""
+    seed: int | None = None
+    model: dict[str, Any]
+    settings: dict[str, Any]
+    sets: dict[str, StoredSet]
 
 
 class Figure(NamedTuple):
@@ -33,10 +62,11 @@ class Figure(NamedTuple):
     value: float
     digits: int = 2
     deviation: float | None = None
+    mark: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.value:z.{self.digits}f}"
-        return text if self.deviation is None else f"{text} +- {self.deviation:.{self.digits}f}"
+        deviation = "" if self.deviation is None else f" +- {self.deviation:.{self.digits}f}"
+        return f"{self.value:z.{self.digits}f}{deviation}{self.mark}"
 
 
 def mean(values: Sequence[float | None], digits: int = 2) -> Figure | None:
@@ -57,9 +87,9 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+def group(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
     """Return the distinct values of each key, keys and values in order of first appearance."""
-    groups: dict[Key, dict[Value, None]] = {}
+    groups: dict[Any, dict[Any, None]] = {}
     for key, value in pairs:
         groups.setdefault(key, {})[value] = None
     return {key: list(values) for key, values in groups.items()}
@@ -152,14 +182,18 @@ def page(scores: Scores) -> str:
     return markdown(table.title, [scores.suite.title, "", f"{values['date']}; {versions}"], tables)
 
 
-def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str], metrics: Sequence[str]) -> str:
+def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str] = (), metrics: Sequence[str] = ()) -> str:
     """Return every setting that decides figures of one suite, in one line that a paper can quote.
 
     Example: `sts|sets:stsb|metric:all|pooling:mean|tokens:128|precision:fp32|seed:1111|items:0f3c92a1...|...`
 
     `evaluations` are stored results, one for each training seed; what differs between them is joined by "+", like
-    `sets` and `metrics` (for correlations, how subsets were joined).
+    `sets` and `metrics` (for correlations, how subsets were joined), by default those of the average or of all sets.
     """
+    first = evaluations[0]
+    counted = [name for name, item in first["sets"].items() if item["counted"]]
+    sets = sets or (counted if len(counted) > 1 else list(first["sets"]))
+    metrics = metrics or list(dict.fromkeys(next(iter(first["sets"][name]["figures"])) for name in sets))
 
     def joined(digests: Sequence[object]) -> str:
         text = "".join(map(str, digests))
@@ -181,15 +215,7 @@ def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str], met
     line = {"sets": "+".join(sets), "metric": "+".join(metrics)}
     line |= {key: "+".join(dict.fromkeys(values[key] for values in parts if values[key])) for key in parts[0]}
     line["runs"] = str(len(parts)) if len(parts) > 1 else ""
-    return "|".join([str(evaluations[0]["suite"]), *(f"{key}:{value}" for key, value in line.items() if value)])
-
-
-def suite_signature(stored: Mapping[str, Any]) -> str:
-    """Return the signature of a suite's average, or of all its sets if it has none."""
-    counted = [name for name, item in stored["sets"].items() if item["counted"]]
-    sets = counted if len(counted) > 1 else list(stored["sets"])
-    metrics = dict.fromkeys(metric for name in sets for metric in list(stored["sets"][name]["figures"])[:1])
-    return signature([stored], sets, list(metrics))
+    return "|".join([str(first["suite"]), *(f"{key}:{value}" for key, value in line.items() if value)])
 
 
 def results_folder(
@@ -247,3 +273,11 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
             # All drafts are on the disk. The items of an earlier evaluation do not belong to this one.
             (directory / f"{scores.suite.name}.items.npz").unlink(missing_ok=True)
     return paths
+
+
+def load(model: type[Model], path: Path) -> Model:
+    """Read a file of results; raises InputError if it cannot be read as one."""
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except (OSError, ValueError):
+        raise InputError(f"{path} has no results that can be read: make them again, or leave it out") from None

@@ -5,6 +5,7 @@ import platform
 import time
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,12 +13,13 @@ from typing import Any, TypeAlias
 
 import regex
 
-from pipelines.terminal.console import InputError, MissingExtraError, progress
+from pipelines.terminal.console import InputError, MissingExtraError, note, progress
 from trainers.data.examples import Examples
 from trainers.data.reading import KINDS, DataOptions, read_examples
 from trainers.encoders.location import STARTER
 from trainers.encoders.vectors import TextEncoder, Vectors
 from trainers.evaluation.pairs import METRICS, average, read_pairs
+from trainers.evaluation.result_files import StoredSuite, load, write
 from trainers.evaluation.suites import SMOKE_TEST, SUITES, expanded, load_suite
 from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task, distinct_texts
 
@@ -46,10 +48,8 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
         module = load_suite(name)
         benchmarks = getattr(module, "BENCHMARKS", ())
         with SUITES.errors_of(name):
-            if hasattr(module, "find"):
-                items = list(module.find(data or ""))
-            else:
-                items = [read_pairs(benchmark, data or "") for benchmark in benchmarks]
+            pairs = (read_pairs(benchmark, data or "") for benchmark in benchmarks)
+            items = list(module.find(data or "") if hasattr(module, "find") else pairs)
         tasks = tuple(item for item in items if isinstance(item, Task))
         missing = tuple(item for item in items if isinstance(item, Missing))
         title, metrics = (module.__doc__ or name).splitlines()[0], tuple(getattr(module, "METRICS", METRICS))
@@ -101,6 +101,29 @@ def evaluate_suites(
     return scores
 
 
+def score_into(
+    encoder: TextEncoder, suite: Suite, folder: Path, *, seed: int = SEED,
+    settings: Mapping[str, object] | None = None, again: bool = False,
+) -> Path:  # fmt: skip
+    """Score an encoder on a suite, write the results into a folder, and return their file.
+
+    Results of the same vectors (weights, configuration, settings, versions), items and seed are kept, unless `again`.
+    """
+    file = folder / f"{suite.name}.json"
+    if file.exists() and not again:
+        with suppress(InputError):
+            stored = load(StoredSuite, file)
+            checksums = {name: item.sha256 for name, item in stored.sets.items()}
+            scored = stored.model.get("fingerprint"), stored.seed, checksums
+            fingerprint = getattr(encoder, "fingerprint", lambda: None)()
+            if fingerprint and scored == (fingerprint, seed, {task.name: task.sha256() for task in suite.tasks}):
+                return file
+        note(f"{file} is damaged, or of other weights, settings or items: it is replaced")
+    folder.mkdir(parents=True, exist_ok=True)
+    write(folder, evaluate_suites(encoder, [suite], seed=seed, settings=settings))
+    return file
+
+
 def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks) -> dict[str, Any]:
     """Return a suite's results as JSON values; the average has each metric that all counted sets have."""
     sets = {}
@@ -138,17 +161,19 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> t
     The training text is read again from where the recipe says, and must have the recipe's hash. Pairs count with both
     views, the original and the hard negative. If the training began from another run, that run's text counts too.
     """
-    trainings: dict[Path, Examples | str] = {}
-    directory = model_directory
+    # The three columns of plain sentences are one object.
+    columns: dict[int, Sequence[str | None]] = {}
+    directory, trainings, remarks = model_directory, set[Path](), list[str]()
     while directory.resolve() not in trainings and (training := read_start(directory)):
         recipe, start = training
-        trainings[directory.resolve()] = _training_text(directory, recipe)
+        trainings.add(directory.resolve())
+        try:
+            columns |= {id(column): column for column in training_text(directory, recipe).columns()}
+        except InputError as error:
+            remarks.append(f"the training text of {directory} is not counted: {error}")
         directory = Path(start)
-    # The three columns of plain sentences are one object.
-    examples = [text for text in trainings.values() if not isinstance(text, str)]
-    columns = {id(column): column for item in examples for column in item.columns()}.values()
-    leaks = leaks_of((text for column in columns for text in column if text), suites) if columns else {}
-    return leaks, [remark for remark in trainings.values() if isinstance(remark, str)]
+    texts = (text for column in columns.values() for text in column if text)
+    return leaks_of(texts, suites) if columns else {}, remarks
 
 
 def read_start(directory: Path) -> tuple[dict[str, Any], str] | None:
@@ -158,10 +183,17 @@ def read_start(directory: Path) -> tuple[dict[str, Any], str] | None:
         start = str((recipe["twinviews"] and recipe.get("encoder")) or STARTER)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
-    # A relative path starts here, or in a parent folder of the run; a name's folder there may hold only its results.
-    paths = (place / start for place in (Path(), *directory.resolve().parents))
-    models = (path for path in paths if any((path / name).is_file() for name in ("modules.json", "config.json")))
-    return recipe, next(map(str, models), start)
+    # A name's folder may hold only its results.
+    return recipe, located(directory, start, ("modules.json", "config.json"))
+
+
+def located(directory: Path, name: str, files: Sequence[str] = ("",)) -> str:
+    """Return a path of a run's recipe, which starts here or in a parent folder of the run; else the name itself.
+
+    It is the first that exists or, if it is a folder, has one of the `files`.
+    """
+    paths = (place / name for place in (Path(), *directory.resolve().parents))
+    return next((str(path) for path in paths if any((path / file).exists() for file in files)), name)
 
 
 def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leaks:
@@ -172,8 +204,8 @@ def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leak
     return {name: (len(task_keys & shared), len(task_keys)) for name, task_keys in keys.items()}
 
 
-def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str:
-    """Return what a run was trained on, or a line on why it cannot be read."""
+def training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples:
+    """Return what a run was trained on; raises InputError if it cannot be read, or has changed since."""
     kind = next((kind for kind in KINDS if recipe.get(kind) is not None), None)
     reason = "its recipe names none"
     # Relative paths start here, or in a parent folder of the run.
@@ -191,4 +223,4 @@ def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str
         if examples.digest() == recipe["twinviews"].get("data_xxh64"):
             return examples
         reason = "it has changed since"
-    return f"the training text of {directory} is not counted: {reason}"
+    raise InputError(reason)

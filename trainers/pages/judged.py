@@ -9,6 +9,7 @@ from scipy.stats import rankdata
 
 from pipelines.terminal.console import InputError, note
 from trainers.evaluation.judge import read_judge
+from trainers.evaluation.scoring import located
 from trainers.evaluation.task import Predictions
 from trainers.results.judged import Judged
 from trainers.results.significance import DECIMAL, interval
@@ -40,9 +41,7 @@ def text_changes(run: Path, judged: Judged) -> list[tuple[str, float, float]]:
     """
     before, after = judged.sides or ({}, {})
     stored, items, _ = next(iter(after.values()))
-    source = str(getattr(stored, "source", ""))
-    paths = (place / source for place in (Path(), *run.resolve().parents))
-    source = next((str(path) for path in paths if path.is_file()), source)
+    source = located(run, str(getattr(stored, "source", "")))
     try:
         if not Path(source.partition(",")[0]).is_file():
             raise InputError("it is not there")

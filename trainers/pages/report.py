@@ -15,7 +15,6 @@ from pipelines.storage.files import is_written_by, read_json, write_if_changed
 from pipelines.terminal.console import ConfigOption, InputError, note, render_page, show
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.data.examples import Examples
-from trainers.data.reading import KINDS, DataOptions, read_examples
 from trainers.encoders.location import locate
 from trainers.encoders.vectors import Vectors, unit
 from trainers.results.comparison import compare_suite, published_tables
@@ -104,30 +103,12 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
     change = None
     if lines and sample and "pooling" in recipe:  # a translation model has no vectors
         try:
-            change = change_of(run, from_here(run, recipe), sample)
+            change = change_of(run, recipe, sample)
         except InputError as error:
             note(f"{run}: no cosines before and after ({error})")
     last = {key: value for line in lines for key, value in line.items()}
-    values = {"recipe": recipe, "log": lines, "last": last, "change": change, "end": read_json(run / TIME) or {}}
-    return {"name": str(run), **values}
-
-
-def from_here(run: Path, recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's recipe with its paths as they are from here.
-
-    A relative path starts in this folder or in a parent folder of the run; one that is nowhere stays as it is.
-    """
-    from trainers.evaluation.scoring import read_start
-
-    def located(value: str) -> str:
-        paths = (place / value for place in (Path(), *run.resolve().parents))
-        return next((str(path) for path in paths if path.exists()), value)
-
-    named = {key: recipe[key] for key in (*KINDS, "dev", "dev_data") if recipe.get(key)}
-    located_names = {
-        key: located(value) if isinstance(value, str) else [*map(located, value)] for key, value in named.items()
-    }
-    return {**recipe, **located_names, "encoder": (read_start(run) or ({}, recipe["encoder"]))[1]}
+    end = read_json(run / TIME) or {}
+    return {"name": str(run), "recipe": recipe, "log": lines, "last": last, "change": change, "end": end}
 
 
 def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any]:
@@ -138,11 +119,13 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
     """
     from trainers.encoders.loading import load_for_training
     from trainers.encoders.model import load_model, starting_model
+    from trainers.evaluation.scoring import read_start
 
-    groups = sample_pairs(recipe, count)
+    groups = sample_pairs(run, recipe, count)
     columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}
     texts = [text for sides in columns.values() for side in sides for text in side]
-    source, max_tokens = locate(recipe["encoder"]), TokenLimit(recipe["max_tokens"])
+    source = locate((read_start(run) or ({}, recipe["encoder"]))[1])
+    max_tokens = TokenLimit(recipe["max_tokens"])
     before = starting_model(load_for_training(source, recipe["pooling"], max_tokens), source, max_tokens)
     encodings = [Vectors.encode(model, texts) for model in (before, load_model(str(run), max_tokens=max_tokens))]
     cosines = [{name: vectors.cosines(*sides) for name, sides in columns.items()} for vectors in encodings]
@@ -157,16 +140,17 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
     }
 
 
-def sample_pairs(recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[str, str]]]:
+def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[str, str]]]:
     """Draw pairs of texts in groups that should lie apart.
 
     They come from the run's development set of graded pairs, above and below the middle of the scale; without one, from
     its training data: the two views of a sentence, if they differ, and views of two sentences.
     """
+    from trainers.evaluation.scoring import located, training_text
     from trainers.training.dev import read_dev
 
-    rng = Random(0)
-    dev = read_dev(recipe["dev"], recipe.get("dev_data")) if recipe.get("dev") else None
+    rng, paths = Random(0), {key: located(run, recipe[key]) for key in ("dev", "dev_data") if recipe.get(key)}
+    dev = read_dev(paths["dev"], paths.get("dev_data")) if "dev" in paths else None
     if isinstance(dev, Examples):
         grades = dev.labels or []
         rows = list(zip(dev.left, dev.right, grades, strict=True))
@@ -176,8 +160,7 @@ def sample_pairs(recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[
             "graded unlike": [(left, right) for left, right, grade in sample if grade <= middle],
         }
     else:
-        options = {key: recipe[key] for key in DataOptions.model_fields if recipe.get(key) is not None}
-        examples, _ = read_examples(DataOptions(**options), KINDS, recipe["seed"])
+        examples = training_text(run, recipe)
         examples = examples.take(rng.sample(range(len(examples)), min(count, len(examples))))
         views = list(zip(examples.left, examples.right, strict=True))
         groups = {"two views of a sentence": [(left, right) for left, right in views if left != right]}

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trainers.evaluation.result_files import DECIMALS, Figure, Table, group, mean, noted, signature
+from trainers.evaluation.result_files import DECIMALS, Figure, StoredSet, Table, group, mean, noted, signature
 from trainers.evaluation.task import MARK
-from trainers.results.runs import Run, StoredSet
+from trainers.results.runs import Run
 
 ALL = "all"
 OF_TRAINING = {"loss": 4, "spread": 3}  # decimals of figures that a training logs
@@ -28,14 +28,19 @@ class Column(NamedTuple):
     measure: str
 
 
-class PublishedRow(NamedTuple):
-    """One printed row. `origin`: where the authors took it from; `aggregation`: how a year's subsets were joined."""
+class Row(NamedTuple):
+    """A line of a comparison: what is printed in each column, and how subsets were joined if the measure has that.
+
+    `origin`: where the authors of a printed row took it from; `signature`: that of a row of ours.
+    """
 
     model: str
+    source: str
     cells: Mapping[Column, Figure]
-    origin: str | None
-    aggregation: str | None
-    note: str | None
+    aggregation: str | None = None
+    origin: str | None = None
+    note: str | None = None
+    signature: str | None = None
 
 
 class PublishedTable(NamedTuple):
@@ -46,7 +51,7 @@ class PublishedTable(NamedTuple):
     suite: str
     main: bool
     heads: Mapping[Column, str]
-    rows: Sequence[PublishedRow]
+    rows: Sequence[Row]
 
 
 @cache
@@ -89,7 +94,7 @@ def _read_table(paper: Mapping[str, Any], values: Mapping[str, Any]) -> Publishe
         origin = marks[mark] if mark else None if model in values.get("own", ()) else values.get("origin")
         aggregation = paper.get("aggregations", {}).get(mark, values.get("aggregation"))
         note = values.get("notes", {}).get(model, values.get("note"))
-        rows.append(PublishedRow(model, cells, origin, aggregation, note))
+        rows.append(Row(model, source, cells, aggregation, origin, note))
     return PublishedTable(source, paper["cited"], values["suite"], values.get("main", False), heads, rows)
 
 
@@ -98,16 +103,6 @@ def _read_figure(printed: str, times: int) -> Figure:
     # As decimals, so that .556 becomes exactly 55.6.
     digits = max(0, len(value.partition(".")[2]) - len(str(times)) + 1)
     return Figure(float(Decimal(value) * times), digits, float(Decimal(deviation) * times) if deviation else None)
-
-
-class Row(NamedTuple):
-    """A line of a comparison: what is printed in each column, and how subsets were joined if the measure has that."""
-
-    model: str
-    source: str
-    cells: Mapping[Column, str]
-    aggregation: str | None = None
-    signature: str | None = None
 
 
 def compare_suite(
@@ -156,7 +151,7 @@ def _table(
     joined = any(row.aggregation not in (None, ALL) for row in (*own, *printed))
     rows = []
     for row in (*own, *printed):
-        cells = (row.cells.get(column, "") for column in heads)
+        cells = (str(row.cells.get(column, "")) for column in heads)
         rows.append((row.model, *([row.aggregation or ""] if joined else []), *cells, row.source))
     notes = list(_paper_notes(tables))
     if len(aggregations) > 1:
@@ -183,19 +178,20 @@ def _own_rows(run: Run, suite: str, columns: Sequence[Column], aggregations: Seq
     items = [pair for stored in seeds for pair in stored.sets.items()]
     marked_sets = {name for name, item in items if _is_resized(name, item) or (item.note or "").startswith(MARK)}
     for aggregation in aggregations:
-        cells: dict[Column, str] = {}
+        cells: dict[Column, Figure] = {}
         metrics: dict[str, None] = {}
         for column in columns:
             metric = (aggregation or ALL) if column.measure == SPEARMAN else column.measure
             digits = OF_TRAINING.get(column.measure, DECIMALS.get(suite, 2))
             figure = mean([_value(stored.sets, column.sets, metric) for stored in seeds], digits)
             if figure is not None:
-                cells[column] = f"{figure}{'' if marked_sets.isdisjoint(column.sets) else MARK.strip()}"
+                mark = "" if marked_sets.isdisjoint(column.sets) else MARK.strip()
+                cells[column] = figure._replace(mark=mark)
                 metrics[metric] = None
         if cells:
             sets = dict.fromkeys(name for column in cells for name in column.sets)
             signed = signature([stored.model_dump() for stored in seeds], list(sets), list(metrics))
-            yield Row(run.title, source, cells, aggregation, signed)
+            yield Row(run.title, source, cells, aggregation, signature=signed)
 
 
 def _value(sets: Mapping[str, StoredSet], names: Sequence[str], metric: str) -> float | None:
@@ -214,7 +210,7 @@ def _is_resized(name: str, item: StoredSet) -> bool:
 
 def _merge_rows(tables: Sequence[PublishedTable]) -> list[Row]:
     """Return the printed rows; those with the same figures (one figure: also the same name) in several tables once."""
-    groups: dict[object, list[tuple[PublishedTable, PublishedRow]]] = {}
+    groups: dict[object, list[tuple[PublishedTable, Row]]] = {}
     for table in tables:
         for row in table.rows:
             figures = frozenset((column, cell.value) for column, cell in row.cells.items())
@@ -222,7 +218,6 @@ def _merge_rows(tables: Sequence[PublishedTable]) -> list[Row]:
             groups.setdefault(key, []).append((table, row))
     rows = []
     for entries in groups.values():
-        first = entries[0][1]
         source = ", ".join(dict.fromkeys(table.source for table, _ in entries))
         # If a paper prints a row as its own, the others took it from there.
         if all(row.origin for _, row in entries):
@@ -231,8 +226,7 @@ def _merge_rows(tables: Sequence[PublishedTable]) -> list[Row]:
             by_year = sorted(entries, key=lambda entry: entry[0].cited[-4:])
             origin = next((row.origin for _, row in by_year if row.origin not in names), None)
             source += f" (from {origin})" if origin else ""
-        cells = {column: str(cell) for column, cell in first.cells.items()}
-        rows.append(Row(first.model, source, cells, first.aggregation))
+        rows.append(entries[0][1]._replace(source=source))
     return rows
 
 

@@ -10,14 +10,13 @@ from pipelines.terminal.console import InputError, note
 from trainers.encoders.location import locate
 from trainers.encoders.vectors import TextEncoder
 from trainers.evaluation.judge import PREFIX
-from trainers.evaluation.result_files import Table, results_folder, write
-from trainers.evaluation.scoring import evaluate_suites, read_start
+from trainers.evaluation.result_files import StoredSuite, Table, load, results_folder
+from trainers.evaluation.scoring import read_start, score_into
 from trainers.evaluation.task import SEED, Suite
-from trainers.results.runs import Evaluation, Run, StoredSuite, is_scored, load
-from trainers.results.significance import DECIMAL, Sets, assess, interval, p_value, read_sets
+from trainers.results.runs import Evaluation, Run
+from trainers.results.significance import DECIMAL, Sets, assess, difference_rows, interval, read_sets
 from trainers.settings import Pooling
 
-RESAMPLES = 2000
 COLUMNS = ("figure", "items", "untouched", "this", "difference", "low", "high", "p")
 NOTE = "difference: with its 95% interval and the p of a paired bootstrap over the items"
 MEAN_NOTE = "difference: of the mean of the figures, with its 95% interval (paired bootstrap over the items)"
@@ -37,19 +36,16 @@ def score_once(
 ) -> Path:  # fmt: skip
     """Score an encoder, unless scores of the same vectors and items are where `train evaluate` has them; their file."""
     folder = results_folder(model, trained, None, parts, [])
-    if not is_scored(encoder, suite, folder, seed):
-        write(folder, evaluate_suites(encoder, [suite], seed=seed, settings={"shots": shots}))
-    return folder / f"{suite.name}.json"
+    return score_into(encoder, suite, folder, seed=seed, settings={"shots": shots})
 
 
 def score_untouched(
     run: Path | None, suite: Suite, opened: Callable[[str, Pooling | None], TextEncoder], parts: Sequence[str],
     seed: int,
 ) -> None:  # fmt: skip
-    """Score the encoder that a run's training began from, once.
+    """Score the encoder that a run's training began from, once; a transformer without a pooling gets the run's.
 
-    A transformer without a pooling gets the run's. Nothing is done for a model that is not a run, or if the encoder
-    cannot be loaded.
+    Nothing is done for a model that is not a run, or if the encoder cannot be loaded.
     """
     if run is None or (training := read_start(run)) is None:
         return
@@ -70,27 +66,18 @@ def beside_untouched(
     Without such scores, for a model that is no run of ours, it has intervals of the model's own.
     """
     file, training = directory / f"{suite}.json", read_start(run) if run else None
-    runs, start = [_as_run(model, file)], training[1] if training else ""
+    start = training[1] if training else ""
     path = results_folder(start, None, None, parts, []) / file.name if start else Path()
-    if path.is_file():
-        runs.insert(0, _as_run(start, path))
+    sides = [Evaluation(load(StoredSuite, path), path, "") for path in (path, file) if path == file or path.is_file()]
     # Another run may have been judged since on another table of the same name.
-    if len({tuple(part.sha256 for part in run.of(suite)[0].stored.sets.values()) for run in runs}) == len(runs):
-        return [Judged(table) for table in assess(suite, runs[-1:], RESAMPLES, 0, intervals=True)]
-    sides = [read_sets(suite, run, RESAMPLES, 0) for run in runs]
-    before, after = ({name: side[name] for name in sides[1] if name in sides[0]} for side in sides)
-    rows = []
-    for (stored, items, samples), (*_, start_samples) in zip(after.values(), before.values(), strict=True):
-        gain = samples - start_samples
-        cells = (stored.title, str(len(items.gold)), DECIMAL(start_samples[0]), DECIMAL(samples[0]))
-        rows.append((*cells, f"{gain[0]:+z.2f}", *map(DECIMAL, interval(gain)), f"{p_value(gain):.4f}"))
+    if len(sides) < 2 or len({tuple(item.sha256 for item in side.stored.sets.values()) for side in sides}) > 1:
+        return [Judged(table) for table in assess(suite, [Run(model, sides[-1:])], intervals=True)]
+    sets = [read_sets(side) for side in sides]
+    before, after = ({name: side[name] for name in sets[1] if name in sets[0]} for side in sets)
+    rows = tuple(difference_rows(before, after))
     title, notes = f"{suite}: {model} beside {start}, untouched", (NOTE, verdict(rows, model, start))
-    shots = runs[-1].of(suite)[0].stored.settings.get("shots")
-    return [Judged(Table(title, COLUMNS, tuple(rows), COLUMNS[1:], notes), (before, after), shots)]
-
-
-def _as_run(title: str, file: Path) -> Run:
-    return Run(title, [Evaluation(load(StoredSuite, file), file, title)])
+    shots = sides[1].stored.settings.get("shots")
+    return [Judged(Table(title, COLUMNS, rows, COLUMNS[1:], notes), (before, after), shots)]
 
 
 def judged_files(run: Run) -> list[Judged]:
@@ -116,7 +103,7 @@ def best_of(suite: str, files: Mapping[str, Path]) -> tuple[Table, dict[str, Any
     and no figure is lower by more than its own. Returns a table, and as JSON values the same, the `best` and the
     `verdict`. Raises InputError: a figure is undefined.
     """
-    sets = {name: read_sets(suite, _as_run(name, file), RESAMPLES, 0) for name, file in files.items()}
+    sets = {name: read_sets(Evaluation(load(StoredSuite, file), file, name)) for name, file in files.items()}
     start, untouched = next(iter(sets.items()))
     titles = {key: stored.title for key, (stored, *_) in untouched.items()}
     if not titles or any(titles.keys() != candidate.keys() for candidate in sets.values()):

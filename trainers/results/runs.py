@@ -3,50 +3,19 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
-
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from typing import Any, NamedTuple
 
 from pipelines.terminal.console import InputError
-from trainers.encoders.vectors import TextEncoder
+from trainers.evaluation.result_files import Stored, StoredSet, StoredSuite, load
 from trainers.evaluation.suites import suite_names
-from trainers.evaluation.task import SEED, Suite
 from trainers.training.directory import LOG, RECIPE
 
 FOLDER, TRAINING = "evaluation", "training"
 STUDIES = ("seeds.json", "sweep.json")
 UNTRAINED = "untrained=*"
 
-Model = TypeVar("Model", bound=BaseModel)
 
-
-class _Stored(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="allow")
-
-
-class StoredSet(_Stored):
-    """One set of an evaluation: its figures, the first the set's own, the sha256 of its items, and leakage."""
-
-    title: str
-    size: int
-    counted: bool
-    sha256: str
-    note: str | None = None
-    figures: dict[str, FiniteFloat | None]
-    seen_in_training: dict[str, int] | None = None
-
-
-class StoredSuite(_Stored):
-    """The file that `train evaluate` writes for a suite."""
-
-    suite: Annotated[str, Field(pattern=r"^[\w-]+$")]
-    date: str = ""
-    model: dict[str, Any]
-    settings: dict[str, Any]
-    sets: dict[str, StoredSet]
-
-
-class StudyRun(_Stored):
+class StudyRun(Stored):
     """One training of a study: its folder, and why it failed if it did."""
 
     seed: int
@@ -54,17 +23,17 @@ class StudyRun(_Stored):
     error: str | None = None
 
 
-class StudyCell(_Stored):
+class StudyCell(Stored):
     """One setting of a study under all its seeds."""
 
     settings: dict[str, str]
     runs: list[StudyRun]
 
 
-class StoredStudy(_Stored):
+class StoredStudy(Stored):
     """The file that `train OBJECTIVE --seeds` and `train sweep` write; `options` apply to all settings."""
 
-    options: dict[str, Any] = {}
+    options: dict[str, Any]
     cells: list[StudyCell]
 
 
@@ -179,23 +148,3 @@ def _runs(folders: Sequence[Path], reader: Reader = read_results) -> list[Run]:
     """Return a run for each folder that has results."""
     runs = [Run(str(folder), reader(folder, str(folder))) for folder in folders]
     return [run for run in runs if run.evaluations]
-
-
-def is_scored(encoder: TextEncoder, suite: Suite, folder: Path, seed: int = SEED) -> bool:
-    """Whether a folder has scores of the same vectors (weights, configuration, settings, versions), items and seed."""
-    try:
-        stored = load(StoredSuite, folder / f"{suite.name}.json")
-    except InputError:
-        return False
-    fingerprint = getattr(encoder, "fingerprint", lambda: None)()
-    checksums = {name: item.sha256 for name, item in stored.sets.items()}
-    scored = stored.model.get("fingerprint"), getattr(stored, "seed", None), checksums
-    return fingerprint is not None and scored == (fingerprint, seed, {task.name: task.sha256() for task in suite.tasks})
-
-
-def load(model: type[Model], path: Path) -> Model:
-    """Read a file of results; raises InputError if it cannot be read as one."""
-    try:
-        return model.model_validate_json(path.read_bytes())
-    except (OSError, ValueError):
-        raise InputError(f"{path} has no results that can be read: make them again, or leave it out") from None

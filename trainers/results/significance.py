@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.terminal.console import InputError
-from trainers.evaluation.result_files import Table
+from trainers.evaluation.result_files import StoredSet, Table
 from trainers.evaluation.task import Predictions
 from trainers.files import read_arrays
 from trainers.results.comparison import ALL
-from trainers.results.runs import Run, StoredSet
+from trainers.results.runs import Evaluation, Run
 
 Floats: TypeAlias = "NDArray[np.float64]"
+RESAMPLES = 2000
 PORTION = 100_000  # items in memory at once: about what fits a processor's cache
 ROUNDING = 0.01  # the most that the score of the items may differ from the figure beside them
 DECIMAL = "{:z.2f}".format
@@ -27,7 +28,7 @@ Sets: TypeAlias = Mapping[str, tuple[StoredSet, Predictions, Floats]]
 """A run's sets of one suite by name: results, items, and the estimate of the score; those without a score left out."""
 
 
-def estimate(items: Predictions, resamples: int, seed: int = 0) -> Floats:
+def estimate(items: Predictions, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
     """Return the estimate of a set's score; its draws depend on the seed and the number of items alone."""
     rng, size = np.random.default_rng(seed), len(items.predicted)
     blocks, count = [_score(items.statistic, items.gold[None], items.predicted[None])], max(1, PORTION // max(1, size))
@@ -101,7 +102,7 @@ def _nmi(classes: NDArray[np.int64], clusters: NDArray[np.int64]) -> float:
 
 
 def assess(
-    suite: str, runs: Sequence[Run], resamples: int, seed: int, *, intervals: bool = False, test: bool = False
+    suite: str, runs: Sequence[Run], seed: int = 0, *, intervals: bool = False, test: bool = False
 ) -> list[Table]:
     """Return the table of 95% bootstrap intervals, and that of tests of every further run against the first.
 
@@ -112,19 +113,21 @@ def assess(
     for run in present:
         if test and run.seeds > 1:
             raise InputError(f"{run.title} is {run.seeds} seeds: a test takes single runs, name one")
-    titled_sets = [(run.title, read_sets(suite, run, resamples, seed)) for run in present if run.seeds == 1]
+    titled_sets = [(run.title, read_sets(run.of(suite)[0], seed)) for run in present if run.seeds == 1]
     measures = dict.fromkeys(next(iter(stored.figures)) for _, sets in titled_sets for stored, *_ in sets.values())
     names = ", ".join("Spearman over all pairs of a set" if name == ALL else name for name in measures)
     tables = []
     if intervals:
         columns: tuple[str, ...] = ("run", "set", "items", "score", "low", "high")
         rows = [(title, *row) for title, sets in titled_sets for row in _interval_rows(sets, seed)]
-        remark = f"intervals: 95%, percentiles of {resamples:,} bootstrap samples of the items; {AVERAGED}"
+        remark = f"intervals: 95%, percentiles of {RESAMPLES:,} bootstrap samples of the items; {AVERAGED}"
         tables.append(Table(f"{suite}: intervals, {names}", columns, tuple(rows), columns[2:], (remark,)))
     if test:
         columns = ("first", "second", "set", "items", "first score", "second score", "difference", "low", "high", "p")
         first, first_sets = titled_sets[0] if titled_sets else ("", {})
-        rows = [(first, title, *row) for title, sets in titled_sets[1:] for row in _test_rows(first_sets, sets, seed)]
+        rows = [
+            (first, title, *row) for title, sets in titled_sets[1:] for row in difference_rows(first_sets, sets, seed)
+        ]
         remark = f"tests: second minus first, its 95% interval, and the two-sided p of the paired bootstrap; {AVERAGED}"
         tables.append(Table(f"{suite}: tests, {names}", columns, tuple(rows), columns[3:], (remark,)))
     return [table for table in tables if table.rows]
@@ -136,7 +139,8 @@ def _interval_rows(sets: Sets, seed: int) -> Iterator[tuple[str, ...]]:
         yield title, count, *map(DECIMAL, (samples[0], *interval(samples)))
 
 
-def _test_rows(first: Sets, second: Sets, seed: int) -> Iterator[tuple[str, ...]]:
+def difference_rows(first: Sets, second: Sets, seed: int = 0) -> Iterator[tuple[str, ...]]:
+    """Yield title, items, both scores, their difference with its interval, and p, for each set of both runs."""
     shared = {name: items for name, items in first.items() if name in second}
     for name, (stored, *_) in shared.items():
         if stored.sha256 != second[name][0].sha256:
@@ -156,17 +160,16 @@ def _set_lines(sets: Sets) -> list[tuple[str, str, list[str]]]:
     return [(title, str(sum(len(sets[name][1].gold) for name in names)), names) for title, names in lines]
 
 
-def read_sets(suite: str, run: Run, resamples: int, seed: int) -> Sets:
-    """Return the sets of a run's first evaluation on a suite; raises InputError for damaged items or other ones."""
-    evaluation = run.of(suite)[0]
-    file = evaluation.file.with_name(f"{suite}.items.npz")
+def read_sets(evaluation: Evaluation, seed: int = 0) -> Sets:
+    """Return the sets of an evaluation; raises InputError for damaged items or those of another one."""
+    file = evaluation.file.with_name(f"{evaluation.stored.suite}.items.npz")
     sets = {}
     try:
         arrays = read_arrays(file) if file.is_file() else {}
         for name in dict.fromkeys(key.rpartition("/")[0] for key in arrays):
             gold, predicted, statistic = (arrays[f"{name}/{part}"] for part in ("gold", "predicted", "statistic"))
             items, stored = Predictions(statistic.item(), gold, predicted), evaluation.stored.sets[name]
-            samples, figure = estimate(items, resamples, seed), next(iter(stored.figures.values()), None)
+            samples, figure = estimate(items, seed=seed), next(iter(stored.figures.values()), None)
             if figure is None and np.isnan(samples[0]):
                 continue
             if figure is None or not abs(samples[0] - figure) <= ROUNDING:

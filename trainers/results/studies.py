@@ -7,39 +7,33 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from pipelines.storage.files import write_if_changed
 from pipelines.terminal.console import InputError, TwinviewsError, counted, note, table
 from trainers.catalogue import load_objective
 from trainers.data.reading import DataOptions, read_examples
 from trainers.encoders.location import STARTER, locate
-from trainers.encoders.model import Precision, load_model
-from trainers.evaluation.result_files import markdown, show, write
-from trainers.evaluation.scoring import evaluate_suites, find_suites
-from trainers.evaluation.task import DATA_VARIABLE, Suite
+from trainers.encoders.model import load_model
+from trainers.evaluation.result_files import load, markdown, show
+from trainers.evaluation.scoring import find_suites, score_into
+from trainers.evaluation.task import DATA_VARIABLE
 from trainers.processes import is_first, join_processes, of_first, processes
 from trainers.results.comparison import compare_suite
-from trainers.results.runs import TRAINING, StoredStudy, is_scored, load, read_results, read_study, read_training
+from trainers.results.runs import TRAINING, StoredStudy, read_results, read_study, read_training
 from trainers.settings import Axes, Pooling, Setting, all_settings, folder_part
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
 from trainers.training.run import Request, request_of, run_training
 
+Scorer: TypeAlias = Callable[..., None]
+
 SUITE = "sts"
 # What may differ between a study and its continuation; its data are told by their names here, not by their content.
 OUTSIDE = FREE - {*DataOptions.model_fields, "dev"} | {"seed", "out", "dry_run", "overwrite"}
-
-
-class Scoring(NamedTuple):
-    """The benchmarks that every run is scored on, read once."""
-
-    data: str
-    precision: Precision
-    suite: Suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +44,7 @@ class Study:
     values: Mapping[str, Any]
     runs: Sequence[tuple[Setting, Path, Request]]
     file: Path
-    scoring: Scoring | None
+    score: Scorer | None
 
     def shared(self) -> dict[str, Any]:
         """Return the options that apply to all runs, as they are stored."""
@@ -62,7 +56,7 @@ class Study:
 
 def train_study(
     name: str, values: Mapping[str, Any], axes: Axes | None = None, *, seeds: int | None, data: str | None,
-    baseline: bool, eval_precision: Precision | None,
+    baseline: bool,
 ) -> None:  # fmt: skip
     """Train every combination of the axes' values under several seeds, score the runs, and print their comparison.
 
@@ -80,47 +74,41 @@ def train_study(
             own = {**setting.values, "seed": seed, "out": folder}
             runs.append((setting, folder, request_of(name, {**values, **own})))
     file = out / ("sweep.json" if axes else "seeds.json")
-    study = Study(name, values, runs, file, find_scoring(data, eval_precision, baseline=baseline))
+    study = Study(name, values, runs, file, find_scorer(data, baseline=baseline))
     rows = _plan(study)
     if values["dry_run"]:
         columns = [*runs[0][0].labels, "seed", "rows", "steps", "directory", "state"]
         table(columns, rows, title=f"train {name}, {len(runs)} runs: a dry run, nothing is written")
         return
     join_processes()
-    if study.scoring is not None and baseline and is_first():
+    if study.score is not None and baseline and is_first():
         starts = [(run.encoder or STARTER, run.resolved(locate(run.encoder))[1].pooling) for *_, run in runs]
         for encoder, pooling in dict.fromkeys(starts):
             folder = out / f"untrained={folder_part(f'{encoder}-{pooling}')}"
-            score(encoder, folder, study.scoring, pooling, again=values["overwrite"])
+            study.score(encoder, folder, pooling, again=values["overwrite"])
     errors = _train(study)
     if is_first():
         _report(study, errors)
 
 
-def find_scoring(data: str | None, precision: Precision | None, *, baseline: bool) -> Scoring | None:
-    """Read the benchmarks in `data` or the environment's; raises InputError if they are missing but needed."""
-    data = data or os.environ.get(DATA_VARIABLE)
-    if baseline and not data:
-        raise InputError(f"--baseline needs benchmarks to score on: give --data DIR, or set {DATA_VARIABLE}")
-    return Scoring(data, precision or "fp32", find_suites([SUITE], data)[0]) if data else None
+def find_scorer(data: str | None, *, baseline: bool) -> Scorer | None:
+    """Read the benchmarks in `data` or the environment's once; return what scores a model on them, as `score_into`.
 
-
-def score(
-    model: str, directory: Path, scoring: Scoring, pooling: Pooling | None = None, *, again: bool = False
-) -> None:
-    """Write the scores of a model, with another pooling if given, into `directory`, as `train evaluate` does.
-
-    Existing scores of the same vectors (weights, configuration, settings, versions) and items are kept, unless `again`.
+    It takes the model, a folder, and perhaps another pooling. Raises InputError: they are missing but needed.
     """
-    encoder = load_model(model, pooling=pooling, precision=scoring.precision)
-    path = directory / f"{SUITE}.json"
-    if path.exists() and not again:
-        if is_scored(encoder, scoring.suite, directory):
-            return
-        note(f"{path} is damaged, or of other weights, settings or items: it is replaced")
-    settings = {"data": scoring.data, "pooling": pooling, "precision": scoring.precision, "device": encoder.device}
-    directory.mkdir(parents=True, exist_ok=True)
-    write(directory, evaluate_suites(encoder, [scoring.suite], settings=settings))
+    data = data or os.environ.get(DATA_VARIABLE)
+    if not data:
+        if baseline:
+            raise InputError(f"--baseline needs benchmarks to score on: give --data DIR, or set {DATA_VARIABLE}")
+        return None
+    (suite,) = find_suites([SUITE], data)
+
+    def score(model: str, directory: Path, pooling: Pooling | None = None, *, again: bool = False) -> None:
+        encoder = load_model(model, pooling=pooling)
+        settings = {"data": data, "pooling": pooling, "precision": "fp32", "device": encoder.device}
+        score_into(encoder, suite, directory, settings=settings, again=again)
+
+    return score
 
 
 def _plan(study: Study) -> list[list[object]]:
@@ -161,8 +149,8 @@ def _train(study: Study) -> dict[Path, str | None]:
         try:
             with redirect_stdout(sys.stderr):
                 run_training(run)
-            if study.scoring is not None and is_first():
-                score(str(out), out / "evaluation", study.scoring, again=run.overwrite)
+            if study.score is not None and is_first():
+                study.score(str(out), out / "evaluation", again=run.overwrite)
         except TwinviewsError as error:
             # A finished run is refused if the data changed: its results must stay.
             if processes() > 1 or (is_finished and isinstance(error, InputError)):
@@ -197,13 +185,13 @@ def _save(study: Study, errors: Mapping[Path, str | None]) -> None:
 
 def _report(study: Study, errors: Mapping[Path, str | None]) -> None:
     """Print the comparison of the settings, and write it to a page. Raises TwinviewsError: a run failed."""
-    suite, reader = (TRAINING, read_training) if study.scoring is None else (SUITE, read_results)
+    suite, reader = (TRAINING, read_training) if study.score is None else (SUITE, read_results)
     tables = compare_suite(suite, read_study(study.file, reader))
     failures = [f"{run.as_posix()} failed: {error}" for run, error in errors.items() if error]
     page = study.file.with_suffix(".md")
     write_if_changed(page, markdown(f"train {study.objective}", [f"- {line}" for line in failures], tables))
     show(tables)
-    if study.scoring is None:
+    if study.score is None:
         note("no scores: give --data DIR (as for `train evaluate`) or set TWINVIEWS_DATA; the same command adds them")
     note(f"written: {study.file}, {page}")
     if failures:

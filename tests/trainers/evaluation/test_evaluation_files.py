@@ -59,7 +59,7 @@ def test_line_ends_in_quotes_are_kept_and_rows_have_the_numbers_of_their_first_l
     assert csv_rows(path) == [
         (1, ["two\nlines", "1"]), (3, ["odd\u2028end", "2"]), (4, ["three\nmore\nlines", "3"]), (7, ["last", "4"]),
     ]  # fmt: skip
-    with pytest.raises(InputError, match="line 1: expected two sentences and their grade"):
+    with pytest.raises(InputError, match="line 1: expected two sentences and a grade"):
         list(read_translated("", path))
 
 

@@ -46,7 +46,7 @@ def write_study(folder: Path, *settings: tuple[dict[str, str], dict[str, str | N
         listed = [{"seed": n, "directory": run, "error": error} for n, (run, error) in enumerate(runs.items(), 1)]
         cells.append({"settings": setting, "runs": listed})
     folder.mkdir(exist_ok=True)
-    (folder / "seeds.json").write_text(json.dumps({"cells": cells}))
+    (folder / "seeds.json").write_text(json.dumps({"options": {}, "cells": cells}))
 
 
 def figure(items: Predictions, rows: Any = slice(None)) -> float:  # noqa: ANN401 - any index

@@ -7,7 +7,7 @@ import pytest
 import trainers.evaluation.suites
 from trainers.evaluation.pairs import METRICS
 from trainers.evaluation.suites import load_suite
-from trainers.results.comparison import PAPERS, SPEARMAN, Column, PublishedRow, load_paper
+from trainers.results.comparison import PAPERS, SPEARMAN, Column, Row, load_paper
 
 TABLES = [table for name in PAPERS for table in load_paper(name)]
 SEVEN = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
@@ -23,7 +23,7 @@ MISPRINTS = {
 }
 
 
-def mean_of_cells(row: PublishedRow, column: Column) -> tuple[float, int] | None:
+def mean_of_cells(row: Row, column: Column) -> tuple[float, int] | None:
     """Return the mean of the printed cells that a printed average is over, and their decimals."""
     cells = [row.cells.get(Column((name,), column.measure)) for name in column.sets]
     known = [cell for cell in cells if cell is not None]

@@ -82,17 +82,17 @@ def test_the_averages_error_is_that_of_independent_sets() -> None:
 def test_intervals_are_printed_for_every_set_and_the_average(capsys: Capsys) -> None:
     items = {"stsb": similar(1, 2.0), "sickr": similar(2, 2.0)}
     run = write_run("mine", items=items)
-    assert compare(run, "--with", "none", "--intervals", "--resamples", 200, "--json") == 0
+    assert compare(run, "--with", "none", "--intervals", "--json") == 0
     _, table = tables(capsys.readouterr().out)
     assert table["title"] == "sts: intervals, Spearman over all pairs of a set"
-    assert table["notes"][0].startswith("intervals: 95%, percentiles of 200 bootstrap samples of the items")
+    assert table["notes"][0].startswith("intervals: 95%, percentiles of 2,000 bootstrap samples of the items")
     first, second, average = table["rows"]
     assert (first["set"], first["items"], second["set"]) == ("STSB", "300", "SICKR")
     assert first["score"] == f"{figure(items['stsb']):.2f}"
     assert float(first["low"]) < float(first["score"]) < float(first["high"])
     assert average["set"] == "average of 2"
     assert average["score"] == f"{(figure(items['stsb']) + figure(items['sickr'])) / 2:.2f}"
-    ends = interval(average_estimate([estimate(each, 200) for each in items.values()]))
+    ends = interval(average_estimate([estimate(each) for each in items.values()]))
     assert [average["low"], average["high"]] == [f"{end:.2f}" for end in ends]
 
 
@@ -101,7 +101,7 @@ def test_two_runs_are_tested_set_by_set(capsys: Capsys) -> None:
     for name, seed, noise in (("good", 1, 1.0), ("bad", 2, 6.0)):
         items = {key: similar(seed, noise if key == "stsb" else 1.0) for key in ("stsb", "sickr")}
         runs.append(write_run(name, items=items))
-    assert compare(*runs, "--with", "none", "--test", "--resamples", 400, "--json") == 0
+    assert compare(*runs, "--with", "none", "--test", "--json") == 0
     _, table = tables(capsys.readouterr().out)
     found = table["rows"]
     assert [(each["first"], each["second"], each["set"]) for each in found] == [
@@ -111,7 +111,7 @@ def test_two_runs_are_tested_set_by_set(capsys: Capsys) -> None:
     values = {key: float(changed[key]) for key in ("first score", "second score", "difference", "low", "high")}
     assert values["difference"] == pytest.approx(values["second score"] - values["first score"], abs=0.011)
     assert values["low"] < values["difference"] < values["high"] < 0
-    assert changed["p"] == f"{1 / 401:.4f}"
+    assert changed["p"] == f"{1 / 2001:.4f}"
     assert float(kept["p"]) > 0.05
     assert average["items"] == "600"
     for side in ("first score", "second score"):
@@ -127,7 +127,7 @@ def test_suites_and_runs_without_items_are_left_out(capsys: Capsys) -> None:
         write_run(str(run), {"stsb-train": {"isotropy": 0.5}}, suite="geometry")
     write_run("full", {"mr": {"accuracy": 75.0}}, suite="transfer",
               items={"mr": Predictions("mean", np.ones(4), np.array([1.0, 0.0, 1.0, 1.0]))})  # fmt: skip
-    options = ("--with", "none", "--intervals", "--test", "--resamples", 100, "--json")
+    options = ("--with", "none", "--intervals", "--test", "--json")
     assert compare(full, bare, other, *options) == 0
     found = tables(capsys.readouterr().out)
     assert [table["title"] for table in found if ":" in table["title"]] == [
@@ -147,7 +147,7 @@ def test_a_set_without_a_score_is_not_tested(capsys: Capsys) -> None:
         last = flat if name == "two" else similar(3, 1)
         items = {"stsb": similar(seed, 2.0), "sickr": similar(seed, 1.0), "sts12": last}
         runs.append(write_run(name, items=items))
-    assert compare(*runs, "--with", "none", "--test", "--resamples", 100, "--json") == 0
+    assert compare(*runs, "--with", "none", "--test", "--json") == 0
     assert [row["set"] for row in tables(capsys.readouterr().out)[-1]["rows"]] == ["STSB", "SICKR", "average of 2"]
 
 

@@ -12,7 +12,7 @@ from small_trainings import Capsys
 
 from pipelines.terminal.console import InputError
 from trainers.results.runs import read_results, read_training
-from trainers.results.studies import Scoring, find_scoring, score
+from trainers.results.studies import Scorer, find_scorer
 from trainers.settings import Flag, all_settings, read_axes
 
 FLAGS = {
@@ -112,15 +112,15 @@ def model(tiny_bert: Path, tmp_path: Path) -> Path:
     return shutil.copytree(tiny_bert, tmp_path / "model")
 
 
-def scored(model: Path, scoring: Scoring) -> tuple[float | None, int]:
+def scored(model: Path, score: Scorer) -> tuple[float | None, int]:
     """Return the figure of STS-B and when the file of the scores was written."""
-    score(str(model), Path("scores"), scoring, "mean")
+    score(str(model), Path("scores"), "mean")
     (found,) = read_results(Path("scores"), "1")
     return found.stored.sets["stsb"].figures["all"], Path("scores/sts.json").stat().st_mtime_ns
 
 
-def find(data: Path) -> Scoring:
-    found = find_scoring(str(data), None, baseline=False)
+def find(data: Path) -> Scorer:
+    found = find_scorer(str(data), baseline=False)
     assert found is not None
     return found
 

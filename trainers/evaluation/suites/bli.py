@@ -90,43 +90,33 @@ def ranks(
     (n, d) are source words, `candidates` (m, d) target words with r in `penalties` (m,); `translations` has the rows of
     the right candidates for each query, at least one.
     """
-    width = max(map(len, translations), default=1)
-    # Repeating the first translation fills the rows without changing the best one.
-    padded = np.array([[*rows, *[rows[0]] * (width - len(rows))] for rows in translations])
-    blocks = []
+    by_csls, by_cosine = np.zeros((2, len(queries)), np.int64)
     for start, block in score_blocks(unit(queries), unit(candidates), device):
-        cosines = block.cpu().numpy()
-        right = padded[start : start + len(cosines)]
-        # Half of CSLS ranks the same.
-        scores = (cosines - penalties / np.float32(2), cosines)
-        blocks.append([_best_ranks(block_scores, right) for block_scores in scores])
-    by_csls, by_cosine = np.concatenate(blocks, axis=1)
+        for row, cosines in enumerate(block.cpu().numpy(), start):
+            # Half of CSLS ranks the same.
+            by_csls[row] = _best_rank(cosines - penalties / np.float32(2), translations[row])
+            by_cosine[row] = _best_rank(cosines, translations[row])
     return by_csls, by_cosine
 
 
-def _best_ranks(scores: NDArray[np.floating], right: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rank of the best right column of each row; of columns that tie, up to rounding, the first wins."""
-    values = np.take_along_axis(scores, right, axis=1)
-    best = values.max(axis=1, keepdims=True)
-    first = np.where(values < best - TIED, scores.shape[1], right).min(axis=1, keepdims=True)
-    ahead = (scores > best + TIED) | ((abs(scores - best) <= TIED) & (np.arange(scores.shape[1]) < first))
-    return np.asarray(1 + np.count_nonzero(ahead, axis=1), np.int64)
+def _best_rank(scores: NDArray[np.floating], right: Sequence[int]) -> int:
+    """Return the rank of the best of the columns `right`; of columns that tie, up to rounding, the first wins."""
+    best = scores[list(right)].max()
+    first = min(column for column in right if scores[column] >= best - TIED)
+    ahead = np.count_nonzero(scores > best + TIED) + np.count_nonzero(abs(scores[:first] - best) <= TIED)
+    return 1 + int(ahead)
 
 
 def find(data: str) -> list[Task | Missing]:
     """Read the pairs of `REPORTED` in a folder; raises InputError for a malformed file."""
-    sets: list[Task | Missing] = []
-    for pair in REPORTED:
-        names = [f"{pair}/yacle.{part}.{pair}.tsv" for part in SIZES]
-        paths = find_files(names, FOLDERS, Path(data).expanduser())
-        if isinstance(paths, str):
-            sets.append(Missing(f"bli-{pair}", f"BLI {pair}", f"no xling-eval/{names[0]} in {data}", WHERE))
-        else:
-            sets.append(_read(pair, paths))
-    return sets
+    return [_read(pair, data) for pair in REPORTED]
 
 
-def _read(pair: str, paths: list[Path]) -> Task:
+def _read(pair: str, data: str) -> Task | Missing:
+    names = [f"{pair}/yacle.{part}.{pair}.tsv" for part in SIZES]
+    paths = find_files(names, FOLDERS, Path(data).expanduser())
+    if isinstance(paths, str):
+        return Missing(f"bli-{pair}", f"BLI {pair}", f"no xling-eval/{names[0]} in {data}", WHERE)
     root, note = paths[0].parents[1], f"{MARK}{DICTIONARIES}"
     train, test = (_entries(path, size) for path, size in zip(paths, SIZES.values(), strict=True))
     rows: list[dict[str, int]] = []

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors, nearest
-from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
+from trainers.evaluation.task import Missing, Predictions, Result, Task
 from trainers.files import bad_line, check_count, columns, csv_rows, filled_lines, find_file, sha256_of, usual_places
 
 RANKS = {"acc@1": 1, "acc@5": 5}
@@ -169,63 +169,52 @@ def _accuracy(right: NDArray[np.bool_]) -> dict[str, float | None]:
 
 def find(data: str) -> list[Task | Missing]:
     """Read the linking sets in a folder, and say which are missing; raises InputError for a bad file."""
-    if data.startswith(HUB):
-        reason = "not on the Hub in a form that is read"
-        return [Missing(benchmark.name, benchmark.title, reason, benchmark.where) for benchmark in MENTION_SETS]
     folder = Path(data).expanduser()
     return [*(_read(benchmark, folder) for benchmark in MENTION_SETS), *_own(folder)]
 
 
 def _read(benchmark: MentionSet, data: Path) -> Task | Missing:
-    name, title, pattern = benchmark.name, benchmark.title, benchmark.pattern
+    """Return a set, its note with the number of mentions that can only be wrong: no name has any of their concepts.
+
+    None is counted, as Mirror-BERT's Table 2 has no average.
+    """
+    title, pattern = benchmark.title, benchmark.pattern
     dictionary = find_file(benchmark.dictionary, usual_places(benchmark.folders, data))
     folder = dictionary.parent if dictionary else data
     paths = sorted([*folder.glob(pattern), *folder.glob(f"{pattern}.gz")]) if dictionary else []
     if dictionary is None or not paths:
         reason = f"no {benchmark.folders[0]}/ with {benchmark.dictionary} and {pattern} below {data}"
-        return Missing(name, title, reason, benchmark.where)
+        return Missing(benchmark.name, title, reason, benchmark.where)
     check_count(folder, len(paths), benchmark.files, f"files {pattern}")
-    mentions = [mention for path in paths for mention in benchmark.read(path)]
+    mentions, names = [mention for path in paths for mention in benchmark.read(path)], joined(read_names(dictionary))
     published = benchmark.mentions or len(mentions)
     if not (benchmark.fewest or published) <= len(mentions) <= published:
         check_count(folder, len(mentions), published, "mentions")
+    if not mentions or not names:
+        counts = f"{len(mentions)} mentions and {len(names)} names with ids"
+        raise InputError(f"{folder}: {counts} of {title}: both are needed")
     note = f"{len(mentions)} of {published} mentions" if len(mentions) < published else benchmark.note
     if remark := find_file(REMARK, [folder]):
         note = " ".join(line for _, line in filled_lines(remark))
-    return _linking_task(name, title, mentions, read_names(dictionary), [dictionary, *paths], note)
+    linkable = frozenset().union(*names.values())
+    lost = sum(not mention.ids & linkable for mention in mentions)
+    count = f"mentions without a concept in the dictionary, counted as wrong: {lost}" if lost else None
+    lines = [f"\t{'|'.join(parts)}\t{'|'.join(sorted(ids))}\n" for parts, ids in mentions]
+    lines += [f"{entry}\t{'|'.join(sorted(ids))}\n" for entry, ids in names.items()]
+    return Task(
+        name=benchmark.name, title=title, source=str(folder), note="; ".join(filter(None, (note, count))) or None,
+        files={f"{path.parent.name}/{path.name}": sha256_of(path) for path in (dictionary, *paths)}, counted=False,
+        size=len(mentions), texts=[*names, *(part for mention in mentions for part in mention.parts)],
+        lines=lines, score=partial(score_mentions, mentions, names),
+    )  # fmt: skip
 
 
 def _own(data: Path) -> Iterator[Task]:
     """Read a user's sets: `linking/<name>/dictionary.txt` of id||name and `mentions.txt` of id||mention."""
     reserved = CORPORA.union(*(benchmark.folders for benchmark in MENTION_SETS))
     for folder in sorted(path for path in (data / "linking").glob("*") if path.is_dir() and path.name not in reserved):
-        names, mentions = (find_file(name, [folder]) for name in ("dictionary.txt", "mentions.txt"))
-        if names is None or mentions is None:
+        files = "dictionary.txt", "mentions.txt", 1
+        task = _read(MentionSet(folder.name, folder.name, (folder.name,), *files, read_queries), folder.parent)
+        if isinstance(task, Missing):
             raise InputError(f"{folder}: dictionary.txt (id||name) and mentions.txt (id||mention) are both needed")
-        queries = list(read_queries(mentions))
-        yield _linking_task(folder.name, folder.name, queries, read_names(names), [names, mentions])
-
-
-def _linking_task(
-    name: str, title: str, mentions: Sequence[Mention], entries: Iterable[Entry], files: Sequence[Path],
-    note: str | None = None,
-) -> Task:  # fmt: skip
-    """Return a set, its note with the number of mentions that can only be wrong: no name has any of their concepts.
-
-    None is counted, as Mirror-BERT's Table 2 has no average.
-    """
-    names = joined(entries)
-    if not mentions or not names:
-        counts = f"{len(mentions)} mentions and {len(names)} names with ids"
-        raise InputError(f"{files[0].parent}: {counts} of {title}: both are needed")
-    linkable = frozenset().union(*names.values())
-    lost = sum(not mention.ids & linkable for mention in mentions)
-    remark = f"mentions without a concept in the dictionary, counted as wrong: {lost}" if lost else None
-    lines = [f"\t{'|'.join(parts)}\t{'|'.join(sorted(ids))}\n" for parts, ids in mentions]
-    lines += [f"{entry}\t{'|'.join(sorted(ids))}\n" for entry, ids in names.items()]
-    return Task(
-        name=name, title=title, source=str(files[0].parent), note="; ".join(filter(None, (note, remark))) or None,
-        files={f"{path.parent.name}/{path.name}": sha256_of(path) for path in files}, counted=False,
-        size=len(mentions), texts=[*names, *(part for mention in mentions for part in mention.parts)],
-        lines=lines, score=partial(score_mentions, mentions, names),
-    )  # fmt: skip
+        yield task

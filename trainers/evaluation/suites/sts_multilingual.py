@@ -1,36 +1,25 @@
 """STS17 in eight language pairs; Spanish and Russian STS, translated STS-B: Spearman and Pearson of the cosine."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair
 from trainers.evaluation.suites.sts import SEMEVAL, read_gold
-from trainers.files import bad_line, check_count, csv_rows, tsv_rows
+from trainers.files import Rows, csv_rows, tsv_rows
 
 _STS17 = "https://alt.qcri.org/semeval2017/task1/data/uploads/sts2017.eval.v1.1.zip and sts2017.gs.zip"
 _EXTENDED = "https://public.ukp.informatik.tu-darmstadt.de/reimers/sentence-transformers/datasets/STS2017-extended.zip"
 _MULTI_MT = "https://github.com/PhilipMay/stsb-multi-mt"
+_MULTI_MT_FOLDERS = ("stsb-multi-mt", "stsb_multi_mt", "stsb-multi-mt/data")
 _MSRVID = "http://files.deeppavlov.ai/datasets/STS2012_MSRvid_translated.tar.gz"
-_TRANSLATED = "machine translated (DeepL)"
 
 
-def read_scored_lines(subset: str, path: Path) -> Iterator[Pair]:
-    """Two sentences and their grade a line, separated by tabs."""
-    for number, (*texts, grade) in tsv_rows(path):
-        yield checked_pair(f"{path} line {number}", texts, grade)
-
-
-def read_translated(subset: str, path: Path, translation: Path | None = None) -> Iterator[Pair]:
-    """Comma-separated with quotes: two sentences and a grade; the second one from the same row of `translation`."""
-    rows = csv_rows(path)
-    seconds = csv_rows(translation) if translation else rows
-    check_count(path, len(rows), len(seconds), f"rows as in {(translation or path).name}")
-    for (number, left), (_, right) in zip(rows, seconds, strict=True):
-        if len(left) != 3 or len(right) != 3 or left[2] != right[2]:
-            raise bad_line(path, number, "two sentences and their grade", left)
-        yield checked_pair(f"{path} line {number}", [left[0], right[1]], left[2])
+def read_scored_lines(subset: str, path: Path, rows: Callable[[Path], Rows] = tsv_rows) -> Iterator[Pair]:
+    """Two sentences and their grade a line, separated by tabs or as `rows` reads them."""
+    for number, cells in rows(path):
+        yield checked_pair(f"{path} line {number}", cells[:-1], "".join(cells[-1:]))
 
 
 def _sts17(name: str, file: str, track: str = "") -> Benchmark:
@@ -83,23 +72,15 @@ MONOLINGUAL = (
 )  # fmt: skip
 
 
-def _stsb(language: str, split: str = "test", *, english: bool = False) -> Benchmark:
-    """Return a translation of STS-B, or with `english` first sentences a stand-in for a cross-lingual test."""
-    files = ("stsb-en-test.csv", f"stsb-{language}-test.csv") if english else (f"stsb-{language}-{split}.csv",)
-    name, dev = f"en-{language}" if english else language, "dev" if split == "dev" else ""
-    note = f"English first sentences, second ones {_TRANSLATED}" if english else _TRANSLATED
-    return Benchmark(
-        f"stsb-{name}-{dev}".rstrip("-"), f"STS-B {name.upper()} {dev}".rstrip(), {split: 1500 if dev else 1379},
-        _MULTI_MT, (Layout(("stsb-multi-mt", "stsb_multi_mt", "stsb-multi-mt/data"), files, read_translated),),
-        None if english else HubCopy("stsb_multi_mt", split, language), counted=False,
-        note=None if language == "en" else note,
-    )  # fmt: skip
-
-
-_LANGUAGES = ("en", "de", "es", "fr", "ru")
-STSB = (
-    *(_stsb(language) for language in _LANGUAGES),
-    *(_stsb(language, english=True) for language in _LANGUAGES[1:]),
-    *(_stsb(language, "dev") for language in _LANGUAGES),
-)
+read_translated = partial(read_scored_lines, rows=csv_rows)
+STSB = tuple(
+    Benchmark(
+        f"stsb-{language}{ending}", f"STS-B {language.upper()}{ending.replace('-', ' ')}", {split: size}, _MULTI_MT,
+        (Layout(_MULTI_MT_FOLDERS, (f"stsb-{language}-{{}}.csv",), read_translated),),
+        HubCopy("stsb_multi_mt", split, language), counted=False,
+        note=None if language == "en" else "machine translated (DeepL)",
+    )
+    for split, ending, size in (("test", "", 1379), ("dev", "-dev", 1500))
+    for language in ("en", "de", "es", "fr", "ru")
+)  # fmt: skip
 BENCHMARKS = (*STS17, *MONOLINGUAL, *STSB)

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[imp
 
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.suites.sts import SENTEVAL
-from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
+from trainers.evaluation.task import Missing, Predictions, Result, Task
 from trainers.files import bad_line, check_count, file_lines, find_files, sha256_of
 
 METRICS = ("accuracy", "f1")  # of all items, and of class 1 if papers report it (MRPC), both x 100
@@ -193,9 +193,8 @@ def find(data: str) -> list[Task | Missing]:
     for corpus in CORPORA:
         paths = find_files(list(corpus.files), corpus.folders, Path(data).expanduser())
         if isinstance(paths, str):
-            reason = "not on the Hub in SentEval's order" if data.startswith(HUB) else paths
             where = f"{SENTEVAL} or SentEval's get_transfer_data.bash"
-            sets.append(Missing(corpus.name, corpus.title, reason, where))
+            sets.append(Missing(corpus.name, corpus.title, paths, where))
             continue
         parts = read_parts(corpus, paths)
         protocol = next(text for part, text in PROTOCOLS.items() if part in parts)
