@@ -108,9 +108,6 @@ class Runtime:
     batch_tokens: int | None = None
 
 
-OLD_ATTRIBUTES = {"named_by": "folder_option", "ends_in": "language_option", "draws": "uses_seed"}
-
-
 class View(BaseModel):
     """A view of sentences; its fields are its options on the command line.
 
@@ -137,15 +134,6 @@ class View(BaseModel):
     uses_seed: ClassVar[bool] = True
     equal_alternatives: ClassVar[bool] = False
     constants: ClassVar[Mapping[str, JSON]] = {}
-    named_by: ClassVar[str | None]  # these three were the names of `OLD_ATTRIBUTES` and are taken for one release
-    ends_in: ClassVar[str]
-    draws: ClassVar[bool]
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **_: object) -> None:
-        for old, new in OLD_ATTRIBUTES.items():
-            if old in vars(cls):
-                setattr(cls, new, vars(cls)[old])
 
     def build(self, runtime: Runtime) -> Self:
         """Find what the view needs; weights are loaded at its first call.

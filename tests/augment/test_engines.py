@@ -203,7 +203,7 @@ def test_a_killed_conversion_does_not_block_the_next_one(translation_models: Pat
 WITHOUT_TORCH = """
 import sys
 from augment.view import ViewSpec, make_view
-view = make_view(ViewSpec("backtranslate", {"pivot": "de", "models": sys.argv[1]}), device="cpu")
+view = make_view(ViewSpec("backtranslate", {"pivot": "de", "models": sys.argv[1], "precision": "fp32"}), device="cpu")
 (row,) = view(["Two dogs run."], [0])
 print(row.pivot, *{"torch", "transformers"} & set(sys.modules))
 """

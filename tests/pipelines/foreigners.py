@@ -78,8 +78,8 @@ from augment.view import View, ViewResult
 
 class Rotate(View):
     name = "rotate"
-    named_by = "shift"  # the older names of `folder_option` and `uses_seed`
-    draws = False
+    folder_option = "shift"
+    uses_seed = False
     shift: int = 13
 
     def __call__(self, texts, seeds):
