@@ -46,8 +46,9 @@ def of_first(value: Any) -> Any:  # noqa: ANN401 - whatever can be sent
     """Wait for all processes, and return the first one's `value` in each."""
     if processes() == 1:
         return value
-    from accelerate.utils import broadcast_object_list
+    from accelerate.utils import broadcast_object_list, wait_for_everyone
 
+    wait_for_everyone()  # a process may leave a broadcast before the others have come
     return broadcast_object_list([value])[0]
 
 
