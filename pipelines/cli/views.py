@@ -48,7 +48,7 @@ def add_view_command(app: typer.Typer, name: str) -> None:
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
         params = {key: value for key in fields if (value := values.pop(key)) is not None}
         option, variants = view_attribute(name, "folder_option", ""), [params]
-        if "," in (value := str(params.get(option))):  # `--pivot de,fr` asks for two views
+        if isinstance(value := params.get(option), str) and "," in value:  # `--pivot de,fr` asks for two views
             parts = dict.fromkeys(part.strip() for part in value.split(",") if part.strip())
             if not parts:
                 raise InputError(f"--{option} {value!r} names nothing: write one, or several as in de,fr")
