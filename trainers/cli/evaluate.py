@@ -73,7 +73,7 @@ def evaluate(
     opened = partial(_open, options=chosen | running, cache=cache, no_cache=no_cache)
     encoder, settings = opened(model, pooling), {**chosen, "seed": seed, "data": data, "shots": shots}
     changes = [pooling, max_tokens and f"tokens-{max_tokens}", f"seed-{seed}" * (seed != SEED)]
-    parts = [part for part in (*changes, precision.removeprefix("fp32")) if part]
+    parts = [part for part in (*changes, precision * (precision != "fp32")) if part]
     directory = _score(model, encoder, suites, mteb, out, parts, settings, json=json)
     if judge is not None:
         run = getattr(encoder, "directory", None)

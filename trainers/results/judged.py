@@ -68,7 +68,7 @@ def beside_untouched(
     file, training = directory / f"{suite}.json", read_start(run) if run else None
     start = training[1] if training else ""
     path = results_folder(start, None, None, parts, []) / file.name if start else Path()
-    sides = [Evaluation(load(StoredSuite, path), path, "") for path in (path, file) if path == file or path.is_file()]
+    sides = [Evaluation(load(StoredSuite, item), item, "") for item in (path, file) if item == file or item.is_file()]
     # Another run may have been judged since on another table of the same name.
     if len(sides) < 2 or len({tuple(item.sha256 for item in side.stored.sets.values()) for side in sides}) > 1:
         return [Judged(table) for table in assess(suite, [Run(model, sides[-1:])], intervals=True)]
