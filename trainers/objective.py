@@ -57,7 +57,7 @@ class Objective(nn.Module):
     """Whether a step may leave parameters without a gradient; several processes then look for these in every step."""
     literal_mask = False
     """Whether a `[MASK]` in a text stays as written, instead of becoming the tokenizer's mask token."""
-    teacher_role = "teacher"  # their option
+    teacher_role = "teacher"  # the option that names the teachers
     _keys_to_ignore_on_save = None  # Trainer asks for it, as the second names of shared tensors are in no checkpoint
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
@@ -68,7 +68,7 @@ class Objective(nn.Module):
         self.cached: int | None = None
         """Texts to embed at a time; None for the whole batch."""
         self.rates: Mapping[str, float] = {}
-        """Factors on the learning rate by the prefix of the parameters' names; 1 for all others."""
+        """Factors on the learning rate by the prefix of the parameters' names, the first that fits; 1 for others."""
         self.teachers: list[EmbeddingModel] = []
         self.texts: list[str] = []
         """The texts that the teachers encode, set by `columns`."""

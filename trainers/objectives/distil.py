@@ -112,7 +112,7 @@ class Distil(Objective):
         self.queues: Any = nn.ModuleList(Queue(size, width) for size in sizes)
         self.teachers = [teacher]
         self.in_queue = np.zeros(0, np.int64)
-        self.batch_size = 1
+        self.batch_size = 1  # rows in a batch of the training, over all processes, once it is built
 
     @classmethod
     def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
