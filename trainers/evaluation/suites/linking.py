@@ -213,8 +213,8 @@ def _own(data: Path) -> Iterator[Task]:
     """Read a user's sets: `linking/<name>/dictionary.txt` of id||name and `mentions.txt` of id||mention."""
     reserved = CORPORA.union(*(benchmark.folders for benchmark in MENTION_SETS))
     for folder in sorted(path for path in (data / "linking").glob("*") if path.is_dir() and path.name not in reserved):
-        files = "dictionary.txt", "mentions.txt", 1
-        task = _read(MentionSet(folder.name, folder.name, (folder.name,), *files, read_queries), folder.parent)
+        own = MentionSet(folder.name, folder.name, (folder.name,), "dictionary.txt", "mentions.txt", 1, read_queries)
+        task = _read(own, folder.parent)
         if isinstance(task, Missing):
             raise InputError(f"{folder}: dictionary.txt (id||name) and mentions.txt (id||mention) are both needed")
         yield task
