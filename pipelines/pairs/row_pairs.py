@@ -87,10 +87,10 @@ def row_pair_batches(
     rows = IndexedTableMixin(table.select(columns))
     texts = IndexedTableMixin(pa.concat_tables([*tables, sides.get(PAIR, sides["text"])]))
 
-    def take(table: IndexedTableMixin, rows: Numbers) -> pa.RecordBatch:
+    def take(indexed: IndexedTableMixin, numbers: Numbers) -> pa.RecordBatch:
         """These rows of mapped batches, null where the number is negative; `Table.take` would copy whole columns."""
-        batches = table.fast_gather(np.maximum(rows, 0)).to_batches()
-        return pa.concat_batches(batches).take(pa.array(np.arange(len(rows)), mask=rows < 0))
+        batches = indexed.fast_gather(np.maximum(numbers, 0)).to_batches()
+        return pa.concat_batches(batches).take(pa.array(np.arange(len(numbers)), mask=numbers < 0))
 
     def side(numbers: Numbers, choices: Numbers) -> tuple[pa.Array, pa.Array, pa.Array]:
         is_there = (numbers >= 0) & (numbers < sizes[choices])
