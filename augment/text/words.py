@@ -96,7 +96,7 @@ def has_word_list(language: str) -> bool:
 
 
 def has_non_word(text: str, language: str, sentence: str, *, compounds: bool = False) -> bool:
-    """Whether neither wordfreq nor `sentence` has a word of three letters or more; `compounds` joins common words."""
+    """Whether a word of three letters or more is neither in wordfreq (also as one of `compounds`) nor in `sentence`."""
     words = {*_lower_words(text)} - {*_lower_words(sentence)}
     return not all(_is_word(word, language, compounds) for word in words if len(word) > 2)
 

@@ -49,7 +49,7 @@ def read_parallel(path: Path) -> list[tuple[str, str]]:
 def build_tokenizer(pairs: Pairs, size: int) -> MarianTokenizer:
     """Return a tokenizer with a unigram vocabulary of `size` ids in all, trained on both sides of the pairs.
 
-    CTranslate2 insists on their layout (end 0, unknown 1, codes such as ">>de<<", padding last). Raises InputError.
+    CTranslate2 insists on their layout (end 0, unknown 1, codes, padding last). Raises InputError: too little text.
     """
     codes = sorted({code[0].strip() for source, _ in pairs if (code := CODE.match(source))})
     model = io.BytesIO()
