@@ -116,7 +116,7 @@ class EmbeddingModel:
         return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
     def unit_vectors(self, texts: Sequence[str], folder: Path, role: str = "teacher") -> NDArray[np.float32]:
-        """Return the unit vectors (texts, d) of distinct texts, mapped from a file in `folder`; `role` is our option.
+        """Return the unit vectors (texts, d) of distinct texts, mapped from a file in `folder`; `role` is its option.
 
         All processes call this; each encodes its share of what `folder` lacks, and a killed run loses a few thousand
         texts at most. Raises InputError: the folder holds another's vectors; TwinviewsError: NaN or infinity.
