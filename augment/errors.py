@@ -1,4 +1,9 @@
-"""Errors, which end a command with exit code 2 if they are the user's, else 1, and what they say."""
+"""The tree of errors.
+
+TwinviewsError            something failed; exit code 1
+└── InputError            a user's mistake: one line with what, the value seen, what to do; exit code 2
+    └── MissingExtraError an optional dependency is not installed; the line ends with how to install it
+"""
 
 import re
 from typing import TYPE_CHECKING, Any

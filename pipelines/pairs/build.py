@@ -34,7 +34,10 @@ ROW_PAIRS = {"columns": "columns", "neighbours": "distance", "labels": "per_sent
 
 
 def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
-    """Make the missing views and the pairs; returns the counts, and whether the pairs were made now."""
+    """Make the missing views and the pairs; returns the counts, and whether the pairs were made now.
+
+    Raises InputError if sources, views, filters or output do not fit, TwinviewsError if no pair is left.
+    """
     choices, filters = _check(options)
     if any(getattr(filter, "encoder", None) == STARTER for filter in filters):
         note("filter semantic: the bundled starter encoder (small, for trying out); encoder=NAME takes a real one")

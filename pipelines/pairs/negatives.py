@@ -27,7 +27,10 @@ Row: TypeAlias = tuple[str, str, str, str]
 
 
 def mine_negatives(options: MiningOptions) -> tuple[Mapping[str, Any], bool]:
-    """Write the pairs again with a column `negative`; returns the counts, and whether they were made now."""
+    """Write the pairs again with a column `negative`; returns the counts, and whether they were made now.
+
+    An existing negative stays. Raises InputError for no pairs, no encoder, or another recipe's output.
+    """
     source = _source(options)
     if options.encoder == "starter":
         note("the bundled starter encoder (small, for trying out); --encoder takes a real one")

@@ -98,7 +98,10 @@ def _release(run: Hashes) -> None:
 
 
 def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
-    """Write all sentences or none; returns the dataset, and whether it was made now. A dry run only counts them."""
+    """Write all sentences or none; returns the dataset, and whether it was made now. A dry run only counts them.
+
+    Raises InputError for a bad source, one without sentences, or a folder that belongs to another recipe.
+    """
     out, dry_run, overwrite = resolve_path(options.out), options.dry_run, options.overwrite
     with tempfile.TemporaryDirectory() as spool, nullcontext() if dry_run else locked_folder(out):
         sources = [check_source(name, Path(spool), options.format) for name in options.sources]
