@@ -3,10 +3,10 @@
     python recipes/few_labels.py train.csv --test test.csv --label category --shots 10 --out few
 
 For each of `--shots` (labels a class) and each of `--draws`, a sample of the training file is ingested, its sentences
-of the same label are paired (`augment build-pairs --pairs labels`), an encoder is trained on the pairs (`train
-contrastive`), and scikit-learn's logistic regression on its vectors is scored on the whole test file. The rows:
-`untouched`, the encoder as it is; `labels`, trained on same-label pairs; and, for each of `--views`, a view of the
-sentences joined in (`synonym`, `mlm-fill`, `backtranslate`, or an augmenter of nlpaug such as `nlpaug:SynonymAug`).
+of the same label are paired (`augment build-pairs --pairs labels`), an encoder is trained on the pairs for at least 48
+steps (`train contrastive`), and scikit-learn's logistic regression on its vectors is scored on the whole test file. The
+rows: `untouched`, the encoder as it is; `labels`, trained on same-label pairs; and, for each of `--views`, a view of
+the sentences joined in (`synonym`, `mlm-fill`, `backtranslate`, or an augmenter of nlpaug such as `nlpaug:SynonymAug`).
 Rows with `+texts` also give the views to the classifier, as further examples of their label.
 
 Prints a table: accuracy, mean over the draws, and the difference to `untouched` with its 95% interval (paired bootstrap
@@ -36,8 +36,11 @@ from sentence_transformers import SentenceTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
+from pipelines.storage.pair_files import read_pairs
+
 PROGRAMS = Path(sys.executable).parent
 TRAINING = "--preset labels"
+STEPS, BATCH_SIZE = 48, 64  # few pairs are read in as many epochs as make so many steps
 STRENGTHS = [1.0, 4.0, 16.0, 64.0, 256.0]  # scikit-learn's C for vectors of length 1
 Examples = list[tuple[str, str]]
 
@@ -112,7 +115,9 @@ def train(folder: Path, name: str, encoder: str, options: str) -> Path:
             views = f" --view {view}"
         pairs = f"data/{run.name}.arrow"
         call(f"augment build-pairs --pairs labels{views} --out {pairs}", folder)
-        call(f"train contrastive --views {pairs} --encoder {encoder} --out runs/{run.name} {options}", folder)
+        epochs = -(-STEPS * BATCH_SIZE // len(read_pairs(folder / pairs)))
+        words = f"--views {pairs} --encoder {encoder} --out runs/{run.name} --epochs {epochs} {options}"
+        call(f"train contrastive {words}", folder)
     return run
 
 
