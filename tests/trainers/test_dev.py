@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from scipy.stats import spearmanr
 from small_trainings import Interrupted, check_same, prepared, read_log, trained
 
@@ -11,9 +12,10 @@ from pipelines.terminal.console import TwinviewsError
 from trainers.data.examples import Examples
 from trainers.objective import Objective
 from trainers.settings import Training
+from trainers.training.best import best_step, dev_scores, out_of_patience
 from trainers.training.dev import dev_score, read_dev
 from trainers.training.directory import CHECKPOINTS
-from trainers.training.fit import Fitted, best_step, dev_scores, out_of_patience
+from trainers.training.fit import Fitted
 
 
 def graded(first: Sequence[str], second: Sequence[str], grades: Sequence[float]) -> Examples:
@@ -114,7 +116,11 @@ def test_patience_ends_a_run_for_good(
         fitted.last,
     )
     check_same(whole, again)
-    (tmp_path / CHECKPOINTS / f"best-{fitted.saved_step}.safetensors").write_bytes(b"")
+    best = tmp_path / CHECKPOINTS / f"best-{fitted.saved_step}.safetensors"
+    save_file({"weight": torch.zeros(2)}, best)
+    with pytest.raises(TwinviewsError, match="the weights of another model"):
+        run(as_it_was, tiny_bert, sentences, tmp_path, **given)
+    best.write_bytes(b"")
     with pytest.raises(TwinviewsError, match="cannot read the best weights"):
         run(as_it_was, tiny_bert, sentences, tmp_path, **given)
 

@@ -4,14 +4,12 @@ import json
 import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
@@ -24,16 +22,11 @@ from trainers.losses import geometry
 from trainers.objective import Objective, Row, enable_checkpointing, resolve_precision
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
-from trainers.training import directory
-from trainers.training.directory import CHECKPOINTS, history_of, newest_checkpoint
+from trainers.training.best import DEV, History, dev_scores, keep_best, load_weights, out_of_patience, restore_best
+from trainers.training.directory import CHECKPOINTS, LOG, WEIGHTS, history_of, newest_checkpoint, record_hashes
 
 COLLAPSED = 0.05  # below this spread the mean cosine between sentences is above 0.997
-DEV = "dev"  # the development score's key in the log
-BEST = "best-{step}.safetensors"
 FALLEN = 5.0  # a development score this many points below the one before the training is more than noise
-
-History = Sequence[Mapping[str, float]]
-"""What was logged so far. Every checkpoint has it, so a resumed run decides as an uninterrupted one does."""
 
 
 class Fitted(NamedTuple):
@@ -71,7 +64,7 @@ def fit(
         return Fitted(0, 0.0, {"loss": math.nan}, {}, 0)
     if checkpoint is not None and out_of_patience(training, history):
         # Killed after its last step: Trainer would take another one.
-        load_weights(objective, checkpoint / directory.WEIGHTS)
+        load_weights(objective, checkpoint / WEIGHTS)
     else:
         trainer = ObjectiveTrainer(objective, rows, training, out, seed, dev, resumed=checkpoint is not None)
         with progress("training", training.steps(len(rows)), unit="steps", done=done) as advance:
@@ -212,7 +205,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         history = self.state.log_history
         if is_first():
             lines = [json.dumps(line, sort_keys=True) + "\n" for line in log_lines(history)]
-            write_if_changed(self.out / directory.LOG, "".join(lines))
+            write_if_changed(self.out / LOG, "".join(lines))
         warning = collapse(history[-1], dev_scores(history).get(0))
         if warning is not None and not self.collapsed:
             self.collapsed = True
@@ -255,7 +248,7 @@ class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is unt
         """Record the hashes of the checkpoint once all processes have written their parts."""
         of_first(None)
         if is_first():
-            directory.record_hashes(self.trainer.out / CHECKPOINTS / f"checkpoint-{state.global_step}")
+            record_hashes(self.trainer.out / CHECKPOINTS / f"checkpoint-{state.global_step}")
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Move the bar; score when due; log at each score and checkpoint, where the means start again."""
@@ -282,56 +275,3 @@ def collapse(entry: Mapping[str, float], start: float | None) -> str | None:
     if start is not None and entry.get(DEV, start) < start - FALLEN:
         return f"dev score {entry[DEV]:.2f}, before the training it was {start:.2f}"
     return None
-
-
-def dev_scores(history: History) -> dict[int, float]:
-    """Return the development scores by step; that of step 0 is from before the training."""
-    return {int(entry["step"]): entry[DEV] for entry in history if DEV in entry}
-
-
-def best_step(history: History) -> int | None:
-    """Return the step of the best score, the first of several equal ones; None before the first score."""
-    scores = dev_scores(history)
-    return max(scores, key=scores.__getitem__, default=None)
-
-
-def out_of_patience(training: Training, history: History) -> bool:
-    """Whether `patience` scores or more came after the best one since the training began."""
-    best = best_step([entry for entry in history if entry["step"]]) or 0
-    later = sum(step > best for step in dev_scores(history))
-    return training.patience is not None and later >= training.patience
-
-
-def keep_best(folder: Path, objective: Objective, history: History) -> None:
-    """Write the weights if the newest score is the best, and delete those that no checkpoint needs."""
-    step = best_step(history)
-    if step is None or step != history[-1]["step"]:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / "best.tmp"
-    save_file({name: tensor.contiguous() for name, tensor in objective.state_dict().items()}, draft)
-    os.replace(draft, folder / BEST.format(step=step))
-    # A run that is killed before its next checkpoint resumes from an older one, whose best step may be older too.
-    steps = {step, *(best_step(history_of(checkpoint)) for checkpoint in directory.checkpoints(folder))}
-    for path in {*folder.glob("best-*")} - {folder / BEST.format(step=kept_step) for kept_step in steps}:
-        path.unlink()
-
-
-def restore_best(folder: Path, objective: Objective, history: History) -> int | None:
-    """Load the best weights into `objective`, in the first process; returns their step, None without any score."""
-    step = best_step(history)
-    if step is not None and is_first():
-        path = folder / BEST.format(step=step)
-        try:
-            load_weights(objective, path)
-        except (OSError, SafetensorError, ValueError):
-            raise TwinviewsError(f"cannot read the best weights, {path}: train again with --overwrite") from None
-    return step
-
-
-def load_weights(objective: Objective, path: Path) -> None:
-    """Load what `state_dict` gave, in which shared tensors have one name; raises ValueError for other tensors."""
-    weights = load_file(path)
-    if weights.keys() != objective.state_dict().keys():
-        raise ValueError(f"{path} holds the weights of another model")
-    objective.load_state_dict(weights, strict=False)
