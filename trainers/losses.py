@@ -5,8 +5,6 @@ every anchor. `excluded` is (2n, 2n + m), true if column j is not a negative of 
 `positives` (2n, 2n), where given, is true for further positives.
 """
 
-from math import log
-
 import torch
 from torch import Tensor, nn
 
@@ -153,24 +151,6 @@ def relation_loss(
     if divergence:
         return nn.functional.kl_div(log_q, log_p, reduction="batchmean", log_target=True)
     return -(log_p.exp() * log_q).sum(dim=-1).mean()
-
-
-def list_mle(student: Tensor, teacher: Tensor) -> Tensor:
-    """Return the mean over rows and ranks of `-log(exp(s_r) / sum over r' >= r of exp(s_r'))` (Xia et al. 2008).
-
-    This is the negative log-likelihood of the teacher's order, divided by the length m of the list: s are the student's
-    scores (n, m), divided by their temperature, and r is a place in the teacher's order, highest score first.
-    """
-    ordered = student.gather(1, teacher.argsort(dim=-1, descending=True, stable=True))
-    return (ordered.flip(1).logcumsumexp(dim=-1).flip(1) - ordered).mean()
-
-
-def jensen_shannon(first: Tensor, second: Tensor) -> Tensor:
-    """Return the rows' mean of `1/2 KL(P || M) + 1/2 KL(Q || M)`, M = (P + Q) / 2, of softmaxed scores (n, m)."""
-    logs = first.log_softmax(dim=-1), second.log_softmax(dim=-1)
-    log_m = torch.logaddexp(*logs) - log(2)
-    kl_p, kl_q = (nn.functional.kl_div(log_m, log_pq, reduction="batchmean", log_target=True) for log_pq in logs)
-    return (kl_p + kl_q) / 2
 
 
 def geometry(vectors: Tensor, *, paired: bool) -> dict[str, Tensor]:

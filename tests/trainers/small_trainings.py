@@ -32,7 +32,6 @@ EXTRA: dict[str, dict[str, object]] = {
     "bsl": {"width": 2, "momentum": 0.9, "predictor_warmup": 3},
     "sct": {"width": 2, "queue": 20, "projector_lr": 1.0},
     "distil": {"queue": 60},
-    "diffcse": {"detection": 1.0},
     "isbert": {"filters": 8, "discriminator": "learned", "relu": True},
 }
 # So large an epsilon makes Adam's step the gradient itself, and rounding errors stay small where the gradient is zero.
@@ -66,9 +65,8 @@ def examples_for(name: str, texts: list[str]) -> Examples:
 
 
 def teachers(name: str, encoder: Path) -> dict[str, str | tuple[str, ...]]:
-    """The encoder as the teacher, as each of two, or as the guide."""
-    known = {"distil": ("teacher", str(encoder)), "rank": ("teacher", (str(encoder), str(encoder)))}
-    known["contrastive"] = ("guide", str(encoder))
+    """The encoder as the teacher or as the guide."""
+    known = {"distil": ("teacher", str(encoder)), "contrastive": ("guide", str(encoder))}
     return dict([known[name]]) if name in known else {}
 
 

@@ -1,10 +1,9 @@
-"""Objectives that mask: masked language modelling, Mirror-BERT and DiffCSE."""
+"""Objectives that mask: masked language modelling and Mirror-BERT."""
 
 from pathlib import Path
 from random import Random
 
 import numpy as np
-import numpy_reference as reference
 import pytest
 import torch
 import transformers
@@ -13,12 +12,11 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from small_trainings import batch_of, build, pairs, pooled_by_hand, rows_of, write_pairs
 from torch import nn
-from transformers import AutoModelForMaskedLM, BertForMaskedLM
+from transformers import AutoModelForMaskedLM
 
 from pipelines.terminal.console import InputError
 from trainers.data.examples import from_pairs
 from trainers.encoders.model import load_model as load_for_scores
-from trainers.objectives.diffcse import DiffCse
 from trainers.objectives.mirror import mask_span, mask_span_compat
 from trainers.objectives.mlm import IGNORED, PARAMS, MaskedLm, masked_lm_logits
 
@@ -72,7 +70,7 @@ def test_shares_of_masked_kept_and_random_tokens(tiny_bert: Path, sentences: lis
     assert not set(plain) & set(objective.encoder.tokenizer.all_special_ids)
 
 
-@pytest.mark.parametrize(("name", "drawn"), [("mlm", "labels"), ("mirror", "input_ids"), ("diffcse", "masked")])
+@pytest.mark.parametrize(("name", "drawn"), [("mlm", "labels"), ("mirror", "input_ids")])
 def test_masks_come_from_the_row_s_seed(name: str, drawn: str, tiny_bert: Path, sentences: list[str]) -> None:
     objective = build(name, tiny_bert)
     rows = rows_of(objective, pairs(sentences[:5]))
@@ -198,84 +196,3 @@ def test_preset_code_pads_as_the_authors_do(tiny_bert: Path, sentences: list[str
     scored = load_for_scores(str(tmp_path))
     assert (scored.pooling, scored.card()["max_tokens"]) == ("padded-mean", 32)
     np.testing.assert_allclose(scored.encode(longest), at_32, atol=1e-5)
-
-
-def objective_of(encoder: Path, **given: object) -> DiffCse:
-    return build("diffcse", encoder, dropout=0.0, **given).train()
-
-
-def batch(objective: DiffCse, sentences: list[str]) -> dict[str, torch.Tensor]:
-    return batch_of(objective, pairs(sentences[:20], sentences[20:40]))
-
-
-def batch_norm(x: np.ndarray) -> np.ndarray:
-    return (x - x.mean(axis=0)) / np.sqrt(x.var(axis=0) + 1e-5)
-
-
-def array(tensor: torch.Tensor) -> np.ndarray:
-    return tensor.detach().double().numpy()
-
-
-def detection_by_hand(objective: DiffCse, encoder: Path, found: dict[str, torch.Tensor], vectors: np.ndarray) -> float:
-    """Each sentence on its own, without padding: fill its masks, put its vector first, and look at every token."""
-    generator = BertForMaskedLM.from_pretrained(encoder).eval()
-    model, losses, changed = objective.discriminator, [], 0
-    columns = (found[key] for key in ("input_ids", "attention_mask", "masked"))
-    for ids, mask, hidden, vector in zip(*columns, vectors, strict=True):
-        length = int(mask.sum())
-        ids, hidden = ids[None, :length], hidden[None, :length]
-        asked = torch.where(hidden, objective.encoder.tokenizer.mask_token_id, ids)
-        filled = torch.where(hidden, generator(asked).logits.argmax(-1), ids)
-        tokens = model.embeddings(filled).detach().clone()
-        tokens[0, 0] = torch.from_numpy(vector)
-        for layer in model.encoder.layer:
-            output = layer(tokens)
-            tokens = output if isinstance(output, torch.Tensor) else output[0]
-        logits = array(tokens[0]) @ array(objective.detector.weight).T + array(objective.detector.bias)
-        replaced = (filled != ids)[0].tolist()
-        losses += [-np.log(reference.softmax(row)[int(label)]) for row, label in zip(logits, replaced, strict=True)]
-        changed += sum(replaced)
-    assert 0 < changed < len(losses) / 2
-    return float(np.mean(losses))
-
-
-def test_loss_of_a_batch_equals_the_paper_computed_by_hand(tiny_bert: Path, sentences: list[str]) -> None:
-    objective = objective_of(tiny_bert, detection=0.5)
-    found = batch(objective, sentences)
-    vectors = array(objective.embed(found["input_ids"], found["attention_mask"]))
-    hidden = batch_norm(vectors @ array(objective.projector[0].weight).T)
-    projected = batch_norm(np.maximum(hidden, 0) @ array(objective.projector[3].weight).T)
-    outputs = objective(**found)
-    contrast = reference.one_sided(projected, 0.05)
-    detection = detection_by_hand(objective, tiny_bert, found, projected.astype(np.float32))
-    assert outputs["contrast"].item() == pytest.approx(contrast, rel=1e-5)
-    assert outputs["detection"].item() == pytest.approx(detection, rel=1e-5)
-    assert outputs["loss"].item() == pytest.approx(contrast + 0.5 * detection, rel=1e-5)
-
-
-def test_three_in_ten_tokens_are_masked_never_special_ones(tiny_bert: Path, sentences: list[str]) -> None:
-    objective = objective_of(tiny_bert)
-    found = batch_of(objective, pairs(sentences))
-    ordinary = found["attention_mask"].sum(dim=1) - 2
-    assert (found["masked"].sum(dim=1) - 0.3 * ordinary).abs().max() <= 0.5
-    assert not found["masked"][:, 0].any()
-    assert not (found["masked"] & (found["input_ids"] == objective.encoder.tokenizer.sep_token_id)).any()
-
-
-def test_detection_reaches_the_encoder_through_the_vector(tiny_bert: Path, sentences: list[str]) -> None:
-    gradients = []
-    for detection in (0.0, 1.0):
-        objective = objective_of(tiny_bert, detection=detection)
-        objective(**batch(objective, sentences))["loss"].backward()
-        gradients.append(objective.encoder[0].model.encoder.layer[0].attention.self.query.weight.grad)
-    assert (gradients[0] - gradients[1]).abs().max() > 1e-4
-    assert not any(value.requires_grad for value in objective.generator.parameters())
-    assert not objective.generator.training
-
-
-def test_generator_without_head_or_of_another_vocabulary_is_one_line(tiny_bert: Path, bare_bert: Path) -> None:
-    with pytest.raises(InputError, match=r"has no masked-LM head .* with --generator$"):
-        objective_of(bare_bert)
-    assert objective_of(bare_bert, generator=str(tiny_bert)).dimension == 16
-    with pytest.raises(InputError, match="its vocabulary is not the encoder's"):
-        objective_of(tiny_bert, generator="starter")

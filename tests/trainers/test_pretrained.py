@@ -255,7 +255,7 @@ def test_pickled_code_is_not_run(zipped: bool, tiny_bert: Path, recwarn: pytest.
 
 
 WHITENED: list[tuple[str, dict[str, object]]] = [
-    *((name, {}) for name in ("bsl", "contrastive", "diffcse", "mirror", "rank", "regression", "sct")),
+    *((name, {}) for name in ("bsl", "contrastive", "mirror", "regression", "sct")),
     ("contrastive", {"keep_head": True}),
     ("distil", {"method": "sct"}),
     ("distil", {"method": "congen"}),

@@ -30,7 +30,7 @@ CASES = {
 }
 TRAINED = [*((name, "accumulated and grouped") for name in objective_names()), ("bsl", "plain")]
 """What accumulates does all that a plain training does; one objective shows that the plain one does it too."""
-RESUMED = ("bsl", "sct", "distil", "diffcse")
+RESUMED = ("bsl", "sct", "distil", "isbert")
 """A target network, queues, a part of the loss for each process: of the others `test_fit` resumes one process."""
 
 pytestmark = pytest.mark.skipif(not distributed.is_available(), reason="torch without torch.distributed")
@@ -54,16 +54,14 @@ def resumed(name: str, encoder: Path, texts: list[str], folder: Path) -> dict[st
 
 OWN = {
     "bsl": {"width": 2}, "isbert": {"filters": 4}, "sct": {"width": 2, "queue": 20}, "distil": {"queue": 20},
-    "diffcse": {"detection": 1.0},
 }  # fmt: skip
 PRESETS = [
     ("bsl", "paper"), ("bsl", "code"), ("contrastive", "bsl"), ("contrastive", "simcse"), ("contrastive", "adapt"),
     ("contrastive", "supervised-simcse"), ("mirror", "sentence"), ("mirror", "ms"), ("regression", "sbert"),
     ("isbert", "paper"), ("isbert", "code"), ("mlm", "adapt"), ("sct", "paper"), ("sct", "code"),
-    ("distil", "congen"), ("distil", "sct"), ("rank", "listmle"), ("rank", "listnet"), ("diffcse", "paper"),
-    ("contrastive", "labels"),
+    ("distil", "congen"), ("distil", "sct"), ("contrastive", "labels"),
 ]  # fmt: skip
-PARTIAL = ("isbert", "mlm", "diffcse")
+PARTIAL = ("isbert", "mlm")
 """Of these each process computes a part of the loss; of the others, all of it."""
 UNGUIDED = ("simcse", "adapt")
 """The one has each sentence twice, the other is its own guide."""

@@ -1,4 +1,4 @@
-"""Objectives that follow a teacher or themselves: SCT, distillation, RankCSE; against their equations in NumPy."""
+"""Objectives that follow a teacher or themselves: SCT, distillation; against their equations in NumPy."""
 
 import resource
 from pathlib import Path
@@ -18,7 +18,7 @@ from pipelines.terminal.console import InputError, TwinviewsError
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.encoders.model import load_teacher
-from trainers.encoders.modules import set_dropout, sharpen
+from trainers.encoders.modules import sharpen
 from trainers.encoders.vectors import smooth
 from trainers.objectives.distil import Distil
 from trainers.objectives.sct import Sct
@@ -242,20 +242,3 @@ def test_references_get_no_gradient(tiny_bert: Path, sentences: list[str]) -> No
     loss.backward()
     expected = {name: value.grad for name, value in objective.named_parameters() if value.grad is not None}
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
-
-
-@pytest.mark.parametrize("preset", ["listmle", "listnet"])
-@pytest.mark.parametrize("shares", [[1.0], [1 / 3, 2 / 3], [0.8, 0.2]])
-def test_rankcse_s_loss_equals_the_equation(
-    preset: str, shares: list[float], tiny_bert: Path, bare_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
-    teachers = (str(tiny_bert), str(bare_bert))[: len(shares)]
-    objective = build("rank", tiny_bert, preset, teacher=teachers, first_share=shares[0]).train()
-    set_dropout(objective, 0.0)
-    outputs = objective(**batch_of(objective, pairs(sentences[:8], sentences[8:16]), folder=tmp_path))
-    taught = [np.array(vectors, dtype=float) for vectors in objective.taught]
-    compared = objective.head(outputs["vectors"]).detach().double().numpy()
-    expected = reference.rank(compared, taught, shares, preset, 0.05)
-    assert outputs["loss"].item() == pytest.approx(expected, rel=1e-5)
-    parts = outputs["contrast"] + outputs["consistency"] + outputs["ranking"]
-    torch.testing.assert_close(outputs["loss"].detach(), parts)

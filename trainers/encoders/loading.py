@@ -152,38 +152,22 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[E
     Raises InputError: it cannot be loaded, or its architecture has no such head.
     """
     encoder = load_encoder(source, "cpu")
-    model, _ = _masked_lm(source)
+    model = _masked_lm(source)
     encoder[0].model = model.base_model
     return _for_training(repooled(encoder, pooling), max_tokens), model
 
 
-def load_generator(source: Source, encoder: Encoder) -> Any:  # noqa: ANN401 - transformers' model
-    """Load a masked LM to fill masks in an encoder's texts; raises InputError if it lacks a head or the vocabulary."""
-    from transformers import AutoTokenizer
-
-    model, missing = _masked_lm(source)
-    with _loading("the tokenizer of", source):
-        tokenizer = AutoTokenizer.from_pretrained(str(source.transformer or source.path), trust_remote_code=False)
-    if missing or encoder.tokenizer.mask_token is None:
-        raise InputError(f"{source.name!r} has no masked-LM head or mask token: name one that has, with --generator")
-    if tokenizer.get_vocab() != encoder.tokenizer.get_vocab():
-        raise InputError(f"--generator {source.name}: its vocabulary is not the encoder's: name one that shares it")
-    return model
-
-
-def _masked_lm(source: Source) -> tuple[Any, bool]:
-    """Load a masked language model; returns it and whether its files lack any weights."""
+def _masked_lm(source: Source) -> Any:  # noqa: ANN401 - transformers' model
+    """Load a masked language model."""
     from transformers import AutoModelForMaskedLM
 
     with _loading("the masked LM", source, "name a model with a masked-LM head"):
-        model, loaded = AutoModelForMaskedLM.from_pretrained(
+        return AutoModelForMaskedLM.from_pretrained(
             str(source.transformer or source.path),
             trust_remote_code=False,
             local_files_only=source.folder is not None,
-            output_loading_info=True,
             **_weight_options(source),
         )
-    return model, bool(loaded["missing_keys"])
 
 
 def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: Any = None) -> None:  # noqa: ANN401

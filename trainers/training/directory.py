@@ -30,7 +30,7 @@ FREE = frozenset({
     "views", "text", "words", "graded", "dev", "dev_data", "save_every", "report_to", "gradient_checkpointing",
 })  # fmt: skip
 """Settings that may change when a run is resumed: paths (the data are compared by hash) and what changes no result."""
-STARTS = ("encoder", "teacher", "guide", "generator", "start", "vocabulary_from")  # what a training begins with
+STARTS = ("encoder", "teacher", "guide", "start", "vocabulary_from")  # what a training begins with
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITTEN = ("inline_container", "PytorchStreamWriter", "Error while serializing")
 """Parts of the messages with which torch and safetensors report a failed write, in errors other than OSError."""
