@@ -12,15 +12,17 @@ from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError
 from augment.models.weights import check_revision, revision_of
+from augment.text.words import STRAIGHT_QUOTES
 from augment.view import Runtime, View
 
 _PIECE = regex.compile(r"\w+|[^\w\s]")
 
 
 class ProtectedTermsView(View):
-    """A view that changes no listed terms, which match whole words in any case and spacing, and no given pattern.
+    """A view that changes no listed terms and no given pattern.
 
-    A subclass asks `protected_spans` before it edits.
+    Terms match whole words in any case and spacing, with straight or curly apostrophes. A subclass asks
+    `protected_spans` before it edits.
     """
 
     keep: str | None = Field(default=None, description="file of terms, one a line, in which nothing is changed")
@@ -43,7 +45,7 @@ class ProtectedTermsView(View):
                 lines = Path(self.keep).read_text(encoding="utf-8-sig").splitlines()
             except (OSError, UnicodeDecodeError) as error:
                 raise InputError(f"keep={self.keep} cannot be read ({error}); write one term a line in UTF-8") from None
-            terms = sorted({tuple(_PIECE.findall(normalize("NFC", line).casefold())) for line in lines} - {()})
+            terms = sorted({tuple(_PIECE.findall(_folded(normalize("NFC", line)))) for line in lines} - {()})
             if not terms:
                 raise InputError(f"keep={self.keep} has no terms; write one a line")
             revision = revision_of("\n".join(map(" ".join, terms)).encode())
@@ -72,12 +74,17 @@ class ProtectedTermsView(View):
             return []
         spans = [match.span() for match in self._pattern.finditer(text, overlapped=True)] if self._pattern else []
         terms, matches = self._terms, [*_PIECE.finditer(text)]
-        pieces = [match.group().casefold() for match in matches]
+        pieces = [_folded(match.group()) for match in matches]
         for first, piece in enumerate(pieces):
             for term in terms.get(piece, ()):
                 if tuple(pieces[first : first + len(term)]) == term:
                     spans.append((matches[first].start(), matches[first + len(term) - 1].end()))
         return [(start, end) for start, end in spans if end > start]
+
+
+def _folded(text: str) -> str:
+    """A text without case, its apostrophes and quotation marks straight."""
+    return text.casefold().translate(STRAIGHT_QUOTES)
 
 
 def touches(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:

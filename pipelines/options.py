@@ -22,6 +22,7 @@ MAX_INTEGER = 10**18
 
 SOURCES_HELP = "Files (ingested to data/sentences) or a folder of sentences. [data/sentences, else the sample]"
 ADDRESS_HELP = "Address of the Ray cluster. [a local or new one]"
+MIN_WORDS_HELP = "Drop sentences of fewer words; a letter of Chinese, Japanese, Thai and the like is one."
 FILES_HELP = (
     "Text, Markdown, HTML, CSV, TSV, JSONL, Parquet or Arrow files, .gz and .zst of these, hf:NAME[:CONFIG][:SPLIT], "
     "or - for stdin."
@@ -131,7 +132,7 @@ class IngestOptions(OutputOptions):
     format: Annotated[Format | None, typer.Option(help="Format of all sources, whatever their endings.")] = None
     split: Annotated[Literal["sentences"] | None, typer.Option(help="Split running text into sentences.")] = None
     language: Annotated[str, typer.Option(help="The language for --split, such as en, de or zh.")] = "en"
-    min_words: Annotated[int | None, Number(min=0, help="Drop sentences of fewer words.")] = None
+    min_words: Annotated[int | None, Number(min=0, help=MIN_WORDS_HELP)] = None
     max_words: Annotated[int | None, Number(min=1, help="Drop sentences of more words.")] = None
     out: Annotated[Path, Output(help="Folder of the sentences.")] = SENTENCES
     limit: LimitOption = None

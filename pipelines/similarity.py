@@ -8,6 +8,12 @@ from numpy.typing import NDArray
 
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 """Letters of scripts without spaces between words."""
+_UNSPACED_WORD = regex.compile(rf"\p{{P}}*{UNSPACED.pattern}[\p{{M}}\p{{P}}]*")
+
+
+def word_count(text: str) -> int:
+    """The number of words between spaces; of scripts that have none, each letter with its accents counts as a word."""
+    return len((text if text.isascii() else _UNSPACED_WORD.sub(" x ", text)).split())
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:

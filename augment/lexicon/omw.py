@@ -10,7 +10,7 @@ from augment.lexicon.synonyms import TIERS, Tiers
 from augment.lexicon.wordnet import WordNet, find
 from augment.models.weights import revision_of
 from augment.text.edits import Token
-from augment.text.words import replaceable
+from augment.text.words import is_alphabetic, replaceable
 
 if TYPE_CHECKING:
     from nltk.corpus.reader.api import CorpusReader
@@ -72,7 +72,7 @@ class Multilingual:
         tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
         for key, uses in likeliest:
             for name in () if self._wordnet.synset(*key).unwanted else dict.fromkeys(self._words[key]):
-                if len(name) > 1 and name != word and name.isalpha() and name == name.lower():
+                if len(name) > 1 and name != word and is_alphabetic(name) and name == name.lower():
                     for weights, (least_share, _, _) in zip(tiers, TIERS, strict=True):
                         if uses / total >= least_share:
                             weights[name] += (uses / total) ** 2

@@ -3,11 +3,14 @@
 import math
 import random
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
+
+import regex
 
 from augment.text.edits import Token
 
@@ -32,7 +35,9 @@ SPECIAL_TOKENS = re.compile(
     re.IGNORECASE,
 )
 """Special tokens of language models."""
-_LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+STRAIGHT_QUOTES = dict.fromkeys(map(ord, "‘’‚‛"), "'") | dict.fromkeys(map(ord, "“”„‟"), '"')
+"""For `str.translate`: typographic quotation marks and apostrophes as keyboards have them."""
+_LETTERS = regex.compile(r"(?:\p{L}\p{M}*+)++(?:['’](?:\p{L}\p{M}*+)++)*+")
 MIN_COMMON_ZIPF = 2.5
 """The least Zipf frequency (the logarithm of occurrences in a billion words) of a common word."""
 _GLUE = frozenset("#@/\\=<>|~^&+")
@@ -65,11 +70,16 @@ def replaceable(tokens: Sequence[Token]) -> list[int]:
         for index, (_, _, word, kind) in enumerate(tokens)
         if kind == "word"
         and len(word) > 1
-        and word.isalpha()
+        and is_alphabetic(word)
         and (word.islower() or _is_plain(tokens, index))
         and not (touches[index] and _glues(tokens[index - 1], touches[index - 1]))
         and not (touches[index + 1] and _glues(tokens[index + 1], touches[index + 2]))
     ]
+
+
+def is_alphabetic(word: str) -> bool:
+    """Whether a word is made of letters of any script, with their accents and vowel signs, and nothing else."""
+    return word.isalpha() or (not word.isascii() and all(unicodedata.category(letter)[0] in "LM" for letter in word))
 
 
 def _is_plain(tokens: Sequence[Token], index: int) -> bool:

@@ -20,6 +20,7 @@ from augment.view import normalise, row_id
 from pipelines.options import SENTENCES, IngestOptions
 from pipelines.sentences.rows import Columns, read_spans
 from pipelines.sentences.sources import SAMPLE, Source, check_source, read_rows
+from pipelines.similarity import word_count
 from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import (
     PLACE,
@@ -228,7 +229,7 @@ def _select(options: IngestOptions, texts: list[str], hashes: Seen, counts: dict
     fates = ["" if text else "empty" for text in texts]
     if options.words is not None:
         fewest, most = options.words[0], math.inf if options.words[1] is None else options.words[1]
-        lengths = [len(text.split()) for text in texts]
+        lengths = [*map(word_count, texts)]
         fates = [fate or ("" if fewest <= n <= most else "length") for fate, n in zip(fates, lengths, strict=True)]
     new_hashes = [xxhash.xxh64_intdigest(text.encode()) for text, fate in zip(texts, fates, strict=True) if not fate]
     is_new = iter(hashes.add(np.array(new_hashes, dtype=np.uint64)).tolist())

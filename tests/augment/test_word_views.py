@@ -120,6 +120,13 @@ def test_terms_are_whole_words_in_any_case_and_may_overlap(terms: str) -> None:
     assert kept_parts("nothing", keep_pattern="x*") == []
 
 
+@pytest.mark.parametrize("term", ["don't", "don’t", "O‘Neil's “best”", 'o’neil‘s "BEST"'])
+def test_a_term_is_kept_whatever_the_shape_of_its_apostrophes(tmp_path: Path, term: str) -> None:
+    (tmp_path / "terms.txt").write_text(term, encoding="utf-8")
+    for shape in ("don't", "don’t") if "d" in term else ("O'Neil’s “best”",):
+        assert kept_parts(f"We {shape} know.", keep=str(tmp_path / "terms.txt")) == [shape]
+
+
 def test_a_term_whose_accents_are_characters_of_their_own_is_kept(tmp_path: Path) -> None:
     (tmp_path / "terms.txt").write_text("cafe\u0301\n", encoding="utf-8")
     assert kept_parts("the Café", keep=str(tmp_path / "terms.txt")) == ["Café"]

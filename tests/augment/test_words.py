@@ -25,6 +25,7 @@ from augment.lexicon import wordnet
 from augment.text import english
 from augment.text.edits import apply_edits, find_edits, tokens, words
 from augment.text.english import INFLECTED, inflect, load_data, tagger, wants_an
+from augment.text.words import replaceable, shared_words
 from augment.view import Edit
 
 
@@ -262,3 +263,18 @@ def test_nltks_folders_are_known_without_importing_it() -> None:
     )
     environment = {**os.environ, "NLTK_DATA": f"/mine{os.pathsep}/theirs"}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ஒரு நாய் வேகமாக ஓடுகிறது", 4),
+        ("एक कुत्ता दौड़ रहा है", 5),
+        ("สุนัข วิ่ง", 2),
+        ("Zwei Hunde don’t 3D naïve cafés", 3),
+    ],
+)
+def test_a_word_with_vowel_signs_is_a_word(text: str, words: int) -> None:
+    assert len(replaceable(tokens(text))) == words
+    assert shared_words(text, text) == 1
+    assert shared_words("हिन्दी", "हिन्द") == 0

@@ -122,6 +122,13 @@ def test_nothing_is_counted_behind_the_limit(augment: Augment, limit: int, read:
     assert (counts["read"], counts["length"]) == (read, length)
 
 
+def test_a_letter_of_a_script_without_spaces_counts_as_a_word(augment: Augment) -> None:
+    lines = ["两只狗在海滩上跑。", "狗。", "走る", "Two dogs run.", "Dogs run."]
+    Path("lines.txt").write_text("\n".join(lines), encoding="utf-8")
+    done = augment("ingest", "lines.txt", "--min-words", 3, "--json")
+    assert json.loads(done.out)["kept"] == 2
+
+
 def test_bounds_that_nothing_fits_are_one_line(augment: Augment) -> None:
     Path("lines.txt").write_text("two words\n", encoding="utf-8")
     bounds = ["ingest", "lines.txt", "--min-words", 9, "--max-words"]

@@ -1,4 +1,4 @@
-"""Drop pairs whose two sides are the same text but for case, white space and punctuation."""
+"""Drop pairs whose two sides are the same text but for case, white space and punctuation marks."""
 
 import string
 import unicodedata
@@ -8,7 +8,11 @@ import regex
 
 from pipelines.pairs.filter import SIDES, Filter, PairColumns, Verdicts
 
-PUNCTUATION = regex.compile(r"[\p{P}\p{S}]+")
+PUNCTUATION = regex.compile(
+    r"(?: (?<=\d)\p{P}(?=\d) | (?<!\w)-(?=\d) )(*SKIP)(*FAIL) | [\p{P}\p{Sk}--[%‰#&@*\\/^]]",
+    regex.VERBOSE | regex.VERSION1,
+)
+"""Marks that only give a text its structure. What is read aloud counts: C++, 5%, x < 3, -2, 3.5."""
 IGNORED = string.punctuation.encode() + bytes(code for code in range(128) if chr(code).isspace())
 LOWER = bytes(range(256)).lower()
 
@@ -22,18 +26,18 @@ class Identical(Filter):
         """Judge every pair."""
         sides = [pairs.strings(side) for side in SIDES]
         rows = zip(*sides, *map(_letters, sides), strict=True)
-        # Two texts of punctuation alone have no words, but may still differ.
+        # Two texts of punctuation alone have no words, but may still differ. Letters are compared only to be fast.
         identical = (a == b or (x == y and not self.exact and _words(a) == _words(b) != []) for a, b, x, y in rows)
         return Verdicts(["identical pair" if is_identical else None for is_identical in identical])
 
 
 def _letters(texts: Sequence[str]) -> list[bytes]:
-    """The texts without case, blanks and punctuation; ASCII is translated as bytes, which is much faster."""
+    """The texts without case, blanks, punctuation and symbols of ASCII, which is translated as bytes."""
     letters = (text if text.isascii() else "".join(_words(text)) for text in texts)
     return b"\xff".join(map(str.encode, letters)).translate(LOWER, IGNORED).split(b"\xff")
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text in NFKC, without case and punctuation."""
+    """The words of a text in NFKC, without case and punctuation marks."""
     words: str = PUNCTUATION.sub("", unicodedata.normalize("NFKC", text).casefold())
     return words.split()

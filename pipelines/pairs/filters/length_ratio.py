@@ -6,10 +6,11 @@ import numpy as np
 from pydantic import Field
 
 from pipelines.pairs.filter import SIDES, Filter, PairColumns, Verdicts
+from pipelines.similarity import word_count
 
 
 class LengthRatio(Filter):
-    """A side without words is dropped. For languages without spaces, set the unit to character."""
+    """A side without words is dropped. A letter of a script without spaces, such as Chinese, counts as a word."""
 
     max: float = Field(default=3.0, ge=1)
     unit: Literal["word", "character"] = "word"
@@ -17,7 +18,7 @@ class LengthRatio(Filter):
     def __call__(self, pairs: PairColumns) -> Verdicts:
         """Judge every pair."""
         sides = (pairs.strings(side) for side in SIDES)
-        units = sides if self.unit == "character" else (map(str.split, texts) for texts in sides)
-        shorter, longer = np.sort([[*map(len, texts)] for texts in units], axis=0)
+        size = len if self.unit == "character" else word_count
+        shorter, longer = np.sort([[*map(size, texts)] for texts in sides], axis=0)
         is_high = (shorter == 0) | (longer / np.maximum(shorter, 1) > self.max)
         return Verdicts(["length ratio too high" if flag else None for flag in is_high.tolist()])

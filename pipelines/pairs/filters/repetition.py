@@ -1,16 +1,16 @@
 """Drop pairs with a side that repeats an n-gram of words more often than its sentence repeats any."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
+import regex
 from pydantic import Field
 
 from pipelines.pairs.filter import PairColumns, SideFilter, sentence_column
 
-WORDS = re.compile(r"\w+(?:['’-]\w+)*")
+WORDS = regex.compile(r"\w+(?:['’-]\w+)*")
 TABLE = bytes(ord(chr(c).lower()) if WORDS.fullmatch(chr(c)) else 0 for c in range(128)) + bytes(range(128, 256))
 
 
