@@ -18,12 +18,13 @@ python recipes/starter_text.py --data "$data" --out $work
 mkdir -p $work/start
 git archive 201050a augment/starter/translation | tar -x -C $work/start --strip-components 3
 # English to German and French, the target named by a code before the source. An interrupted run continues with the
-# same command, and with more epochs while its rate has not begun to fall.
+# same command.
 options="--lr 5e-4 --warmup-steps 200 --decay 0.5 --save-steps 300"
-train marian --model $work/start/en-xx --parallel $work/en-xx.tsv --epochs 0.55 $options --out $work/run-en-xx
+python recipes/starter_train.py --model $work/start/en-xx --parallel $work/en-xx.tsv --epochs 0.55 $options \
+    --out $work/run-en-xx
 # The way back also learns to undo what the way out writes.
 python recipes/starter_back.py --text $work --model $work/run-en-xx/model
-train marian --model $work/start/xx-en --parallel $work/xx-en.tsv --parallel $work/back.tsv \
+python recipes/starter_train.py --model $work/start/xx-en --parallel $work/xx-en.tsv --parallel $work/back.tsv \
     --parallel $work/back.tsv --epochs 0.28 $options --out $work/run-xx-en
 
 # A sentence encoder becomes an ordinary masked language model again.

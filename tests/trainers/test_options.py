@@ -35,7 +35,7 @@ def test_every_objective_has_help_for_training_and_for_sweeping(name: str, capsy
 
 
 def test_defaults_are_in_brackets_and_presets_are_completed(capsys: Capsys) -> None:
-    for command in ("evaluate", "report", "push", "marian", "auto", "compare", "contrastive"):
+    for command in ("evaluate", "report", "push", "auto", "compare", "contrastive"):
         assert train(command, "--help") == 0
         text = " ".join(capsys.readouterr().out.split())
         assert "default:" not in text

@@ -127,7 +127,6 @@ def inputs(text_file: Path) -> None:
         ("isbert --text text.txt --pooling cls", "--pooling cls: IS-BERT's sentence vector is the mean"),
         ("distil --text text.txt", "--teacher: give an encoder to learn from, or --smooth-neighbours"),
         ("distil --text text.txt --teacher runs/nothing", "no model directory"),
-        ("rank --text text.txt --teacher a --teacher b --teacher c", "should have at most 2 items"),
         ("mirror --text a --views b", "give one of them"),
         ("auto --text nowhere.txt", "no sentences at 'nowhere.txt'"),
         ("auto --text text.txt --config recipe.json", "is a recipe of `contrastive`, not of `auto`"),
@@ -373,7 +372,7 @@ sys.exit(f"imported: {loaded}" if (loaded := {"torch", "transformers", "datasets
         ("--help", 0),
         ("sweep -h", 0),
         ("push -h", 0),
-        ("marian --lrr 1", 2),
+        ("push --lrr 1", 2),
     ],
 )
 def test_help_and_misspelt_options_need_no_torch(arguments: str, code: int) -> None:

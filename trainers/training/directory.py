@@ -30,7 +30,7 @@ FREE = frozenset({
     "views", "text", "words", "graded", "dev", "dev_data", "save_every", "report_to", "gradient_checkpointing",
 })  # fmt: skip
 """Settings that may change when a run is resumed: paths (the data are compared by hash) and what changes no result."""
-STARTS = ("encoder", "teacher", "guide", "start", "vocabulary_from")  # what a training begins with
+STARTS = ("encoder", "teacher", "guide")  # what a training begins with
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITTEN = ("inline_container", "PytorchStreamWriter", "Error while serializing")
 """Parts of the messages with which torch and safetensors report a failed write, in errors other than OSError."""
@@ -38,7 +38,7 @@ UNWRITTEN = ("inline_container", "PytorchStreamWriter", "Error while serializing
 
 def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
     """Return whether a directory holds this very run, finished; raises InputError if it holds anything else."""
-    existing = existing_recipe(out, ("preset", "pooling", "twinviews"))
+    existing = _existing_recipe(out)
     if existing is None or overwrite:
         return False
     ignored = {"twinviews", "version", *FREE}
@@ -50,15 +50,15 @@ def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
     return (out / DONE).is_file()
 
 
-def existing_recipe(out: Path, keys: Sequence[str]) -> Mapping[str, Any] | None:
+def _existing_recipe(out: Path) -> Mapping[str, Any] | None:
     """Return the recipe of the run in a directory, or None if the directory is missing or holds only leftovers.
 
-    `keys` tell this kind of run from other outputs with a `recipe.json`. Raises InputError for anything else.
+    Raises InputError for anything else, such as another output with a `recipe.json`.
     """
     if not out.exists() or all(path.name == LOCK or path.suffix == ".tmp" for path in out.iterdir()):
         return None
     recipe = read_json(out / RECIPE)
-    if not isinstance(recipe, dict) or not recipe.keys() >= {*keys}:
+    if not isinstance(recipe, dict) or not recipe.keys() >= {"preset", "pooling", "twinviews"}:
         raise InputError(f"{out} is not empty and holds no such run (by its {RECIPE}): give another --out")
     return recipe
 
@@ -72,14 +72,14 @@ def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, wha
             raise InputError(f"{problem}: use --overwrite, change it back, or give another --out")
 
 
-def begin(out: Path, recipe: Mapping[str, Any], patterns: Sequence[str] = MADE) -> None:
+def begin(out: Path, recipe: Mapping[str, Any]) -> None:
     """Remove an earlier run and write the new one's recipe; raises InputError if the new one begins in the folder."""
     # A run that is killed would need it again.
     for name in map(recipe.get, STARTS):
         for start in filter(None, [name] if isinstance(name, str) else name or []):
             if Path(start).exists() and Path(start).resolve().is_relative_to(out.resolve()):
                 raise InputError(f"{start} is needed for this training and would be removed: give another --out")
-    remove(out, patterns)
+    remove(out, MADE)
     write_if_changed(out / RECIPE, json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
 
 

@@ -1,1 +1,0 @@
-"""Translation models: MarianMT trained or fine-tuned on parallel text."""
