@@ -6,7 +6,7 @@ import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -224,6 +224,55 @@ def pickled(encoder: Path, folder: Path, extra: dict[str, object], *, zipped: bo
     (folder / "model.safetensors").unlink()
     torch.save({**tensors, **extra}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
     return folder
+
+
+def reweighted(encoder: Path, folder: Path, change: Callable[[str], str | None], **config: object) -> Path:
+    """A copy whose weights are renamed, or left out where the new name is None, with other settings."""
+    shutil.copytree(encoder, folder)
+    tensors = {change(name): tensor for name, tensor in load_file(folder / "model.safetensors").items()}
+    kept = {name: tensor for name, tensor in tensors.items() if name is not None}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps({**settings, **config}), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "config", "tensor"),
+    [
+        (lambda name: None if ".layer.1." in name else name, {}, r"encoder\.layer\.1\.attention\.self\.query\.weight"),
+        (lambda name: name, {"num_hidden_layers": 3}, r"encoder\.layer\.2\.attention\.self\.query\.weight"),
+        (lambda name: name.replace("layer", "block"), {}, r"encoder\.layer\.0\.attention\.self\.query\.weight"),
+        (lambda name: None if "position" in name else name, {}, r"embeddings\.position_embeddings\.weight"),
+        (lambda name: f"net.{name}", {}, r"embeddings\.word_embeddings\.weight and 36 more tensors"),
+    ],
+)
+def test_weights_that_the_files_lack_are_refused_by_name(
+    change: Callable[[str], str | None], config: dict[str, object], tensor: str, tiny_bert: Path, tmp_path: Path
+) -> None:
+    refused(f"the files of the encoder .* lack {tensor}", reweighted(tiny_bert, tmp_path / "copy", change, **config))
+
+
+def test_a_layer_that_the_configuration_leaves_out_is_said(tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:
+    encoder_of(tiny_bert)
+    assert "leaves out" not in capsys.readouterr().err, "a head is no layer"
+    encoder_of(reweighted(tiny_bert, tmp_path / "copy", lambda name: name, num_hidden_layers=1))
+    assert "bert.encoder.layer.1.attention.output.LayerNorm.bias and 15 more" in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod."])
+def test_prefixes_of_wrappers_come_off(prefix: str, tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
+    folder = reweighted(tiny_bert, tmp_path / "wrapped", lambda name: prefix + name)
+    expected = encoder_of(tiny_bert).encode(sentences)
+    assert torch.equal(encoder_of(folder).encode(sentences), expected)
+    encoder_of(folder).save(tmp_path / "saved", "# card")
+    plain = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    np.testing.assert_allclose(plain.encode(sentences), expected, atol=1e-5)
+    build("mlm", folder).save(tmp_path / "mlm", "# card")
+    names = [*load_file(tmp_path / "mlm" / "model.safetensors")]
+    assert sorted(names) == sorted(load_file(tiny_bert / "model.safetensors"))
 
 
 @pytest.mark.parametrize("zipped", [True, False])

@@ -1,9 +1,10 @@
 """Encoders loaded as sentence-transformers' models in float32, repooled, and saved for its plain loader."""
 
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError
@@ -18,6 +19,8 @@ from trainers.encoders.modules import WHITENING, Encoder, assemble, parts_of, po
 from trainers.processes import is_first
 from trainers.settings import Pooling
 
+WRAPPERS = r"^(?:module\.|_orig_mod\.)+"  # what DataParallel and torch.compile put before the names of weights
+LAYER = re.compile(r"\.\d+\.")  # the number of a layer in the name of a weight
 PADDED = 64  # tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation
 
 
@@ -74,7 +77,41 @@ def _loading(what: str, source: Source, advice: str = "name a model that has saf
 
 
 def _weight_options(source: Source) -> dict[str, Any]:
-    return {"use_safetensors": not pickled(source.transformer), "weights_only": True, "dtype": torch.float32}
+    options = {"use_safetensors": not pickled(source.transformer), "weights_only": True, "dtype": torch.float32}
+    return {**options, "key_mapping": {WRAPPERS: ""}}
+
+
+def _keep_names(model: Any) -> None:  # noqa: ANN401 - transformers' model
+    """Forget the mapping of `WRAPPERS`, which `save_pretrained` would apply the other way round."""
+    conversions = getattr(model, "_weight_conversions", None) or []
+    model._weight_conversions = [entry for entry in conversions if WRAPPERS not in entry.source_patterns]
+
+
+def _check_weights(encoder: Encoder, source: Source) -> None:
+    """Raise InputError for weights that the files lack, except an unused pooler's; note layers that are not used."""
+    from sentence_transformers.sentence_transformer.modules import Transformer
+    from transformers.modeling_utils import load_state_dict
+
+    transformers = [module for module in encoder.modules() if isinstance(module, Transformer)]
+    for module in transformers:
+        _keep_names(module.model)
+        weights = dict(module.model.named_parameters())
+        if module.module_output_name == "token_embeddings":
+            weights = {name: weight for name, weight in weights.items() if "pooler" not in name.split(".")}
+        if missing := [name for name, weight in weights.items() if not getattr(weight, "_is_hf_initialized", False)]:
+            problem = f"the files of the encoder {source.name!r} lack {_listed(missing)} of its configuration"
+            raise InputError(f"{problem}: get them again, or correct its config.json")
+    if len(transformers) == 1 and source.transformer is not None and is_first():
+        files = [file for file in transformer_weights(source.transformer) if file.suffix != ".json"]
+        stored = [re.sub(WRAPPERS, "", name) for file in files for name in load_state_dict(file, "meta")]
+        kinds = tuple({LAYER.sub(".#.", name) for name in weights})
+        layers = [name for name in stored if LAYER.search(name) and LAYER.sub(".#.", name).endswith(kinds)]
+        if unused := [name for name in layers if not name.endswith(tuple(weights))]:
+            note(f"warning: {source.name}: its configuration leaves out {_listed(sorted(unused))} of its files")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] + (f" and {len(names) - 1} more tensors" if len(names) > 1 else "")
 
 
 def load_encoder(source: Source, device: str | None) -> Encoder:
@@ -86,7 +123,6 @@ def load_encoder(source: Source, device: str | None) -> Encoder:
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Transformer
-    from transformers.modeling_utils import load_state_dict
 
     with _loading("the encoder", source):
         encoder = SentenceTransformer(
@@ -96,13 +132,8 @@ def load_encoder(source: Source, device: str | None) -> Encoder:
             local_files_only=source.folder is not None,
             model_kwargs=_weight_options(source),
         )
-        model = getattr(encoder[0], "model", None)
-        if source.transformer is not None and model is not None:
-            files = [file for file in transformer_weights(source.transformer) if file.suffix != ".json"]
-            ours = tuple(name for name, _ in model.named_parameters())
-            if not any(name.endswith(ours) for file in files for name in load_state_dict(file, "meta")):
-                raise ValueError("none of its weights are those of its configuration")
-    tokenizer = encoder.tokenizer
+    _check_weights(encoder, source)
+    tokenizer, model = encoder.tokenizer, getattr(encoder[0], "model", None)
     if callable(tokenizer) and isinstance(encoder[0], Transformer) and model is not None:
         vocabulary_size = int(getattr(model.config, "vocab_size", 0) or len(tokenizer))
         # A tokenizer whose files are missing has only its special tokens.
@@ -151,23 +182,19 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[E
     An encoder without a head gets a new one over its tied word embeddings; layers after its transformer are left out.
     Raises InputError: it cannot be loaded, or its architecture has no such head.
     """
-    encoder = load_encoder(source, "cpu")
-    model = _masked_lm(source)
-    encoder[0].model = model.base_model
-    return _for_training(repooled(encoder, pooling), max_tokens), model
-
-
-def _masked_lm(source: Source) -> Any:  # noqa: ANN401 - transformers' model
-    """Load a masked language model."""
     from transformers import AutoModelForMaskedLM
 
+    encoder = load_encoder(source, "cpu")
     with _loading("the masked LM", source, "name a model with a masked-LM head"):
-        return AutoModelForMaskedLM.from_pretrained(
+        model = AutoModelForMaskedLM.from_pretrained(
             str(source.transformer or source.path),
             trust_remote_code=False,
             local_files_only=source.folder is not None,
             **_weight_options(source),
         )
+    _keep_names(model)
+    encoder[0].model = model.base_model
+    return _for_training(repooled(encoder, pooling), max_tokens), model
 
 
 def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: Any = None) -> None:  # noqa: ANN401
