@@ -4,8 +4,8 @@
 
 Makes the views of the 10,000 STS-B training sentences that Mirror-BERT ships by `augment`, trains by `train`, scores
 by `train evaluate`, and prints one table: Spearman x 100, aggregation "all"; mean and standard deviation over the
-seeds, one seed in the sweeps. What is finished is not done again. Post-training of a supervised encoder, before and
-after: `--encoder DIR --rows "untrained, mean|post-training" --out ANOTHER`.
+seeds, one seed of momenta and batches. What is finished is not done again. Post-training of a supervised encoder,
+before and after: `--encoder DIR --rows "untrained, mean|post-training" --out ANOTHER`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ lines, and rehearse those whose inputs are here.
 """
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from pipelines.cli.app import build_app
 from pipelines.terminal.console import call
 from trainers.cli.app import app as train_app
 
+LOOP = re.compile(r"for (\w+) in (.+); do (.+); done")
 PROGRAMS = {"augment": build_app(), "train": train_app}
 
 
@@ -38,8 +40,12 @@ def is_here(source: str) -> bool:
 def rehearse(step: dict[str, Any]) -> str:
     """Let our programs read a step, and do a dry run of it if its inputs are here; returns what was done."""
     missing, said = [source for source in step.get("reads", []) if not is_here(source)], "left to the shell"
-    parts = groupby(shlex.split(step["run"]), {"&&", "|", ">"}.__contains__)
-    for words in (list(part) for _, part in parts):
+    commands = [step["run"]]
+    if loop := LOOP.fullmatch(step["run"]):
+        name, values, body = loop.groups()
+        commands = [body.replace(f"${name}", value) for value in values.split()]
+    joints = {"&&", "|", ">"}.__contains__
+    for words in (list(part) for command in commands for _, part in groupby(shlex.split(command), joints)):
         if words[0] == "torchrun":
             words = ["train", *words[words.index("trainers") + 1 :]]
         if words[0] in PROGRAMS:

@@ -14,11 +14,9 @@ from augment.view import Runtime
 from pipelines.cli.app import build_app
 from pipelines.pairs.filter import make_filter
 from pipelines.terminal.console import InputError, call
-from trainers.catalogue import load_objective, objective_names
+from trainers.catalogue import objective_names
 from trainers.cli.app import app as train_app
-from trainers.cli.objectives import training_sections
 from trainers.encoders.location import locate
-from trainers.settings import read_axes
 from trainers.training.run import request_of
 
 ROOT = Path(__file__).parents[2]
@@ -125,15 +123,10 @@ def refusal(command: Any, words: list[str]) -> str | None:  # noqa: ANN401 - cli
 def check_values(names: list[str], values: dict[str, Any]) -> None:
     """Check what a command itself checks only when it runs; raises InputError.
 
-    These are an objective's preset, its options, the values of a sweep, and the parameters of filters.
+    These are an objective's preset, its options, and the parameters of filters.
     """
-    *sweep, name = names or [""]
-    if name in objective_names() and "preset" in values:
-        module = load_objective(name)
-        flags = {key: flag for section in training_sections(name, module).values() for key, flag in section.items()}
-        axes = read_axes(values["over"], flags) if sweep else {}
-        for varied in [{}, *({key: value} for key, labels in axes.items() for value in labels.values())]:
-            request_of(name, values | varied).resolved(locate(None))
+    if names and names[-1] in objective_names() and "preset" in values:
+        request_of(names[-1], values).resolved(locate(None))
     for filter in values.get("filter") or []:
         make_filter(filter, Runtime())
 
@@ -143,8 +136,6 @@ def check_values(names: list[str], values: dict[str, Any]) -> None:
     [
         ("train contrastive --preset tunde", "no preset 'tunde'"),
         ("train contrastive --temperature 0", "--temperature 0.0: input should be greater than 0"),
-        ("train sweep bsl --over momentun=0.9", "no option of that name"),
-        ("train sweep bsl --over momentum=2", "--momentum 2.0: input should be less than or equal to 1"),
         ("augment build-pairs --filter chrf:most=3", "unknown parameter"),
     ],
 )

@@ -370,7 +370,6 @@ sys.exit(f"imported: {loaded}" if (loaded := {"torch", "transformers", "datasets
     [
         *((f"{name} --help", 0) for name in MODULES),
         ("--help", 0),
-        ("sweep -h", 0),
         ("push -h", 0),
         ("push --lrr 1", 2),
     ],
@@ -387,7 +386,7 @@ import sys
 from pipelines.terminal.console import call
 from trainers.catalogue import objective_names
 from trainers.cli.app import app
-codes = [call(app, [*group, name, "--help"]) for name in objective_names() for group in ([], ["sweep"])]
+codes = [call(app, [name, "--help"]) for name in objective_names()]
 codes.append(call(app, ["bsl", "--momentun", "1"]) - 2)
 slow = {"sentence_transformers", "transformers", "datasets", "sklearn"} & set(sys.modules)
 sys.exit(f"imported: {slow}" if slow else max(codes))
@@ -398,4 +397,4 @@ def test_help_and_misspelt_options_of_objectives_need_torch_alone() -> None:
     command = [sys.executable, "-c", HELP_OF_ALL_OBJECTIVES]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Usage: ") == 2 * len(objective_names())
+    assert done.stdout.count("Usage: ") == len(objective_names())

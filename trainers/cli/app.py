@@ -1,4 +1,4 @@
-"""The command `train`: one subcommand for each objective, made from its file, sweeps over them, and the evaluation."""
+"""The command `train`: one subcommand for each objective, made from its file, and the evaluation."""
 
 from importlib import import_module
 from typing import Any
@@ -26,20 +26,9 @@ The usual next steps after `augment build-pairs`:
 
   train evaluate runs/bsl
 
-One objective under several seeds, or over the values of an option:
+One objective under several seeds:
 
   train bsl --seeds 3 --data DIR
-
-  train sweep bsl --over momentum=0.9,0.99,0.999 --data DIR
-"""
-
-SWEEP = """Train an objective over the values of its options, and print one table.
-
-Any option of `train OBJECTIVE` can be swept over, its data and its preset too:
-
-  train sweep bsl --over momentum=0.5,0.9,0.99,0.999,1 --data DIR
-
-  train sweep mirror --over temperature=0.04,0.2 --over limit=1000,10000 --seeds 3
 """
 
 
@@ -49,14 +38,13 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
         """Replace the entry that `--help` lists with the real command."""
         name = args[0] if args else ""
-        if name in self.commands and not isinstance(self.commands[name], TyperGroup):
+        if name in self.commands:
             # `auto` passes the options that it does not know on to another command.
             settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "auto" else None
             if name in MODULES:
                 function, epilog = getattr(import_module(MODULES[name][0]), name), None
             else:
-                make_command = import_module("trainers.cli.objectives").objective_command
-                function, epilog = make_command(name, sweep=self.name == "sweep")
+                function, epilog = import_module("trainers.cli.objectives").objective_command(name)
             single = typer.Typer(add_completion=False, rich_markup_mode=None)
             single.command(name, cls=SectionedCommand, context_settings=settings, epilog=epilog)(function)
             self.commands[name] = typer.main.get_command(single)
@@ -68,14 +56,10 @@ def make_app() -> typer.Typer:
     settings: dict[str, Any] = {"rich_markup_mode": None, "no_args_is_help": True, "pretty_exceptions_enable": False}
     settings["context_settings"] = {"help_option_names": ["-h", "--help"]}
     app = typer.Typer(name="train", cls=LazyGroup, help=OVERVIEW, **settings)
-    sweep = typer.Typer(name="sweep", cls=LazyGroup, help=SWEEP, **settings)
     app.callback()(_main)
-    objectives = {name: summary(name) for name in objective_names()}
-    commands = {**objectives, **{name: line for name, (_, line) in MODULES.items()}}
-    for group, lines in ((app, commands), (sweep, objectives)):
-        for name, line in lines.items():
-            group.command(name, help=line, short_help=line)(lambda: None)
-    app.add_typer(sweep, short_help="Train an objective over the values of its options; one table.")
+    commands = {name: summary(name) for name in objective_names()} | {name: line for name, (_, line) in MODULES.items()}
+    for name, line in commands.items():
+        app.command(name, help=line, short_help=line)(lambda: None)
     return app
 
 

@@ -18,8 +18,8 @@ from trainers.results.comparison import PAPERS, compare_suite, load_paper, publi
 from trainers.results.runs import TRAINING, Run, read_runs
 from trainers.results.significance import assess
 
-RUNS = """Runs that were evaluated: their directories, folders or JSON files of results, or the folder of a study \
-(--seeds, sweep), shown as mean and deviation. None: only the papers' rows."""
+RUNS = """Runs that were evaluated: their directories, folders or JSON files of results, or the folder of several \
+--seeds, shown as mean and deviation. None: only the papers' rows."""
 WITH = """Papers to print beside: bsl, mirror, isbert; simcse, esimcse, diffcse, rankcse, congen, sct (only averages); \
 or none."""
 NO_ITEMS = "<suite>.items.npz beside the results of a suite: run `train evaluate` again, or name another"

@@ -1,4 +1,4 @@
-"""The commands `train OBJECTIVE` and `train sweep OBJECTIVE`, each objective's with its own options."""
+"""The commands `train OBJECTIVE`, each with its own options."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ import typer
 from pipelines.terminal.console import InputError
 from trainers.catalogue import ObjectiveModule, load_objective
 from trainers.data.reading import data_flags
-from trainers.settings import Flag, Training, flags_of, read_axes, setting_flags, with_flags
+from trainers.settings import Flag, Training, flags_of, setting_flags, with_flags
 from trainers.training.run import Request, request_of, run_training
 
 EXAMPLES = {
@@ -17,11 +17,6 @@ EXAMPLES = {
     "words": "--words en:10000",
     "graded": "--graded sts-train.csv",
 }
-OVER = Flag(
-    list[str] | None,
-    "Sweep over an option: batch-size=16,32,64. Any option of the objective, its training and its data; give it again "
-    "for a second option. Several files at once: views=a.arrow,b.arrow,a.arrow+b.arrow.",
-)
 STUDY = {
     "seeds": Flag(int | None, "Train with this many seeds, from --seed on, into OUT/seed-1 ...; one table.", least=1),
     "data": Flag(
@@ -46,38 +41,24 @@ def training_sections(name: str, module: ObjectiveModule) -> dict[str, dict[str,
     }
 
 
-def objective_command(name: str, *, sweep: bool) -> tuple[Callable[..., None], str]:
-    """Return `train NAME`, for one encoder or several `--seeds`, or `train sweep NAME`, and the end of its `--help`."""
+def objective_command(name: str) -> tuple[Callable[..., None], str]:
+    """Return `train NAME`, for one encoder or several `--seeds`, and the end of its `--help`."""
     module = load_objective(name)
-    training = training_sections(name, module)
 
-    def run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
+    def run(_: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
         study = {key: values.pop(key) for key in STUDY}
-        axes = None
-        if sweep:
-            flags = {key: flag for section in training.values() for key, flag in section.items()}
-            typed = {key for key in values if getattr(context.get_parameter_source(key), "name", "") == "COMMANDLINE"}
-            axes = read_axes(values.pop("over"), flags, typed)
-        elif study["seeds"] is None:
-            for key in (key for key, value in study.items() if value):
-                option = "--" + key.replace("_", "-")
-                raise InputError(f"{option} goes with --seeds N: give that too, or run `train evaluate` afterwards")
-            run_training(request_of(name, values))
-            return
-        from trainers.results.studies import train_study
+        if study["seeds"] is not None:
+            from trainers.results.studies import train_seeds
 
-        train_study(name, values, axes, **study)
+            train_seeds(name, values, **study)
+            return
+        for key in (key for key, value in study.items() if value):
+            raise InputError(f"--{key} goes with --seeds N: give that too, or run `train evaluate` afterwards")
+        run_training(request_of(name, values))
 
     running = {key: flag for key, flag in flags_of(Request).items() if key not in ("encoder", "preset")}
-    command, description = f"train {name}", module.__doc__ or name
-    endings = ["--encoder bert-base-uncased", "--seeds 3 --data DIR"]
-    sections = {**training, "Several seeds": STUDY, "Running": running}
-    if sweep:
-        description = f"Sweep over the options of `{command}`: {module.__doc__}"
-        command = f"train sweep {name}"
-        endings = ["--over batch-size=16,32,64,128 --seeds 3 --data DIR", "--over batch-size=32,64 --over lr=1e-5,1e-4"]
-        sections = {"Sweep": {"over": OVER, **STUDY}, **training, "Running": running}
-    lines = [f"  {command} {EXAMPLES.get(module.READS[0], '')} {ending}" for ending in endings]
+    command = f"  train {name} {EXAMPLES.get(module.READS[0], '')}"
     # \b keeps click from joining the lines.
-    epilog = "\n".join(["\b", "Examples:", *lines])
-    return with_flags(run, sections, description), epilog
+    epilog = f"\b\nExamples:\n{command} --encoder bert-base-uncased\n{command} --seeds 3 --data DIR"
+    sections = {**training_sections(name, module), "Several seeds": STUDY, "Running": running}
+    return with_flags(run, sections, module.__doc__ or name), epilog

@@ -1,7 +1,7 @@
 """Stored scores: the files that evaluations and studies leave, read as runs with an evaluation for each seed."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,30 +11,20 @@ from trainers.evaluation.suites import suite_names
 from trainers.training.directory import LOG, RECIPE
 
 FOLDER, TRAINING = "evaluation", "training"
-STUDIES = ("seeds.json", "sweep.json")
-UNTRAINED = "untrained=*"
+STUDY, UNTRAINED = "seeds.json", "untrained"
 
 
-class StudyRun(Stored):
-    """One training of a study: its folder, and why it failed if it did."""
+class SeedRun(Stored):
+    """One training of several seeds, in the folder `seed-N`, and why it failed if it did."""
 
     seed: int
-    directory: str
     error: str | None = None
 
 
-class StudyCell(Stored):
-    """One setting of a study under all its seeds."""
+class StoredSeeds(Stored):
+    """The file that `train OBJECTIVE --seeds` writes."""
 
-    settings: dict[str, str]
-    runs: list[StudyRun]
-
-
-class StoredStudy(Stored):
-    """The file that `train OBJECTIVE --seeds` and `train sweep` write; `options` apply to all settings."""
-
-    options: dict[str, Any]
-    cells: list[StudyCell]
+    runs: list[SeedRun]
 
 
 class Evaluation(NamedTuple):
@@ -49,7 +39,7 @@ Reader = Callable[[Path, str], list[Evaluation]]  # from a run's folder and its 
 
 
 class Run(NamedTuple):
-    """One evaluated model, or all seeds of one setting of a study: `seeds` counts those without results too."""
+    """One evaluated model, or all seeds of one training: `seeds` counts those without results too."""
 
     title: str
     evaluations: Sequence[Evaluation]
@@ -93,14 +83,13 @@ def read_runs(path: Path) -> list[Run]:
     return runs
 
 
-def first_seeds(path: Path) -> list[Path]:
-    """Return the folder of the first seed of each setting of a study; of anything else the path itself."""
-    firsts = [next(iter(folders.values())) for file in _studies(path) for _, folders, _ in _cells(file) if folders]
-    return firsts or [path]
+def first_seed(path: Path) -> Path:
+    """Return the folder of the first of several seeds that did not fail; of anything else the path itself."""
+    return next((folder for file in _studies(path) for folder in _folders(file).values()), path)
 
 
 def _studies(path: Path) -> list[Path]:
-    return [file for file in (path, *map(path.joinpath, STUDIES)) if file.name in STUDIES and file.is_file()]
+    return [file for file in (path, path / STUDY) if file.name == STUDY and file.is_file()]
 
 
 def read_results(directory: Path, seed: str) -> list[Evaluation]:
@@ -127,21 +116,16 @@ def read_training(run: Path, seed: str) -> list[Evaluation]:
 
 
 def read_study(file: Path, reader: Reader = read_results) -> list[Run]:
-    """Return a run for each setting of a study (`seeds.json`, `sweep.json`) and untrained encoder in its folder."""
-    runs = []
-    for title, folders, seeds in _cells(file):
-        evaluations = [evaluation for seed, folder in folders.items() for evaluation in reader(folder, str(seed))]
-        runs.append(Run(f"{file.parent} {title}".rstrip(), evaluations, seeds))
-    return runs + _runs(sorted(file.parent.glob(UNTRAINED)), reader)
+    """Return the seeds of a `seeds.json` as one run, and the untrained encoder beside it if it was scored."""
+    evaluations = [found for seed, folder in _folders(file).items() for found in reader(folder, str(seed))]
+    seeds = Run(str(file.parent), evaluations, len(load(StoredSeeds, file).runs))
+    return [seeds, *_runs([file.parent / UNTRAINED], reader)]
 
 
-def _cells(file: Path) -> Iterator[tuple[str, dict[int, Path], int]]:
-    """Yield the title of each setting of a study, the folders of the seeds that did not fail, and how many seeds."""
-    for cell in load(StoredStudy, file).cells:
-        title = ", ".join(f"{name}={label}" for name, label in cell.settings.items())
-        # The folder may have been moved since, so only the last parts of a path count.
-        parts = {run.seed: Path(run.directory).parts[-2 if title else -1 :] for run in cell.runs if run.error is None}
-        yield title, {seed: file.parent.joinpath(*part) for seed, part in parts.items()}, len(cell.runs)
+def _folders(file: Path) -> dict[int, Path]:
+    """Return the folders of the seeds that did not fail; their parent may have been moved since."""
+    runs = load(StoredSeeds, file).runs
+    return {run.seed: file.parent / f"seed-{run.seed}" for run in runs if run.error is None}
 
 
 def _runs(folders: Sequence[Path], reader: Reader = read_results) -> list[Run]:

@@ -49,7 +49,7 @@ class Request(Options):
     chosen: Mapping[str, Any]
     encoder: str | None = Field(None, description="Encoder to start from: directory or Hub name. [the bundled starter]")
     preset: str | None = Field(None, description="A preset of the objective. [the first one]")
-    out: Path | None = Field(None, description="Directory of the run, or of all runs. [runs/NAME; runs/sweep-NAME]")
+    out: Path | None = Field(None, description="Directory of the run, or of all seeds. [runs/NAME]")
     seed: int = Field(1, ge=0, lt=1 << 32, description="Decides order, dropout and masks.")
     dry_run: bool = Field(False, description="Say what would be done; write nothing.")
     overwrite: bool = Field(False, description="Delete the run in --out and train again.")

@@ -1,7 +1,7 @@
 """Results as an evaluation leaves them, made by hand, and what `train compare` prints of them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,14 +39,11 @@ def lines(text: str, start: str) -> list[list[str]]:
     return [[cell.strip() for cell in cells if cell.strip()] for cells in found]
 
 
-def write_study(folder: Path, *settings: tuple[dict[str, str], dict[str, str | None]]) -> None:
-    """Write what a study leaves: for each setting the folders of its runs, and the error of those that failed."""
-    cells = []
-    for setting, runs in settings:
-        listed = [{"seed": n, "directory": run, "error": error} for n, (run, error) in enumerate(runs.items(), 1)]
-        cells.append({"settings": setting, "runs": listed})
+def write_study(folder: Path, *seeds: int, failed: Sequence[int] = ()) -> None:
+    """Write what several seeds leave beside their runs, some of which failed."""
+    runs = [{"seed": seed, "error": "memory" if seed in failed else None} for seed in seeds]
     folder.mkdir(exist_ok=True)
-    (folder / "seeds.json").write_text(json.dumps({"options": {}, "cells": cells}))
+    (folder / "seeds.json").write_text(json.dumps({"runs": runs}))
 
 
 def figure(items: Predictions, rows: Any = slice(None)) -> float:  # noqa: ANN401 - any index

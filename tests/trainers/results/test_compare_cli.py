@@ -55,26 +55,28 @@ def test_ablations_are_shown_with_all_tables(capsys: Capsys) -> None:
     assert row == ["BSL, momentum 0.999", "all", "73.74", "BSL Table 6"]
 
 
-def test_seeds_of_a_study_are_mean_and_deviation(tmp_path: Path, capsys: Capsys) -> None:
+def test_seeds_are_mean_and_deviation(tmp_path: Path, capsys: Capsys) -> None:
     for seed, shift in ((1, 0.0), (2, 1.0), (3, 2.0)):
-        write_run(f"runs/study/lr-2e-05/seed-{seed}", figures(shift))
-    write_run("runs/study/untrained=starter-mean", figures(-30))
-    runs = {f"elsewhere/study/lr-2e-05/seed-{seed}": "memory" if seed == 4 else None for seed in (1, 2, 3, 4)}
-    write_study(tmp_path / "runs/study", ({"lr": "2e-05"}, runs), ({"lr": "9"}, {"study/lr-9/seed-1": "nan"}))
-    assert compare("runs/study", "--with", "mirror") == 0
-    shown = capsys.readouterr()
-    (row,) = lines(shown.out, "runs/study lr=2e-05")
-    assert row[1] == "61.00 +- 1.00"
-    assert row[-2:] == ["64.00 +- 1.00", "ours, 2026-11-21, 3 of 4 seeds"]
-    (start,) = lines(shown.out, "runs/study/untrained=starter-mean")
-    assert start[1] == "30.00"
-    assert shown.err.splitlines()[-1] == "runs/study lr=9: no results"
+        write_run(f"runs/study/seed-{seed}", figures(shift))
+    write_run("runs/study/untrained", figures(-30))
+    write_study(tmp_path / "runs/study", 1, 2, 3, 4, failed=[4])
+    for study in ("runs/study", "runs/study/seeds.json"):
+        assert compare(study, "--with", "mirror") == 0
+        shown = capsys.readouterr()
+        (row,) = lines(shown.out, "runs/study ")
+        assert row[1] == "61.00 +- 1.00"
+        assert row[-2:] == ["64.00 +- 1.00", "ours, 2026-11-21, 3 of 4 seeds"]
+        (start,) = lines(shown.out, "runs/study/untrained")
+        assert start[1] == "30.00"
+    write_study(tmp_path / "runs/study", 1, 2, failed=[1, 2])
+    assert compare("runs/study") == 0
+    assert "runs/study: none of its 2 seeds has results" in capsys.readouterr().err
 
 
 def test_a_figure_that_not_every_seed_has_is_empty(tmp_path: Path, capsys: Capsys) -> None:
     for seed, value in ((1, 70.0), (2, None)):
         write_run(f"study/seed-{seed}", {"stsb": {"all": value}, "sickr": {"all": 50.0}})
-    write_study(tmp_path / "study", ({}, {"study/seed-1": None, "study/seed-2": None}))
+    write_study(tmp_path / "study", 1, 2)
     assert compare("study", "--with", "mirror") == 0
     (row,) = lines(capsys.readouterr().out, "study")
     assert row == ["study", "50.00 +- 0.00", "ours, 2026-11-21, 2 seeds"]
@@ -309,6 +311,6 @@ def test_papers_without_a_row_are_named(capsys: Capsys) -> None:
 def test_seeds_share_one_signature_with_their_differences_joined(tmp_path: Path, capsys: Capsys) -> None:
     for seed in "12":
         write_run(f"study/seed-{seed}", {"stsb": {"all": 70.0}}, model={"weights": {"model.safetensors": seed * 64}})
-    write_study(tmp_path / "study", ({}, {"seed-1": None, "seed-2": None}))
+    write_study(tmp_path / "study", 1, 2)
     (line,) = signatures(Path("study"), capsys)
     assert line.endswith("weights:111111111111+222222222222|runs:2")

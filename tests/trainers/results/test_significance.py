@@ -174,6 +174,6 @@ def test_damaged_or_earlier_items_are_refused(content: bytes | str | None, capsy
 def test_several_seeds_cannot_be_tested(tmp_path: Path, capsys: Capsys) -> None:
     for seed in (1, 2):
         write_run(f"study/seed-{seed}", figures())
-    write_study(tmp_path / "study", ({}, {"seed-1": None, "seed-2": None}))
+    write_study(tmp_path / "study", 1, 2)
     assert compare("study", write_run("mine", figures()), "--test") == 2
     assert "study is 2 seeds: a test takes single runs" in error_line(capsys)

@@ -1,6 +1,5 @@
 import json
 import re
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ def test_seeds_are_scored_beside_the_untrained_encoder(small: list[str], graded_
     assert lines[0] == "sts"
     seeds, untrained = lines[3:]
     assert re.match(r"runs/mirror +-?\d+\.\d\d \+- \d+\.\d\d .*, 2 seeds *$", seeds)
-    assert untrained.startswith("runs/mirror/untrained=")
+    assert untrained.startswith("runs/mirror/untrained ")
     assert train("evaluate", "runs/mirror/seed-2", "--data", graded_data, "--out", "by-hand") == 0
     scores = saved(Path("by-hand/sts.json"))["sets"]
     assert saved(Path("runs/mirror/seed-2/evaluation/sts.json"))["sets"] == scores
@@ -44,7 +43,7 @@ def test_seeds_are_scored_beside_the_untrained_encoder(small: list[str], graded_
     capsys.readouterr()
     assert train("compare", "runs/mirror", "--with", "none") == 0
     assert capsys.readouterr().out.splitlines()[3:] == [seeds, untrained]
-    assert "| runs/mirror/untrained=" in Path("runs/mirror/seeds.md").read_text()
+    assert "| runs/mirror/untrained " in Path("runs/mirror/seeds.md").read_text()
 
 
 def test_second_call(small: list[str], graded_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
@@ -64,140 +63,79 @@ def test_second_call(small: list[str], graded_data: Path, monkeypatch: pytest.Mo
     assert stamps(Path("runs/mirror/seed-1")) != before
 
 
-def test_sweep_prints_a_row_for_every_setting(small: list[str], graded_data: Path, capsys: Capsys) -> None:
-    arguments = ["--over", "temperature=0.04,0.2", "--seeds", 2, "--data", graded_data]
-    assert train("sweep", "mirror", *small, *arguments) == 0
-    captured = capsys.readouterr()
-    lines = captured.out.splitlines()
-    assert lines[1].split("  ")[0] == "model"
-    assert "STS-B dev" in lines[1]
-    first, second = lines[3:]
-    assert first.startswith("runs/sweep-mirror temperature=0.04 ")
-    assert "sweep-mirror temperature=0.2 " in second
-    assert "[4 of 4] temperature=0.2, seed 2" in captured.err
-    runs = Path("runs/sweep-mirror")
-    assert saved(runs / "temperature=0.2" / "seed-1" / "recipe.json")["temperature"] == 0.2
-    files = [runs / "temperature=0.04" / f"seed-{seed}" / "evaluation" / "sts.json" for seed in (1, 2)]
-    one, two = (saved(path)["sets"]["stsb"]["figures"]["all"] for path in files)
-    assert f" {(one + two) / 2:.2f} +- {abs(one - two) / 2**0.5:.2f} " in first
-
-
-def test_a_sweep_without_benchmarks_is_compared_and_drawn_by_its_trainings(small: list[str], capsys: Capsys) -> None:
-    over = ["--over", "temperature=0.04,0.2", "--seeds", 2, "--out", "sw"]
-    assert train("sweep", "mirror", *small, *over) == 0
+def test_seeds_without_benchmarks_are_compared_and_drawn_by_their_trainings(small: list[str], capsys: Capsys) -> None:
+    assert train("mirror", *small, "--seeds", 2, "--out", "study") == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "training"
-    for study in ("sw", "sw/sweep.json"):
+    assert printed[1].split() == ["model", "loss", "spread", "source"]
+    for study in ("study", "study/seeds.json"):
         assert train("compare", study) == 0
         captured = capsys.readouterr()
         assert captured.out.splitlines() == printed
-        assert captured.err.startswith("no scores of sw temperature=0.04, sw temperature=0.2: run `train evaluate`")
-    assert train("report", "sw", "--sample", 0) == 0
-    page = Path("sw/report.html").read_text()
-    assert all(f"sw/temperature={value}/seed-1" in page for value in ("0.04", "0.2"))
+        assert captured.err.startswith("no scores of study: run `train evaluate`")
+    assert train("report", "study", "--sample", 0) == 0
+    page = Path("study/report.html").read_text()
+    assert "study/seed-1" in page
     assert "seed-2" not in page
     assert page.count("<polyline") > 2
-    assert all(cell in page for line in printed[3:] for cell in line.split()[2:3])
 
 
-def test_data_and_presets_are_swept_like_any_option(small: list[str], tmp_path: Path, capsys: Capsys) -> None:
-    other = tmp_path / "other.txt"
-    other.write_text("\n".join(f"the {word} man reads" for word in "abcdefghijklmnop"), encoding="utf-8")
-    arguments = ["--over", f"text={small[1]},{other}", "--over", "limit=10,16", *small[2:]]
-    assert train("sweep", "mirror", *arguments) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "training"
-    assert lines[1].split() == ["model", "loss", "spread", "source"]
-    assert len(lines) == 7
-    recipes = [saved(path) for path in Path("runs/sweep-mirror").rglob("recipe.json")]
-    trained_on = {(recipe["text"], recipe["twinviews"]["rows"]) for recipe in recipes}
-    assert trained_on == set(product((small[1], str(other)), (10, 16)))
-    assert train("sweep", "mlm", *small, "--over", "preset=adapt,head", "--epochs", "1", "--out", "presets") == 0
-    assert saved(Path("presets/preset=head/seed-1/recipe.json"))["lr"] == 3e-4
-
-
-def test_failing_cell_says_why_and_the_others_finish(small: list[str], capsys: Capsys) -> None:
-    arguments = ["sweep", "mlm", *small, "--epochs", "1", "--over", "lr=1e30,1e-4"]
-    assert train(*arguments) == 1
+def test_a_failing_seed_says_why(small: list[str], capsys: Capsys) -> None:
+    assert train("mlm", *small, "--epochs", 1, "--lr", "1e30", "--seeds", 2) == 1
     captured = capsys.readouterr()
-    (row,) = captured.out.splitlines()[3:]
-    assert row.startswith("runs/sweep-mlm lr=0.0001 ")
-    assert "failed: the loss became nan by step" in captured.err
-    assert captured.err.splitlines()[-1].startswith("error: 1 of 2 runs failed")
-    assert (Path("runs/sweep-mlm/lr=0.0001/seed-1/modules.json")).is_file()
-    assert "the loss became nan" in Path("runs/sweep-mlm/sweep.md").read_text()
-    assert train(*arguments[:-1], "lr=1e30", "--out", "single") == 1
-    assert capsys.readouterr().err.endswith("error: 1 of 1 run failed, see above\n")
-    failed, done = saved(Path("runs/sweep-mlm/sweep.json"))["cells"]
-    assert "the loss became nan" in failed["runs"][0]["error"]
-    assert done["runs"][0]["error"] is None
+    assert "seed 2 failed: the loss became nan by step" in captured.err
+    assert captured.err.splitlines()[-1].startswith("error: 2 of 2 runs failed")
+    assert "seed 1 failed: the loss became nan" in Path("runs/mlm/seeds.md").read_text()
+    assert all("the loss became nan" in run["error"] for run in saved(Path("runs/mlm/seeds.json"))["runs"])
 
 
-def test_killed_sweep_continues_where_it_stopped(small: list[str]) -> None:
-    arguments = ["sweep", "mirror", *small, "--over", "temperature=0.04,0.2", "--epochs", "15", "--save-every", "30"]
+def test_killed_seeds_continue_where_they_stopped(small: list[str]) -> None:
+    arguments = ["mirror", *small, "--seeds", "2", "--epochs", "15", "--save-every", "30"]
     assert train(*arguments, "--out", "whole") == 0
-    saved = "seed-1/checkpoints/checkpoint-*/trainer_state.json"
-    train_killed(lambda: list(Path("killed/temperature=0.2").glob(saved)), *arguments, "--out", "killed")
-    finished = Path("killed/temperature=0.04/seed-1")
-    before = stamps(finished)
+    train_killed(
+        lambda: list(Path("killed/seed-2").glob("checkpoints/checkpoint-*/trainer_state.json")),
+        *arguments, "--out", "killed",
+    )  # fmt: skip
+    before = stamps(Path("killed/seed-1"))
     assert before
-    assert not Path("killed/temperature=0.2/seed-1/modules.json").exists()
+    assert not Path("killed/seed-2/modules.json").exists()
     assert train(*arguments, "--out", "killed") == 0
-    assert stamps(finished) == before
-    for cell in ("temperature=0.04", "temperature=0.2"):
-        assert weights(Path("whole", cell, "seed-1")) == weights(Path("killed", cell, "seed-1"))
+    assert stamps(Path("killed/seed-1")) == before
+    for seed in ("seed-1", "seed-2"):
+        assert weights(Path("whole", seed)) == weights(Path("killed", seed))
 
 
-def test_dry_run_lists_the_cells_and_writes_nothing(small: list[str], capsys: Capsys) -> None:
-    assert train("sweep", "mirror", *small, "--over", "limit=16,48", "--seeds", 2, "--dry-run") == 0
-    assert train("mirror", *small, "--seeds", 2, "--dry-run") == 0
-    out = capsys.readouterr().out
-    lines = [line.split()[:4] for line in out.splitlines() if "seed-" in line]
-    assert [" ".join(line) for line in lines[:4]] == ["16 1 16 2", "16 2 16 2", "48 1 48 6", "48 2 48 6"]
-    assert lines[4] == ["1", "48", "6", "runs/mirror/seed-1"]
+def test_dry_run_shows_the_first_training_and_where_all_go(small: list[str], capsys: Capsys) -> None:
+    arguments = ["distil", *small, "--teacher", small[3], "--queue", 10, "--epochs", 1, "--dry-run", "--seeds", 3]
+    assert train(*arguments) == 0
+    captured = capsys.readouterr()
+    shown = dict(re.findall(r"^(rows|optimiser steps|out) +(\S+) *$", captured.out, re.MULTILINE))
+    assert shown == {"rows": "38", "optimiser steps": "4", "out": "runs/distil/seed-1"}
+    assert "the same for 3 seeds: runs/distil/seed-1 to runs/distil/seed-3" in captured.err
     assert not Path("runs").exists()
 
 
-def test_dry_run_of_a_study_counts_the_rows_that_the_single_run_trains_on(small: list[str], capsys: Capsys) -> None:
-    arguments = ["distil", *small, "--teacher", small[3], "--queue", 10, "--epochs", 1, "--dry-run"]
-    assert train(*arguments) == 0
-    single = dict(re.findall(r"^(rows|optimiser steps) +(\d+) *$", capsys.readouterr().out, re.MULTILINE))
-    assert single == {"rows": "38", "optimiser steps": "4"}
-    assert train(*arguments, "--seeds", 1) == 0
-    (line,) = (line for line in capsys.readouterr().out.splitlines() if "seed-" in line)
-    assert line.split()[:3] == ["1", *single.values()]
-
-
-def test_study_with_other_options_is_refused_and_left_as_it_is(small: list[str], capsys: Capsys) -> None:
-    assert train("sweep", "mirror", *small, "--over", "temperature=0.04") == 0
-    before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")}
+def test_seeds_with_other_options_are_refused_and_left_as_they_are(small: list[str], capsys: Capsys) -> None:
+    assert train("mirror", *small, "--seeds", 1) == 0
+    before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*.*")}
     capsys.readouterr()
-    assert train("sweep", "mirror", *small, "--over", "temperature=0.04", "--lr", "0.1") == 2
-    assert "(lr was None, is now 0.1): use --overwrite" in capsys.readouterr().err
+    assert train("mirror", *small, "--seeds", 1, "--lr", "0.1") == 2
+    assert "is now 0.1): use --overwrite" in capsys.readouterr().err
     assert train("mirror", *small, "--out", "single") == 0
     assert train("mirror", *small, "--seeds", 2, "--out", "single") == 2
     assert "single holds a single run" in capsys.readouterr().err
-    assert {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*.*")} == before
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["sweep", "mirror"], "nothing to sweep over: give --over KEY=V1,V2"),
-    (["sweep", "mirror", "--over", "seed=1,2"], "no option of that name to sweep over"),
-    (["sweep", "mirror", "--over", "lr=1e-4", "--lr", "1"], "--over lr: the option is given twice"),
-    (["sweep", "mirror", "--over", "temperature=0.1,-1"], "--temperature -1.0: input should be greater than 0"),
-    (["sweep", "mirror", "--over", "preset=sentence,best"], "no preset 'best'"),
-    (["sweep", "mirror", "--over", "text=nowhere.txt"], "no sentences at 'nowhere.txt'"),
-    (["sweep", "mirror", "--over", "encoder=no/such/encoder"], "no model directory 'no/such/encoder'"),
-    (["sweep", "mirror", "--over", "lr=1", "--data", "nowhere"], "no data folder 'nowhere'"),
-    (["sweep", "mirror", "--over", "lr=1", "--baseline"], "--baseline needs benchmarks"),
-    (["mirror", "--seeds", "0"], "--seeds"),
-    (["mirror", "--data", "folder"], "--data goes with --seeds N"),
-    (["mirror", "--baseline"], "--baseline goes with --seeds N"),
+    (["--seeds", "1", "--preset", "best"], "no preset 'best'"),
+    (["--seeds", "1", "--data", "nowhere"], "no data folder 'nowhere'"),
+    (["--seeds", "1", "--baseline"], "--baseline needs benchmarks"),
+    (["--seeds", "0"], "--seeds"),
+    (["--data", "folder"], "--data goes with --seeds N"),
+    (["--baseline"], "--baseline goes with --seeds N"),
 ])  # fmt: skip
-def test_bad_input(arguments: list[str], message: str, text_file: Path, tiny_bert: Path, capsys: Capsys) -> None:
-    swept = " ".join(arguments)
-    text = [] if "text=" in swept else ["--text", text_file]
-    encoder = [] if "encoder=" in swept else ["--encoder", tiny_bert]
-    assert train(*arguments, *text, *encoder) == 2
+def test_bad_input(arguments: list[str], message: str, small: list[str], capsys: Capsys) -> None:
+    assert train("mirror", *small, *arguments) == 2
     assert message in error_line(capsys)
     assert not Path("runs").exists()
