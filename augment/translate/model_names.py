@@ -57,7 +57,8 @@ def _opus_chain(hops: Sequence[tuple[str, str]]) -> tuple[str, list[TranslationM
     if None in places and DRY_RUN.get():
         return OPUS, [TranslationModel(Path(), None, revision) for revision, _ in offers], missing
     if None in places:
-        logger.warning("downloading %s (%.0f MB); --models starter needs none", " and ".join(names), missing / 1e6)
+        joined = " and ".join(names)
+        logger.warning("downloading %s (%.0f MB); a view made with --models starter needs none", joined, missing / 1e6)
     commits = [None if place is None else place.name for place in places]  # a commit in the cache needs no Hub
     return OPUS, [resolve_models(OPUS, *hop, commit) for hop, commit in zip(hops, commits, strict=True)], 0
 
@@ -66,7 +67,8 @@ def _opus_chain(hops: Sequence[tuple[str, str]]) -> tuple[str, list[TranslationM
 def _warn_of_starter(reason: str) -> None:
     logger.warning(
         "OPUS-MT is out of reach (%s): the small bundled models translate, well enough for short everyday sentences; "
-        "most round trips of other text are not paraphrases. Online, --models opus-mt gets it (about 300 MB a model)",
+        "most round trips of other text are not paraphrases. Online, a view made with --models opus-mt gets it (about "
+        "300 MB a model)",
         reason,
     )
 
@@ -112,7 +114,7 @@ def _folder(models: str, source: str, target: str) -> Path:
             folders.setdefault(direction, path)
     if f"{source}-{target}" not in folders:
         choice = f"there are {', '.join(folders)}" if folders else "there is none"
-        raise InputError(f"{FLAG} {models}: no model from {source} to {target} ({choice}); try {FLAG} opus-mt")
+        raise InputError(f"{FLAG} {models}: no model from {source} to {target} ({choice}); opus-mt may have it")
     return folders[f"{source}-{target}"]
 
 

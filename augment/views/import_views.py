@@ -1,35 +1,45 @@
 """Take views made elsewhere, such as a large language model's paraphrases, from a JSON Lines file."""
 
-import unicodedata
+import hashlib
+from array import array
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError
+from xxhash import xxh64_intdigest
 
 from augment.errors import InputError
-from augment.models.weights import check_revision, revision_of
-from augment.text.words import special_tokens
+from augment.models.weights import check_revision
+from augment.text.words import STRAIGHT_QUOTES, special_tokens
 from augment.view import Runtime, View, ViewResult, normalise, row_id
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class _Line(BaseModel):
-    view: str
+    view: str | None
     text: str | None = None
     id: object = None
+
+    @property
+    def owner(self) -> object:
+        return self.id if self.text is None else _folded(self.text)
 
 
 class ImportViews(View):
     """The view: lines of `{"text": sentence, "view": its view}`, or with the sentence's `id` instead of its text.
 
-    Additional lines for a sentence are its alternatives. A sentence without a line is "failed" with the reason
-    "missing", a blank view "failed" with "empty", and a view with a special token that the sentence lacks "rejected"
-    with "special-token".
+    Texts match in NFC, whatever their white space and the shape of their quotation marks. Additional lines for a
+    sentence are its alternatives. A sentence without a line is "failed" with the reason "missing", a blank or null view
+    "failed" with "empty", and a view with a special token that the sentence lacks "rejected" with "special-token".
     """
 
     name = "import-views"
     folder_option = "by"
+    lists_folders = False
     uses_seed = False
     equal_alternatives = True
 
@@ -37,48 +47,95 @@ class ImportViews(View):
     by: str = Field(pattern=r"^[\w.-]+$", examples=["MODEL"], description="what made the views; in their folder's name")
     revision: str | None = Field(default=None, description="hold the file to this revision")
 
-    _views: dict[str, dict[str, None]] = PrivateAttr(default_factory=dict)  # by the sentence's id, each once
+    _file: BinaryIO = PrivateAttr()
+    # The hash of each line's text or id, in order, and where the line begins: 16 bytes a line in every worker.
+    _index: "tuple[NDArray[Any], NDArray[Any]]" = PrivateAttr()
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its file read; raises InputError for a missing or malformed file or another revision."""
+        """The view with its file indexed; raises InputError for a missing or malformed file or another revision."""
+        import numpy as np
+
         try:
-            content = Path(self.file).read_bytes()
+            file = Path(self.file).open("rb")  # noqa: SIM115 - each call reads a few of its lines
+            revision = hashlib.file_digest(file, "sha256").hexdigest()[:12]
         except OSError as error:
             raise InputError(f"import-views: cannot read {self.file} ({error.strerror}): check --file") from None
-        revision = revision_of(content)
         check_revision(f"import-views: {self.file} has revision", revision, self.revision, "get that one")
-        view = self.model_copy(update={"revision": revision})
-        view._views = {}
-        for number, line in enumerate(content.removeprefix(BOM_UTF8).splitlines(), start=1):
-            try:
-                row = _Line.model_validate_json(line)
-            except ValidationError:
-                row = _Line(view="")
-            key = row.id if row.text is None else row_id(normalise(row.text))
-            if isinstance(key, str):
-                view._views.setdefault(key, {})[unicodedata.normalize("NFC", " ".join(row.view.split()))] = None
-            elif line.strip():
+        hashes, starts, end = array("Q"), array("Q"), file.seek(0)
+        for number, content in enumerate(file, start=1):
+            start, end = end, end + len(content)
+            line = _parsed(content)
+            if line is not None:
+                hashes.append(_hash(line.owner))
+                starts.append(start)
+            elif content.strip(BOM_UTF8 + b" \t\r\n"):
                 message = """is not {"text": "...", "view": "..."} (or id for text)"""
-                beginning = line[:60].decode(errors="replace")
+                beginning = content[:60].decode(errors="replace")
                 raise InputError(f"import-views: {self.file} line {number} {message}: {beginning!r}")
-        if not view._views:
+        if not starts:
             raise InputError(f'import-views: {self.file} is empty: write {{"text": "...", "view": "..."}} on each line')
+        order = np.argsort(hashes, kind="stable")
+        view = self.model_copy(update={"revision": revision})
+        view._file, view._index = file, (np.asarray(hashes)[order], np.asarray(starts)[order])
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """Look every text up."""
         return [self._view(text) for text in texts]
 
+    def unused(self, texts: Iterable[str]) -> str | None:
+        """Say how many lines belong to none of the texts, and show one; None if all do."""
+        import numpy as np
+
+        starts = self._index[1]
+        is_unused = np.ones(len(starts), bool)
+        for text in texts:
+            is_unused[self._places(text)] = False
+        if not is_unused.any():
+            return None
+        (line,) = self._lines(starts[is_unused].min(keepdims=True))
+        example = repr(line.id if line.text is None else line.text)[:80]
+        return f"{self.name}: {is_unused.sum():,} of {len(starts):,} lines belong to no sentence, such as {example}"
+
+    def _places(self, text: str) -> list[int]:
+        """The places in the index of a text's lines."""
+        hashes = [_hash(_folded(text)), _hash(row_id(normalise(text)))]
+        firsts, ends = (self._index[0].searchsorted(hashes, side) for side in ("left", "right"))
+        return [*range(firsts[0], ends[0]), *range(firsts[1], ends[1])]
+
+    def _lines(self, starts: "NDArray[Any]") -> Iterator[_Line]:
+        for start in sorted(starts.tolist()):
+            self._file.seek(start)
+            yield _parsed(self._file.readline()) or _Line(view=None)
+
     def _view(self, text: str) -> ViewResult:
-        lines = self._views.get(row_id(normalise(text)))
-        if lines is None:
+        places = self._places(text)
+        if not places:
             return ViewResult(None, "failed", "missing")
-        if not any(lines):
+        texts = dict.fromkeys(normalise(line.view or "") for line in self._lines(self._index[1][places]))
+        if not any(texts):
             return ViewResult(None, "failed", "empty")
-        views = [line for line in lines if line and not special_tokens(line) - special_tokens(text)]
+        views = [view for view in texts if view and not special_tokens(view) - special_tokens(text)]
         if not views:
             return ViewResult(None, "rejected", "special-token")
-        paraphrases = [view for view in views if view != unicodedata.normalize("NFC", text)]
+        paraphrases = [view for view in views if _folded(view) != _folded(text)]
         if not paraphrases:
             return ViewResult(text, "unchanged")
         return ViewResult(paraphrases[0], alternatives=tuple(paraphrases[1:]))
+
+
+def _parsed(content: bytes) -> _Line | None:
+    """A line of the file; None if it is not an object with a view and a text or an id."""
+    try:
+        line = _Line.model_validate_json(content.removeprefix(BOM_UTF8))
+    except ValidationError:
+        return None
+    return line if isinstance(line.owner, str) else None
+
+
+def _hash(owner: object) -> int:
+    return xxh64_intdigest(str(owner).encode())
+
+
+def _folded(text: str) -> str:
+    return " ".join(normalise(text).split()).translate(STRAIGHT_QUOTES)

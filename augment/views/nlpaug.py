@@ -57,6 +57,8 @@ class Nlpaug(ProtectedTermsView):
     def build(self, runtime: Runtime) -> Self:
         """The view, its augmenter built and tried on one sentence; raises InputError if that fails."""
         installed = version("nlpaug")
+        if runtime.batch_tokens is not None:
+            raise InputError(f"nlpaug: batch_tokens={runtime.batch_tokens}: it takes one sentence at a time")
         check_revision("nlpaug: the installed version is", installed, self.revision, "install that one")
         view = super().build(runtime).model_copy(update={"revision": installed})
         try:

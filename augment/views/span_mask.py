@@ -51,6 +51,9 @@ class SpanMask(ProtectedTermsView):
         if self.compat and (self.rate is not None or self.unit != "character" or self.keep or self.keep_pattern):
             options = f"rate={self.rate}, unit={self.unit}, keep={self.keep or self.keep_pattern}"
             raise InputError(f"span-mask: compat with {options}: the published code masks a length in characters only")
+        if self.unit != "token" and (self.encoder != "starter" or self.revision is not None):
+            options = f"encoder={self.encoder}, revision={self.revision}"
+            raise InputError(f"span-mask: {options}: these are for unit=token; give that too, or neither")
         view = super().build(runtime)
         if self.rate is None:
             view.length = self.length or DEFAULT_LENGTH

@@ -68,7 +68,7 @@ def _make_pairs(
     dropped = counts.get("dropped", {})
     if counts["pairs"] < sum(dropped.values()):
         is_translated = any("is not a paraphrase" in reason for reason in dropped)
-        advice = "; if round trips are not paraphrases, `--models opus-mt` translates better" if is_translated else ""
-        note(f"most rows were dropped{advice}")
+        advice = "; if round trips are not paraphrases, `augment backtranslate --models opus-mt` translates better"
+        note(f"most rows were dropped{advice if is_translated else ''}")
     if not is_new:
         show("already complete, nothing done")

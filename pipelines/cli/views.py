@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 
 from augment.errors import InputError, TwinviewsError
-from augment.view import VIEWS, ViewSpec, check_params, make_view, view_attribute, view_label, view_options
+from augment.view import VIEWS, View, ViewSpec, check_params, make_view, view_attribute, view_label, view_options
 from pipelines.options import ViewOptions
 from pipelines.storage.dataset import Dataset, check_folder
 from pipelines.storage.files import resolve_path
@@ -48,7 +48,8 @@ def add_view_command(app: typer.Typer, name: str) -> None:
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
         params = {key: value for key in fields if (value := values.pop(key)) is not None}
         option, variants = view_attribute(name, "folder_option", ""), [params]
-        if isinstance(value := params.get(option), str) and "," in value:  # `--pivot de,fr` asks for two views
+        lists_folders = view_attribute(name, "lists_folders", True)
+        if lists_folders and isinstance(value := params.get(option), str) and "," in value:
             parts = dict.fromkeys(part.strip() for part in value.split(",") if part.strip())
             if not parts:
                 raise InputError(f"--{option} {value!r} names nothing: write one, or several as in de,fr")
@@ -99,6 +100,7 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
         # First, so that a wrong pivot or a missing model is reported before anything is ingested.
         specs = specs if options.overwrite else [*map(as_begun, specs, folders)]
         views = [make_view(spec, device=options.device, batch_tokens=options.batch_tokens) for spec in specs]
+        _check_running(views[0], options)
         source = sentences_for(options.sources or (), dry_run=options.dry_run)
     note_starter(views[0].spec)
     for text in getattr(views[0], "notes", ()):
@@ -115,8 +117,22 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
             start = time.monotonic()
             dataset, new_rows = make_run(run)
             results.append(_report(dataset, new_rows, time.monotonic() - start, quiet=options.json))
+            unused = getattr(view, "unused", lambda _: None)(source.texts())
+            if unused is not None:
+                note(unused)
     if options.json:
         show_json(results[0] if len(results) == 1 else results)
+
+
+def _check_running(view: View, options: ViewOptions) -> None:
+    """Raise InputError for an option that would change nothing."""
+    runs_model = getattr(view, "runs_model", False)
+    ignored = [f"--device {options.device}"] if options.device != "auto" and not runs_model else []
+    ignored += [f"--batch-tokens {options.batch_tokens}"] if options.batch_tokens and not runs_model else []
+    ignored += [f"--seed {options.seed}"] if options.seed and not getattr(view, "uses_seed", True) else []
+    if ignored:
+        does = "draws nothing" if ignored[0].startswith("--seed") else "runs no model"
+        raise InputError(f"{ignored[0]}: {view.spec.name} {does} with these options: leave it out")
 
 
 def _skip_pandas() -> None:

@@ -19,7 +19,7 @@ from augment.errors import InputError
 from augment.view import normalise, row_id
 from pipelines.options import SENTENCES, IngestOptions
 from pipelines.sentences.rows import Columns, read_spans
-from pipelines.sentences.sources import SAMPLE, Source, check_source, read_rows
+from pipelines.sentences.sources import SAMPLE, TEXT_FORMATS, Source, check_source, read_rows
 from pipelines.similarity import word_count
 from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import (
@@ -109,6 +109,11 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
         for source in sources:
             if out.resolve() in source.path.resolve().parents:
                 raise InputError(f"{source.name} is a file of {out}, which would be replaced: choose another --out")
+        is_running_text = all(source.format in TEXT_FORMATS for source in sources)
+        for name in ("column", "label_column", "pair_column") if is_running_text else ():
+            if (value := getattr(options, name)) != getattr(IngestOptions, name):
+                problem = f"{sources[0].name} is read as {sources[0].format}, which has no columns"
+                raise InputError(f"--{name.replace('_', '-')} {value}: {problem}: leave it out, or give --format")
         plan = _plan(options, sources)
         finished = claim_folder(out, plan, overwrite=overwrite, dry_run=dry_run)
         if finished is not None:
@@ -211,7 +216,7 @@ def _sentences(
         if options.labels and number > 1 and "label" not in filled:
             raise InputError(f"{source.name} has no spans in a column {columns.label!r}: give --label-column")
         for name, column in (("label", columns.label), ("pair", columns.pair)):
-            is_required = column != name and source.format not in ("text", "markdown", "html")
+            is_required = column != name and source.format not in TEXT_FORMATS
             if is_required and number > 1 and name not in filled:
                 raise InputError(f"{source.name} has nothing in a column {column!r}: check --{name}-column")
         if counts["kept"] == options.limit:

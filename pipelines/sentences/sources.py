@@ -20,6 +20,8 @@ from pipelines.sentences.rows import ColumnChoice, Rows, collect, read_cells, re
 from pipelines.storage.files import is_remote, resolve_path, sha256_of
 
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
+TEXT_FORMATS = ("text", "markdown", "html")
+"""Those without columns."""
 ENDINGS: Mapping[str, Format] = {
     **{f".{format}": format for format in get_args(Format)},
     ".md": "markdown",
@@ -112,7 +114,7 @@ def read_rows(source: Source, columns: ColumnChoice, language: str | None = None
     try:
         batches = _read(source, columns, by_paragraph=language is not None)
         if language is not None:
-            by_row = source.format not in ("text", "markdown", "html")
+            by_row = source.format not in TEXT_FORMATS
             batches = collect(split_sentences(batches, language, source.name, by_row=by_row))
         for rows in batches:
             yield rows
@@ -134,7 +136,7 @@ def _read(source: Source, columns: ColumnChoice, *, by_paragraph: bool) -> Itera
     if format == "text" and not by_paragraph:
         return (Rows(texts, nulls, nulls) for texts in batches for nulls in [[None] * len(texts)])
     lines = chain.from_iterable(batches)
-    if format in ("text", "markdown", "html"):
+    if format in ("text", "markdown", "html"):  # mypy narrows no constant
         if format == "text":
             texts = paragraphs(lines)
         else:

@@ -8,7 +8,7 @@ matching receipt is made again, and without `state.json` nothing is read.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +61,11 @@ class Dataset:
         receipts = self.receipts[start // size : -(-stop // size)]
         shards = [read_table(self.path / receipt.file, receipt.sha256) for receipt in receipts]
         return pa.concat_tables(shards).slice(start % size, stop - start)
+
+    def texts(self) -> Iterator[str]:
+        """The sentences, one shard in memory at a time."""
+        for receipt in self.receipts:
+            yield from read_table(self.path / receipt.file, receipt.sha256)["text"].to_pylist()
 
 
 def dataset_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow schema

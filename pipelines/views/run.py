@@ -35,7 +35,7 @@ STARTER = "starter"
 def note_starter(spec: ViewSpec) -> None:
     """Say in one line that a view uses the bundled starter encoder, and which flag takes a real one."""
     if spec.params.get("encoder") == STARTER and spec.params.get("revision") is not None:
-        advice = "`--encoder bert-base-uncased` takes a real one"
+        advice = f"`augment {spec.name} --encoder bert-base-uncased` takes a real one"
         note(f"{spec.name}: the bundled encoder (small, for trying out); {advice}")
 
 

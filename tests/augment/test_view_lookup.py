@@ -13,6 +13,7 @@ from samples import refused
 
 from augment.models.device import pack, resolve_device
 from augment.view import View, ViewResult, ViewSpec, check_params, make_view, row_id, row_seed
+from augment.views.import_views import ImportViews
 
 
 def spec_of(name: str, **params: float) -> ViewSpec:
@@ -104,21 +105,38 @@ def imported(tmp_path: Path, *rows: object, content: bytes | None = None, **para
 
 
 def test_each_sentence_gets_its_own_views(tmp_path: Path) -> None:
-    rows = [("A dog runs.", "A  dog is\nrunning."), *[("A dog runs.", "Some dog runs.")] * 2]
+    rows: list[tuple[str, str | None]] = [
+        ("A dog runs.", " A dog is\nrunning. "),
+        *[("A dog runs.", "Some dog runs.")] * 2,
+    ]
     rows += [("Same.", "Same."), ("Blank.", " "), ("Masked.", "[MASK]."), ("Très bien.", "Tre\u0300s bien.")]
+    rows += [("Null.", None), ('He said  "no".', "He refused."), ("It’s  O'Neil.", "It's  O’Neil.")]
     lines = [{"text": text, "view": view} for text, view in rows]
     view = imported(tmp_path, {"id": row_id("Café!"), "view": "Coffee!"}, *lines)
     texts = ["A dog runs.", "Cafe\u0301!", "Same.", "Blank.", "Masked.", "Unknown.", "Très bien."]
+    texts += ["Null.", "He said “no”.", "It's O’Neil."]
     assert view(texts, [0] * len(texts)) == [
-        ViewResult("A dog is running.", alternatives=("Some dog runs.",)),
+        ViewResult("A dog is\nrunning.", alternatives=("Some dog runs.",)),
         ViewResult("Coffee!"),
         ViewResult("Same.", "unchanged"),
         ViewResult(None, "failed", "empty"),
         ViewResult(None, "rejected", "special-token"),
         ViewResult(None, "failed", "missing"),
         ViewResult("Très bien.", "unchanged"),
+        ViewResult(None, "failed", "empty"),
+        ViewResult("He refused."),
+        ViewResult("It's O’Neil.", "unchanged"),
     ]
     assert not view.uses_seed
+
+
+def test_lines_of_no_sentence_are_counted_and_one_is_shown(tmp_path: Path) -> None:
+    rows = [("A dog runs.", "It runs."), ("Not there.", "No."), ("A “dog”  runs.", "It does."), ("Nor this.", None)]
+    view = imported(tmp_path, *({"text": text, "view": view} for text, view in rows), {"id": "x", "view": "None."})
+    assert isinstance(view, ImportViews)
+    assert view.unused(["A dog runs."]) == "import-views: 4 of 5 lines belong to no sentence, such as 'Not there.'"
+    assert "3 of 5 lines" in str(view.unused(["A dog runs.", 'A "dog" runs.']))
+    assert imported(tmp_path, {"id": row_id("A."), "view": "B."}).unused(["C.", "A."]) is None  # type: ignore[attr-defined]
 
 
 def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> None:
@@ -140,6 +158,7 @@ def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> Non
         (b'{"text": "a", "view": 3}', "line 1 is not"),
         (b'"a"', "line 1 is not"),
         (b'{"id": 7, "view": "a"}', "line 1 is not"),
+        (b'\n{"text": "a", "view": null}\r\n{"text": null, "view": null}', "line 3 is not"),
         (b"\xff", "line 1 is not"),
         (b'{"text": "a", "view": "\\ud800"}', "line 1 is not"),
         (b"[" * 100_000, "line 1 is not"),
@@ -158,6 +177,8 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("span-mask", {"compat": True, "rate": 0.2}, "compat with rate=0.2"),
     ("span-mask", {"compat": True, "unit": "word"}, "unit=word, keep=None: the published code masks a length"),
     ("span-mask", {"compat": True, "keep": "terms.txt"}, "keep=terms.txt: the published code"),
+    ("span-mask", {"encoder": "/none"}, "encoder=/none, revision=None: these are for unit=token; give that too"),
+    ("span-mask", {"unit": "word", "revision": "0" * 12}, "revision=000000000000: these are for unit=token"),
     ("span-mask", {"keep_pattern": "["}, "keep_pattern='[' is not a regular expression"),
     ("synonym", {"fraction": "much"}, "synonym: fraction='much'"),
     ("mlm-fill", {"temperature": inf}, "temperature=inf: input should be a finite number"),
@@ -188,7 +209,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
             ({"decode": "sample", "temperature": -1.0}, "temperature=-1.0: input should be greater than 0"),
             ({"pivot": "de|x"}, "language 'de|x': not a language code"),
             ({"pivot": "de+fr"}, "no model from de to fr"),
-            ({"pivot": "es"}, "no model from en to es (there are en-de, en-fr, de-en, fr-en); try --models opus-mt"),
+            ({"pivot": "es"}, "no model from en to es (there are en-de, en-fr, de-en, fr-en); opus-mt may have it"),
             ({"pivot": "de+de"}, "language 'de': source and target are the same"),
             ({"pivot": "de", "models": str(Path(__file__).parent / "data")}, "no model from en to de (there is none)"),
             ({"models": "/nowhere"}, "--models /nowhere: no such folder"),

@@ -61,6 +61,22 @@ def import_written(augment: Augment, by: str, written: Mapping[str, Sequence[str
     assert augment("import-views", "three.txt", "--file", f"{by}.jsonl", "--by", by).code == 0
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_imported_lines_that_match_no_sentence_are_said(augment: Augment, folder: Path, workers: int) -> None:
+    texts = ["A dog runs.", "He said “hello” to her.", "A row with  two spaces.", "Line one.\nLine two.", "Nobody."]
+    lines = [("A dog runs.", "It runs."), ('He said "hello" to her.', "He greeted her."), ("Not there.", "Unknown.")]
+    lines += [("A row with two spaces.", None), ("Line one.\nLine two.", "First line.\nSecond line.")]
+    Path("in.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts))
+    Path("llm.jsonl").write_text("\n".join(json.dumps({"text": text, "view": view}) for text, view in lines))
+    run = ["import-views", "in.jsonl", "--file", "llm.jsonl", "--by", "x", "--shard-size", 2, "--workers", workers]
+    done = augment(*run, "--json")
+    assert "import-views: 1 of 5 lines belong to no sentence, such as 'Not there.'\n" in done.err
+    assert json.loads(done.out)["reasons"] == {"empty": 1, "missing": 1}
+    views = datasets.load_from_disk("data/views/import-views-x")["view"][:]
+    assert views == ["It runs.", "He greeted her.", None, "First line.\nSecond line.", None]
+    assert "1 of 5 lines" in augment(*run).err
+
+
 def sides_of(path: str) -> list[tuple[str, str]]:
     return [(row["view_a"], row["view_b"]) for row in rows_of(path)]
 

@@ -214,7 +214,7 @@ def test_back_translations_must_be_paraphrases_by_default(
     dropped = counts["dropped"]["span-mask is not a paraphrase (chrF to its sentence too low)"]
     assert (counts["pairs"], 0 < dropped < 60) == (60 - dropped, True)
     translated = augment(*run, "--filter", "paraphrase:min=99", "--filter", "length-ratio", "--out", "t.arrow")
-    assert "`--models opus-mt` translates better" in translated.err
+    assert "`augment backtranslate --models opus-mt` translates better" in translated.err
     revision = find_encoder("starter").revision
     assert f"| `paraphrase:min=25.0,revision={revision}` | 1 |" in Path("data/pairs.card.md").read_text()
     every = json.loads(augment(*run, "--no-default-filters", "--out", "every.arrow", "--json").out)

@@ -136,6 +136,15 @@ def test_a_label_may_hold_what_json_has_no_form_for(augment: Augment, folder: Pa
     assert [row["label"] for row in rows()] == ['["2026-11-22"]', '["1.50"]', "[\"b'x'\"]"]
 
 
+@pytest.mark.parametrize("name", ["column", "label-column", "pair-column"])
+def test_text_has_no_columns_to_choose(augment: Augment, name: str) -> None:
+    for file in ("s.txt", "s.md", "t.csv"):
+        Path(file).write_text("text,body\nOne.,Two.\n", encoding="utf-8")
+    for files in (["s.txt"], ["s.md", "s.txt"]):
+        is_refused(augment("ingest", *files, f"--{name}", "body"), f"--{name} body: {files[0]} is read as")
+    assert augment("ingest", "s.txt", "t.csv", f"--{name}", "body").code == 0
+
+
 def test_label_and_pair_are_kept_when_present(augment: Augment, folder: Path) -> None:
     (folder / "a.jsonl").write_text('{"sentence": "One.", "gold": 1, "pair": " Uno. "}\n{"sentence": "Two."}\n')
     assert augment("ingest", "a.jsonl", "--label-column", "gold").code == 0
