@@ -6,18 +6,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
-from small_trainings import Capsys, train
+from sentence_transformers import SentenceTransformer
+from small_trainings import train
 
 from tests.standin_hub import StandinHub, standin_hub
-
-WHOLE = {
-    "modules.json": b"[]", "README.md": b"---\ntags:\n- twinviews\n---\n\n# Encoder\n", "recipe.json": b"{}",
-    "model.safetensors": bytes(range(256)) * 50, "1_Pooling/config.json": b"{}", "LICENSE": b"Apache License",
-}  # fmt: skip
-LEFT = ["checkpoints/checkpoint-5/optimizer.pt", "checkpoints/best-5.safetensors", ".augment.lock", "report.html"]
+from trainers.training.directory import without_paths
 
 
 @pytest.fixture
@@ -26,13 +24,31 @@ def hub() -> Iterator[StandinHub]:
         yield hub
 
 
+@pytest.fixture(scope="module")
+def trained(tiny_bert: Path, sentences: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on text, an encoder and a development set in somebody's home, evaluated and with more in its folder."""
+    home = tmp_path_factory.mktemp("somebody")
+    out, text, encoder, dev = home / "work" / "run", home / "my text.txt", home / "bert", home / "share" / "grades.csv"
+    shutil.copytree(tiny_bert, encoder)
+    text.write_text("\n".join(sentences), encoding="utf-8")
+    dev.parent.mkdir()
+    rows = (f"{left},{right},{row / 8}\n" for row, (left, right) in enumerate(pairwise(sentences[:8])))
+    dev.write_text("text1,text2,grade\n" + "".join(rows), encoding="utf-8")
+    given = ["--text", text, "--encoder", encoder, "--out", out, "--batch-size", 8, "--max-tokens", 16]
+    assert train("mirror", *given, "--dev", dev, "--evaluations", 2, "--whiten") == 0
+    assert train("evaluate", out, "--suite", "sample", "--no-cache") == 0
+    (home / "secret.txt").write_text("secret")
+    for name in ("merges.txt", "link.txt"):
+        (out / name).symlink_to(home / "secret.txt")
+    for name in ("nohup.out", "notes.md", "report.html", "checkpoints/checkpoint-5/optimizer.pt"):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text("secret")
+    return out
+
+
 @pytest.fixture
-def encoder(tmp_path: Path) -> Path:
-    folder = tmp_path / "run"
-    for name, content in {**WHOLE, **dict.fromkeys(LEFT, b"large")}.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-    return folder
+def encoder(trained: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(trained, tmp_path / "run", symlinks=True)
 
 
 def push(hub: StandinHub, folder: Path, *arguments: str, token: bool = True) -> tuple[int, str, str]:
@@ -45,11 +61,49 @@ def push(hub: StandinHub, folder: Path, *arguments: str, token: bool = True) -> 
     return done.returncode, done.stdout, done.stderr
 
 
-def test_whole_encoder_is_pushed_privately(hub: StandinHub, encoder: Path) -> None:
-    assert push(hub, encoder, "hf:me/mine") == (0, f"{hub.endpoint}/me/mine: 6 files, private\n", "")
+def test_an_encoder_its_card_and_its_recipe_are_pushed_privately_without_a_path(
+    hub: StandinHub, trained: Path, tmp_path: Path
+) -> None:
+    before = {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()}
+    code, listed, _ = push(hub, trained, "hf:me/mine", "--dry-run")
+    assert (code, hub.repositories) == (0, {})
+    code, shown, errors = push(hub, trained, "hf:me/mine")
+    assert (code, errors) == (0, "")
     (repository,) = hub.repositories.values()
-    assert (repository.settings["visibility"], repository.files) == ("private", WHOLE)
-    assert push(hub, encoder, "hf:me/mine")[0] == 0, "again, into the repository that is there"
+    assert shown == f"{hub.endpoint}/me/mine: {len(repository.files)} files, private\n"
+    assert repository.settings["visibility"] == "private"
+    assert sorted(repository.files) == listed.splitlines() == [
+        "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "README.md", "config.json",
+        "config_sentence_transformers.json", "model.safetensors", "modules.json", "recipe.json",
+        "sentence_bert_config.json", "tokenizer.json", "tokenizer_config.json",
+    ]  # fmt: skip
+    assert [name for name, content in repository.files.items() if b"somebody" in content or b"secret" in content] == []
+    recipe = json.loads(repository.files["recipe.json"])
+    assert [recipe[key] for key in ("text", "encoder", "dev")] == ["my text.txt", "bert", "grades.csv"]
+    card = repository.files["README.md"].decode()
+    assert all(f"| {line} |" in card for line in ("text | my text.txt", "encoder | bert", "dev | grades.csv"))
+    for name, content in repository.files.items():
+        (tmp_path / "got" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "got" / name).write_bytes(content)
+    encoded = [SentenceTransformer(str(folder), device="cpu").encode("a dog") for folder in (trained, tmp_path / "got")]
+    np.testing.assert_array_equal(*encoded)
+    assert push(hub, trained, "hf:me/mine")[0] == 0, "again, into the repository that is there"
+    assert {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(("key", "value", "name"), [
+    ("text", "../../../../mnt/share/x.csv", "x.csv"),
+    ("views", ["/a/b.arrow=1/3", "c/d.arrow=2", "e.arrow"], ["b.arrow=1/3", "d.arrow=2", "e.arrow"]),
+    ("encoder", "org/encoder", "org/encoder"),
+    ("encoder", "~/models/encoder", "encoder"),
+    ("encoder", "here/encoder", "encoder"),
+    ("teacher", None, None),
+    ("words", "en:5000", "en:5000"),
+    ("report_to", "none", "none"),
+])  # fmt: skip
+def test_a_recipe_for_others_names_files_alone(key: str, value: object, name: object) -> None:
+    Path("here/encoder").mkdir(parents=True)
+    assert without_paths({key: value}) == {key: name}
 
 
 def test_public_encoder_needs_a_licence_which_goes_into_its_card(hub: StandinHub, encoder: Path) -> None:
@@ -59,45 +113,11 @@ def test_public_encoder_needs_a_licence_which_goes_into_its_card(hub: StandinHub
     assert push(hub, encoder, "hf:me/mine", "--public", "--license", "mit")[0] == 0
     repository = hub.repositories["model/me/mine"]
     assert repository.settings["visibility"] == "public"
-    assert repository.files["README.md"].startswith(b"---\ntags:\n- twinviews\nlicense: mit\n---\n")
+    assert b"- twinviews\nlicense: mit\n---\n" in repository.files["README.md"]
+    assert b"license" not in (encoder / "README.md").read_bytes()
     code, _, errors = push(hub, encoder, "hf:me/mine")
     assert code == 2
     assert errors == f"error: {hub.endpoint}/me/mine exists and is public: give --public, or another name\n"
-
-
-def test_no_path_of_this_machine_is_pushed(
-    hub: StandinHub, tiny_bert: Path, sentences: list[str], graded_data: Path, tmp_path: Path, capsys: Capsys
-) -> None:
-    home = tmp_path / "somebody"
-    out, text, encoder = home / "work" / "run", home / "my text.txt", home / "bert"
-    shutil.copytree(tiny_bert, encoder)
-    text.write_text("\n".join(sentences), encoding="utf-8")
-    data = home / "benchmarks"
-    shutil.copytree(graded_data, data)
-    given = ["--text", text, "--encoder", encoder, "--out", out, "--batch-size", 8, "--max-tokens", 16]
-    assert train("mirror", *given, "--dev", "stsb-dev", "--dev-data", data, "--evaluations", 2) == 0
-    assert train("evaluate", out, "--suite", "sts", "--data", data, "--no-cache") == 0
-    text.unlink()
-    (out / "report.html").write_text("sentences")
-    assert train("evaluate", out, "--suite", "sample", "--no-cache") == 0
-    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    code, listed, notes = push(hub, out, "hf:me/mine", "--dry-run")
-    assert code == 0
-    assert "left out: report.html, time.jsonl\n" in notes
-    assert "paths of this machine become names: README.md, evaluation/sample.json, " in notes
-    assert push(hub, out, "hf:me/mine", "--public", "--license", "mit")[0] == 0
-    (repository,) = hub.repositories.values()
-    assert sorted(repository.files) == listed.splitlines()
-    assert [name for name, content in repository.files.items() if b"somebody" in content] == []
-    recipe, scores = (json.loads(repository.files[name]) for name in ("recipe.json", "evaluation/sts.json"))
-    assert [recipe[key] for key in ("text", "encoder", "dev_data")] == ["my text.txt", "bert", "benchmarks"]
-    assert scores["model"]["name"] == "run"
-    assert scores["settings"]["data"] == "benchmarks"
-    assert b"| text | my text.txt |" in repository.files["README.md"]
-    card = out / "README.md"
-    assert {path: path.read_bytes() for path in before if path != card} == {
-        path: content for path, content in before.items() if path != card
-    }
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,21 +17,23 @@ RECIPE, DONE, CHECKPOINTS = "recipe.json", "modules.json", "checkpoints"
 LOG, WEIGHTS, STATE, HASHES = "log.jsonl", "model.safetensors", "trainer_state.json", "hashes.json"
 TIME = "time.jsonl"  # when a training ended, seconds, command; no .json, as those count in a fingerprint
 LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")  # what killed runs leave and finished ones do not need
-MADE = (
-    *LEFTOVERS, LOG, TIME, "tensorboard", "evaluation", "report.html", "README.md", "config.json",
-    "config_sentence_transformers.json", "generation_config.json", "modules.json", "sentence_bert_config.json",
-    "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "tokenizer.json",
-    "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json", "vocab.txt",
-    "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model", "chat_template.jinja", "[1-9]_CNN",
-    "[1-9]_Dense", "[1-9]_Dropout", "[1-9]_LayerNorm", "[1-9]_Normalize", "[1-9]_Pooling",
+ENCODER = (
+    "README.md", "config.json", "config_sentence_transformers.json", "generation_config.json", "modules.json",
+    "sentence_bert_config.json", "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json",
+    "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json",
+    "vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model", "chat_template.jinja",
+    "[1-9]_CNN", "[1-9]_Dense", "[1-9]_Dropout", "[1-9]_LayerNorm", "[1-9]_Normalize", "[1-9]_Pooling",
     "[1-9]_WeightedLayerPooling", "[1-9]_WordWeights",
 )  # fmt: skip
+"""The files and folders of an encoder."""
+MADE = (*LEFTOVERS, LOG, TIME, "tensorboard", "evaluation", "report.html", *ENCODER)
 """All that a training and `train evaluate` write into a run's directory; `--overwrite` removes nothing else."""
-FREE = frozenset({
-    "views", "text", "words", "graded", "dev", "dev_data", "save_every", "report_to", "gradient_checkpointing",
-})  # fmt: skip
-"""Settings that may change when a run is resumed: paths (the data are compared by hash) and what changes no result."""
+DATA = ("views", "text", "words", "graded", "dev", "dev_data")
 STARTS = ("encoder", "teacher", "guide")  # what a training begins with
+FREE = frozenset({*DATA, "save_every", "report_to", "gradient_checkpointing"})
+"""Settings that may change when a run is resumed: paths (the data are compared by hash) and what changes no result."""
+HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
+WEIGHTED = re.compile(r"^(.+?)(=[\d./]+)?$", re.DOTALL)  # FILE or FILE=WEIGHT
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITTEN = ("inline_container", "PytorchStreamWriter", "Error while serializing")
 """Parts of the messages with which torch and safetensors report a failed write, in errors other than OSError."""
@@ -48,6 +51,19 @@ def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
     )
     check_same(out, old, new)
     return (out / DONE).is_file()
+
+
+def without_paths(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recipe for others to read: of the files and folders of this machine only the names."""
+
+    def named(key: str, value: Any) -> Any:  # noqa: ANN401 - JSON
+        if isinstance(value, list):
+            return [named(key, part) for part in value]
+        if not isinstance(value, str) or (key in STARTS and HUB_NAME.fullmatch(value) and not Path(value).exists()):
+            return value
+        return WEIGHTED.sub(lambda match: Path(match[1]).name + (match[2] or ""), value, count=1)
+
+    return {key: named(key, value) if key in (*DATA, *STARTS) else value for key, value in recipe.items()}
 
 
 def _existing_recipe(out: Path) -> Mapping[str, Any] | None:

@@ -230,4 +230,5 @@ def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], 
     base = source.name if source.folder is None else str(metadata.get("base_model", ""))
     origin = {"base": base if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", base) else None, "licence": metadata.get("license")}
     template = Template(CARD.read_text(encoding="utf-8"), keep_trailing_newline=True)
-    return str(template.render(recipe=recipe, steps=steps, trained=counted(steps, "step"), dev=dev, **origin))
+    named = directory.without_paths(recipe)  # a card is for others
+    return str(template.render(recipe=named, steps=steps, trained=counted(steps, "step"), dev=dev, **origin))
