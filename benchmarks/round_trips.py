@@ -24,8 +24,8 @@ import numpy as np
 import yaml
 from wordfreq import zipf_frequency
 
+from augment.meaning.judge import Judge, sentence_encoder
 from augment.models.weights import find_encoder
-from augment.translate.meaning import Judge, sentence_encoder
 from augment.view import JSON, ViewResult, ViewSpec, make_view
 
 SAMPLE = Path(__file__).parent.parent / "pipelines" / "sample" / "sentences.txt"

@@ -11,7 +11,7 @@ from augment.lexicon.wordnet import Entry, Synset, WordNet
 from augment.text.edits import Token, matching_case
 from augment.text.english import INFLECTED, inflect, is_plural_entry, tagger, wants_an, written_words
 from augment.text.words import FUNCTION_WORDS, replaceable
-from augment.view import Edit
+from augment.types import Edit
 
 Weighted = tuple[tuple[str, float], ...]
 """Words with weights above 0, in alphabetical order."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from augment.errors import InputError, one_line
 from augment.models.device import pack, padded, quiet_transformers, resolve_device
-from augment.view import Runtime
+from augment.types import Runtime
 
 if TYPE_CHECKING:
     import torch

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import regex
 
-from augment.view import Edit
+from augment.types import Edit
 
 _LETTER = r"(?:[\p{L}\p{N}]\p{M}*)"
 """A letter with its accents, vowel signs and points."""

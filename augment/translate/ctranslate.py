@@ -7,8 +7,9 @@ import ctranslate2
 
 from augment.errors import InputError
 from augment.models.device import padded, usable_cores
+from augment.models.engine import COMPUTE_TYPES
 from augment.models.weights import cache_folder, cached, local_weights
-from augment.translate.decoding import COMPUTE_TYPES, Decoding
+from augment.translate.decoding import Decoding
 from augment.translate.vocabulary import Vocabulary
 
 LARGE_MODEL_BYTES = 100_000_000

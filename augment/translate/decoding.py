@@ -1,13 +1,10 @@
-"""How texts are decoded: greedily, by beam search or by sampling, and by which engine in which precision."""
+"""How texts are decoded: greedily, by beam search or by sampling."""
 
 import re
 from dataclasses import dataclass, replace
 
 from augment.errors import InputError
-from augment.models.device import device_kind
 
-COMPUTE_TYPES = {"int8": "int8_float32", "fp32": "float32", "bf16": "bfloat16"}
-"""The precisions of CTranslate2 and its names for them, the fastest first."""
 _DECODE = re.compile(
     r"greedy|sample|beam:([1-9][0-9]?)|top-k:([1-9][0-9]{0,4})|top-p:(0?\.[0-9]*[1-9][0-9]*|1|1\.0+)", re.ASCII
 )
@@ -54,36 +51,3 @@ def parse_decoding(decode: str, temperature: float | None = None) -> Decoding:
         top_p=float(top_p) if top_p else None,
         temperature=temperature or 1.0,
     )
-
-
-def resolve_engine(engine: str, precision: str, device: str, *, sampled: bool) -> tuple[str, str]:
-    """The engine and the precision to use: as given, or the fastest for "auto".
-
-    That is CTranslate2 for greedy and beam search on a CPU, in int8 by default, and transformers for everything else:
-    in bf16 on CUDA (fp16 where it lacks that) and on a CPU with bf16 arithmetic (AMX, AVX512-BF16), where it is twice
-    as fast, else in fp32. In fp64, rounding differences between batches, threads and machines are too small to change a
-    text. Engine and precision change texts, so they belong to a view's signature. Raises InputError if they do not go
-    together or with the device.
-    """
-    kind = device_kind(device)
-    if engine != "transformers" and not sampled and kind == "cpu":
-        import ctranslate2
-
-        compute_types = ctranslate2.get_supported_compute_types("cpu")
-        supported = [name for name, compute_type in COMPUTE_TYPES.items() if compute_type in compute_types]
-        if precision in ("auto", *supported):
-            return "ctranslate2", supported[0] if precision == "auto" else precision
-    if engine == "ctranslate2":
-        case = f"precision {precision!r} on {device!r}{' with sampling' * sampled}"
-        raise InputError(f"translator 'ctranslate2': greedy and beams in int8 or fp32 on a CPU, not {case}; use auto")
-    if precision == "int8" or (precision, kind) in (("fp16", "cpu"), ("fp64", "mps")):
-        raise InputError(f"precision {precision!r}: transformers has none on this device ({kind}); use auto or fp32")
-    if precision != "auto":
-        return "transformers", precision
-    import torch
-
-    if kind == "cuda":
-        return "transformers", "bf16" if torch.cuda.is_bf16_supported() else "fp16"
-    capabilities: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
-    has_bf16 = capabilities.get("amx_bf16") or capabilities.get("avx512_bf16")
-    return "transformers", "bf16" if has_bf16 else "fp32"

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import regex
 
 from augment.models.device import SECONDS, pack, padded, timed
-from augment.translate.decoding import Decoding, resolve_engine
+from augment.models.engine import resolve_engine
+from augment.translate.decoding import Decoding
 from augment.translate.vocabulary import Vocabulary
 from augment.view import row_seed
 

@@ -3,20 +3,18 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError
-from augment.models.weights import find_encoder
-from augment.text.words import has_non_word, has_word_list, shared_words
-from augment.translate.decoding import Decoding, parse_decoding, resolve_engine
+from augment.meaning.best import BestOfN, chosen
+from augment.models.engine import resolve_engine
+from augment.text.words import has_non_word, has_word_list
+from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.model_names import resolve_chain
-from augment.view import Runtime, Status, View, ViewResult, row_seed
-
-if TYPE_CHECKING:
-    from augment.translate.meaning import Judge
+from augment.view import Runtime, Status, ViewResult, row_seed
 
 HOP = "+"
 """Joins the languages of a translation in several hops, and the revisions of their models."""
@@ -28,10 +26,11 @@ JUDGED = 2
 """Candidates of a sentence that the bundled encoder sees."""
 
 
-class TranslationView(View):
+class TranslationView(BestOfN):
     """A view made by a chain of translators."""
 
-    runs_model = True
+    runs_model = keeps_meaning = True
+    floor = MIN_MEANING
     constants: ClassVar = {"hypotheses": 1, "long": "split"}
 
     source: str = Field(default="en", description="language of the sentences")
@@ -46,21 +45,9 @@ class TranslationView(View):
         default="auto", description="auto: int8 with ctranslate2, else bf16 or fp32; fp64: the same text everywhere"
     )
     revision: str | None = Field(default=None, description="hold the models to these revisions, joined by +")
-    candidates: int | None = Field(
-        default=None, ge=1, le=32, description="texts each way to choose from [bundled models 4, else 1]"
-    )
-    min_meaning: float | None = Field(
-        default=None, ge=0, le=1, description="fail a row whose best candidate is less similar to it (0: none)"
-    )
-    diverse: bool = Field(default=False, description="take the passing candidate that shares the fewest words")
-    judge_encoder: str | None = Field(
-        default=None, description="encoder to compare candidates by, a folder or Hub name, if not the bundled one"
-    )
-    judge_revision: str | None = Field(default=None, description="hold that encoder to this revision")
 
     _legs: list[tuple[str, MarianTranslator]] = PrivateAttr(default_factory=list)  # "en-de" and its translator
     _missing: int = PrivateAttr(default=0)  # bytes to download, in a dry run
-    _judge: "Judge | None" = PrivateAttr(default=None)
 
     @abstractmethod
     def languages(self) -> list[str]:
@@ -87,7 +74,7 @@ class TranslationView(View):
         engine, precision = resolve_engine(self.translator, self.precision, runtime.device, sampled=self.uses_seed)
         revision = HOP.join(model.revision for model in models)
         resolved = {"models": name, "revision": revision, "translator": engine, "precision": precision}
-        view = self.model_copy(update=resolved)._with_judge(runtime.device)
+        view = self.model_copy(update=resolved)._with_judge(runtime.device, (engine, precision))
         view._legs, settings = [], (engine, precision, self.retry, runtime.device, runtime.batch_tokens)
         view._missing = missing
         for hop, (path, prefix, commit) in zip(hops, models, strict=True):
@@ -99,30 +86,10 @@ class TranslationView(View):
         """Tokenise texts before the view is called with them, perhaps in another thread."""
         self._legs[0][1].tokenise(texts)
 
-    def _with_judge(self, device: str) -> Self:
-        """A copy with its number of candidates, its floor, and what judges them; raises InputError as `build` does."""
-        number = self.candidates or (CANDIDATES if self.models == "starter" else 1)
-        way = self.languages()
-        encoder = self.judge_encoder or ("starter" if self._returns and way[0] == "en" else None)
-        floor = self.min_meaning
-        if floor is None:
-            floor = MIN_MEANING if number > 1 and encoder == "starter" else 0.0
-        if encoder is None and (floor or self.diverse):
-            raise InputError(f"{self.name}: nothing compares {way[0]} with {way[-1]}; name a judge_encoder that does")
-        if number == 1 and not floor and (self.diverse or self.judge_encoder):
-            raise InputError(f"{self.name}: diverse and judge_encoder choose between candidates; give 2 or more")
-        view = self.model_copy(update={"candidates": number, "min_meaning": floor, "judge_revision": None})
-        if encoder is not None and view._chooses:
-            from augment.translate.meaning import Judge  # it needs NumPy
-
-            weights = find_encoder(encoder, self.judge_revision, "--judge-encoder")
-            view.judge_revision = weights.revision
-            view._judge = Judge(weights, self.translator, self.precision, device)
-        return view
-
     @property
-    def _chooses(self) -> bool:
-        return self.candidates != 1 or bool(self.min_meaning)
+    def usual_candidates(self) -> int:
+        """As many as the bundled models need; one of others."""
+        return CANDIDATES if self.models == "starter" else 1
 
     @property
     def _returns(self) -> bool:
@@ -131,7 +98,7 @@ class TranslationView(View):
     @property
     def notes(self) -> list[str]:
         """What to tell the user of a built view."""
-        unlisted = [code for code in dict.fromkeys(self.languages()[1:]) if self._chooses and not has_word_list(code)]
+        unlisted = [code for code in dict.fromkeys(self.languages()[1:]) if self.chooses and not has_word_list(code)]
         return [
             f"{self.name}: no list of the words of {code}, so words that are none are not noticed" for code in unlisted
         ]
@@ -159,14 +126,14 @@ class TranslationView(View):
                 )
                 for text, pivots in zip(texts, rows, strict=True)
             ]
-            if self._chooses and not is_last:
+            if self.chooses and not is_last:
                 # If all pivots have such words, some may be rare compounds.
                 language = leg.rpartition("-")[2]
                 rows = [
                     self._worded(text, views, language, is_pivot=True) or views
                     for text, views in zip(texts, rows, strict=True)
                 ]
-        return self._choices(texts, rows) if self._chooses else [views[0] for views in rows]
+        return self._choices(texts, rows) if self.chooses else [views[0] for views in rows]
 
     def _worded(
         self, text: str, views: Sequence[ViewResult], language: str, *, is_pivot: bool = False
@@ -191,12 +158,7 @@ class TranslationView(View):
                 [views[form] for form, score in scores.items() if score >= (self.min_meaning or -1)]
                 for views, scores in zip(candidates, scored, strict=True)
             ]
-        if self.diverse:
-            passing = [
-                sorted(views, key=lambda view: shared_words(view.text or "", text))
-                for text, views in zip(texts, passing, strict=True)
-            ]
-        return [*map(_choice, rows, changed, worded, passing)]
+        return [*map(_choice, rows, changed, worded, map(self.ordered, texts, passing))]
 
 
 def _choice(
@@ -206,12 +168,10 @@ def _choice(
     passing: Sequence[ViewResult],
 ) -> ViewResult:
     """The first view that passes; else the sentence itself, if it is among the views, or why there is none."""
-    if passing:
-        return passing[0]._replace(alternatives=tuple(view.text or "" for view in passing[1:]))
     same = next((view for view in views if view.status == "unchanged"), None)
-    if same is None and changed and changed[0].text is not None:
-        return ViewResult(None, "failed", "meaning" if worded else "non-word", changed[0].pivot)
-    return same or views[0]
+    if not passing and same is None and changed and changed[0].text is not None and not worded:
+        return ViewResult(None, "failed", "non-word", changed[0].pivot)
+    return chosen(views if passing or same is None else [same], passing)
 
 
 def _distinct(views: Iterable[ViewResult]) -> list[ViewResult]:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
+from augment.meaning.judge import sentence_encoder
 from augment.models.weights import find_encoder
-from augment.translate.meaning import sentence_encoder
 from pipelines.options import MiningOptions, PairsOptions
 from pipelines.pairs.candidates import DROPPED, TASK_ROWS, PairSource
 from pipelines.pairs.write import PairsJob, write_pairs

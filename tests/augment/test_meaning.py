@@ -12,8 +12,8 @@ from samples import TEXTS
 from transformers import AutoModel, AutoTokenizer
 from wordfreq import zipf_frequency
 
+from augment.meaning.judge import Judge, sentence_encoder
 from augment.models.weights import STARTER_ENCODER, Weights, find_encoder
-from augment.translate.meaning import Judge, sentence_encoder
 
 GUITAR = "A man is playing a guitar."
 CLOSE, FAR, ODD = "A man plays the guitar.", "The stock market fell sharply in Tokyo.", "\u200b"

@@ -29,11 +29,11 @@ from samples import (
 from transformers import GenerationConfig, MarianMTModel
 
 from augment.errors import InputError
+from augment.meaning.judge import Judge
 from augment.models.weights import find_encoder
 from augment.text.words import has_non_word, shared_words
 from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.marian import MarianTranslator, Translation, _joined, copies, repeats, split
-from augment.translate.meaning import Judge
 from augment.translate.model_names import resolve_models
 from augment.translate.pytorch import MAX_CPU_SCORES, Decoder, _mix, cut, draw, search, uniform
 from augment.view import View, ViewResult, ViewSpec, make_view, row_seed

@@ -70,6 +70,7 @@ def test_a_view_says_what_follows_from_its_options(
         ("span-mask", {"unit": "token"}, False),
         ("synonym", {}, False),
         ("synonym", {"choose": "mlm"}, True),
+        ("synonym", {"judge_encoder": "x"}, True),
         ("mlm-fill", {}, True),
         ("translate", {"to": "de"}, True),
         ("nlpaug", {"augmenter": "KeyboardAug"}, False),

@@ -12,8 +12,8 @@ import pytest
 import xxhash
 from foreigners import Augment, is_refused, rows_of, write_pairs
 
+from augment.meaning.judge import sentence_encoder
 from augment.models.weights import STARTER_ENCODER, find_encoder
-from augment.translate.meaning import sentence_encoder
 from pipelines.outputs.verify import verify
 from pipelines.pairs.nli import NliRow, nli_rows, nli_sources
 from pipelines.storage.pair_files import read_pairs

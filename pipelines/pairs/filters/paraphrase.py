@@ -5,9 +5,9 @@ from typing import Self
 
 from pydantic import Field, PrivateAttr
 
+from augment.meaning.judge import Judge
+from augment.models.engine import resolve_engine
 from augment.models.weights import find_encoder
-from augment.translate.decoding import resolve_engine
-from augment.translate.meaning import Judge
 from augment.translate.model_names import STARTER
 from augment.view import Runtime
 from pipelines.pairs.filter import PairColumns, SideFilter, is_round_trip

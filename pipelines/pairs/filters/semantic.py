@@ -5,8 +5,8 @@ from typing import ClassVar, Self
 
 from pydantic import Field, PrivateAttr
 
+from augment.meaning.judge import sentence_encoder
 from augment.models.weights import find_encoder
-from augment.translate.meaning import sentence_encoder
 from augment.view import Runtime
 from pipelines.pairs.filter import SIDES, Bounds, PairColumns, Verdicts
 

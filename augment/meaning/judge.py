@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from augment.errors import InputError, one_line
 from augment.models.device import pack, quiet_transformers, resolve_device, usable_cores
+from augment.models.engine import COMPUTE_TYPES
 from augment.models.weights import STARTER_ENCODER, Weights, cache_folder, cached
-from augment.translate.decoding import COMPUTE_TYPES
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -1,0 +1,199 @@
+"""The central types (views, their results, edits), and the id and the seed of a row."""
+
+import json
+import unicodedata
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, NamedTuple, Self, TypeAlias
+
+import xxhash
+from pydantic import BaseModel, ConfigDict
+
+from augment import __version__
+
+JSON: TypeAlias = str | int | float | bool | Sequence["JSON"] | Mapping[str, "JSON"] | None
+Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
+
+WEIGHTS_PARAMS = ("models", "encoder", "file")
+"""Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the content."""
+REVISION_PARAMS = {"keep": "keep_revision", "judge_encoder": "judge_revision"}
+"""Parameters with paths or names, and those with the revision; a signature omits the former if it has the latter."""
+NEUTRAL_DEFAULTS = {"candidates": 1, "min_meaning": 0, "diverse": False}
+"""Parameters that a signature omits at these values, as older signatures do not have them."""
+
+
+class Edit(NamedTuple):
+    """One replacement in the original string: `text[start:end] == old` becomes `new`; offsets in characters."""
+
+    start: int
+    end: int
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSpec:
+    """Everything that decides a view's text: its name ("mlm-fill") and its parameters, no device or batch size.
+
+    Attributes:
+        name: The name of its file or entry point.
+        params: Its parameters by name; those left out have their defaults once the view is built.
+        constants: Former parameters, which stay in the signature because every row's seed depends on it.
+
+    Example:
+        >>> ViewSpec("repeat", {"rate": 0.5}).signature().rpartition("|")[0]
+        'view:repeat|rate:0.5'
+    """
+
+    name: str
+    params: Mapping[str, JSON] = field(default_factory=dict)
+    constants: Mapping[str, JSON] = field(default_factory=dict)
+
+    def signature(self) -> str:
+        """Write the specification as one line for papers and plans.
+
+        Returns:
+            `view:backtranslate|decode:beam:4|pivot:de|rev:9f3ab2c41d07|v:0.1.0`: parameters in alphabetical order,
+            without those that are None; a "|" in one is written as %7C.
+        """
+        params = {key: value for key, value in {**self.params, **self.constants}.items() if value is not None}
+        revision = params.pop("revision", None)
+        unused = {key for key, revision_key in REVISION_PARAMS.items() if revision_key in params}
+        unused |= {key for key, value in NEUTRAL_DEFAULTS.items() if params.get(key) == value}
+        unused |= set() if revision is None else {*WEIGHTS_PARAMS}
+        parts = [("view", self.name), *sorted(part for part in params.items() if part[0] not in unused)]
+        parts += [] if revision is None else [("rev", revision)]
+        texts = (
+            (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True))
+            for key, value in [*parts, ("v", __version__)]
+        )
+        return "|".join(f"{key}:{text.replace('%', '%25').replace('|', '%7C')}" for key, text in texts)
+
+
+class ViewResult(NamedTuple):
+    """What became of one sentence.
+
+    Attributes:
+        text: The view; None only with status "failed" or "rejected".
+        status: "ok", "unchanged" (the view equals the sentence), "failed" or "rejected" (then `reason` says why).
+        reason: A short label for counting, such as "too-long"; None for a good first try.
+        pivot: The intermediate translation, if any.
+        edits: The edits of the sentence that give `text`; empty for views that rewrite the whole sentence.
+        target_fraction: The share of the view's units to change, in [0, 1]; None if there are no units.
+        achieved_fraction: The share that was changed.
+        alternatives: Further views of the sentence, all different.
+    """
+
+    text: str | None
+    status: Status = "ok"
+    reason: str | None = None
+    pivot: str | None = None
+    edits: tuple[Edit, ...] = ()
+    target_fraction: float | None = None
+    achieved_fraction: float | None = None
+    alternatives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """Device ("auto", "cpu", "cuda", "cuda:N") and tokens a batch (None: the view's choice); neither changes a text."""
+
+    device: str = "auto"
+    batch_tokens: int | None = None
+
+
+class View(BaseModel):
+    """A view of sentences; its fields are its options on the command line.
+
+    A view may also have `tokenise(texts)`, which a pipeline calls earlier, in another thread.
+
+    Attributes:
+        name: Its name on the command line and in signatures.
+        folder_option: The option that names its default folder, so that `--pivot de` and `--pivot fr` have one each.
+        lists_folders: Whether several values of that option, as in `--pivot de,fr`, ask for several views.
+        sentence_language_option: The option with the language of its sentences.
+        language_option: The option with the language of its texts; of several hops, the last.
+        runs_model: Whether it runs a model, for which it takes a GPU if there is one.
+        uses_seed: Whether seeds change its texts.
+        equal_alternatives: Whether its alternatives are as good as its text, so that pairs are made of all of them.
+        keeps_meaning: Whether a view should mean what its sentence means. An encoder then chooses among `draws` texts
+            by default, if it knows the language (see `augment.meaning.best`).
+        draws: How many texts it then chooses from.
+        floor: The least similarity to its sentence, in [0, 1], that the bundled encoder must then find.
+        constants: See `ViewSpec`.
+    """
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    name: ClassVar[str]
+    folder_option: ClassVar[str | None] = None
+    lists_folders: ClassVar[bool] = True
+    sentence_language_option: ClassVar[str] = "source"
+    language_option: ClassVar[str] = "source"
+    runs_model: ClassVar[bool] = False
+    uses_seed: ClassVar[bool] = True
+    equal_alternatives: ClassVar[bool] = False
+    keeps_meaning: ClassVar[bool] = False
+    draws: ClassVar[int] = 8
+    floor: ClassVar[float] = 0.9
+    constants: ClassVar[Mapping[str, JSON]] = {}
+
+    def build(self, runtime: Runtime) -> Self:
+        """Find what the view needs; weights are loaded at its first call.
+
+        Args:
+            runtime: Where to run, and how many tokens a batch has.
+
+        Returns:
+            The view with the revisions of its weights and word lists filled in.
+
+        Raises:
+            InputError: A parameter is wrong, or a model, a file or an extra is missing.
+        """
+        return self
+
+    @property
+    def spec(self) -> ViewSpec:
+        """All parameters that decide a text; those of a built view include the revisions of its weights."""
+        return ViewSpec(self.name, self.model_dump(), self.constants)
+
+    @abstractmethod
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
+        """View every text; a view depends on its text and seed, not on the rest of the batch.
+
+        Args:
+            texts: n sentences in NFC, without outer white space.
+            seeds: n integers in [0, 2^63), a row's own.
+
+        Returns:
+            n results in the same order, each with a text unless it failed or is rejected.
+        """
+
+
+def normalise(text: str) -> str:
+    """NFC, without outer white space."""
+    return unicodedata.normalize("NFC", text).strip()
+
+
+def row_id(text: str) -> str:
+    """The id of a normalised text: its xxh64 as 16 hex digits."""
+    return xxhash.xxh64_hexdigest(text.encode())
+
+
+def row_seed(run_seed: int, row_id: str, signature: str) -> int:
+    """The seed of one row of one view: xxh64 of run seed, row id and view signature.
+
+    Args:
+        run_seed: `--seed`.
+        row_id: The xxh64 of the sentence as 16 hex digits.
+        signature: `ViewSpec.signature()` of the built view.
+
+    Returns:
+        An integer in [0, 2^63).
+
+    Example:
+        >>> row_seed(0, row_id("A dog runs."), "view:identity|v:0.1.0")
+        5824334110206714716
+    """
+    return xxhash.xxh64_intdigest(f"{run_seed}\x1f{row_id}\x1f{signature}".encode()) & (2**63 - 1)
