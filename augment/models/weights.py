@@ -1,6 +1,7 @@
 """A model's weights (bundled, in a folder, or on the Hub) and their revision."""
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -21,6 +22,10 @@ STARTER_TRANSLATION = STARTER / "translation"
 PICKLE = "pytorch_model.bin"
 """The only pickle that is ever read, as OPUS-MT's models have no other weights."""
 SAFETENSORS = "model*.safetensors"
+MODULES = "[0-9]*_*"
+"""Folders of a sentence-transformers encoder's modules: 1_Pooling, 2_Dense."""
+LEARNT_MODULES = (".CNN", ".Dense", ".LSTM", ".LayerNorm", ".WeightedLayerPooling")
+"""Ends of the types of modules that have weights."""
 TEXT_FILES = ("*.json", "*.txt", "*.spm", "*.model")
 """A model's other files; never code."""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
@@ -79,8 +84,10 @@ def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weigh
     weights = sorted(folder.glob(SAFETENSORS)) or [folder / PICKLE]
     if not (folder / "config.json").is_file() or not weights[0].is_file():
         raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors or {PICKLE})")
+    if missing := _missing_module(folder):
+        raise InputError(f"{flag} {folder}: its module {missing} has no model.safetensors; get the model again")
     hashes = []
-    for path in sorted([*_texts(folder), *weights]):
+    for path in sorted([*_companions(folder), *weights]):
         name, status = str(path.relative_to(folder)).encode(), path.stat()
         hashes.append(name + b"\0" + _hash(path.resolve(), status.st_size, status.st_mtime_ns))
     folder_revision = revision_of(b"".join(hashes))
@@ -128,7 +135,8 @@ def cached_snapshot(name: str, needed_files: Collection[str] = (), revision: str
     ref = folder / "refs" / (revision or "main")
     path = folder / "snapshots" / (ref.read_text(encoding="utf-8") if ref.is_file() else revision or "none")
     has_weights = any(path.glob(SAFETENSORS)) or (path / PICKLE).is_file()
-    return path if has_weights and all((path / file).is_file() for file in needed_files) else None
+    is_complete = has_weights and all((path / file).is_file() for file in needed_files) and not _missing_module(path)
+    return path if is_complete else None
 
 
 def hub_offer(name: str) -> tuple[str, int]:
@@ -168,8 +176,12 @@ def _model_files(info: Any) -> list[Any]:  # noqa: ANN401 - the Hub's ModelInfo 
     """The files of a model to download: texts and safetensors, or its pickle if there are none."""
     files = info.siblings or ()
     has_safetensors = any(fnmatch(file.rfilename, SAFETENSORS) for file in files)
-    patterns = (*TEXT_FILES, SAFETENSORS if has_safetensors else PICKLE)
-    return [file for file in files if any(fnmatch(file.rfilename, pattern) for pattern in patterns)]
+    patterns = (*TEXT_FILES, SAFETENSORS if has_safetensors else PICKLE, f"{MODULES}/{SAFETENSORS}")
+    names = {file.rfilename for file in files}
+    needed = {name for name in names if any(fnmatch(name, pattern) for pattern in patterns)}
+    pickles = {name for name in names if fnmatch(name, f"{MODULES}/{PICKLE}")}
+    needed |= {name for name in pickles if name.replace(PICKLE, "model.safetensors") not in names}
+    return [file for file in files if file.rfilename in needed]
 
 
 def cache_folder() -> Path:
@@ -204,9 +216,21 @@ def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
     return place
 
 
-def _texts(folder: Path) -> list[Path]:
-    """The files beside the weights that change a model's output, with those of its modules (1_Pooling/config.json)."""
-    return [path for pattern in (*TEXT_FILES, "*/config.json") for path in folder.glob(pattern) if path.is_file()]
+def _companions(folder: Path) -> list[Path]:
+    """The files beside the weights that change a model's output, with those of its modules (2_Dense/config.json)."""
+    patterns = (*TEXT_FILES, "*/config.json", f"{MODULES}/{SAFETENSORS}", f"{MODULES}/{PICKLE}")
+    return [path for pattern in patterns for path in folder.glob(pattern) if path.is_file()]
+
+
+def _missing_module(folder: Path) -> str | None:
+    """A module of an encoder whose weights are not there, if any."""
+    path = folder / "modules.json"
+    try:
+        modules = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        learnt = [module["path"] for module in modules if module["type"].endswith(LEARNT_MODULES)]
+    except (ValueError, TypeError, KeyError):  # its loader says what is wrong
+        return None
+    return next((name for name in learnt if not any((folder / name).glob("*model*"))), None)
 
 
 def _readable(folder: Path, key: str, flag: str) -> Path:
@@ -215,7 +239,7 @@ def _readable(folder: Path, key: str, flag: str) -> Path:
 
     if not any(folder.glob(SAFETENSORS)):
         folder = cached(cache_folder() / "weights" / key, SAFETENSORS, partial(_convert, folder, flag=flag))
-    for path in folder.glob(SAFETENSORS):
+    for path in (*folder.glob(SAFETENSORS), *folder.glob(f"{MODULES}/{SAFETENSORS}")):
         try:
             with safe_open(path, framework="np"):  # compares the file's length with its header
                 pass
@@ -252,7 +276,7 @@ def _convert(folder: Path, draft: Path, flag: str) -> None:
         save_file(tensors, draft / "model.safetensors", metadata={"format": "pt"})
     except SafetensorError as error:  # such as a full disk
         raise OSError(str(error)) from None
-    for text in _texts(folder):
+    for text in _companions(folder):
         copy = draft / text.relative_to(folder)
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(text, copy)

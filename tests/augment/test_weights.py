@@ -89,6 +89,52 @@ def test_a_model_of_the_hub_is_downloaded_once_and_without_its_pickle(hub: Stand
     assert find(hub, tmp_path, "owner/model", COMMIT) == expected, "a snapshot without weights is fetched again"
 
 
+MODULES = json.dumps([{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}]).encode()
+DENSE = {"modules.json": MODULES, "2_Dense/config.json": b"{}", "2_Dense/model.safetensors": SAFETENSORS}
+
+
+def test_weights_of_modules_are_downloaded_and_a_cache_without_them_is_completed(
+    hub: StandinHub, tmp_path: Path
+) -> None:
+    files = {
+        **FILES,
+        **DENSE,
+        "2_Dense/pytorch_model.bin": b"",
+        "3_Dense/pytorch_model.bin": b"",
+        "onnx/model.onnx": b"",
+    }
+    hub.repositories["model/owner/model"] = Repository({"visibility": "public"}, files)
+    find(hub, tmp_path, "owner/model")
+    (snapshot,) = tmp_path.glob(f"hub/*/snapshots/{COMMIT}")
+    cached_files = {str(path.relative_to(snapshot)) for path in snapshot.rglob("*") if path.is_file()}
+    assert files.keys() - cached_files == {"pytorch_model.bin", "2_Dense/pytorch_model.bin", "onnx/model.onnx"}
+    (snapshot / "2_Dense" / "model.safetensors").unlink()
+    find(hub, tmp_path, "owner/model", COMMIT)
+    assert (snapshot / "2_Dense" / "model.safetensors").is_file()
+    (snapshot / "2_Dense" / "model.safetensors").unlink()
+    hub.refusing = 503
+    assert "neither a folder nor a model that the Hub gave" in find(hub, tmp_path, "owner/model")
+
+
+def test_the_revision_covers_the_weights_of_modules(tmp_path: Path, user_cache: Path) -> None:
+    for name, content in {**FILES, **DENSE}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    before, dense = find_encoder(str(tmp_path)).revision, tmp_path / "2_Dense" / "model.safetensors"
+    dense.write_bytes(save({"weight": np.ones(4, np.float32)}))
+    assert find_encoder(str(tmp_path)).revision != before
+    dense.write_bytes(b"half")
+    with refused(f"{dense}: damaged"):
+        find_encoder(str(tmp_path))
+    dense.unlink()
+    with refused("its module 2_Dense has no model.safetensors"):
+        find_encoder(str(tmp_path))
+    torch.save({"weight": torch.ones(3)}, dense.with_name("pytorch_model.bin"))
+    torch.save({"weight": torch.ones(3)}, tmp_path / "pytorch_model.bin")
+    (tmp_path / "model.safetensors").unlink()
+    assert (find_encoder(str(tmp_path)).path / "2_Dense" / "pytorch_model.bin").is_file(), "in the cached copy too"
+
+
 def test_an_opus_model_of_the_hub_is_kept_as_safetensors(hub: StandinHub, opus: Path, tmp_path: Path) -> None:
     files = {path.name: path.read_bytes() for path in opus.iterdir()}
     hub.repositories["model/Helsinki-NLP/opus-mt-de-en"] = Repository({"visibility": "public"}, files)
