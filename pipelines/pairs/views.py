@@ -74,13 +74,20 @@ def _choose_view(name: str) -> tuple[Path, ViewSpec, Plan | None]:
 
 
 def plan_views(choices: Mapping[Path, Choice], source: Dataset, options: PairsOptions) -> dict[str, Dataset | ViewRun]:
-    """Every view by its name, finished or planned; raises InputError for views of other sentences or two languages."""
+    """Every view by its name, finished or planned.
+
+    Raises InputError for views of other or fewer sentences, of two languages, and for a seed that nothing draws by.
+    """
     planned: dict[str, Dataset | ViewRun] = {}
     for folder, (spec, plan, template) in choices.items():
         # Of sentences that a dry run only counted there is no hash.
         if plan is not None and source.receipts and plan.inputs[0].sha256 != source.digest:
             problem = f"was made from other sentences ({plan.inputs[0].name}) than {source.path}"
             raise InputError(f"{folder} {problem}: give those as SOURCE, or make the view again with --overwrite")
+        rows = min(options.limit or source.rows, source.rows)
+        if plan is not None and plan.rows < rows:
+            problem = f"was made for the first {plan.rows:,} of {rows:,} sentences"
+            raise InputError(f"{folder} {problem}: give --limit {plan.rows}, or make it again with --overwrite")
         finished = finished_dataset(folder)
         if finished is not None:
             planned[folder.name] = finished
@@ -94,6 +101,10 @@ def plan_views(choices: Mapping[Path, Choice], source: Dataset, options: PairsOp
             settings = replace(settings, seed=seed, limit=options.limit or settings.limit)
         view = make_view(spec, device=settings.device, batch_tokens=settings.batch_tokens)
         planned[folder.name] = runs.plan_run(view, source, settings, folder)
+    seeds = {view.plan.seed for view in planned.values()}
+    if options.pairs in VIEW_COUNTS and seeds and options.seed not in {None, *seeds}:
+        made = " and ".join("no seed" if seed is None else f"seed {seed}" for seed in seeds)
+        raise InputError(f"--seed {options.seed}: the views have {made}, and nothing else is drawn: leave it out")
     describe_sides(planned)  # raises before a view is made
     return planned
 

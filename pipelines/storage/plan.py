@@ -60,7 +60,7 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         new = Plan.model_validate_json(new.to_json())  # a tuple is read as a list
         revision = self.params.get("revision")
         same_weights = WEIGHTS_PARAMS if revision is not None and revision == new.params.get("revision") else ()
-        fields = ("seed", "limit", "shard_size")
+        fields, signatures = ("seed", "limit", "shard_size"), (self.signature or "", new.signature or "")
         compared: dict[str, tuple[object, object]] = {
             "the kind": (self.kind, new.kind),
             "--pairs" if self.kind == "pairs" else "the view": (self.name, new.name),
@@ -72,7 +72,10 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         compared["the number of inputs"] = len(self.inputs), len(new.inputs)
         for source, new_source in zip(self.inputs, new.inputs, strict=False):
             compared[f"the input {source.name}, here {new_source.name}, of sha256"] = source.sha256, new_source.sha256
-        compared |= {"the signature": (self.signature, new.signature), "the shards": (self.shards, new.shards)}
+        parts, new_parts = (dict(part.partition(":")[::2] for part in text.split("|")) for text in signatures)
+        for key in sorted({*parts, *new_parts}):
+            compared[f"the signature's {key}"] = parts.get(key), new_parts.get(key)
+        compared["the shards"] = self.shards, new.shards
         for setting, (old_value, new_value) in compared.items():
             if old_value != new_value:
                 option = setting.replace("_", "-") if setting.startswith("--") else setting

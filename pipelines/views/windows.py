@@ -81,6 +81,9 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Result]:
     if run.view is None:
         spec = ViewSpec(run.plan.name, run.plan.params)
         run.view = make_view(spec, device=run.options.device, batch_tokens=run.options.batch_tokens)
+        if (signature := run.view.spec.signature()) != run.plan.signature:
+            problem = f"a worker's view is {signature}, not {run.plan.signature}"
+            raise InputError(f"{problem}: give all machines the same models and versions")
     remaining, before = iter(windows), Counter(SECONDS)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     written: Future[Result] | None = None

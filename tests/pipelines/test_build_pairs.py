@@ -40,8 +40,12 @@ def test_dropped_rows_are_counted_by_reason(start: Start, lines: Path, folder: P
 def test_bsl_pairs_two_views_row_by_row(augment: Augment, lines: Path) -> None:
     augment("span-mask", lines, "--out", "data/views/a")
     augment("span-mask", lines, "--seed", 1, "--limit", 20, "--out", "data/views/b")
-    counts = json.loads(augment("build-pairs", "--view", "a", "--view", "b", "--json").out)
-    assert counts["dropped"] == {"b was not made for it": 40}
+    pairs = ["build-pairs", "--view", "a", "--view", "b", "--json"]
+    is_refused(augment(*pairs), "data/views/b was made for the first 20 of 60 sentences: give --limit 20, or make")
+    is_refused(augment(*pairs, "--limit", 30), "the first 20 of 30 sentences")
+    is_refused(augment(*pairs, "--limit", 20, "--seed", 7), "--seed 7: the views have seed 0 and seed 1, and nothing")
+    counts = json.loads(augment(*pairs, "--limit", 20, "--seed", 1).out)
+    assert counts["dropped"] == {}
     sides = [{row["id"]: row["view"] for row in datasets.load_from_disk(f"data/views/{name}")} for name in "ab"]
     pairs = read_pairs("data/pairs.arrow")
     assert len(pairs) == 20
@@ -168,7 +172,7 @@ def test_a_missing_view_is_made_and_an_unfinished_one_finished(augment: Augment,
 
 def test_a_missing_view_is_made_like_its_twin(start: Start, lines: Path, folder: Path) -> None:
     done(start("slow", lines, "--pivot", "aa", "--nap", 0, "--seed", 3, "--limit", 20))
-    done(start("build-pairs", "--view", "slow-aa", "--view", "slow-bb"))
+    done(start("build-pairs", "--view", "slow-aa", "--view", "slow-bb", "--limit", 20))
     plans = [json.loads((folder / f"data/views/slow-{pivot}/plan.json").read_text()) for pivot in ("aa", "bb")]
     assert [plan["params"].pop("pivot") for plan in plans] == ["aa", "bb"]
     assert plans[0].pop("signature") != plans[1].pop("signature")
