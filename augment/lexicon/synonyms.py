@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
@@ -46,20 +46,24 @@ class English:
         Eligible are content words with a synonym in any sense: no digits, single letters, acronyms, names, function
         words, and no parts of what WordNet has as one phrase ("ice cream").
         """
-        return list(map(self._choices, rows, _tags(rows)))
+        return list(map(self._choices, rows, tags_of(rows)))
 
-    def _choices(self, tokens: Sequence[Token], tags: Sequence[str]) -> dict[int, Tiers]:
+    def content_words(self, tokens: Sequence[Token], tags: Sequence[str]) -> Iterator[int]:
+        """The places of content words that are no names and no parts of WordNet's phrases, as in `choices`."""
         words = [text.lower() if kind == "word" else "" for _, _, text, kind in tokens]
         phrase_places = self._in_set_phrases(words, tags)
-        choices: dict[int, Tiers] = {}
         for index in replaceable(tokens):
             word, tag = words[index], tags[index]
             if word in FUNCTION_WORDS or tag[:1] not in PARTS or tag.startswith("NNP") or index in phrase_places:
                 continue
-            if tokens[index].text != word and self._may_be_name(tokens[index : index + 2]):
-                continue
-            neighbours = words[max(index - 1, 0) : index + 2]
-            tiers = self.synonyms(word, tag)
+            if tokens[index].text == word or not self._may_be_name(tokens[index : index + 2]):
+                yield index
+
+    def _choices(self, tokens: Sequence[Token], tags: Sequence[str]) -> dict[int, Tiers]:
+        choices: dict[int, Tiers] = {}
+        for index in self.content_words(tokens, tags):
+            neighbours = [token.text.lower() for token in tokens[max(index - 1, 0) : index + 2]]
+            tiers = self.synonyms(tokens[index].text.lower(), tags[index])
             if tiers and any(synonym in neighbours for synonym, _ in tiers[-1]):
                 tiers = tuple(tuple(pair for pair in tier if pair[0] not in neighbours) for tier in tiers)
             if tiers and tiers[-1]:
@@ -71,6 +75,10 @@ class English:
         word = tokens[0].text
         names = (entry.name for part in PARTS.values() for entry in self._wordnet.entries(word.lower(), part))
         return any(token.text[:1].isupper() for token in tokens[1:]) or word in names
+
+    def entry(self, part: str, synset: int, place: int) -> Entry:
+        """An entry by its part, the offset of its synset and its place there, as antonyms name it."""
+        return self._wordnet.synset(part, synset).entries[place]
 
     def _in_set_phrases(self, words: Sequence[str], tags: Sequence[str]) -> set[int]:
         """Places of words that are entries of WordNet only together: "ice cream", "of course", "picked up"."""
@@ -170,7 +178,8 @@ def agreement(tokens: Sequence[Token], new: str) -> Edit | None:
     return Edit(old.start, old.end, old.text, article.upper() if new.isupper() else matching_case(old.text, article))
 
 
-def _tags(rows: Sequence[Sequence[Token]]) -> list[list[str]]:
+def tags_of(rows: Sequence[Sequence[Token]]) -> list[list[str]]:
+    """The Penn tags of the tokens of each text."""
     # The tagger learnt contractions as two words, "dog" and "'s"; the first one's tag counts.
     rows_of_parts = [[_parts(token.text) for token in row] for row in rows]
     rows_of_tags = tagger().tags([list(chain.from_iterable(parts)) for parts in rows_of_parts])

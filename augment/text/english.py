@@ -166,6 +166,12 @@ def _forms(lemma: str, part: str) -> Mapping[str, Sequence[str]]:
     return forms
 
 
+@lru_cache(maxsize=50_000)
+def verb_lemma(word: str, tag: str) -> str | None:
+    """The verb of which a lower-case word is the form of a Penn tag; None if it is not known for sure."""
+    return next((lemma for lemma in _lemmas(word).get("VERB", ()) if inflect(lemma, tag) == word), None)
+
+
 def _lemmas(word: str) -> Mapping[str, Sequence[str]]:
     """LemmInflect's lemmas of a lower-case word, by part of speech."""
     from lemminflect import config

@@ -20,6 +20,12 @@ def word_list(name: str) -> list[str]:
     return (Path(__file__).parents[1] / "starter" / "english" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
 
 
+def word_groups(name: str, separator: str = " ") -> list[tuple[str, list[str]]]:
+    """The lines of a list whose words have a heading: the heading, and its words."""
+    parts = (line.partition(": ") for line in word_list(name))
+    return [(heading, words.split(separator)) for heading, _, words in parts]
+
+
 FUNCTION_WORDS = frozenset(word_list("function_words"))
 """Closed-class English words, numerals, auxiliaries and titles: replacing one breaks the sentence."""
 

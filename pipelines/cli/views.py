@@ -32,8 +32,9 @@ def describe_view(name: str) -> tuple[str, str]:
     """The first line of a view module's docstring, and a command line for the view that can be pasted."""
     example = f"augment {name}"
     for key, field in view_options(name).items():
-        if field.is_required() or key == view_attribute(name, "folder_option"):
-            example += f" --{key} {(field.examples or ['de'])[0] if field.is_required() else field.default or 'de'}"
+        value = (field.examples or ["de"])[0] if field.is_required() else field.default
+        if value is not None and (field.is_required() or key == view_attribute(name, "folder_option")):
+            example += f" --{key} {value}"
     return (inspect.getdoc(VIEWS.module(name)) or "").split("\n")[0], example
 
 

@@ -26,6 +26,7 @@ VIEWS: dict[str, tuple[str, dict[str, Any]]] = {
     "synonym as published": ("synonym", {"compat": True}),
     "synonym by a model": ("synonym", {"choose": "mlm"}),
     "mlm-fill": ("mlm-fill", {"fraction": 0.4}),
+    "contradiction": ("contradiction", {}),
     "KeyboardAug": ("nlpaug", {"augmenter": "KeyboardAug"}),
     "SpellingAug": ("nlpaug", {"augmenter": "SpellingAug"}),
 }

@@ -1,0 +1,111 @@
+"""Change the meaning by one edit that contradicts the sentence: a negation, an antonym, another number or name."""
+
+import random
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from typing import Self
+
+from pydantic import Field, PrivateAttr, field_validator
+
+from augment.errors import InputError
+from augment.lexicon import wordnet
+from augment.lexicon.antonyms import Antonyms
+from augment.lexicon.synonyms import agreement, english, tags_of
+from augment.models.weights import check_revision
+from augment.protected_terms import ProtectedTermsView, touches
+from augment.text.edits import Token, apply_edits, matching_case, tokens
+from augment.text.facts import Change, names, numbers
+from augment.text.negation import WORDS, is_negation, negations
+from augment.view import Edit, Runtime, ViewResult
+
+KINDS = ("negation", "antonym", "number", "name")
+DOUBLE = "double"
+"""Negation and antonym of one predicate together, which keep the meaning: "is not healthy" and "is unhealthy"."""
+USUAL = 3
+"""How many times as often the usual denial is drawn: "A man is not running", and "No man is running"."""
+BLOCK_TEXTS = 256
+
+
+class Contradiction(ProtectedTermsView):
+    """The view; `reason` is the kind of its change, drawn among those that apply, or why there is none."""
+
+    name = "contradiction"
+    folder_option, lists_folders = "kinds", False
+    sentence_language_option = "language"
+    language_option = "language"
+
+    kinds: str | None = Field(default=None, description=f"some of {', '.join(KINDS)}, or {DOUBLE}, which is none")
+    language: str = Field(default="en", description="the language of the sentences: en alone has rules")
+    revision: str | None = Field(default=None, description="hold WordNet and its companions to this revision")
+
+    _antonyms: Antonyms = PrivateAttr()
+
+    @field_validator("kinds")
+    @classmethod
+    def _check_kinds(cls, value: str | None) -> str | None:
+        kinds = {part.strip() for part in value.split(",")} if value is not None else {*KINDS}
+        if kinds != {DOUBLE} and not kinds <= {*KINDS}:
+            raise ValueError(f"write some of {', '.join(KINDS)}, or {DOUBLE} alone")
+        return None if kinds == {*KINDS} else ",".join(kind for kind in (*KINDS, DOUBLE) if kind in kinds)
+
+    def build(self, runtime: Runtime) -> Self:
+        """The view with its word lists; raises InputError for another language, or if WordNet is missing."""
+        if self.language != "en":
+            raise InputError(f"contradiction: language={self.language}: it has rules for en (English) only")
+        view, place = super().build(runtime), wordnet.find()
+        view.revision = f"{wordnet.revision(place)}+lemminflect-{version('lemminflect')}"
+        owner = "contradiction: WordNet with its companions here has revision"
+        check_revision(owner, view.revision, self.revision, "install that one")
+        view._antonyms = Antonyms(english(place))
+        return view
+
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
+        """View every text by its own seed."""
+        results: list[ViewResult] = []
+        for start in range(0, len(texts), BLOCK_TEXTS):
+            block = texts[start : start + BLOCK_TEXTS]
+            rows = [tokens(text) for text in block]
+            results += map(self._view, block, rows, tags_of(rows), seeds[start : start + BLOCK_TEXTS])
+        return results
+
+    def _view(self, text: str, words: Sequence[Token], tags: Sequence[str], seed: int) -> ViewResult:
+        rng, spans, is_kept = random.Random(seed), self.protected_spans(text), False
+        kinds = (self.kinds or ",".join(KINDS)).split(",")
+        for kind in rng.sample(kinds, len(kinds)):
+            choices = [*self._choices(kind, text, words, tags, rng)]
+            free = [edits for edits in choices if not any(touches(spans, edit.start, edit.end) for edit in edits)]
+            is_kept |= len(free) < len(choices)
+            if free:
+                weights = [USUAL if kind == "negation" and place == 0 else 1 for place in range(len(free))]
+                edits = tuple(sorted(rng.choices(free, weights)[0]))
+                return ViewResult(apply_edits(text, edits), "ok", kind, edits=edits)
+        return ViewResult(text, "unchanged", "all-kept" if is_kept else "no-rule-applies")
+
+    def _choices(
+        self, kind: str, text: str, words: Sequence[Token], tags: Sequence[str], rng: random.Random
+    ) -> Iterator[list[Edit]]:
+        """The changes of a kind, each as edits."""
+        denials = [] if kind in ("number", "name") else negations(text, words, tags)
+        if kind == "negation":
+            yield from denials
+        elif kind in ("number", "name"):
+            changes = numbers(words, tags, rng) if kind == "number" else names(words, tags, rng)
+            yield from (_edits(text, words, change) for change in changes)
+        elif kind == DOUBLE or not any(is_negation(word.text.lower()) for word in words):
+            for change in self._antonyms.changes(words, tags):
+                edits = _edits(text, words, change)
+                if kind != DOUBLE:
+                    yield edits
+                elif denials and change.first and tags[change.first] == "JJ":
+                    verb = words[change.first - 1 - (words[change.first - 1].text.lower() == "not")]
+                    is_denied = verb.start <= denials[0][0].start <= verb.end
+                    if is_denied and verb.text.lower().removesuffix("n't") in WORDS["be"]:
+                        yield [*denials[0], *edits]
+
+
+def _edits(text: str, words: Sequence[Token], change: Change) -> list[Edit]:
+    """A change as edits, with the article before it."""
+    start, end = words[change.first].start, words[change.end - 1].end
+    new = matching_case(words[change.first].text, change.new)
+    article = agreement(words[: change.first + 1][-3:], new)
+    return [Edit(start, end, text[start:end], new), *([article] if article else [])]
