@@ -1,6 +1,7 @@
 """The central types (views, their results, edits), and the id and the seed of a row."""
 
 import json
+import re
 import unicodedata
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,10 @@ REVISION_PARAMS = {"keep": "keep_revision", "judge_encoder": "judge_revision"}
 """Parameters with paths or names, and those with the revision; a signature omits the former if it has the latter."""
 NEUTRAL_DEFAULTS = {"candidates": 1, "min_meaning": 0, "diverse": False}
 """Parameters that a signature omits at these values, as older signatures do not have them."""
+INVISIBLE = re.compile("[\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b\u2060\ufeff]")
+"""Characters that change no text; joiners, direction marks and variation selectors do."""
+SEEN = re.compile("[^\\s\u034f\u061c\u115f\u1160\u180e\u200c-\u200f\u202a-\u202e\u2061-\u206f\u3164\ufe00-\ufe0f]")
+"""A character that can be seen."""
 
 
 class Edit(NamedTuple):
@@ -171,9 +176,15 @@ class View(BaseModel):
         """
 
 
+def visible(text: str) -> str:
+    """NFC, without control characters but white space, zero-width spaces, soft hyphens, word joiners and BOMs."""
+    return unicodedata.normalize("NFC", INVISIBLE.sub("", text))
+
+
 def normalise(text: str) -> str:
-    """NFC, without outer white space."""
-    return unicodedata.normalize("NFC", text).strip()
+    """`visible` text without outer white space; empty if nothing in it can be seen."""
+    text = visible(text).strip()
+    return text if SEEN.search(text) else ""
 
 
 def row_id(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 
 from augment.view import VIEWS, Runtime
-from pipelines.sentences.sources import Format
+from pipelines.sentences.sources import MAX_DOCUMENT, Format
 from pipelines.storage.files import sibling_path
 from pipelines.storage.recipe import ConfigOption
 from pipelines.storage.shards import SHARD_ROWS
@@ -28,9 +28,11 @@ FILES_HELP = (
     "or - for stdin."
 )
 COLUMN_HELP = (
-    "Column of the sentences, by name or (CSV, TSV) number from 1. A CSV's first row is its header if it names that "
-    "column, text or sentence. [text, sentence or the only one]"
+    "Column of the sentences: by name, as translation.en if it is inside another, or (CSV, TSV) by number from 1. A "
+    "CSV's first row is its header if it names that column, text or sentence. [text, sentence or the only one]"
 )
+CONFLICT_HELP = "For a text with several labels or pairs: keep its first row, drop the text, or fail."
+DOCUMENT_HELP = "Refuse Markdown, HTML and JSON arrays of more million characters: each is held in memory whole."
 LABELS_HELP = "Labels are spans: [[start, end, label], ...]."
 NLI_HELP = f"For entailment NLI files (JSONL, TSV, CSV) or hf:NAME, for --columns any tables, else: {SOURCES_HELP}"
 PAIRS_HELP = (
@@ -129,9 +131,11 @@ class IngestOptions(OutputOptions):
     label_column: Annotated[str, typer.Option(help="Column to keep as label, if there is one.")] = "label"
     labels: Annotated[Literal["spans"] | None, typer.Option(help=LABELS_HELP)] = None
     pair_column: Annotated[str, typer.Option(help="Column to keep as pair, if there is one.")] = "pair"
+    on_conflict: Annotated[Literal["first", "drop", "fail"], typer.Option(help=CONFLICT_HELP)] = "first"
     format: Annotated[Format | None, typer.Option(help="Format of all sources, whatever their endings.")] = None
     split: Annotated[Literal["sentences"] | None, typer.Option(help="Split running text into sentences.")] = None
     language: Annotated[str, typer.Option(help="The language for --split, such as en, de or zh.")] = "en"
+    max_document: Annotated[int, Number(min=1, help=DOCUMENT_HELP)] = MAX_DOCUMENT
     min_words: Annotated[int | None, Number(min=0, help=MIN_WORDS_HELP)] = None
     max_words: Annotated[int | None, Number(min=1, help="Drop sentences of more words.")] = None
     out: Annotated[Path, Output(help="Folder of the sentences.")] = SENTENCES

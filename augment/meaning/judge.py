@@ -161,7 +161,7 @@ def _ctranslate2_encoder(weights: Weights, tokenizer: "Tokenizer", compute_type:
 
     place = cache_folder() / "ctranslate2" / f"{weights.revision}-{ctranslate2.__version__}"
     convert = partial(_convert, weights.path, tokenizer.get_vocab())
-    folder, cores = cached(place, "model.bin", convert), usable_cores()
+    folder, cores = cached(place, convert), usable_cores()
     try:
         encoder = ctranslate2.Encoder(str(folder), compute_type=compute_type, inter_threads=cores, intra_threads=1)
     except RuntimeError as error:

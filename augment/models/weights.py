@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from fnmatch import fnmatch
 from functools import cache, partial
@@ -26,6 +27,8 @@ MODULES = "[0-9]*_*"
 """Folders of a sentence-transformers encoder's modules: 1_Pooling, 2_Dense."""
 LEARNT_MODULES = (".CNN", ".Dense", ".LSTM", ".LayerNorm", ".WeightedLayerPooling")
 """Ends of the types of modules that have weights."""
+HASHES = ".sha256"
+"""The hashes of a cache folder's files; no JSON by its name, as that counts as a file of the model."""
 TEXT_FILES = ("*.json", "*.txt", "*.spm", "*.model")
 """A model's other files; never code."""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
@@ -189,22 +192,26 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews"
 
 
-def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
-    """A cache folder with `weights` (a pattern), filled by one process if missing; raises InputError if it cannot."""
+def cached(place: Path, fill: Callable[[Path], None]) -> Path:
+    """A cache folder, filled by one process if it is missing or damaged; raises InputError if it cannot be."""
     from filelock import FileLock
 
-    if any(place.glob(weights)):
+    if _is_whole(place):
         return place
     draft = place.with_name(f".{place.name}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{draft}.lock", timeout=600):
-            if not any(place.glob(weights)):
-                for folder in (place, draft):  # without weights, or of a process that was killed
+            if not _is_whole(place):
+                for folder in (place, draft):  # damaged, or of a process that was killed
                     shutil.rmtree(folder, ignore_errors=True)
                 try:
                     draft.mkdir()
                     fill(draft)
+                    hashes = {
+                        str(path.relative_to(draft)): _digest(path) for path in draft.rglob("*") if path.is_file()
+                    }
+                    (draft / HASHES).write_text(json.dumps(hashes), encoding="utf-8")
                     for path in filter(Path.is_file, draft.rglob("*")):
                         with path.open("rb") as file:
                             os.fsync(file.fileno())
@@ -214,6 +221,19 @@ def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
     except OSError as error:
         raise InputError(f"{place}: cannot be stored there ({error.strerror or error}); set XDG_CACHE_HOME") from None
     return place
+
+
+def _is_whole(place: Path) -> bool:
+    """Whether every file of a cache folder is as it was written."""
+    with suppress(OSError, ValueError, AttributeError):
+        hashes = json.loads((place / HASHES).read_bytes())
+        return bool(hashes) and all(_digest(place / name) == digest for name, digest in hashes.items())
+    return False
+
+
+def _digest(path: Path) -> str:
+    status = path.stat()
+    return _hash(path.resolve(), status.st_size, status.st_mtime_ns).hex()
 
 
 def _companions(folder: Path) -> list[Path]:
@@ -238,7 +258,7 @@ def _readable(folder: Path, key: str, flag: str) -> Path:
     from safetensors import SafetensorError, safe_open
 
     if not any(folder.glob(SAFETENSORS)):
-        folder = cached(cache_folder() / "weights" / key, SAFETENSORS, partial(_convert, folder, flag=flag))
+        folder = cached(cache_folder() / "weights" / key, partial(_convert, folder, flag=flag))
     for path in (*folder.glob(SAFETENSORS), *folder.glob(f"{MODULES}/{SAFETENSORS}")):
         try:
             with safe_open(path, framework="np"):  # compares the file's length with its header

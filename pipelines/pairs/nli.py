@@ -17,8 +17,8 @@ from augment.errors import InputError
 from augment.view import normalise
 from pipelines.pairs.candidates import DROPPED, TASK_ROWS, PairSource
 from pipelines.pairs.filter import SENTENCE_B
-from pipelines.sentences.ingest import Seen
 from pipelines.sentences.rows import Columns, listed
+from pipelines.sentences.selection import Seen
 from pipelines.sentences.sources import Source, check_source, load_hub, read_rows
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS
 from pipelines.storage.plan import Input, Plan

@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import groupby
 from typing import Literal
 
 from augment.errors import InputError
 from pipelines.sentences.rows import Row, Rows
+from pipelines.storage.recipe import parse_yaml
 
 BLOCK_NAMES = """
-address article aside blockquote body br caption dd details dialog div dl dt fieldset figcaption figure footer form
+address article aside blockquote body caption dd details dialog div dl dt fieldset figcaption figure footer form
 h1 h2 h3 h4 h5 h6 header hgroup hr li main nav ol option p section summary table tbody td tfoot th thead tr ul
 """
 BLOCKS = frozenset(BLOCK_NAMES.split())
@@ -19,11 +21,26 @@ HEADING = "\ud800"
 """Begins a paragraph that is a heading; half a surrogate pair, which no text that was read holds."""
 NON_PROSE = frozenset(["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"])
 """Elements of HTML that hold no prose."""
+OPEN_ENDS = {
+    language: re.compile(rf"(?:{pattern})\s+\S\Z")
+    for language, pattern in {
+        "en": r"(?<!\w)(?:Drs?|Mrs?|Ms|Profs?|Gen|Sen|Rep|Rev|Hon|Capt|Lt|Sgt|Col|Mt|approx|vs|resp|viz)\.|"
+        r"pct\.(?=\s+[a-z\d])",
+        "fr": r"(?<!\w)(?:MM?|Mmes?|Mlles?|Drs?|Prs?|Mgr|Me|Ste?s?|p\. ex|c\.-à-d|av|env|fig|art|chap|vol|éd|cf|réf)\.",
+        "de": r"(?i:(?<!\w)(?:d(?:er|ie|as|en|em|es)|im|am|zum|zur|vom|beim|ins|ans|ab|seit|(?:m|s|d|k)?ein\w{0,2}|"
+        r"jede\w?|diese\w?|ihr\w{0,2}|unser\w{0,2}|\d{1,2}\. (?:und|oder|bis))\s\d{1,3}|"
+        r"(?<!\w)(?:Dr|Prof|Hrn?|Fr|St|ca|bzw|vgl|evtl|ggf|inkl|zzgl|Tel|Nr|Abb|Abs|Kap|Bd|Mio|Mrd))\.",
+    }.items()
+}
+"""What no sentence ends with, by language: titles, abbreviations of which more must follow, German ordinals."""
 NESTED_TOKENS = frozenset(["blockquote_open", "list_item_open"])
 MAX_MARKDOWN_DEPTH = 100
 """Levels of lists and quotations: each takes three of Python's frames."""
-FRONT_MATTER = re.compile(r"\A---\n(.*?\n)??---\n", re.DOTALL)
-"""YAML between "---" lines that Markdown may begin with."""
+FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)??---[ \t]*(?:\n|\Z)", re.DOTALL)
+"""What is between the first two "---" lines of Markdown that begins with one; such a line may also be a rule."""
+LINE_BREAK = "\udfff"
+"""A line that ends inside a paragraph; two of them end the paragraph. Half a surrogate pair too."""
+BLOCK_END = re.compile(rf"\0|{LINE_BREAK}\s*{LINE_BREAK}")
 
 
 def paragraphs(lines: Iterable[str]) -> Iterator[str]:
@@ -43,7 +60,7 @@ def document_paragraphs(
         from markdown_it import MarkdownIt
 
         markdown = MarkdownIt("commonmark", {"maxNesting": MAX_MARKDOWN_DEPTH}).enable("table")
-        tokens = markdown.parse(FRONT_MATTER.sub("", text))
+        tokens = markdown.parse(text[_front_matter_end(text) :])
         if any(token.level >= MAX_MARKDOWN_DEPTH - 1 for token in tokens if token.type in NESTED_TOKENS):
             raise ValueError(f"its lists and quotations are nested more than {MAX_MARKDOWN_DEPTH - 1} deep")
         text = markdown.renderer.render(tokens, markdown.options, {})
@@ -61,10 +78,20 @@ def document_paragraphs(
     for event, node in etree.iterwalk(root, events=("start", "end")):
         is_heading = event == "start" if node.tag in HEADINGS else is_heading
         parts += ["\0" if node.tag in BLOCKS else "", HEADING if is_heading and mark_headings else ""]
+        parts += [LINE_BREAK if node.tag == "br" and event == "end" else ""]
         parts.append((node.text if event == "start" else node.tail) or "")
-    for block in "".join(parts).split("\0"):
-        if paragraph := " ".join(block.replace(HEADING, "").split()):
+    for block in BLOCK_END.split("".join(parts)):
+        if paragraph := " ".join(block.replace(HEADING, "").replace(LINE_BREAK, " ").split()):
             yield HEADING * (HEADING in block) + paragraph
+
+
+def _front_matter_end(text: str) -> int:
+    """Where the front matter of Markdown ends: only a YAML mapping, or nothing, is one."""
+    if match := FRONT_MATTER.match(text):
+        with suppress(ValueError):
+            if isinstance(parse_yaml(match[1] or "{}"), dict):
+                return match.end()
+    return 0
 
 
 def split_sentences(batches: Iterable[Rows], language: str, document: str, *, by_row: bool) -> Iterator[Row]:
@@ -86,13 +113,27 @@ def split_sentences(batches: Iterable[Rows], language: str, document: str, *, by
                 position += 1
 
 
+def language_code(language: str) -> str:
+    """The code of a language that is given as `de`, `deu` or `de-DE`; raises InputError if there is none."""
+    from langcodes import Language
+
+    with suppress(ValueError):
+        parsed = Language.get(language)
+        if parsed.is_valid():
+            return str(parsed.language)
+    raise InputError(f"--language {language[:40]!r} is no code of a language: write it like en, de or pt-BR")
+
+
 def _sentences(text: str, language: str) -> list[str]:
-    """The sentences of a text; none ends at a full stop without a space after it, as in "www.Example.com"."""
+    """The sentences of a text; none ends at a full stop without a space after it, as in "www.Example.com".
+
+    Nor after an abbreviation or an ordinal that sentencex does not know.
+    """
     from sentencex import segment  # type: ignore[import-untyped, unused-ignore]
 
-    sentences = [""]
+    sentences, open_end = [""], OPEN_ENDS.get(language)
     for piece in segment(language, text) if text.strip() else ():
-        if sentences[-1].endswith("."):
+        if sentences[-1].endswith(".") or (open_end is not None and open_end.search(sentences[-1] + piece[:1])):
             sentences[-1] += piece
         else:
             sentences.append(piece)

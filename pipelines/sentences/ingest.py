@@ -1,26 +1,24 @@
 """Sources to sentences in one folder: normalised and counted, without empty lines and exact duplicates."""
 
-import math
-import mmap
 import tempfile
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
 import pyarrow as pa
-import xxhash
-from numpy.typing import NDArray
 
 from augment.errors import InputError
+from augment.types import INVISIBLE
 from augment.view import normalise, row_id
 from pipelines.options import SENTENCES, IngestOptions
-from pipelines.sentences.rows import Columns, read_spans
-from pipelines.sentences.sources import SAMPLE, TEXT_FORMATS, Source, check_source, read_rows
-from pipelines.similarity import word_count
+from pipelines.sentences.documents import language_code
+from pipelines.sentences.rows import Columns, cuts_word, read_spans
+from pipelines.sentences.selection import Selection
+from pipelines.sentences.sources import MAX_DOCUMENT, SAMPLE, TEXT_FORMATS, Source, check_source, read_rows
 from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import (
     PLACE,
@@ -39,63 +37,8 @@ from pipelines.storage.recipe import recipe_text
 from pipelines.storage.shards import Receipt, commit_shards, read_table
 from pipelines.terminal.console import counted, note
 
-MEMORY_HASHES = 1 << 20
-"""Hashes of the longest run in memory; all such runs together are less than twice as long, 16 MiB."""
-Hashes: TypeAlias = NDArray[np.uint64]
 Sentence: TypeAlias = tuple[Any, ...]
 """Id, text, label (or spans), pair and, if text was split, the document, the position there and the heading."""
-
-
-class Seen:
-    """A set of 64-bit hashes in bounded memory: sorted runs, each more than twice as long as the next.
-
-    Runs of more than `memory_hashes` go to files in `folder` that have no name and vanish with the process.
-    """
-
-    def __init__(self, folder: Path, memory_hashes: int = MEMORY_HASHES) -> None:
-        self._folder, self._memory_hashes, self._runs = folder, memory_hashes, list[Hashes]()
-
-    def add(self, hashes: Hashes) -> NDArray[np.bool_]:
-        """Add hashes, and return which of them are new; raises OSError, naming the folder, if its disk is full."""
-        values, indices = np.unique(hashes, return_index=True)
-        for run in self._runs:
-            positions = np.searchsorted(run, values)
-            is_new = run[np.minimum(positions, len(run) - 1)] != values
-            values, indices = values[is_new], indices[is_new]
-            _release(run)
-        mask = np.zeros(len(hashes), dtype=np.bool_)
-        mask[indices] = True
-        if len(values):
-            while self._runs and len(self._runs[-1]) <= 2 * len(values):
-                values = self._merge([self._runs.pop(), values])
-            self._runs.append(values)
-        return mask
-
-    def _merge(self, runs: list[Hashes]) -> Hashes:
-        size = sum(map(len, runs))
-        if size <= self._memory_hashes:
-            return np.sort(np.concatenate(runs), kind="stable")
-        try:
-            with tempfile.TemporaryFile(dir=self._folder) as stream:
-                # The hashes are spread evenly, so equal ranges of them make parts of about equal size.
-                width = 2**64 * (self._memory_hashes // 4) // size
-                edges = np.array(range(width, 2**64, width), dtype=np.uint64)
-                for parts in zip(*(np.split(run, np.searchsorted(run, edges)) for run in runs), strict=True):
-                    stream.write(np.sort(np.concatenate(parts), kind="stable").data)
-                    for run in runs:
-                        _release(run)
-                stream.flush()
-                return np.frombuffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint64)
-        except OSError as error:
-            error.filename = str(self._folder)  # the file itself has no name
-            raise
-
-
-def _release(run: Hashes) -> None:
-    """Release the pages that were read of a run in a file; the system's cache may keep them."""
-    mapped = getattr(run.base, "obj", None)
-    if isinstance(mapped, mmap.mmap):
-        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
@@ -103,9 +46,10 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
 
     Raises InputError for a bad source, one without sentences, or a folder that belongs to another recipe.
     """
+    options = replace(options, language=language_code(options.language)) if options.split else options
     out, dry_run, overwrite = resolve_path(options.out), options.dry_run, options.overwrite
     with tempfile.TemporaryDirectory() as spool, nullcontext() if dry_run else locked_folder(out):
-        sources = [check_source(name, Path(spool), options.format) for name in options.sources]
+        sources = [check_source(name, Path(spool), options.format, options.max_document) for name in options.sources]
         for source in sources:
             if out.resolve() in source.path.resolve().parents:
                 raise InputError(f"{source.name} is a file of {out}, which would be replaced: choose another --out")
@@ -118,15 +62,26 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
         finished = claim_folder(out, plan, overwrite=overwrite, dry_run=dry_run)
         if finished is not None:
             return finished, False
-        counts = dict.fromkeys(("read", "kept", "empty", "duplicate", *(["length"] if options.words else [])), 0)
+        dropped = set[int]()
+        if options.on_conflict == "drop":
+            trial = Selection(Path(spool), options.words, None)
+            deque(_sentences(options, sources, trial, {}), maxlen=0)
+            dropped = trial.conflicts
         if overwrite and not dry_run and (out / STATE_FILE).exists():
             # A bad line must not cost the old sentences: read everything before they are removed.
-            deque(_sentences(options, sources, Path(spool), {**counts}), maxlen=0)
-        sentences = _sentences(options, sources, Path(spool) if dry_run or is_remote(out) else out, counts)
-        if not dry_run:
-            return _write(options, plan, out, sentences, counts), True
-        deque(sentences, maxlen=0)
-        return Dataset(out, plan, (), counts), False
+            trial = Selection(Path(spool), options.words, options.limit, dropped)
+            deque(_sentences(options, sources, trial, {}), maxlen=0)
+        folder, notes = Path(spool) if dry_run or is_remote(out) else out, dict[str, str]()
+        selection = Selection(folder, options.words, options.limit, dropped)
+        sentences = _sentences(options, sources, selection, notes)
+        if dry_run:
+            deque(sentences, maxlen=0)
+            dataset = Dataset(out, plan, (), selection.counts)
+        else:
+            dataset = _write(options, plan, out, sentences, selection.counts)
+        for text in notes.values():
+            note(text)
+        return dataset, not dry_run
 
 
 def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
@@ -155,6 +110,7 @@ def _plan(options: IngestOptions, sources: Sequence[Source]) -> Plan:
     params |= {} if options.split is None else {"split": options.split, "language": options.language}
     params |= {} if options.words is None else dict(zip(("min_words", "max_words"), options.words, strict=True))
     params |= {} if options.labels is None else {"labels": options.labels}
+    params |= {} if options.on_conflict == "first" else {"on_conflict": options.on_conflict}
     inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
     limit, size = options.limit, options.shard_size
     return Plan(kind="sentences", name="sentences", params=params, limit=limit, shard_size=size, inputs=inputs)
@@ -184,6 +140,8 @@ def _write(
             arrays = [table.get(name, [None] * receipt.rows) for name in columns]
             (receipts[index],) = commit_shards(out, {index: pa.Table.from_arrays(arrays, schema=schema)})
         settings = {"sources": options.sources, **plan.params, "limit": options.limit}
+        if options.max_document != MAX_DOCUMENT:
+            settings["max_document"] = options.max_document
         recipe = recipe_text("ingest", settings, shard_size=options.shard_size)
         return finalise(out, plan, receipts, schema, counts, recipe=recipe, card=dataset_card(plan, counts))
     except BaseException:
@@ -192,26 +150,47 @@ def _write(
 
 
 def _sentences(
-    options: IngestOptions, sources: Sequence[Source], folder: Path, counts: dict[str, int]
+    options: IngestOptions, sources: Sequence[Source], selection: Selection, notes: dict[str, str]
 ) -> Iterator[Sentence]:
-    """The sentences to keep, up to the limit; raises InputError if there are none, or a named column is empty."""
-    hashes, columns = Seen(folder), Columns(options.column, options.label_column, options.pair_column)
-    language = options.language if options.split else None
+    """The sentences to keep, up to the limit; raises InputError if there are none, or a named column is empty.
+
+    Puts examples of conflicts and of odd spans into `notes`.
+    """
+    columns, counts = Columns(options.column, options.label_column, options.pair_column), selection.counts
+    language, odd_spans = options.language if options.split else None, Counter[bool]()
     for source in sources:
         number, filled = 1, set[str]()
         for rows in read_rows(source, columns, language):
-            texts = [normalise(text) for text in rows.texts]
+            texts, pairs = ([normalise(cell or "") for cell in cells] for cells in (rows.texts, rows.pairs))
+            labels = [label and (label if options.labels else normalise(label)) for label in rows.labels]
             cells = {"label": rows.labels, "pair": rows.pairs}
             filled |= {name for name in cells.keys() - filled if any(cell is not None for cell in cells[name])}
-            for index in _select(options, texts, hashes, counts):
-                text = texts[index]
-                label: Any = rows.labels[index]
+            values = [f"{label or ''}\t{pair}".strip("\t") for label, pair in zip(labels, pairs, strict=True)]
+            fates = selection.fates(texts, values)
+            if INVISIBLE.search("".join(rows.texts)):
+                changed = sum(INVISIBLE.search(text) is not None for text in rows.texts[: len(fates)])
+                counts["invisible"] = counts.get("invisible", 0) + changed
+            for index, fate in enumerate(fates):
+                text, where = texts[index], f"{source.name}: row {number + index}"
+                if fate == "conflict":
+                    example = f"{where}, {text[:60]!r}, has another label or pair than before, {values[index][:40]!r}"
+                    notes.setdefault(fate, example)
+                    if options.on_conflict == "fail":
+                        raise InputError(f"{example}: correct it, or give --on-conflict first or drop")
+                if fate != "kept":
+                    continue
+                label: Any = labels[index] or None
                 if options.labels:
-                    label = read_spans(f"{source.name}: row {number + index}", label, rows.texts[index], text)
+                    label = read_spans(where, label, rows.texts[index], text)
+                    for span in label or ():
+                        odd_spans[is_odd := cuts_word(text, span)] += 1
+                        if is_odd:
+                            notes.setdefault("span", f"{text[span.start : span.end]!r} in {text[:60]!r}")
                 place = rows.places[index] if rows.places else ()
-                yield row_id(text), text, label, normalise(rows.pairs[index] or "") or None, *place
+                yield row_id(text), text, label, pairs[index] or None, *place
             number += len(texts)
-            if counts["kept"] == options.limit:
+            if selection.is_full:
+                source.check_unchanged()
                 break
         if options.labels and number > 1 and "label" not in filled:
             raise InputError(f"{source.name} has no spans in a column {columns.label!r}: give --label-column")
@@ -219,31 +198,19 @@ def _sentences(
             is_required = column != name and source.format not in TEXT_FORMATS
             if is_required and number > 1 and name not in filled:
                 raise InputError(f"{source.name} has nothing in a column {column!r}: check --{name}-column")
-        if counts["kept"] == options.limit:
-            return
+        if selection.is_full:
+            break
+    if odd_spans[True]:
+        problem = (
+            f"{odd_spans[True]:,} of {counted(odd_spans.total(), 'span')} begin or end inside a word or on a blank"
+        )
+        notes["span"] = f"{problem}, such as {notes['span']}: offsets are in characters, not in UTF-16 units"
+    if conflicts := counts.get("conflict"):
+        advice = "" if options.on_conflict == "drop" else "; the first row of a text is kept, see --on-conflict"
+        notes["conflict"] = f"{counted(conflicts, 'row')} left out for conflicts, such as {notes['conflict']}{advice}"
     if not counts["kept"]:
         names = ", ".join(source.name for source in sources)
         raise InputError(
             f"no sentences to keep in {names} ({counts['read']} lines, {counts['empty']} of them empty): "
             "give one sentence a line, and see --min-words and --max-words"
         )
-
-
-def _select(options: IngestOptions, texts: list[str], hashes: Seen, counts: dict[str, int]) -> list[int]:
-    """The indices of the texts to keep, up to the limit; counts what happens to each text up to the last one."""
-    fates = ["" if text else "empty" for text in texts]
-    if options.words is not None:
-        fewest, most = options.words[0], math.inf if options.words[1] is None else options.words[1]
-        lengths = [*map(word_count, texts)]
-        fates = [fate or ("" if fewest <= n <= most else "length") for fate, n in zip(fates, lengths, strict=True)]
-    new_hashes = [xxhash.xxh64_intdigest(text.encode()) for text, fate in zip(texts, fates, strict=True) if not fate]
-    is_new = iter(hashes.add(np.array(new_hashes, dtype=np.uint64)).tolist())
-    fates = [fate or ("kept" if next(is_new) else "duplicate") for fate in fates]
-    indices = [index for index, fate in enumerate(fates) if fate == "kept"]
-    if options.limit is not None and counts["kept"] + len(indices) >= options.limit:
-        indices = indices[: options.limit - counts["kept"]]
-        fates = fates[: indices[-1] + 1]
-    for fate, number in Counter(fates).items():
-        counts[fate] += number
-    counts["read"] += len(fates)
-    return indices

@@ -1,23 +1,25 @@
-"""Reading rows of CSV, TSV, JSONL, Parquet, Arrow and Hub datasets: their columns, and labelled spans in a cell."""
+"""Rows of JSON, Parquet, Arrow and Hub datasets: their columns, nested ones too, and labelled spans in a cell."""
 
-import csv
 import json
 import re
-import unicodedata
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from augment.errors import InputError
 from augment.text.edits import LabelledSpan
+from augment.types import visible
+from pipelines.similarity import UNSPACED
 from pipelines.storage.shards import check_stream_end
 
 TEXT_COLUMNS = ("text", "sentence")
+TEXT_TYPES = ("string", "large_string", "string_view")
 BATCH_ROWS = 10_000
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
+VISIBLE = re.compile(r"\S")
 SPAN_KEYS = ("start", "end", "label")
 Place: TypeAlias = tuple[str, int, str | None]
 """Where a sentence stands: its document, its position there from 0, and the heading that it is or stands under."""
@@ -53,15 +55,22 @@ def collect(rows: Iterator[Row]) -> Iterator[Rows]:
 
 
 def as_text(value: object) -> str | None:
-    """A value as a string; lists and objects become JSON, with dates and the like as strings."""
+    """A value as a string, NaN as None; lists and objects become JSON, with dates and the like as strings."""
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, float) and value != value:  # pandas' mark of a missing value
+        return None
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
 
 
 def find_columns(where: str, columns: ColumnChoice, names: Sequence[str]) -> Columns:
     """The columns to read, with the name of the text column; raises InputError, naming `where`, if there is none."""
     columns = columns(names) if callable(columns) else columns
+    for name in (columns.text or "text", columns.label, columns.pair):
+        if names.count(name) > 1:
+            raise InputError(
+                f"{where} has {names.count(name)} columns of the name {listed([name])}: rename all but one"
+            )
     if columns.text is not None and columns.text not in names:
         raise InputError(f"{where} has no column {listed([columns.text])}, only {listed(names)}: give --column")
     for name in TEXT_COLUMNS if columns.text is None else (columns.text,):
@@ -78,76 +87,69 @@ def listed(cells: Sequence[str]) -> str:
     return ", ".join(map(repr, short)) + (", …" if len(cells) > 8 else "")
 
 
-def read_cells(format: str, lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
-    """The rows of a CSV, from lines with their ends, or of a TSV, from lines without; the header: `_name_cells`."""
-    first_line = next(lines, "")
-    lines = chain([first_line], lines)
-    if format == "tsv":  # a quotation mark is an ordinary character, as in most corpora
-        reader = csv.reader((f"{line}\n" for line in lines), delimiter="\t", quoting=csv.QUOTE_NONE)
-    else:
-        reader = csv.reader(lines, delimiter=";" if ";" in first_line and "," not in first_line else ",", strict=True)
-    indices: list[int] = []
-    try:
-        for cells in reader:
-            if not cells:
-                yield "", None, None
-                continue
-            if not indices:
-                stripped = [cell.strip() for cell in cells]
-                names, is_header = _name_cells(columns, stripped)
-                note = f"first row {listed(stripped)}, a header if --column names one of them"
-                chosen = find_columns(name if is_header else f"{name} ({note})", columns, names)
-                indices = [names.index(column) if column in names else -1 for column in chosen]
-                if is_header:
-                    continue
-            where = f"{name}: line {reader.line_num} has {len(cells)} cells"
-            if max(indices) >= len(cells):
-                raise InputError(f"{where}, but column {max(indices) + 1} is needed: fix the line")
-            if format == "csv" and any(cells[len(names) :]):
-                advice = "put texts with commas in quotes, or give --format text"
-                raise InputError(f"{where}, but the first row has {len(names)}: {advice}")
-            text, label, pair = (cells[index] if index >= 0 else None for index in indices)
-            yield text or "", label, pair
-    except csv.Error as error:
-        advice = "fix the line, or give --format"
-        raise InputError(f"{name}: line {reader.line_num} is not valid CSV ({error}): {advice}") from None
+def read_json(lines: Iterator[str], name: str, columns: ColumnChoice, whole: Callable[..., str]) -> Iterator[Row]:
+    """One JSON object or string a line, empty if blank or null; all objects have the first one's column of texts.
 
-
-def _name_cells(columns: ColumnChoice, cells: Sequence[str]) -> tuple[list[str], bool]:
-    """The names of a table's columns, which are numbers from 1 without a header, and whether its first row is a header.
-
-    It is one if a cell is the name of the text column, or `text`, `sentence` or the name of the label or pair column in
-    upper or lower case. A text column that is given by its number has the number as its name.
+    Where the first line is no such value, rows are the items of an array, or objects over several lines; `whole` joins
+    the lines.
     """
-    columns = columns(cells) if callable(columns) else columns
-    usual_names = {name.lower(): name for name in (*TEXT_COLUMNS, columns.label, columns.pair)}
-    is_header = columns.text in cells or any(cell.lower() in usual_names for cell in cells)
-    numbers = [str(number) for number in range(1, len(cells) + 1)]
-    names = [cell if cell == columns.text else usual_names.get(cell.lower(), cell) for cell in cells]
-    if columns.text in numbers and columns.text not in cells:
-        names[numbers.index(columns.text)] = columns.text
-    return (names if is_header else numbers), is_header
-
-
-def read_jsonl(lines: Iterator[str], name: str, columns: ColumnChoice) -> Iterator[Row]:
-    """One JSON object or string per line, empty if blank or null; all objects have the first one's column of texts."""
-    for number, line in enumerate(lines, start=1):
-        where = f"{name}: line {number}"
-        try:
-            value = json.loads(line) if line.strip() else ""
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{where} is not JSON ({error}): one object a line") from None
-        if isinstance(value, str):
-            row: tuple[str, str | None, str | None] = (value, None, None)
-        elif isinstance(value, dict):
-            columns = find_columns(where, columns, list(value))
-            column = str(columns.text)
-            for key in (column, columns.pair):
-                if not isinstance(value.get(key), str | None):
-                    raise InputError(f"{where}: {key!r} is {repr(value[key])[:60]}, not a string: give --column")
-            row = value[column] or "", as_text(value.get(columns.label)), value.get(columns.pair)
+    head = [""]
+    while not head[-1].strip() and (line := next(lines, None)) is not None:
+        head.append(line)
+    lines, unit = chain(head[1:], lines), "item"
+    with suppress(ValueError, RecursionError):
+        unit = "item" if isinstance(json.loads(head[-1].strip() or '""'), list) else "line"
+    values = _json_values(enumerate(lines, 1) if unit == "line" else [(0, whole(lines))], name)
+    for number, value in enumerate(values, start=1):
+        where = f"{name}: {unit} {number}"
+        if isinstance(value, dict):
+            columns = find_columns(where, columns, [*_flat(value)])
+            yield from _record_rows(where, value, columns)
+        elif isinstance(value, str | None):
+            yield from _record_rows(where, {"": value}, Columns(""))
         else:
             raise InputError(f"{where} is a {type(value).__name__}: one object or string a line")
+
+
+def _json_values(texts: Iterable[tuple[int, str]], name: str) -> Iterator[Any]:
+    """The value of each line, "" for a blank one; of a document, as line 0, its values or the items of its arrays."""
+    decoder = json.JSONDecoder()
+    for number, text in texts:
+        end = len(text) - len(text.lstrip())
+        if number and end == len(text):
+            yield ""
+        while end < len(text):
+            try:
+                value, end = (json.loads(text), len(text)) if number else decoder.raw_decode(text, end)
+            except (ValueError, RecursionError) as error:
+                line = number or text.count("\n", 0, getattr(error, "pos", end)) + 1
+                problem = f"{name}: line {line} is not JSON ({getattr(error, 'msg', error)})"
+                raise InputError(f"{problem}: give one object a line, or an array of them") from None
+            end = next((match.start() for match in VISIBLE.finditer(text, end)), len(text))
+            yield from value if isinstance(value, list) and not number else [value]
+
+
+def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with what is in its objects too, as `translation.en`; of a list of objects, what is in the first."""
+    flat = dict(value)
+    for name, part in value.items():
+        part = part[0] if isinstance(part, list) and part else part
+        flat |= {f"{name}.{key}": cell for key, cell in _flat(part).items()} if isinstance(part, dict) else {}
+    return {**flat, **value}
+
+
+def _record_rows(where: str, value: Mapping[str, Any], columns: Columns) -> Iterator[Row]:
+    """The row of an object, or a row for each item of the list that its column of texts is in."""
+    text, (head, *inner) = str(columns.text), str(columns.text).split(".")
+    items = value.get(head) if inner and text not in value else None
+    for item in items if isinstance(items, list) else [value.get(head)]:
+        cells = _flat({**value, head: item} if isinstance(items, list) else value)
+        for key in (text, columns.pair):
+            cell = cells.get(key)
+            if not isinstance(cell, str | None):
+                kind = "a missing value" if cell != cell else f"of type {type(cell).__name__}"
+                raise InputError(f"{where}: {key!r} is {repr(cell)[:60]}, {kind}, not text: fix it, or give --column")
+        row = cells.get(text) or "", as_text(cells.get(columns.label)), cells.get(columns.pair)
         if any(cell and LONE_SURROGATE.search(cell) for cell in row):
             raise InputError(f"{where} holds half a surrogate pair, not a character: fix the line")
         yield row
@@ -176,33 +178,61 @@ def rows_of(batches: Any, schema: Any, name: str, columns: ColumnChoice) -> Iter
     """The rows of the Arrow `batches(batch_size, columns)`; null texts are empty, labels become strings."""
     import pyarrow as pa
 
-    chosen = find_columns(name, columns, schema.names)
-    text, label, pair = (column if column in schema.names else None for column in chosen)
+    types = dict(_column_types(schema))
+    chosen = find_columns(name, columns, [column for column, _ in _column_types(schema)])
+    text, label, pair = (column if column in types else None for column in chosen)
     for column in filter(None, (text, pair)):
-        column_type = schema.field(column).type
-        value_type = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
-        if str(value_type) not in ("string", "large_string", "string_view"):
-            raise InputError(f"{name}: column {column!r} is {column_type}, not string: give --column")
-    selection = list(dict.fromkeys(filter(None, (text, label, pair))))
+        kind = types[column]
+        if str(kind.value_type if pa.types.is_dictionary(kind) else kind) not in TEXT_TYPES:
+            raise InputError(f"{name}: column {column!r} is {kind}, not string: give --column")
+    outer = {
+        column: column if column in schema.names else column.partition(".")[0] for column in chosen if column in types
+    }
+    classes, selection, number = _class_names(schema, label), list(dict.fromkeys(outer.values())), 0
     for batch in batches(batch_size=BATCH_ROWS, columns=selection):
         batch = batch.select(selection)
         batch.validate(full=True)
+        if any(column not in schema.names for column in outer):
+            records = enumerate(batch.to_pylist(), number + 1)
+            yield from collect(
+                row for place, value in records for row in _record_rows(f"{name}: row {place}", value, chosen)
+            )
+            number += batch.num_rows
+            continue
         nulls = [None] * batch.num_rows
         texts, labels, pairs = (batch[column].to_pylist() if column else nulls for column in (text, label, pair))
+        if classes:
+            labels = [classes.get(cell) for cell in labels]
         yield Rows([cell or "" for cell in texts], [as_text(cell) for cell in labels], pairs)
+
+
+def _column_types(fields: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """The columns, and what is inside them as in `_flat`, with their Arrow types."""
+    for field in fields:
+        yield field.name, field.type
+        kind = getattr(field.type, "value_type", field.type)
+        for name, inner in _column_types(kind) if str(kind).startswith("struct") else ():
+            yield f"{field.name}.{name}", inner
+
+
+def _class_names(schema: Any, column: str | None) -> dict[Any, str]:  # noqa: ANN401 - a pyarrow schema
+    """The names of a column's classes by number, if `datasets` recorded them; -1 has none."""
+    with suppress(ValueError, AttributeError, KeyError, TypeError):
+        feature = json.loads(schema.metadata[b"huggingface"])["info"]["features"][column]
+        return dict(enumerate(feature["names"])) if feature["_type"] == "ClassLabel" else {}
+    return {}
 
 
 def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[LabelledSpan] | None:
     """The spans that a cell lists as `[start, end, label]` or as objects with these keys; None if it is blank.
 
-    Offsets are in characters of `raw`, the text as the source has it; `text` is the same in NFC, without outer white
-    space. Raises InputError, which names `where`, for anything else, and for a span that is empty, outside the text or
-    cuts a character.
+    Offsets are in characters of `raw`, the text as the source has it; `text` is the same, normalised.
+    Raises InputError, which names `where`, for anything else, and for a span that is empty, outside the text or cuts a
+    character.
     """
     if not cell or not cell.strip():
         return None
-    normal = partial(unicodedata.normalize, "NFC")
-    margin = len(normal(raw)) - len(normal(raw).lstrip())
+    margin = len(visible(raw)) - len(visible(raw).lstrip())
     try:
         items, spans = json.loads(cell), []
         if isinstance(items, dict):  # three lists, as `datasets` has them
@@ -211,12 +241,21 @@ def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[Labell
             start, end, label = (item[key] for key in SPAN_KEYS) if isinstance(item, dict) else item
             if type(start) is not int or type(end) is not int or type(label) not in (str, int):
                 raise TypeError
-            left, right = (min(max(len(normal(raw[:offset])) - margin, 0), len(text)) for offset in (start, end))
+            left, right = (min(max(len(visible(raw[:offset])) - margin, 0), len(text)) for offset in (start, end))
             covered = text[left:right].strip()
-            if not 0 <= start < end <= len(raw) or not covered or covered != normal(raw[start:end]).strip():
+            if not 0 <= start < end <= len(raw) or not covered or covered != visible(raw[start:end]).strip():
                 raise ValueError
             spans.append(LabelledSpan(left, right, str(label)))
     except (ValueError, TypeError, KeyError, RecursionError):
         problem = f"{cell[:60]!r} does not list spans of {text[:40]!r}"
         raise InputError(f"{where}: {problem}: write [[start, end, label], ...], in characters from 0") from None
     return spans
+
+
+def cuts_word(text: str, span: LabelledSpan) -> bool:
+    """Whether a span begins or ends inside a word or on a blank; scripts without spaces have no words here."""
+    covered = text[span.start : span.end]
+    ends = [(text[span.start - 1 : span.start], covered[:1]), (covered[-1:], text[span.end : span.end + 1])]
+    return covered != covered.strip() or any(
+        left.isalnum() and right.isalnum() and not UNSPACED.search(left + right) for left, right in ends
+    )

@@ -4,19 +4,21 @@ import csv
 import hashlib
 import io
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from augment.errors import InputError
+from augment.errors import InputError, TwinviewsError
+from pipelines.sentences.delimited import read_cells
 from pipelines.sentences.documents import document_paragraphs, paragraphs, split_sentences
-from pipelines.sentences.rows import ColumnChoice, Rows, collect, read_cells, read_columns, read_jsonl, rows_of
+from pipelines.sentences.rows import ColumnChoice, Rows, collect, read_columns, read_json, rows_of
 from pipelines.storage.files import is_remote, resolve_path, sha256_of
 
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
@@ -37,6 +39,17 @@ OFFICE_ENDINGS = frozenset(
 CHUNK_BYTES = 1 << 20
 MAX_LINE = 1 << 24
 """Characters; a small archive can unpack to an endless line."""
+MAX_DOCUMENT = 50
+"""Millions of characters of a document, which is held in memory several times."""
+ARCHIVES = {
+    b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"PK\3\4": "zip", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd",
+    b"7z\xbc\xaf": "7-zip",
+}  # fmt: skip
+"""Archives by their first bytes."""
+CP1252 = re.compile(rb"[\x80\x82\x84\x85\x91-\x97\x99]")
+"""The euro sign, quotes and dashes, which Windows' Western code page has where Latin-1 has control characters."""
+NOT_CP1252 = re.compile(rb"[\x81\x83\x86-\x90\x98\x9a-\x9f]|[A-Za-z][\x80-\x91\x93-\x99][a-z]")
+"""Such bytes that it has for rare letters or not at all, and quotes inside a word."""
 HUB = "hf:"
 STDIN = "-"
 SAMPLE = "sample:sentences"
@@ -45,15 +58,24 @@ SAMPLE_FILE = Path(__file__).parents[1] / "sample" / "sentences.txt"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source that exists: its name as given, the file it is read from, its format, and the sha256 of its content."""
+    """A source that exists: its name as given, the file it is read from, its format, and the sha256 of its content.
+
+    A document of more than `max_document` million characters is not read.
+    """
 
     name: str
     path: Path
     format: Format | Literal["hub"]
     sha256: str
+    max_document: int = MAX_DOCUMENT
+
+    def check_unchanged(self) -> None:
+        """Raise TwinviewsError if the file is no longer the one that was hashed."""
+        if self.format != "hub" and not (self.path.is_file() and sha256_of(self.path) == self.sha256):
+            raise TwinviewsError(f"{self.name} changed while it was read: run the same command again")
 
 
-def check_source(name: str, spool: Path, format: Format | None = None) -> Source:
+def check_source(name: str, spool: Path, format: Format | None = None, max_document: int = MAX_DOCUMENT) -> Source:
     """Find and hash a file, "-" for stdin, `hf:NAME` (hashed by its fingerprint) or the bundled `sample:sentences`.
 
     What can be read only once (stdin, pipes) is first copied into the folder `spool`. Raises InputError if it is
@@ -89,7 +111,7 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
         raise InputError(f"{label} is not read: save it as CSV, text or HTML, or give --format if its ending is wrong")
     if format is None and _is_json(path):
         raise InputError(f"{label} begins with a JSON object: give --format jsonl, or else --format text")
-    return Source(label, path, format or "text", digest)
+    return Source(label, path, format or "text", digest, max_document)
 
 
 def _is_json(path: Path) -> bool:
@@ -119,6 +141,7 @@ def read_rows(source: Source, columns: ColumnChoice, language: str | None = None
         for rows in batches:
             yield rows
             count += len(rows.texts)
+        source.check_unchanged()
     except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
         problem = f"cannot be read as {source.format}, or is damaged after row {count:,} ({error})"
         raise InputError(f"{source.name} {problem}: get it again, or give --format") from None
@@ -132,17 +155,33 @@ def _read(source: Source, columns: ColumnChoice, *, by_paragraph: bool) -> Itera
         return rows_of(lambda batch_size, columns: table.iter(batch_size=batch_size), schema, name, columns)
     if format in ("parquet", "arrow"):
         return read_columns(format, source.path, name, columns)
-    batches = read_lines(source.path, name, ends=format == "csv")
+    if format in ("csv", "tsv"):
+        open_lines = partial(read_lines, source.path, name, ends=True)
+        return collect(read_cells(format, lambda: chain.from_iterable(open_lines()), name, columns))
+    batches = read_lines(source.path, name)
     if format == "text" and not by_paragraph:
         return (Rows(texts, nulls, nulls) for texts in batches for nulls in [[None] * len(texts)])
     lines = chain.from_iterable(batches)
-    if format in ("text", "markdown", "html"):  # mypy narrows no constant
-        if format == "text":
-            texts = paragraphs(lines)
-        else:
-            texts = document_paragraphs("\n".join(lines), format, mark_headings=by_paragraph)
-        return collect((text, None, None) for text in texts)
-    return collect(read_jsonl(lines, name, columns) if format == "jsonl" else read_cells(format, lines, name, columns))
+    whole = partial(_joined, name=name, limit=source.max_document * 1_000_000)
+    if format == "jsonl":
+        return collect(read_json(lines, name, columns, whole))
+    if format == "text":
+        texts = paragraphs(lines)
+    else:
+        texts = document_paragraphs(whole(lines), format, mark_headings=by_paragraph)  # type: ignore[arg-type]
+    return collect((text, None, None) for text in texts)
+
+
+def _joined(lines: Iterator[str], name: str, limit: int) -> str:
+    """The text of a document; raises InputError if it has more than `limit` characters."""
+    parts, size = list[str](), 0
+    for line in lines:
+        parts.append(line)
+        size += len(line) + 1
+        if size > limit:
+            problem = f"{name} is a document of more than {limit // 1_000_000:,} million characters, too much to hold"
+            raise InputError(f"{problem}: split it, or give a larger --max-document")
+    return "\n".join(parts)
 
 
 @lru_cache(maxsize=8)  # a run reads its sources several times, and loading one asks the Hub
@@ -177,8 +216,15 @@ def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[st
     def line_with(text: str) -> int:
         return number + next(place for place, line in enumerate(lines, 1) if text in line)
 
+    compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix)
     try:
-        with pa.input_stream(str(path), compression={".gz": "gzip", ".zst": "zstd"}.get(path.suffix)) as stream:
+        with path.open("rb") as stream:
+            start = stream.read(8)
+        archive = next((kind for mark, kind in ARCHIVES.items() if start.startswith(mark)), compression)
+        if archive != compression:
+            ending = {"gzip": ", or end its name in .gz", "zstd": ", or end its name in .zst"}.get(archive or "", "")
+            raise InputError(f"{name} is a {archive} archive: unpack it{ending}")
+        with pa.input_stream(str(path), compression=compression) as stream:
             reader = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="" if ends else None)
             while text := reader.read(CHUNK_BYTES) + reader.readline(MAX_LINE + 1):
                 lines = io.StringIO(text, newline="").readlines() if ends else text.removesuffix("\n").split("\n")
@@ -193,7 +239,16 @@ def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[st
     except UnicodeEncodeError as error:
         letter = error.object[error.start]
         problem = f"invalid UTF-8 in line {line_with(letter)} (byte 0x{ord(letter) - 0xDC00:02x})"
-        encoding = "utf-16" if error.object.startswith(("\udcff\udcfe", "\udcfe\udcff")) else "latin1"
-        raise InputError(f"{name}: {problem}: convert it, e.g. iconv -f {encoding} -t utf-8") from None
+        raise InputError(f"{name}: {problem}: {_encoding_advice(error.object)}") from None
     except OSError as error:
         raise InputError(f"{name} is truncated or damaged after line {number} ({error}): get it again") from None
+
+
+def _encoding_advice(text: str) -> str:
+    """How to make UTF-8 of a text with its invalid bytes as surrogates; names an encoding only if it is plain."""
+    raw, encoding = text.encode("utf-8", "surrogateescape"), ""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "utf-16"
+    elif CP1252.search(raw) and not NOT_CP1252.search(raw) and 5 * len(re.findall(rb"[\x80-\xff]", raw)) < len(raw):
+        encoding = "cp1252"
+    return f"convert it, e.g. iconv -f {encoding} -t utf-8" if encoding else "convert it from its encoding to UTF-8"

@@ -5,7 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -81,11 +81,13 @@ def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
             (folder / RECEIPTS).mkdir(exist_ok=True)  # and nothing above it, where the plan would be missing
         except FileNotFoundError:
             raise TwinviewsError(f"{folder} vanished while it was written: run the same command again") from None
-    with ThreadPoolExecutor(WRITER_THREADS) as pool:
-        receipts = [*pool.map(partial(_write_shard, folder), tables, tables.values())]
+    # Ctrl-C may leave a thread behind, which writes after the caller has cleared the folder; one shard needs none.
+    with ThreadPoolExecutor(WRITER_THREADS) if len(tables) > 1 else nullcontext() as pool:
+        in_order = map if pool is None else pool.map
+        receipts = [*in_order(partial(_write_shard, folder), tables, tables.values())]
         sync_folder(folder)
         paths = (receipt_path(folder, index) for index in tables)
-        list(pool.map(partial(write_if_changed, lasting=False), paths, map(Receipt.to_json, receipts)))
+        list(in_order(partial(write_if_changed, lasting=False), paths, map(Receipt.to_json, receipts)))
         sync_folder(folder / RECEIPTS)
     return receipts
 

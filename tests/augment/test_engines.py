@@ -154,16 +154,22 @@ def translated(models: Path) -> str | None:
     return translator.translate([DOGS])[0].text
 
 
-def test_a_model_is_converted_once_and_a_damaged_copy_is_one_line(translation_models: Path, user_cache: Path) -> None:
+def test_a_model_is_converted_once_and_again_if_it_is_damaged(translation_models: Path, user_cache: Path) -> None:
     before = sorted(translation_models.rglob("*"))
     assert translated(translation_models) == GERMAN[DOGS]
     first = kept_in(user_cache).stat().st_ino
     assert translated(translation_models) == GERMAN[DOGS]
     assert kept_in(user_cache).stat().st_ino == first
     assert sorted(translation_models.rglob("*")) == before
+    files = {path: path.read_bytes() for path in kept_in(user_cache).iterdir()}
+    assert len(files) > 2
+    for path, content in files.items():
+        for place in range(0, len(content), len(content) // 3 + 1):
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+            assert translated(translation_models) == GERMAN[DOGS]
+            assert path.read_bytes() == content, f"byte {place} of {path}"
     (kept_in(user_cache) / "model.bin").write_bytes(b"cut")
-    with refused(f"{kept_in(user_cache)}: CTranslate2 cannot load it"):
-        translated(translation_models)
+    assert translated(translation_models) == GERMAN[DOGS]
     shutil.rmtree(user_cache)
     user_cache.write_text("a file where the folder should be", encoding="utf-8")
     with refused("cannot be stored there"):

@@ -49,7 +49,7 @@ def test_a_document_is_its_paragraphs() -> None:
         "quote & more",
     ]
     assert list(document_paragraphs("---\n---\nkept\n\n---\nalso\n", "markdown")) == ["kept", "also"]
-    assert list(document_paragraphs(HTML, "html")) == ["bare", "One italic.", "Broken", "Two.", "x", "y é", "tail"]
+    assert list(document_paragraphs(HTML, "html")) == ["bare", "One italic. Broken", "Two.", "x", "y é", "tail"]
     for empty in ("", " \n", "<!-- c -->"):
         assert list(document_paragraphs(empty, "html")) == list(document_paragraphs(empty, "markdown")) == []
     assert list(paragraphs(["a", " b ", "", "", "c"])) == ["a b", "c"]

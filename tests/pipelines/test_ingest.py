@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from augment.view import normalise, row_id
 from pipelines.sentences import rows as rows_module
 from pipelines.sentences import sources as lines_module
-from pipelines.sentences.ingest import Seen
+from pipelines.sentences.selection import Seen
 
 TEXTS = ['A cat, "sleeping".', "Zwei Bäume", "A dog."]
 

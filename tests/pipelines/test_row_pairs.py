@@ -232,7 +232,7 @@ TABLES: list[tuple[str, str, str, str]] = [
     ("t.csv", "title,body\na,b\n", "title", "write the names of two columns"),
     ("t.csv", "title,body\na,b\n", "title,title", "write the names of two columns"),
     ("t.jsonl", '{"translation": {"de": "a", "en": "b"}}\n', "de,en", "no column 'de', 'en', only 'translation'"),
-    ("t.jsonl", '{"a": "x", "b": ["y"]}\n', "a,b", "'b' is ['y'], not a string"),
+    ("t.jsonl", '{"a": "x", "b": ["y"]}\n', "a,b", "'b' is ['y'], of type list, not text"),
     ("nli.tsv", "gold_label\tsentence1\tsentence2\nneutral\ta\tb\n", "sentence1,sentence2", "see --pairs entailment"),
     ("q.csv", "question,text,label\na,b,not_entailment\n", "question,text", "see --pairs entailment"),
     ("t.txt", "a\n", "a,b", "t.txt has no column 'b', only 'a'"),

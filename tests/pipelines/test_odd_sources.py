@@ -1,0 +1,294 @@
+"""Tables, documents and texts as people have them: read as they were meant, or refused by what is wrong."""
+
+import bz2
+import gzip
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from foreigners import Augment, is_refused
+
+from augment.view import normalise
+from pipelines.sentences import ingest as ingest_module
+from pipelines.sentences import sources as sources_module
+from pipelines.sentences.documents import document_paragraphs, language_code
+
+
+def rows(path: str = "data/sentences") -> list[tuple[str, str | None]]:
+    return [(row["text"], row.get("label")) for row in datasets.load_from_disk(path).to_list()]
+
+
+def counts(augment: Augment, *arguments: object) -> dict[str, Any]:
+    done = augment("ingest", *arguments, "--json", "--overwrite")
+    assert done.code == 0, done.err
+    loaded: dict[str, Any] = json.loads(done.out)
+    return loaded
+
+
+PLAIN = [('She said "no".', "a"), ("Tea, or milk.", "b")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("min.tsv", 'text\tlabel\r\n"She said ""no""."\ta\r\nTea, or milk.\tb\r\n', PLAIN),
+        ("all.tsv", '"text"\t"label"\n"She said ""no""."\t"a"\n"Tea, or milk."\t"b"\n', PLAIN),
+        ("cut.tsv", 'text\tlabel\n"One\ttab."\ta\n"Two\nlines."\tb\n', [("One\ttab.", "a"), ("Two\nlines.", "b")]),
+        ("corpus.tsv", 'text\tlabel\n"I came,\ta\nhe left."\tb\n', [('"I came,', "a"), ('he left."', "b")]),
+        ("open.tsv", 'text\tlabel\n"Yes" he said.\ta\n6" pipe\tb\n', [('"Yes" he said.', "a"), ('6" pipe', "b")]),
+        ("pipe.csv", 'text|label\nShe said "no".|a\nTea, or milk.|b\n', PLAIN),
+        ("tab.csv", 'text\tlabel\n"She said ""no""."\ta\nTea, or milk.\tb\n', PLAIN),
+        ("mixed.csv", 'label;text;note, if any\na;"She said ""no"".";\nb;Tea, or milk.;x\n', PLAIN),
+        ("blank.csv", 'label, text\na, "She said ""no""."\nb, "Tea, or milk."\n', PLAIN),
+        ("blank_rows.csv", 'label,text\na, "She said ""no""."\nb, "Tea, or milk."\n', PLAIN),
+        ("commas.tsv", 'text,label\n"She said ""no"".",a\n"Tea, or milk.",b\n', PLAIN),
+    ],
+)
+def test_tables_of_every_dialect_are_read_as_written(
+    augment: Augment, folder: Path, name: str, content: str, expected: list[tuple[str, str]]
+) -> None:
+    Path(name).write_bytes(content.encode())
+    done = augment("ingest", name)
+    assert (done.code, done.err) == (0, "")
+    assert rows() == expected
+
+
+@pytest.mark.parametrize(("name", "mark"), [("a.tsv", "\t"), ("a.csv", ","), ("b.csv", "|")])
+def test_a_row_with_surplus_cells_is_refused(augment: Augment, folder: Path, name: str, mark: str) -> None:
+    Path(name).write_text(mark.join(["text", "label"]) + "\n" + mark.join(["A b.", "x", "y"]) + "\n")
+    is_refused(augment("ingest", name), f"{name}: line 2 has 3 cells, but the first row has 2")
+
+
+def test_front_matter_is_a_mapping_and_a_line_break_ends_no_sentence() -> None:
+    rule = "---\nThe first part is prose.\n\n---\nThe second too.\n"
+    assert list(document_paragraphs(rule, "markdown")) == ["The first part is prose.", "The second too."]
+    for front in ("---\ntitle: x\ntags: [a]\n---\n", "---  \n# none\ntitle: x\n--- \n", "---\n---\n"):
+        assert list(document_paragraphs(f"{front}Kept.", "markdown")) == ["Kept."]
+    assert list(document_paragraphs("---\ntitle: x\n---", "markdown")) == []
+    for broken in ("One sentence<br>over lines.", "One sentence  \nover lines.", "One sentence\\\nover lines."):
+        assert list(document_paragraphs(broken, "markdown")) == ["One sentence over lines."]
+    page = "<p>One<br/>sentence.<br><br>Another<br> \n<BR>third.</p>"
+    assert list(document_paragraphs(page, "html")) == ["One sentence.", "Another", "third."]
+
+
+CONFLICTS = {
+    "a.csv": "text,label\nOK thanks.,agree\nOK thanks., close \nOK thanks.,agree \nFine.,agree\n",
+    "a.jsonl": '{"text": "OK thanks."}\n{"text": "OK thanks.", "label": "x"}\n{"text": "OK thanks."}\n"Fine."\n',
+    "pairs.tsv": "text\tpair\nOK thanks.\tBye.\nOK thanks.\tMore?\nOK thanks.\tBye.\nFine.\tBye.\n",
+}
+
+
+@pytest.mark.parametrize("name", CONFLICTS)
+def test_a_text_with_two_labels_is_counted_apart_and_shown(augment: Augment, folder: Path, name: str) -> None:
+    Path(name).write_text(CONFLICTS[name])
+    found = counts(augment, name)
+    assert (found["read"], found["kept"], found["duplicate"], found["conflict"]) == (4, 2, 1, 1)
+    done = augment("ingest", name, "--out", "again")
+    assert "1 row left out for conflicts, such as" in done.err
+    assert "row 2, 'OK thanks.'" in done.err
+    assert "--on-conflict" in done.err
+    is_refused(augment("ingest", name, "--out", "third", "--on-conflict", "fail"), f"{name}: row 2, 'OK thanks.'")
+    assert augment("ingest", name, "--out", "fourth", "--on-conflict", "drop").code == 0
+    assert [text for text, _ in rows("fourth")] == ["Fine."]
+    assert augment("ingest", "--config", "fourth/recipe.json", name, "--out", "fourth").code == 0
+
+
+def test_labels_are_trimmed_alike_in_every_format(augment: Augment, folder: Path) -> None:
+    values = ["x", " x", "x ", "\tx\n"]
+    pq.write_table(pa.table({"text": ["1", "2", "3", "4"], "label": values}), "a.parquet")
+    Path("a.jsonl").write_text("".join(json.dumps({"text": f"j{n}", "label": v}) + "\n" for n, v in enumerate(values)))
+    assert augment("ingest", "a.parquet", "a.jsonl").code == 0
+    assert {label for _, label in rows()} == {"x"}
+
+
+def test_what_cannot_be_seen_is_taken_out_and_counted(augment: Augment, folder: Path) -> None:
+    family, persian = "👩\u200d👩\u200d👧", "می\u200cخواهم"
+    lines = [
+        "\u200b",
+        "\u2060\x01",
+        "\u200e",
+        "\u200d",
+        "\ufe0f \u200f",
+        "A\u00adb c.\u200b",
+        "Ab c.",
+        "\ufeffAb \x7fc.",
+    ]
+    Path("a.txt").write_text("\n".join([*lines, family, persian, "a\tb"]) + "\n", encoding="utf-8")
+    found = counts(augment, "a.txt")
+    assert (found["kept"], found["empty"], found["duplicate"], found["invisible"]) == (4, 5, 2, 4)
+    assert [text for text, _ in rows()] == ["Ab c.", family, persian, "a\tb"]
+    assert normalise("e\u200b\u0301") == "é"
+    Path("b.txt").write_text("Plain.\n")
+    assert "invisible" not in counts(augment, "b.txt")
+
+
+def test_columns_inside_others_are_read_by_dotted_names(augment: Augment, folder: Path) -> None:
+    records = [
+        {
+            "translation": {"en": "The fog.", "de": "Nebel."},
+            "talk": [{"by": "u", "text": "Hi."}, {"by": "a", "text": "Yo."}],
+        },
+        {"translation": {"en": "The sea.", "de": None}, "talk": [{"by": "u", "text": "Well."}]},
+    ]
+    pq.write_table(pa.Table.from_pylist(records), "a.parquet")
+    Path("a.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    Path("a.json").write_text(json.dumps(records, indent=2))
+    for name in ("a.parquet", "a.jsonl", "a.json"):
+        out = f"{name}.out"
+        columns = ["--column", "translation.en", "--pair-column", "translation.de"]
+        assert augment("ingest", name, *columns, "--out", out).code == 0
+        texts = [(row["text"], row["pair"]) for row in datasets.load_from_disk(out).to_list()]
+        assert texts == [("The fog.", "Nebel."), ("The sea.", None)]
+        done = augment("ingest", name, "--column", "talk.text", "--label-column", "talk.by", "--out", f"{name}.talk")
+        assert done.code == 0, done.err
+        assert rows(f"{name}.talk") == [("Hi.", "u"), ("Yo.", "a"), ("Well.", "u")]
+        is_refused(augment("ingest", name), "'translation.en'", "'talk.text'", "--column")
+
+
+def test_numbers_of_classes_become_their_names(augment: Augment, folder: Path) -> None:
+    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])})
+    made = datasets.Dataset.from_dict({"text": ["Bad.", "Good.", "Hm."], "label": [0, 1, -1]}, features=features)
+    made.to_parquet("a.parquet")
+    made.save_to_disk("saved")
+    for name in ("a.parquet", "saved/data-00000-of-00001.arrow"):
+        assert augment("ingest", name, "--overwrite").code == 0
+        assert rows() == [("Bad.", "neg"), ("Good.", "pos"), ("Hm.", None)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.jsonl", '{"text": "A."}\n{"text": 3}\n', "line 2: 'text' is 3, of type int, not text"),
+        ("a.jsonl", '{"text": NaN}\n', "line 1: 'text' is nan, a missing value"),
+        ("a.json", '[\n {"text": "A."},\n {"text": 4}\n]\n', "item 2: 'text' is 4"),
+        ("a.json", '[\n {"text": "A."},\n {"text" "B."}\n]\n', "line 3 is not JSON"),
+        ("a.csv", "text,text\nA.,B.\n", "2 columns of the name 'text'"),
+    ],
+)
+def test_the_cause_of_an_unreadable_row_is_named(
+    augment: Augment, folder: Path, name: str, content: str, expected: str
+) -> None:
+    Path(name).write_text(content)
+    is_refused(augment("ingest", name), expected)
+
+
+def test_two_columns_of_one_name_and_columns_without_type_are_one_line(augment: Augment, folder: Path) -> None:
+    text = pa.array(["A."])
+    pq.write_table(pa.Table.from_arrays([text, text], names=["text", "text"]), "two.parquet")
+    is_refused(augment("ingest", "two.parquet"), "2 columns of the name 'text'")
+    pq.write_table(pa.table({"text": pa.nulls(2)}), "null.parquet")
+    is_refused(augment("ingest", "null.parquet"), "column 'text' is null, not string")
+    pq.write_table(pa.table({"text": text, "label": pa.nulls(1)}), "label.parquet")
+    assert augment("ingest", "label.parquet").code == 0
+    Path("nan.jsonl").write_text('{"text": "A.", "label": NaN}\n{"text": "B.", "label": 1}\n')
+    assert augment("ingest", "nan.jsonl", "--overwrite").code == 0
+    assert rows() == [("A.", None), ("B.", "1")]
+
+
+@pytest.mark.parametrize(
+    ("text", "spans", "warns"),
+    [
+        ("😀 Anna Berger left.", [[3, 14, "PER"]], True),
+        ("Anna Berger left.", [[0, 4, "PER"], [1, 3, "X"]], True),
+        ("Anna Berger left.", [[0, 11, "PER"]], False),
+        ("EU-weit, Anna's.", [[0, 2, "ORG"], [9, 13, "PER"]], False),
+        ("我在北京工作。", [[2, 4, "LOC"]], False),
+    ],
+)
+def test_spans_that_cut_words_are_told(
+    augment: Augment, folder: Path, text: str, spans: list[Any], warns: bool
+) -> None:
+    Path("a.jsonl").write_text(json.dumps({"text": text, "label": spans}) + "\n")
+    done = augment("ingest", "a.jsonl", "--labels", "spans")
+    assert done.code == 0
+    assert ("begin or end inside a word" in done.err) is warns
+    assert done.err.count("\n") == warns
+
+
+SPLIT = {
+    "de": "Im 19. Jahrhundert war Ruhe. Die 1. Bundesliga ruht am 3. Mai. Siehe Abb. 3. Es waren 12. Dann kam Dr. Ott.",
+    "fr": "M. Dupont rit. Le Dr. Blanc vit av. J.-C. Il est né en 1999. Mme. Roy dort.",
+    "en": "Dr. Who is here. It cost approx. 5 dollars. Prices rose 3 pct. vs. May. He said no. Then he left.",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "number"), [("de", 5), ("de-DE", 5), ("deu", 5), ("DE", 5), ("fr_FR", 4), ("en", 5)]
+)
+def test_titles_and_ordinals_end_no_sentence(augment: Augment, folder: Path, language: str, number: int) -> None:
+    Path("a.txt").write_text(SPLIT[language[:2].lower()], encoding="utf-8")
+    assert augment("ingest", "a.txt", "--split", "sentences", "--language", language).code == 0
+    assert len(rows()) == number, rows()
+
+
+@pytest.mark.parametrize("language", ["german", "xx", "../../etc", "", "d e"])
+def test_an_unknown_language_is_refused(augment: Augment, folder: Path, language: str) -> None:
+    Path("a.txt").write_text("One. Two.")
+    is_refused(augment("ingest", "a.txt", "--split", "sentences", "--language", language), "no code of a language")
+    assert language_code("zh-Hans") == "zh"
+
+
+@pytest.mark.parametrize("change", [lambda text: text + "More.\n", lambda text: text[:5], lambda text: "Other.\n"])
+@pytest.mark.parametrize("limit", [[], ["--limit", 2]])
+def test_a_source_that_changes_while_it_is_read_is_refused(
+    augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str], limit: list[Any]
+) -> None:
+    source = Path("a.txt")
+    source.write_text("One.\nTwo.\nThree.\n")
+    check = ingest_module.check_source
+
+    def then_change(*arguments: Any) -> Any:  # noqa: ANN401
+        checked = check(*arguments)
+        source.write_text("One.\nTwo.\n" + change(source.read_text()))
+        return checked
+
+    monkeypatch.setattr(ingest_module, "check_source", then_change)
+    is_refused(augment("ingest", "a.txt", *limit), "a.txt changed while it was read", code=1)
+    assert not Path("data").exists()
+
+
+def test_archives_and_encodings_are_named_where_they_are_plain(augment: Augment, folder: Path) -> None:
+    text = "One line.\n" * 9
+    Path("a.txt").write_bytes(gzip.compress(text.encode()))
+    Path("b.txt").write_bytes(bz2.compress(text.encode()))
+    with zipfile.ZipFile("c.csv", "w") as archive:
+        archive.writestr("c.csv", text)
+    for name, kind in (("a.txt", "gzip"), ("b.txt", "bzip2"), ("c.csv", "zip")):
+        is_refused(augment("ingest", name), f"{name} is a {kind} archive: unpack it")
+    western = "The café’s price – “5 €” – is fair, they said on Monday morning."
+    Path("w.txt").write_bytes(western.encode("cp1252"))
+    is_refused(augment("ingest", "w.txt"), "iconv -f cp1252 -t utf-8")
+    for encoding, words in {
+        "cp1251": "Сегодня – хорошая погода.",
+        "gbk": "今天天气很好。",
+        "mac-roman": "Der Bäcker öffnet früh, sagt er.",
+        "latin1": "Der Bäcker öffnet früh, sagt er.",
+        "shift-jis": "今日はいい天気です。",
+    }.items():
+        Path("e.txt").write_bytes(words.encode(encoding))
+        done = augment("ingest", "e.txt")
+        is_refused(done, "e.txt: invalid UTF-8 in line 1", "convert it from its encoding")
+        assert "iconv" not in done.err
+
+
+def test_a_document_over_the_bound_is_refused_by_name(
+    augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "A word.\n\n" * 200_000
+    page = json.dumps([{"text": "A word."}] * 70_000, indent=2)
+    Path("a.md").write_text(text)
+    Path("a.html.gz").write_bytes(gzip.compress(text.encode()))
+    Path("a.json").write_text(page)
+    Path("a.txt").write_text(text)
+    for name in ("a.md", "a.html.gz", "a.json"):
+        is_refused(augment("ingest", name, "--max-document", 1), f"{name} is a document of more than 1 million")
+    assert augment("ingest", "a.txt", "--max-document", 1).code == 0
+    assert sources_module.MAX_DOCUMENT == 50
+    assert augment("ingest", "a.json", "--max-document", 7, "--out", "more").code == 0
+    assert json.loads(Path("more/recipe.json").read_text())["max_document"] == 7
