@@ -45,7 +45,8 @@ def read_cells(format: str, open_lines: Callable[[], Iterator[str]], name: str, 
             if max(indices) >= len(cells):
                 raise InputError(f"{where}, but column {max(indices) + 1} is needed: fix the line")
             if any(cells[len(names) :]):
-                advice = f"put texts with {delimiter!r} in quotes, or give --format text"
+                mark = {",": "commas", ";": "semicolons", "\t": "tabs"}.get(delimiter, repr(delimiter))
+                advice = f"put texts with {mark} in quotes, or give --format text"
                 raise InputError(f"{where}, but the first row has {len(names)}: {advice}")
             text, label, pair = (cells[index] if index >= 0 else None for index in indices)
             yield text or "", label, pair
