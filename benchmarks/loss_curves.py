@@ -19,8 +19,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipelines.terminal.console import call
-from trainers.catalogue import load_objective, objective_names
 from trainers.cli.app import app
+from trainers.settings import load_objective, objective_names
 
 STEPS, BATCH = 20, 8
 

@@ -1,19 +1,20 @@
-"""The options that all objectives share; their values from a preset or the user; commands with such options.
+"""The objectives and their options, those of every training, and what a user asks for; all of it without torch.
 
 An option is a field of a pydantic model, its description the help.
 """
 
-import inspect
+import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
 from math import ceil
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, get_args, get_origin
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, get_args
 
-import typer
-from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, ValidationError
 
-from pipelines.terminal.console import ConfigOption, InputError, first_problem
+from pipelines.terminal.console import InputError, Plugins, first_problem
 
 Model = TypeVar("Model", bound=BaseModel)
 Presets = Mapping[str, Mapping[str, Any]]  # values of `Training` and of an objective's own options, by preset
@@ -53,6 +54,22 @@ class Options(BaseModel):
     """Options of a command or of a part of it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class DataOptions(Options):
+    """The data of a training; without any, what `augment` writes by default."""
+
+    views: list[str] | None = Field(None, description="Pairs; again as FILE=WEIGHT for a mixture. [data/pairs.arrow]")
+    text: Path | None = Field(None, description="Sentences, one a line, or a dataset folder. [data/sentences]")
+    words: str | None = Field(None, description="Words, one a line, or a language's most frequent ones: en, en:5000.")
+    graded: Path | None = Field(None, description="Graded pairs: a TSV or CSV file such as STS-B's or SICK's.")
+    scale: str | None = Field(None, description="LOW:HIGH of --graded. [STS-B's file 0:5, SICK's 1:5, others 0:1]")
+    limit: int | None = Field(None, ge=1, description="Take N rows only: the first, or of several files their share.")
+
+
+def data_keys(reads: tuple[str, ...]) -> set[str]:
+    """Return the fields of `DataOptions` that name data of the kinds `reads`."""
+    return {"limit", *reads, *(["scale"] if "graded" in reads else [])}
 
 
 class DropoutOptions(Options):
@@ -133,73 +150,91 @@ def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
         raise InputError(f"--{field.partition('.')[0].replace('_', '-')}{value_text}: {problem}") from None
 
 
-class Flag(NamedTuple):
-    """One option: its type (a list may be given several times), help, default, least value, and completion."""
-
-    type: Any
-    help: str
-    default: Any = None
-    least: int | None = None
-    complete: Callable[[], list[str]] | None = None
-
-
-Sections = Mapping[str, Mapping[str, Flag]]  # flags by key, by the heading that `--help` lists them under
+PARTS = ("READS", "PRESETS", "PARAMS", "build")
+OBJECTIVES = Plugins(
+    "trainers.objectives",
+    lambda module: next((f"it has no {part}" for part in PARTS if not hasattr(module, part)), None),
+)
+objective_names, load_objective = OBJECTIVES.names, OBJECTIVES.module
+"""All objectives, and the module of one: its `build(options, training, source)` loads the encoder and returns the
+`Objective` that trains it. The rest of its `PARTS` are as in `ObjectiveOptions`."""
 
 
-def flags_of(model: type[BaseModel]) -> dict[str, Flag]:
-    """Return a flag for each field that has a description."""
-    flags = {}
-    for key, field in model.model_fields.items():
-        if field.description is not None:
-            least: Any = next((limit.ge for limit in field.metadata if isinstance(limit, Ge)), None)
-            flags[key] = Flag(field.annotation, field.description, field.default, least)
-    return flags
+class ObjectiveOptions(NamedTuple):
+    """What an objective reads, the usual kind first, its presets, the first the default, and its own options.
+
+    An optional method `held_out(rows, batch_size)` of the options returns how many of the rows are not trained on.
+    """
+
+    reads: tuple[str, ...]
+    presets: Presets
+    params: type[BaseModel]
+    text: str
 
 
-def setting_flags(model: type[BaseModel], presets: Presets) -> dict[str, Flag]:
-    """Return a flag for each field, None if not given; its help says which presets have which value."""
+@cache
+def objective_options(name: str) -> ObjectiveOptions:
+    """Return the options of an objective; of ours without importing what trains it. Raises InputError: no such one."""
+    if name not in objective_names() or OBJECTIVES.entry_point(name) is not None:
+        module = load_objective(name)
+        return ObjectiveOptions(module.READS, module.PRESETS, module.PARAMS, module.__doc__ or name)
+    tree, path = _source(name)
+    # From the end: a statement is run if it defines a name that those after it need.
+    needed, statements = set(PARTS) - {"build"}, list[ast.stmt]()
+    for statement in reversed(tree.body):
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            statement.names = [alias for alias in statement.names if (alias.asname or alias.name) in needed]
+            is_needed = bool(statement.names)
+        else:
+            targets = getattr(statement, "targets", [getattr(statement, "target", statement)])
+            is_needed = bool(needed & {getattr(node, "id", getattr(node, "name", None)) for node in targets})
+        if is_needed:
+            statements.insert(0, statement)
+            needed |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    values: dict[str, Any] = {"__name__": f"{OBJECTIVES.package}.{name}"}
+    exec(compile(ast.Module(statements, []), path, "exec"), values)
+    return ObjectiveOptions(values["READS"], values["PRESETS"], values["PARAMS"], ast.get_docstring(tree) or name)
 
-    def as_text(key: str, value: object) -> str:
-        if isinstance(value, bool):
-            return f"{'' if value else 'no-'}{key.replace('_', '-')}"
-        if isinstance(value, list | tuple):
-            return ", ".join(map(str, value))
-        return "none" if value is None else str(value)
 
-    flags = {}
-    for key, field in model.model_fields.items():
-        default = None if field.is_required() else field.default
-        names: dict[str, list[str]] = {}
-        for name, preset in presets.items():
-            names.setdefault(as_text(key, preset.get(key, default)), []).append(name)
-        first, *other_values = names
-        defaults = "; ".join([first, *(f"{', '.join(names[value])}: {value}" for value in other_values)])
-        kind: Any = str if field.annotation is TokenLimit else field.annotation
-        if get_origin(kind) is tuple:
-            kind = list[get_args(kind)[0]]  # type: ignore[misc]
-        flags[key] = Flag(kind | None, f"{field.description} [{defaults}]")
-    return flags
+def summary(name: str) -> str:
+    """Return one line about an objective: the first of its docstring, or where another package has it."""
+    point = OBJECTIVES.entry_point(name)
+    return f"An objective of {point.value}." if point else (ast.get_docstring(_source(name)[0]) or name).splitlines()[0]
 
 
-def with_flags(function: Callable[..., None], sections: Sections, description: str = "") -> Callable[..., None]:
-    """Return a command for typer that calls `function(context, **values)` with these flags and `--config`."""
+def _source(name: str) -> tuple[ast.Module, Path]:
+    spec: Any = find_spec(f"{OBJECTIVES.package}.{name.replace('-', '_')}")
+    return ast.parse(Path(spec.origin).read_text(encoding="utf-8")), Path(spec.origin)
 
-    def command(context: typer.Context, config: ConfigOption = None, **values: Any) -> None:  # noqa: ANN401 - the flags
-        function(context, **values)
 
-    kind = inspect.Parameter.KEYWORD_ONLY
-    parameters = [inspect.Parameter("context", kind, annotation=typer.Context)]
-    for heading, flags in sections.items():
-        for key, (value_type, text, default, least, complete) in flags.items():
-            name = key.replace("_", "-")
-            name = f"--{name}/--no-{name}" if value_type == bool | None else f"--{name}"
-            option = typer.Option(
-                name, help=text, show_default=default not in (None, False), min=least, rich_help_panel=heading or None,
-                autocompletion=complete,
-            )  # fmt: skip
-            parameters.append(inspect.Parameter(key, kind, default=default, annotation=Annotated[value_type, option]))
-    parameters.append(inspect.Parameter("config", kind, default=None, annotation=ConfigOption))
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    command.__doc__ = description or function.__doc__
-    return command
+class Request(Options):
+    """What a user asked of `train OBJECTIVE`; None means the objective's own default.
+
+    `chosen` are options of `Training` and of the objective by field name, None for the preset's.
+    """
+
+    objective: str
+    data: DataOptions
+    chosen: Mapping[str, Any]
+    encoder: str | None = Field(None, description="Encoder to start from: directory or Hub name. [the bundled starter]")
+    preset: str | None = Field(None, description="A preset of the objective. [the first one]")
+    out: Path | None = Field(None, description="Directory of the run, or of all seeds. [runs/NAME]")
+    seed: int = Field(1, ge=0, lt=1 << 32, description="Decides order, dropout and masks.")
+    dry_run: bool = Field(False, description="Say what would be done; write nothing.")
+    overwrite: bool = Field(False, description="Delete the run in --out and train again.")
+
+    @classmethod
+    def of(cls, name: str, values: Mapping[str, Any]) -> Self:
+        """Pick the request out of `values`, options by key, among them others; raises InputError for an invalid one."""
+        objective = objective_options(name)
+        data = checked(DataOptions, {key: values[key] for key in data_keys(objective.reads)})
+        keys = {**objective.params.model_fields, **Training.model_fields}
+        # Typer gives an empty list for a list that was not given.
+        chosen = {key: None if values[key] in ([], ()) else values[key] for key in keys}
+        own = {key: values[key] for key, field in cls.model_fields.items() if field.description is not None}
+        return checked(cls, {"objective": name, "data": data, "chosen": chosen, **own})
+
+    def resolved(self, own_pooling: Pooling) -> tuple[str, Training, Any]:
+        """Return the preset's name, the training settings and the objective's own options; raises as `resolve`."""
+        objective = objective_options(self.objective)
+        return resolve(objective.presets, objective.params, self.preset, self.chosen, own_pooling=own_pooling)

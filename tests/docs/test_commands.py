@@ -14,10 +14,9 @@ from augment.view import Runtime
 from pipelines.cli.app import build_app
 from pipelines.pairs.filter import make_filter
 from pipelines.terminal.console import InputError, call
-from trainers.catalogue import objective_names
 from trainers.cli.app import app as train_app
 from trainers.encoders.location import locate
-from trainers.training.run import request_of
+from trainers.settings import Request, objective_names
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("data_cards/**/*.md")])
@@ -126,7 +125,7 @@ def check_values(names: list[str], values: dict[str, Any]) -> None:
     These are an objective's preset, its options, and the parameters of filters.
     """
     if names and names[-1] in objective_names() and "preset" in values:
-        request_of(names[-1], values).resolved(locate(None))
+        Request.of(names[-1], values).resolved(locate(None).pooling())
     for filter in values.get("filter") or []:
         make_filter(filter, Runtime())
 

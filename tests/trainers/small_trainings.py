@@ -16,14 +16,13 @@ from torch import Tensor
 from transformers import AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM, BertTokenizerFast, set_seed
 
 from pipelines.terminal.console import call
-from trainers.catalogue import load_objective
 from trainers.cli.app import app
 from trainers.data.examples import Examples, Rows
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
 from trainers.encoders.modules import set_dropout
 from trainers.objective import Objective
-from trainers.settings import Training, resolve
+from trainers.settings import Training, load_objective, resolve
 from trainers.training.fit import Fitted, fit
 
 Capsys = pytest.CaptureFixture[str]

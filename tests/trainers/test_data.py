@@ -12,7 +12,8 @@ from small_trainings import write_columns, write_pairs
 
 from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples, Texts, read_part, shares
-from trainers.data.reading import KINDS, DataOptions, data_flags, read_examples, read_words
+from trainers.data.reading import KINDS, read_examples, read_words
+from trainers.settings import DataOptions, data_keys
 
 NAMES = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
 
@@ -184,7 +185,7 @@ def test_the_returned_options_read_the_same_data_again(kind: str, big: Path, sma
     }[kind]
     examples, where = read_examples(wanted, (kind,), seed=9)
     again = {key: Path(value) if key in ("text", "graded") else value for key, value in where.items()}
-    assert set(where) <= set(data_flags((kind,)))
+    assert set(where) <= data_keys((kind,))
     found, there = read_examples(DataOptions(**again, limit=wanted.limit), (kind,), seed=9)
     assert (views(found), there) == (views(examples), where)
 

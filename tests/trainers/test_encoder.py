@@ -10,12 +10,11 @@ from sentence_transformers import SentenceTransformer
 from small_trainings import build, encoder_of, pooled_by_hand, prepared
 
 from pipelines.terminal.console import InputError
-from trainers.catalogue import objective_names
 from trainers.encoders.location import locate
 from trainers.encoders.model import load_model
 from trainers.encoders.modules import with_cnn
 from trainers.objective import by_length
-from trainers.settings import POOLINGS
+from trainers.settings import POOLINGS, objective_names
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)

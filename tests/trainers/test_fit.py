@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, trained
 
 from pipelines.terminal.console import TwinviewsError
-from trainers.catalogue import objective_names
+from trainers.settings import objective_names
 from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpoint, record_hashes
 from trainers.training.fit import collapse, fit, make_optimizer
 

@@ -13,13 +13,12 @@ from small_trainings import Capsys, build, error_line, train, write_pairs
 
 import trainers.objectives
 from pipelines.terminal.console import call
-from trainers.catalogue import load_objective, objective_names
 from trainers.cli.app import make_app
 from trainers.data.examples import Examples
 from trainers.encoders.location import locate
 from trainers.encoders.model import load_model
 from trainers.objectives.bsl import PARAMS, PRESETS
-from trainers.settings import resolve
+from trainers.settings import load_objective, objective_names, resolve
 
 
 @pytest.mark.parametrize("name", objective_names())

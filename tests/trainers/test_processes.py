@@ -17,10 +17,10 @@ from small_trainings import LINEAR, Interrupted, batch_of, build, prepared, teac
 from torch import distributed, multiprocessing
 
 from pipelines.terminal.console import InputError
-from trainers.catalogue import objective_names
 from trainers.data.examples import Examples
 from trainers.encoders.modules import set_dropout
 from trainers.processes import divided_batch, join_processes
+from trainers.settings import objective_names
 from trainers.training.directory import newest_checkpoint
 
 PROCESSES = 2

@@ -18,13 +18,12 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 from small_trainings import Capsys, error_line, prepared, read_log, train, train_killed, write_pairs
 
 from pipelines.terminal.console import InputError
-from trainers.catalogue import objective_names
 from trainers.cli.app import MODULES
 from trainers.cli.auto import CHOICES
-from trainers.data.reading import DataOptions
 from trainers.encoders.loading import load_encoder
 from trainers.encoders.location import Source, locate
-from trainers.training.run import Request, model_card, run_training
+from trainers.settings import DataOptions, Request, objective_names
+from trainers.training.run import model_card, run_training
 
 
 @pytest.fixture
@@ -384,17 +383,54 @@ def test_help_and_misspelt_options_need_no_torch(arguments: str, code: int) -> N
 HELP_OF_ALL_OBJECTIVES = """
 import sys
 from pipelines.terminal.console import call
-from trainers.catalogue import objective_names
+from trainers.settings import objective_names
 from trainers.cli.app import app
 codes = [call(app, [name, "--help"]) for name in objective_names()]
 codes.append(call(app, ["bsl", "--momentun", "1"]) - 2)
-slow = {"sentence_transformers", "transformers", "datasets", "sklearn"} & set(sys.modules)
+slow = {"torch", "numpy", "sentence_transformers", "transformers", "datasets", "sklearn"} & set(sys.modules)
 sys.exit(f"imported: {slow}" if slow else max(codes))
 """
 
 
-def test_help_and_misspelt_options_of_objectives_need_torch_alone() -> None:
+def test_help_and_misspelt_options_of_objectives_need_no_torch() -> None:
     command = [sys.executable, "-c", HELP_OF_ALL_OBJECTIVES]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Usage: ") == len(objective_names())
+
+
+OPTIONS_THEN_MODULE = """
+import sys
+from trainers.settings import PARTS, load_objective, objective_names, objective_options
+options = {name: objective_options(name) for name in objective_names()}
+assert "torch" not in sys.modules
+for name, (reads, presets, params, text) in options.items():
+    module = load_objective(name)
+    assert (reads, presets, text) == (module.READS, module.PRESETS, module.__doc__.strip()), name
+    assert str(params.model_json_schema()) == str(module.PARAMS.model_json_schema()), name
+"""
+
+
+def test_the_options_that_are_read_ahead_are_those_of_the_module() -> None:
+    done = subprocess.run([sys.executable, "-c", OPTIONS_THEN_MODULE], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+MODULES_OF_A_TRAINING = """
+import sys
+from trainers.__main__ import main
+try:
+    main()
+finally:
+    names = [name for name, module in sys.modules.items() if not hasattr(module, "__path__")]
+    print(*names, sep="\\n", file=sys.stderr)
+"""
+
+
+def test_a_training_imports_few_modules(pairs_file: Path, tiny_bert: Path) -> None:
+    arguments = ["bsl", "--views", pairs_file, "--encoder", tiny_bert, *SMALL]
+    command = [sys.executable, "-c", MODULES_OF_A_TRAINING, *map(str, arguments)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    modules = [line for line in done.stderr.splitlines() if line.startswith("trainers.")]
+    assert "trainers.training.fit" in modules
+    assert len(modules) <= 17, modules

@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from pipelines.terminal.console import SectionedCommand, VersionOption
-from trainers.catalogue import objective_names, summary
+from trainers.settings import objective_names, summary
 
 MODULES = {
     "auto": ("trainers.cli.auto", "Judge the untouched encoder and what may be better on your data; name the best."),

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pydantic import Field
 
 from pipelines.encoders import MINILM
 from pipelines.storage.files import write_if_changed
 from pipelines.terminal.console import InputError, note, show
 from trainers.cli.evaluate import JUDGE, SHOTS
-from trainers.data.reading import DataOptions, data_flags, read_examples
+from trainers.cli.objectives import command_of, parameters
+from trainers.data.reading import read_examples
 from trainers.encoders.location import Source, locate
 from trainers.evaluation.task import Suite
-from trainers.settings import Flag, with_flags
+from trainers.settings import DataOptions, Options, checked, data_keys
 
 READS = ("text", "views")
 WHITENED = "contrastive --preset tuned --epochs 0"  # the start of that training
@@ -33,6 +35,28 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
 """Trainings by kind of data, and why: the first for an encoder made for sentences, the last for others."""
 
 
+class AutoData(DataOptions):
+    """The data: sentences, or pairs."""
+
+    views: list[str] | None = Field(None, description="Pairs instead of sentences; again as FILE=WEIGHT for a mixture.")
+
+
+class AutoOptions(Options):
+    """What is judged, how, and where it goes."""
+
+    judge: str | None = Field(None, description=JUDGE)
+    shots: int | None = Field(None, ge=1, description=SHOTS)
+    train_anyway: bool = Field(False, description="Train with nothing to judge by.")
+    encoder: str | None = Field(
+        None, description="Encoder to start from: directory or Hub name. [all-MiniLM-L6-v2, else the bundled one]"
+    )
+    out: Path | None = Field(
+        None, description="Folder of all that is judged, or of the training alone. [runs/auto; runs/NAME]"
+    )
+    dry_run: bool = Field(False, description="Say what would be done; write nothing.")
+    overwrite: bool = Field(False, description="Train again what --out holds.")
+
+
 def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
     """Judge the untouched encoder, and what may be better, on your own data, and name the best.
 
@@ -47,13 +71,13 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
     """
     from trainers.evaluation.judge import read_judge
 
-    options = {key: values.pop(key) for key in OPTIONS}
+    options = checked(AutoOptions, {key: values.pop(key) for key in AutoOptions.model_fields}).model_dump()
     if options["shots"] and not options["judge"]:
         raise InputError(f"--shots {options['shots']} is for --judge FILE: give that too, or leave it out")
     suite = read_judge(options["judge"], options["shots"]) if options["judge"] else None
     source = _starting_encoder(options["encoder"])
     if not (options["judge"] or options["train_anyway"]):
-        read_examples(DataOptions(**values), READS)  # what cannot be read is an error even so
+        read_examples(checked(AutoData, values), READS)  # what cannot be read is an error even so
         general = source.name if source.modules() else MINILM
         show(f"keep {general} as it is: with nothing to judge by it cannot be known whether a training makes it better")
         note("--judge FILE measures it on your own data (`train evaluate --help`), --train-anyway trains without")
@@ -86,7 +110,7 @@ def _starting_encoder(name: str | None) -> Source:
 
 def _choose(source: Source, values: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Return the training that fits the data, and the options for data and encoder; a note says why it is this one."""
-    examples, data = read_examples(DataOptions(**values), READS)
+    examples, data = read_examples(checked(AutoData, values), READS)
     ((kind, files),) = data.items()
     choices = CHOICES[kind if examples.negatives is None else "negatives"]
     name = list(choices)[0 if source.modules() else -1]
@@ -129,16 +153,4 @@ def _judge(
     show(values["verdict"])
 
 
-FLAGS = data_flags(READS)
-VIEWS = FLAGS["views"]._replace(help="Pairs instead of sentences; again as FILE=WEIGHT for a mixture.")
-ENCODER = "Encoder to start from: directory or Hub name. [all-MiniLM-L6-v2, else the bundled one]"
-OPTIONS = {
-    "judge": Flag(str | None, JUDGE),
-    "shots": Flag(int | None, SHOTS, least=1),
-    "train_anyway": Flag(bool, "Train with nothing to judge by.", False),
-    "encoder": Flag(str | None, ENCODER),
-    "out": Flag(Path | None, "Folder of all that is judged, or of the training alone. [runs/auto; runs/NAME]"),
-    "dry_run": Flag(bool, "Say what would be done; write nothing.", False),
-    "overwrite": Flag(bool, "Train again what --out holds.", False),
-}
-auto = with_flags(_run, {"": {**FLAGS, "views": VIEWS, **OPTIONS}})
+auto = command_of(_run, [*parameters(AutoData, keys=data_keys(READS)), *parameters(AutoOptions)])

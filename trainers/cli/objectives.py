@@ -1,15 +1,25 @@
-"""The commands `train OBJECTIVE`, each with its own options."""
+"""From pydantic models to commands of typer; the commands `train OBJECTIVE`, each with its own options."""
 
-from collections.abc import Callable
-from typing import Any
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
+from pydantic import BaseModel, Field
+from pydantic.fields import FieldInfo
 
-from pipelines.terminal.console import InputError
-from trainers.catalogue import ObjectiveModule, load_objective
-from trainers.data.reading import data_flags
-from trainers.settings import Flag, Training, flags_of, setting_flags, with_flags
-from trainers.training.run import Request, request_of, run_training
+from pipelines.terminal.console import ConfigOption, InputError
+from trainers.settings import (
+    DataOptions,
+    Options,
+    Presets,
+    Request,
+    TokenLimit,
+    Training,
+    checked,
+    data_keys,
+    objective_options,
+)
 
 EXAMPLES = {
     "views": "--views data/pairs.arrow",
@@ -17,36 +27,97 @@ EXAMPLES = {
     "words": "--words en:10000",
     "graded": "--graded sts-train.csv",
 }
-STUDY = {
-    "seeds": Flag(int | None, "Train with this many seeds, from --seed on, into OUT/seed-1 ...; one table.", least=1),
-    "data": Flag(
-        str | None,
-        "Benchmarks to score every run on, as `train evaluate --data`: a folder, or hf:mteb. [TWINVIEWS_DATA]",
-    ),
-    "baseline": Flag(bool, "Score the encoder before training too: the row `untrained`.", False),
-}
-"""How several runs are made and scored."""
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
-def training_sections(name: str, module: ObjectiveModule) -> dict[str, dict[str, Flag]]:
-    """Return the options that decide what an objective's training does, by heading."""
-    text = f"One of {', '.join(module.PRESETS)}. [{next(iter(module.PRESETS))}]"
-    preset = Flag(str | None, text, complete=lambda: [*module.PRESETS])
-    own = setting_flags(module.PARAMS, module.PRESETS)
-    return {
-        "Data": data_flags(module.READS),
-        "Encoder and preset": {"encoder": flags_of(Request)["encoder"], "preset": preset},
-        f"Objective ({name})": own,
-        "Training": {key: flag for key, flag in setting_flags(Training, module.PRESETS).items() if key not in own},
-    }
+class Seeds(Options):
+    """How several runs are made and scored."""
+
+    seeds: int | None = Field(
+        None, ge=1, description="Train with this many seeds, from --seed on, into OUT/seed-1 ...; one table."
+    )
+    data: str | None = Field(
+        None,
+        description="Benchmarks to score every run on, as `train evaluate --data`: a folder, or hf:mteb. "
+        "[TWINVIEWS_DATA]",
+    )
+    baseline: bool = Field(False, description="Score the encoder before training too: the row `untrained`.")
+
+
+def parameters(
+    model: type[BaseModel], heading: str | None = None, *, keys: Collection[str] | None = None,
+    presets: Presets | None = None,
+) -> list[inspect.Parameter]:  # fmt: skip
+    """Return an option of typer for each field that has a description, or for `keys`, under a heading of `--help`.
+
+    With `presets` an option that is not given is None, and its help says which presets have which value.
+    """
+    made = []
+    for key, field in model.model_fields.items():
+        if field.description is not None and (keys is None or key in keys):
+            kind: Any = field.annotation
+            text, default = field.description, field.default
+            if presets is not None:
+                kind = str if kind is TokenLimit else kind
+                kind = list[get_args(kind)[0]] if get_origin(kind) is tuple else kind  # type: ignore[misc]
+                kind, text, default = kind | None, f"{text} [{_by_preset(key, field, presets)}]", None
+            made.append(option(key, kind, text, default, heading))
+    return made
+
+
+def option(
+    key: str, kind: Any, text: str, default: object, heading: str | None, values: Sequence[str] = ()  # noqa: ANN401
+) -> inspect.Parameter:  # fmt: skip
+    """Return one option of typer; `values` complete it in a shell."""
+    name = key.replace("_", "-")
+    declared = typer.Option(
+        f"--{name}/--no-{name}" if kind == bool | None else f"--{name}", help=text, rich_help_panel=heading,
+        show_default=default not in (None, False), autocompletion=(lambda: [*values]) if values else None,
+    )  # fmt: skip
+    return inspect.Parameter(key, KEYWORD, default=default, annotation=Annotated[kind, declared])
+
+
+def _by_preset(key: str, field: FieldInfo, presets: Presets) -> str:
+    """Return the first preset's value of a field, and the others'."""
+
+    def as_text(value: object) -> str:
+        if isinstance(value, bool):
+            return f"{'' if value else 'no-'}{key.replace('_', '-')}"
+        if isinstance(value, list | tuple):
+            return ", ".join(map(str, value))
+        return "none" if value is None else str(value)
+
+    names: dict[str, list[str]] = {}
+    for name, preset in presets.items():
+        value = preset.get(key, None if field.is_required() else field.default)
+        names.setdefault(as_text(value), []).append(name)
+    first, *others = names
+    return "; ".join([first, *(f"{', '.join(names[value])}: {value}" for value in others)])
+
+
+def command_of(
+    function: Callable[..., None], options: Sequence[inspect.Parameter], description: str | None = None
+) -> Callable[..., None]:
+    """Return a command for typer that calls `function(context, **values)` with these options and `--config`."""
+
+    def command(context: typer.Context, config: ConfigOption = None, **values: Any) -> None:  # noqa: ANN401 - the options
+        function(context, **values)
+
+    context = inspect.Parameter("context", KEYWORD, annotation=typer.Context)
+    config = inspect.Parameter("config", KEYWORD, default=None, annotation=ConfigOption)
+    signature = inspect.Signature([context, *options, config])
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {name: parameter.annotation for name, parameter in signature.parameters.items()}
+    command.__doc__ = description or function.__doc__
+    return command
 
 
 def objective_command(name: str) -> tuple[Callable[..., None], str]:
     """Return `train NAME`, for one encoder or several `--seeds`, and the end of its `--help`."""
-    module = load_objective(name)
+    objective = objective_options(name)
 
-    def run(_: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
-        study = {key: values.pop(key) for key in STUDY}
+    def run(_: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the options
+        study = checked(Seeds, {key: values.pop(key) for key in Seeds.model_fields}).model_dump()
         if study["seeds"] is not None:
             from trainers.results.studies import train_seeds
 
@@ -54,11 +125,23 @@ def objective_command(name: str) -> tuple[Callable[..., None], str]:
             return
         for key in (key for key, value in study.items() if value):
             raise InputError(f"--{key} goes with --seeds N: give that too, or run `train evaluate` afterwards")
-        run_training(request_of(name, values))
+        request = Request.of(name, values)
+        from trainers.training.run import run_training
 
-    running = {key: flag for key, flag in flags_of(Request).items() if key not in ("encoder", "preset")}
-    command = f"  train {name} {EXAMPLES.get(module.READS[0], '')}"
+        run_training(request)
+
+    presets, names, heading = objective.presets, [*objective.presets], "Encoder and preset"
+    shared = Training.model_fields.keys() - objective.params.model_fields
+    options = [
+        *parameters(DataOptions, "Data", keys=data_keys(objective.reads)),
+        *parameters(Request, heading, keys=["encoder"]),
+        option("preset", str | None, f"One of {', '.join(names)}. [{names[0]}]", None, heading, names),
+        *parameters(objective.params, f"Objective ({name})", presets=presets),
+        *parameters(Training, "Training", keys=shared, presets=presets),
+        *parameters(Seeds, "Several seeds"),
+        *parameters(Request, "Running", keys=Request.model_fields.keys() - {"encoder", "preset"}),
+    ]
+    command = f"  train {name} {EXAMPLES.get(objective.reads[0], '')}"
     # \b keeps click from joining the lines.
     epilog = f"\b\nExamples:\n{command} --encoder bert-base-uncased\n{command} --seeds 3 --data DIR"
-    sections = {**training_sections(name, module), "Several seeds": STUDY, "Running": running}
-    return with_flags(run, sections, module.__doc__ or name), epilog
+    return command_of(run, options, objective.text), epilog

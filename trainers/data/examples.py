@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from pipelines.storage import pair_files as pairs
 from pipelines.terminal.console import InputError
-from trainers.files import file_lines
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -117,6 +116,8 @@ def from_text(path: Path, limit: int | None = None) -> Examples:
         raise InputError(f"no sentences at {str(path)!r}: give a text file with --text, or run `augment ingest` first")
     if path.name.lower().removesuffix(".gz").endswith(TABLES) and path.is_file():
         raise InputError(f"{path} is a table, not one sentence a line: run `augment ingest {path}` and give its folder")
+    from trainers.files import file_lines
+
     lines: Sequence[str] = _dataset_texts(path) if path.is_dir() else [line.strip() for line in file_lines(path)]
     rows = list(islice((row for row, line in enumerate(lines) if line), limit))
     if not rows:

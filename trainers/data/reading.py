@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
-
 from pipelines.terminal.console import InputError, note
 from trainers.data.examples import Examples, from_pairs, from_text
-from trainers.files import csv_rows, file_lines, tsv_rows
-from trainers.settings import Flag, Options, flags_of
+from trainers.settings import DataOptions
 
 PAIRS, SENTENCES = "data/pairs.arrow", Path("data/sentences")
 KINDS = ("views", "text", "words", "graded")  # kinds of data that an objective may read, and the options that name it
@@ -20,23 +17,6 @@ FIRST = ("sentence1", "sentence_1", "sentence_a", "text1", "text_a", "premise", 
 SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesis", "question2", "s2")
 
 Scale = tuple[float, float]
-
-
-class DataOptions(Options):
-    """The data of a training; without any, what `augment` writes by default."""
-
-    views: list[str] | None = Field(None, description="Pairs; again as FILE=WEIGHT for a mixture. [data/pairs.arrow]")
-    text: Path | None = Field(None, description="Sentences, one a line, or a dataset folder. [data/sentences]")
-    words: str | None = Field(None, description="Words, one a line, or a language's most frequent ones: en, en:5000.")
-    graded: Path | None = Field(None, description="Graded pairs: a TSV or CSV file such as STS-B's or SICK's.")
-    scale: str | None = Field(None, description="LOW:HIGH of --graded. [STS-B's file 0:5, SICK's 1:5, others 0:1]")
-    limit: int | None = Field(None, ge=1, description="Take N rows only: the first, or of several files their share.")
-
-
-def data_flags(reads: tuple[str, ...]) -> dict[str, Flag]:
-    """Return the options that name data of the kinds `reads`, by field of `DataOptions`."""
-    keys = {"limit", *reads, *(["scale"] if "graded" in reads else [])}
-    return {key: flag for key, flag in flags_of(DataOptions).items() if key in keys}
 
 
 def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -> tuple[Examples, dict[str, Any]]:
@@ -75,6 +55,8 @@ def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -
 def read_words(written: str) -> list[str]:
     """Return a file's words, or a language's most frequent (`en`, `en:5000`); raises InputError if too few."""
     if Path(written).is_file():
+        from trainers.files import file_lines
+
         words, count = [word for line in file_lines(Path(written)) if (word := line.strip())], ""
     else:
         import wordfreq
@@ -100,6 +82,8 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
     are three columns without a header, the score first or last. The ends of `scale` become 0 and 1; None is that of the
     layout, else 0 to 1. Raises InputError: no such file, another layout, a broken line, or a score off the scale.
     """
+    from trainers.files import csv_rows, file_lines, tsv_rows
+
     if not path.is_file():
         raise InputError(f"no graded pairs at {str(path)!r}: give a TSV or CSV file with --graded")
     tabs = "\t" in next(filter(str.strip, file_lines(path)), "")

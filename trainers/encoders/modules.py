@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from pipelines.terminal.console import InputError, TwinviewsError
-from trainers.encoders.vectors import nearest, smooth, unit
 
 if TYPE_CHECKING:  # it takes seconds to import, and `--help` does without
     from sentence_transformers import SentenceTransformer
@@ -212,6 +211,8 @@ def sharpen(layer: Any, vectors: Tensor, neighbours: int) -> None:  # noqa: ANN4
     points = vectors.double().numpy()
     scale = np.linalg.norm(points, axis=1).mean().clip(1e-30)
     points /= scale
+    from trainers.encoders.vectors import nearest, smooth, unit
+
     units = unit(vectors.numpy())
     close = nearest(units, units, neighbours + 1)
     # The sum over neighbours of (x - y)(x - y)^T; a text's difference to itself is 0.

@@ -15,13 +15,14 @@ import regex
 
 from pipelines.terminal.console import InputError, MissingExtraError, note, progress
 from trainers.data.examples import Examples
-from trainers.data.reading import KINDS, DataOptions, read_examples
+from trainers.data.reading import KINDS, read_examples
 from trainers.encoders.location import STARTER
 from trainers.encoders.vectors import TextEncoder, Vectors
 from trainers.evaluation.pairs import METRICS, average, read_pairs
 from trainers.evaluation.result_files import StoredSuite, load, write
 from trainers.evaluation.suites import SMOKE_TEST, SUITES, expanded, load_suite
 from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task, distinct_texts
+from trainers.settings import DataOptions
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
 RECIPE = "recipe.json"

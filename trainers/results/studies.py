@@ -22,9 +22,9 @@ from trainers.evaluation.task import DATA_VARIABLE
 from trainers.processes import is_first, join_processes, of_first, processes
 from trainers.results.comparison import compare_suite
 from trainers.results.runs import STUDY, TRAINING, UNTRAINED, read_results, read_study, read_training
-from trainers.settings import Pooling
+from trainers.settings import Pooling, Request
 from trainers.training.directory import RECIPE
-from trainers.training.run import Request, request_of, run_training
+from trainers.training.run import run_training
 
 Scorer: TypeAlias = Callable[..., None]
 
@@ -40,7 +40,7 @@ def train_seeds(name: str, values: Mapping[str, Any], *, seeds: int, data: str |
     """
     out = values["out"] or Path("runs", name)
     first, numbers = values["seed"], range(values["seed"], values["seed"] + seeds)
-    runs = [request_of(name, {**values, "seed": seed, "out": out / f"seed-{seed}"}) for seed in numbers]
+    runs = [Request.of(name, {**values, "seed": seed, "out": out / f"seed-{seed}"}) for seed in numbers]
     if (out / RECIPE).is_file():
         raise InputError(f"{out} holds a single run: give another --out, the runs of the seeds get folders in it")
     score = find_scorer(data, baseline=baseline)
@@ -50,7 +50,7 @@ def train_seeds(name: str, values: Mapping[str, Any], *, seeds: int, data: str |
         return
     join_processes()
     if score is not None and baseline and is_first():
-        pooling = runs[0].resolved(locate(values["encoder"]))[1].pooling
+        pooling = runs[0].resolved(locate(values["encoder"]).pooling())[1].pooling
         score(values["encoder"] or STARTER, out / UNTRAINED, pooling, again=values["overwrite"])
     errors = _train(runs, out, score)
     if is_first():

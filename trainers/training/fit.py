@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,13 +17,15 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerContr
 from pipelines.storage.files import write_if_changed
 from pipelines.terminal.console import TwinviewsError, note, progress
 from trainers.data.examples import Examples, Order, Rows
-from trainers.evaluation.task import Task
 from trainers.losses import geometry
 from trainers.objective import Objective, Row, enable_checkpointing, resolve_precision
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
 from trainers.training.best import DEV, History, dev_scores, keep_best, load_weights, out_of_patience, restore_best
 from trainers.training.directory import CHECKPOINTS, LOG, WEIGHTS, history_of, newest_checkpoint, record_hashes
+
+if TYPE_CHECKING:
+    from trainers.evaluation.task import Task
 
 COLLAPSED = 0.05  # below this spread the mean cosine between sentences is above 0.997
 FALLEN = 5.0  # a development score this many points below the one before the training is more than noise
@@ -40,7 +42,7 @@ class Fitted(NamedTuple):
 
 
 def fit(
-    objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: Examples | Task | None = None
+    objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: "Examples | Task | None" = None
 ) -> Fitted:
     """Train `objective`, freshly built on the CPU, in place, resuming from the newest checkpoint under `out`.
 
@@ -149,7 +151,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
     """A Trainer that logs the loss's parts and the geometry, scores on a development set, and stops at a bad loss."""
 
     def __init__(
-        self, objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: Examples | Task | None,
+        self, objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: "Examples | Task | None",
         *, resumed: bool,
     ) -> None:  # fmt: skip
         arguments = training_arguments(training, out, seed, training.steps(len(rows)))

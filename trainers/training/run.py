@@ -12,10 +12,9 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Template
-from pydantic import Field
 from xxhash import xxh64_hexdigest
 from yaml import YAMLError
 
@@ -23,52 +22,20 @@ from pipelines.encoders import Unreachable
 from pipelines.storage.files import write_if_changed
 from pipelines.storage.lock import locked_folder
 from pipelines.terminal.console import InputError, counted, note, show, table
-from trainers.catalogue import load_objective
 from trainers.data.examples import Examples, Rows
-from trainers.data.reading import DataOptions, data_flags, read_examples
+from trainers.data.reading import read_examples
 from trainers.encoders.location import Source, locate
 from trainers.encoders.modules import WHITENING
-from trainers.evaluation.task import Task
 from trainers.objective import resolve_precision
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
-from trainers.settings import Options, Training, checked, flags_of, resolve
+from trainers.settings import Options, Request, Training, load_objective, objective_options
 from trainers.training import directory
+
+if TYPE_CHECKING:
+    from trainers.evaluation.task import Task
 
 CARD = Path(__file__).with_name("card.md")  # the template of the model card
 FEW = 10  # optimiser steps; fewer hardly change an encoder
-
-
-class Request(Options):
-    """What a user asked of `train OBJECTIVE`; None means the objective's own default.
-
-    `chosen` are options of `Training` and of the objective by field name, None for the preset's.
-    """
-
-    objective: str
-    data: DataOptions
-    chosen: Mapping[str, Any]
-    encoder: str | None = Field(None, description="Encoder to start from: directory or Hub name. [the bundled starter]")
-    preset: str | None = Field(None, description="A preset of the objective. [the first one]")
-    out: Path | None = Field(None, description="Directory of the run, or of all seeds. [runs/NAME]")
-    seed: int = Field(1, ge=0, lt=1 << 32, description="Decides order, dropout and masks.")
-    dry_run: bool = Field(False, description="Say what would be done; write nothing.")
-    overwrite: bool = Field(False, description="Delete the run in --out and train again.")
-
-    def resolved(self, source: Source) -> tuple[str, Training, Options]:
-        """Return the preset's name, the training settings and the objective's own options, to start from `source`."""
-        module, pooling = load_objective(self.objective), source.pooling()
-        return resolve(module.PRESETS, module.PARAMS, self.preset, self.chosen, own_pooling=pooling)
-
-
-def request_of(name: str, values: Mapping[str, Any]) -> Request:
-    """Pick the request out of `values`, options by key, among them others; raises InputError for an invalid one."""
-    module = load_objective(name)
-    data = DataOptions(**{key: values[key] for key in data_flags(module.READS)})
-    keys = {**module.PARAMS.model_fields, **Training.model_fields}
-    # Typer gives an empty list for a list that was not given.
-    chosen = {key: None if values[key] in ([], ()) else values[key] for key in keys}
-    shared = {key: values[key] for key in flags_of(Request)}
-    return checked(Request, {"objective": name, "data": data, "chosen": chosen, **shared})
 
 
 class Plan(NamedTuple):
@@ -76,7 +43,7 @@ class Plan(NamedTuple):
 
     source: Source
     examples: Examples
-    dev: Examples | Task | None
+    dev: "Examples | Task | None"
     training: Training
     params: Options
     recipe: Mapping[str, Any]
@@ -116,12 +83,12 @@ def run_training(request: Request) -> None:
 
 
 def _make_plan(request: Request) -> Plan:
-    source, module = locate(request.encoder), load_objective(request.objective)
-    preset, training, params = request.resolved(source)
+    source, objective = locate(request.encoder), objective_options(request.objective)
+    preset, training, params = request.resolved(source.pooling())
     if (name := training.report_to) != "none" and find_spec(name) is None:
         raise InputError(f"--report-to {name} needs its package: pip install {name}")
     precision = resolve_precision(training.precision)
-    examples, sources = read_examples(request.data, module.READS, request.seed)
+    examples, sources = read_examples(request.data, objective.reads, request.seed)
     if len(examples) < 2:
         kind, value = next(iter(sources.items()))
         data = value if isinstance(value, str) else " and ".join(value)
@@ -130,7 +97,7 @@ def _make_plan(request: Request) -> Plan:
         raise InputError(f"--max-tokens {training.max_tokens.written()}: sentences have no two sides: give one limit")
     if examples.dropped:
         note(f"{examples.dropped} rows without text left out")
-    dev = _read_dev(training, module.PRESETS[preset], examples)
+    dev = _read_dev(training, objective.presets[preset], examples)
     size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size:
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: using {size}")
@@ -138,10 +105,10 @@ def _make_plan(request: Request) -> Plan:
     hashes = {"data_xxh64": examples.digest(), "encoder_xxh64": source.digest()}
     if labels := examples.positive_labels(getattr(params, "positives", "pair")):
         hashes["labels_xxh64"] = xxh64_hexdigest("\0".join(labels).encode("utf-8", "surrogatepass"))
-    if isinstance(dev, Task):
-        hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
-    elif dev is not None:
+    if isinstance(dev, Examples):
         hashes["dev_xxh64"] = dev.digest()
+    elif dev is not None:
+        hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
     recipe = {
         "command": request.objective,
         "twinviews": {"version": version("twinviews"), "rows": len(examples), **hashes},
@@ -156,13 +123,13 @@ def _make_plan(request: Request) -> Plan:
     return Plan(source, examples, dev, training, params, recipe)
 
 
-def _read_dev(training: Training, preset: Mapping[str, Any], examples: Examples) -> Examples | Task | None:
+def _read_dev(training: Training, preset: Mapping[str, Any], examples: Examples) -> "Examples | Task | None":
     if training.dev is not None:
         from trainers.evaluation.scoring import normalised
         from trainers.training.dev import read_dev
 
         dev = read_dev(training.dev, training.dev_data)
-        texts = {*map(normalised, dev.texts if isinstance(dev, Task) else [*dev.left, *dev.right])}
+        texts = {*map(normalised, [*dev.left, *dev.right] if isinstance(dev, Examples) else dev.texts)}
         columns = {id(column): column for column in examples.columns()}.values()  # equal ones once
         if seen := texts.intersection(map(normalised, filter(None, chain.from_iterable(columns)))):
             note(f"{len(seen):,} of {len(texts):,} texts of --dev {training.dev} are in the training text")
