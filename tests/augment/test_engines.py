@@ -198,6 +198,7 @@ MarianTranslator(Path(sys.argv[1]), ">>de<<", engine="ctranslate2", precision="f
 """
 
 
+@pytest.mark.exhaustive
 def test_a_killed_conversion_does_not_block_the_next_one(translation_models: Path, user_cache: Path) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, str(translation_models / "en-xx")], check=False)
     assert done.returncode == -9

@@ -84,6 +84,7 @@ def published() -> list[list[list[str]]]:
     return [json.loads(process.communicate(rows)[0]) for process, rows in processes]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("augmenters", [BY_RULE, BY_WORDNET], ids=["by rule", "by WordNet"])
 def test_rows_are_those_of_nlpaug_in_fresh_processes_whatever_the_order_of_sets(
     augmenters: tuple[str, ...], published: list[list[list[str]]]

@@ -146,6 +146,7 @@ def test_a_command_with_a_value_that_the_program_refuses_is_noticed(command: str
 CHOOSING = [shown.command for shown in COMMANDS if shown.page == "docs/choosing.md" and shown.command[:6] == "train "]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("command", CHOOSING)
 def test_the_commands_of_the_choice_of_trainers_run_as_typed(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -169,6 +170,7 @@ def test_the_commands_of_the_choice_of_trainers_run_as_typed(
     assert call(APPS["train"], [*words[1:], "--dry-run"]) == 0, capfd.readouterr().err
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("page", sorted({each.page for each in RUN}))
 def test_the_blocks_of_a_page_run_one_after_the_other(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -10,6 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+pytestmark = pytest.mark.exhaustive
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/plugins.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^`([\w/.]+)`[^`]*?(?:`[^`]+`[^`]*?)*```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -71,6 +71,7 @@ def test_a_step_that_no_program_takes_is_refused(step: str) -> None:
         rehearse({"run": step, "reads": ["nowhere"]})
 
 
+@pytest.mark.exhaustive
 def test_trainings_of_real_models_pass_a_dry_run_with_the_bundled_one(inputs: Path) -> None:
     """Programs check presets and values after the options, once they have a model."""
     done = 0

@@ -13,6 +13,8 @@ from transformers import DataCollatorForSeq2Seq, MarianMTModel, MarianTokenizer
 from augment.translate.marian import MarianTranslator
 from recipes.starter_train import ParallelIds, Translation, main, token_batches
 
+pytestmark = pytest.mark.exhaustive
+
 WORDS = {"dog": "Hund", "cat": "Katze", "bird": "Vogel", "sees": "sieht", "hears": "hoert"}
 WORDS |= {"the": "der", "a": "ein", "red": "rote", "small": "kleine"}
 ARTICLES, NOUNS = ("the", "a"), ("dog", "cat", "bird")

@@ -15,7 +15,7 @@ from crash_model import Tree, crash_states, left_after, unsure_names, write_tree
 from crash_shim import Done, Failure, read_tree
 from crash_worker import SENTENCES, Worker
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recording reads /proc")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.skipif(sys.platform != "linux", reason="the recording reads /proc")]
 
 PAIRS = ("build-pairs", "--pairs", "original", "--view", "span-mask", "--filter", "length-ratio:max=1.5")
 STEPS: Mapping[str, tuple[str, ...]] = {

@@ -81,6 +81,7 @@ def test_a_cluster_makes_the_same_bytes_and_does_without_a_lost_worker(
     assert list(folder.rglob("*.tmp")) == []
 
 
+@pytest.mark.exhaustive
 def test_a_window_that_always_ends_its_worker_ends_the_run(start: Start, folder: Path, cluster: str) -> None:
     texts = [f"{number} {'kill' if number == 7 else 'live'}" for number in range(12)]
     (folder / "twelve.txt").write_text("\n".join(texts))

@@ -73,6 +73,7 @@ def test_shards_and_workers_do_not_change_a_row(
     assert datasets.load_from_disk("seed").to_list() != one
 
 
+@pytest.mark.exhaustive
 def test_candidates_are_chosen_alike_by_any_workers_in_any_batch_and_after_a_resumption(
     augment: Augment, folder: Path
 ) -> None:
@@ -273,6 +274,7 @@ def span_mask(lines: Path, folder: Path, seconds: float | None = None) -> tuple[
     return process.returncode, said, time.monotonic() - started
 
 
+@pytest.mark.exhaustive
 def test_interrupted_at_any_moment_it_prints_one_line_and_resumes_to_the_same(lines: Path, tmp_path: Path) -> None:
     code, _, seconds = span_mask(lines, tmp_path / "whole")
     assert code == 0

@@ -86,6 +86,7 @@ def test_sentences_in_a_store_are_read_and_written(augment: Augment, lines: Path
     assert pairs.code == 0, pairs.err
 
 
+@pytest.mark.exhaustive
 def test_a_killed_run_resumes_in_a_store(start: Start, lines: Path, folder: Path, bucket: Bucket) -> None:
     run = ["slow", lines, "--shard-size", 5, "--nap", 0.1]
     process = start(*run, "--out", "s3://views/slow")
@@ -98,6 +99,7 @@ def test_a_killed_run_resumes_in_a_store(start: Start, lines: Path, folder: Path
     assert objects(bucket, "slow/") == content(folder / "slow")
 
 
+@pytest.mark.exhaustive
 def test_a_store_that_answers_no_more_ends_the_run_with_one_line(start: Start, lines: Path, bucket: Bucket) -> None:
     from moto.server import ThreadedMotoServer
 
@@ -145,6 +147,7 @@ with files.atomic_write(files.resolve_path("s3://views/half/data.arrow")) as str
 """
 
 
+@pytest.mark.exhaustive
 def test_a_file_that_is_killed_does_not_appear_in_a_store(start: Start, bucket: Bucket, tmp_path: Path) -> None:
     bucket.Object("half/data.arrow").put(Body=b"whole")
     done(start(program=KILLED, TMPDIR=str(tmp_path)), code=-9)

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recording reads /proc")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.skipif(sys.platform != "linux", reason="the recording reads /proc")]
 
 OUTPUTS = {"ingest": "data/sentences", "view": "data/views/span-mask", "pairs": "data/pairs.arrow"}
 CHOICES = {"ingest": ("7", "4"), "view": ("5", "2"), "pairs": ("1.5", "1.2")}

@@ -86,6 +86,7 @@ def test_best_encoder_is_kept(as_it_was: Examples, tiny_bert: Path, sentences: l
     check_same(kept, prepared("mirror", tiny_bert, sentences)[0])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("save_every", [2, 5, 500])
 def test_killed_run_remembers_its_best(
     save_every: int, dev: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path

@@ -162,6 +162,7 @@ MOMENTS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_interrupted_run_is_resumed_exactly(
     moment: str, train: Train, whole: Path, tmp_path: Path, capsys: Capsys,

@@ -151,6 +151,7 @@ def test_an_objective_with_a_name_of_ours_is_passed_over(tmp_path: Path) -> None
     assert err.startswith("objective 'contrastive' of toy is passed over: Twinviews has that name;")
 
 
+@pytest.mark.exhaustive
 def test_a_suite_of_another_package_is_evaluated_under_its_own_name(tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("a cat\na dog\na bird\n", encoding="utf-8")
     modules = {"odd_lengths": ODD_LENGTHS.replace("SHARE", "len(lines)"), "odd_zero": ODD_LENGTHS.replace("SHARE", "0")}

@@ -142,6 +142,7 @@ def two_processes(tiny_bert: Path, sentences: list[str], tmp_path_factory: pytes
     return folder
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "preset"), PRESETS)
 def test_two_processes_have_the_gradients_of_one(name: str, preset: str, two_processes: Path) -> None:
     for rank in range(PROCESSES):
@@ -151,6 +152,7 @@ def test_two_processes_have_the_gradients_of_one(name: str, preset: str, two_pro
         assert (case["own"] > 1e-4) if name in PARTIAL else (case["own"] < 1e-5)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "case"), TRAINED)
 def test_two_processes_train_as_one_with_the_same_global_batch(
     name: str, case: str, two_processes: Path, tiny_bert: Path, sentences: list[str], tmp_path: Path
@@ -166,6 +168,7 @@ def test_two_processes_train_as_one_with_the_same_global_batch(
         torch.testing.assert_close(first[key], value, rtol=1e-5, atol=1e-5 * max(1.0, moved), msg=key)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", RESUMED)
 def test_two_processes_resume_as_if_uninterrupted(name: str, two_processes: Path) -> None:
     for rank in range(PROCESSES):
@@ -190,6 +193,7 @@ def launched(launcher: str, *arguments: object, ok: bool = True) -> subprocess.C
     return done
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_launched_command_says_all_once(launcher: str, text_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
@@ -205,6 +209,7 @@ def test_a_launched_command_that_fails_says_so_once(small: list[str]) -> None:
     assert done.stderr.count("error: --batch-size 7 of 48 rows cannot be divided among 2 processes") == 1
 
 
+@pytest.mark.exhaustive
 def test_two_processes_train_the_seeds_together_and_the_first_one_scores(small: list[str], graded_data: Path) -> None:
     done = launched("torchrun", "mirror", *small, "--seeds", 2, "--data", graded_data, "--baseline")
     seeds, untrained = done.stdout.splitlines()[3:]

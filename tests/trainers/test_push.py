@@ -106,6 +106,7 @@ def test_a_recipe_for_others_names_files_alone(key: str, value: object, name: ob
     assert without_paths({key: value}) == {key: name}
 
 
+@pytest.mark.exhaustive
 def test_public_encoder_needs_a_licence_which_goes_into_its_card(hub: StandinHub, encoder: Path) -> None:
     code, _, errors = push(hub, encoder, "hf:me/mine", "--public")
     assert (code, hub.repositories) == (2, {})

@@ -180,6 +180,7 @@ def test_vectors_are_kept(wide: Path, sentences: list[str], tmp_path: Path, monk
         load_teacher(str(wide), "mean").unit_vectors(sentences, tmp_path)
 
 
+@pytest.mark.exhaustive
 def test_killed_teacher(wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trainers.encoders.vectors, "CHUNK", 16)
     calls = counted(monkeypatch)

@@ -200,6 +200,7 @@ def test_an_interrupted_evaluation_continues_where_it_stopped(tmp_path: Path, mo
     assert sorted(encoder.asked) == ["a", "a cat"]
 
 
+@pytest.mark.exhaustive
 def test_processes_that_write_at_once_leave_whole_shards(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]);"

@@ -50,6 +50,7 @@ def test_resamples_without_a_score_are_left_out() -> None:
     assert p_value(np.where(np.isnan(found), np.nan, 100.0)) == pytest.approx(1 / (len(known) + 1))
 
 
+@pytest.mark.exhaustive
 def test_the_test_rejects_a_true_null_at_its_level_and_a_false_one_with_the_power_of_the_normal_test() -> None:
     items, runs = 150, 120
     null, real = [], []

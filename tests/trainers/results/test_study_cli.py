@@ -89,6 +89,7 @@ def test_a_failing_seed_says_why(small: list[str], capsys: Capsys) -> None:
     assert all("the loss became nan" in run["error"] for run in saved(Path("runs/mlm/seeds.json"))["runs"])
 
 
+@pytest.mark.exhaustive
 def test_killed_seeds_continue_where_they_stopped(small: list[str]) -> None:
     arguments = ["mirror", *small, "--seeds", "2", "--epochs", "15", "--save-every", "30"]
     assert train(*arguments, "--out", "whole") == 0
