@@ -126,6 +126,8 @@ class View(BaseModel):
             by default, if it knows the language (see `augment.meaning.best`).
         draws: How many texts it then chooses from.
         floor: The least similarity to its sentence, in [0, 1], that the bundled encoder must then find.
+        judged: Of how many texts, those of the closest words, that encoder compares whole sentences (None: of all); of
+            0 it compares the words alone, twenty times as fast.
         constants: See `ViewSpec`.
     """
 
@@ -142,6 +144,7 @@ class View(BaseModel):
     keeps_meaning: ClassVar[bool] = False
     draws: ClassVar[int] = 8
     floor: ClassVar[float] = 0.9
+    judged: ClassVar[int | None] = None
     constants: ClassVar[Mapping[str, JSON]] = {}
 
     def build(self, runtime: Runtime) -> Self:

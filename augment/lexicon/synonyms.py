@@ -10,7 +10,7 @@ from pathlib import Path
 from augment.lexicon.wordnet import Entry, Synset, WordNet
 from augment.text.edits import Token, matching_case
 from augment.text.english import INFLECTED, inflect, is_plural_entry, tagger, wants_an, written_words
-from augment.text.words import FUNCTION_WORDS, replaceable
+from augment.text.words import FUNCTION_WORDS, replaceable, word_list
 from augment.types import Edit
 
 Weighted = tuple[tuple[str, float], ...]
@@ -24,6 +24,14 @@ _VOWEL = re.compile("[aeiou]|.y")
 """An entry without one is an abbreviation: "ft", "km", "yr"."""
 _CLITIC = re.compile(r"(?i)(.+)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
 MAX_PHRASE_WORDS = 3
+LEAST_ZIPF = 3.0
+"""The least Zipf frequency of a synonym; rarer ones (begetter, husbandman) are words that hardly anybody writes."""
+REVIEWED = {(part, lemma): frozenset(names) for lemma, part, *names in map(str.split, word_list("synonyms"))}
+"""Of common words, the synonyms that a reader kept in ten thousand sentences; of many of these words there is none."""
+SAFE_TIERS = 2
+"""Tiers of `TIERS` that are used of other words; of the rarer senses in the rest, a fifth of the synonyms fit."""
+MODIFIERS = frozenset(["DT", "PRP$", "JJ", "JJR", "JJS", "CD", "POS"])
+"""Tags of words before a noun."""
 TIERS = ((0.3, 5, 0.2), (0.3, 1, 0.2), (0.5, 0, 0.1), (0.2, 1, 0.0), (0.1, 0, 0.0))
 """For each tier, a sense's least share of the word's uses, and a synonym's least uses in that sense and least share of
 its own uses. Dominant senses and attested synonyms come first; the last tier omits only rare senses (dog:
@@ -62,8 +70,11 @@ class English:
     def _choices(self, tokens: Sequence[Token], tags: Sequence[str]) -> dict[int, Tiers]:
         choices: dict[int, Tiers] = {}
         for index in self.content_words(tokens, tags):
+            word = tokens[index].text.lower()
+            if self._is_homograph(word, tags[index], tags[index - 1] if index else ""):
+                continue
             neighbours = [token.text.lower() for token in tokens[max(index - 1, 0) : index + 2]]
-            tiers = self.synonyms(tokens[index].text.lower(), tags[index])
+            tiers = self.synonyms(word, tags[index])
             if tiers and any(synonym in neighbours for synonym, _ in tiers[-1]):
                 tiers = tuple(tuple(pair for pair in tier if pair[0] not in neighbours) for tier in tiers)
             if tiers and tiers[-1]:
@@ -79,6 +90,27 @@ class English:
     def entry(self, part: str, synset: int, place: int) -> Entry:
         """An entry by its part, the offset of its synset and its place there, as antonyms name it."""
         return self._wordnet.synset(part, synset).entries[place]
+
+    def _is_homograph(self, word: str, tag: str, before: str) -> bool:
+        """Whether a word may be a form of another one: wound (an injury, the past of wind), dies (a verb, dice).
+
+        An irregular past that is a noun or a verb itself is taken for a noun after an article or an adjective alone.
+        So is a noun after a pronoun ("made him laugh"), and a plural whose verb is far more common.
+        """
+        if tag[0] == "N" and before in MODIFIERS:
+            return False
+        pasts = [name for name in self._wordnet.exceptions["v"].get(word, ()) if name != word]
+        if pasts and any(next(self._wordnet.entries(word, part), None) for part in "nv"):
+            return True
+        if tag == "VBN" and pasts and word not in (inflect(pasts[0], "VBN"), inflect(pasts[0], "VBD")):
+            return True  # born
+        if tag[0] != "N":
+            return False
+        uses = [
+            sum(entry.uses for name in self._wordnet.lemmas(word, part) for entry in self._wordnet.entries(name, part))
+            for part in "nv"
+        ]
+        return (before == "PRP" and uses[1] > 0) or (tag == "NNS" and uses[1] > 4 * uses[0])
 
     def _in_set_phrases(self, words: Sequence[str], tags: Sequence[str]) -> set[int]:
         """Places of words that are entries of WordNet only together: "ice cream", "of course", "picked up"."""
@@ -112,9 +144,10 @@ class English:
         to the power of 1.5: of the exponents tried, these preserved the meaning of sentences best.
         """
         lemma = self.lemma(word, tag)
-        if lemma is None:
+        if lemma is None or not _VOWEL.search(lemma):
             return ()
         part = PARTS[tag[:1]]
+        reviewed = REVIEWED.get((part, lemma))
         tag = _corrected(tag, word, lemma)
         is_certain = tag not in ("VBD", "VBN") or len(_pasts(lemma)) > 1
         tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
@@ -125,13 +158,15 @@ class English:
                 form = self._form(entry, tag, is_certain=is_certain) if _fits(entry, lemma_entry) else None
                 if form is None or form in (word, lemma) or form in FUNCTION_WORDS:
                     continue
-                if form not in written_words():  # WordNet has words that hardly anybody writes: xanthous, hebdomad
+                if form not in written_words(LEAST_ZIPF) or (reviewed is not None and entry.name not in reviewed):
                     continue
                 senses = self.senses(entry.name, part)
                 entry_share = next((sense_share for sense, _, sense_share in senses if sense is synset), 0.0)
                 for weights, (least_share, least_uses, least_entry_share) in zip(tiers, TIERS, strict=True):
                     if share >= least_share and entry.uses >= least_uses and entry_share >= least_entry_share:
                         weights[form] += share**2 * (entry.uses + 0.5) ** 1.5
+        if reviewed is None:
+            tiers[SAFE_TIERS:] = [tiers[SAFE_TIERS - 1]] * (len(tiers) - SAFE_TIERS)
         return tuple(tuple(sorted(weights.items())) for weights in tiers) if tiers[-1] else ()
 
     def _form(self, entry: Entry, tag: str, *, is_certain: bool) -> str | None:
@@ -145,15 +180,18 @@ class English:
         if tag[:1] == "N" and is_plural_entry(name):
             singular = name[:-2] if name.endswith("es") and name[:-2] in self._wordnet.names else name[:-1]
             return name if tag == "NNS" or singular not in self._wordnet.names else None
+        if tag == "NNS" and inflect(name, tag) == name:
+            return None  # "stuff" is no plural, as "materials" is
         return inflect(name, tag) if is_certain or len(_pasts(name)) == 1 else None
 
     def _senses(self, lemma: str, part: str, word: str = "") -> list[tuple[Synset, Entry, float]]:
         """The senses of a lemma, its entry in each, and each sense's share of its uses; unseen senses count a little.
 
-        The senses of `word` count too: "arms" are the plural of arm, and weapons.
+        The senses of a noun's `word` count too: "arms" are the plural of arm, and weapons.
         """
-        synsets = dict.fromkeys(synset for name in (lemma, word) for synset in self._wordnet.senses(name, part))
-        senses = [(synset, entry) for synset in synsets for entry in synset.entries if entry.name in (lemma, word)]
+        names = (lemma, word) if part == "n" else (lemma,)
+        synsets = dict.fromkeys(synset for name in names for synset in self._wordnet.senses(name, part))
+        senses = [(synset, entry) for synset in synsets for entry in synset.entries if entry.name in names]
         counts = [entry.uses + 0.5 / rank for rank, (_, entry) in enumerate(senses, start=1)]
         total = sum(counts)
         return [(synset, entry, count / total) for (synset, entry), count in zip(senses, counts, strict=True)]
@@ -209,7 +247,8 @@ def _pasts(verb: str) -> set[str | None]:
 def _corrected(tag: str, word: str, lemma: str) -> str:
     """The tag that a word's form needs, given its lemma: `tag` or another of the same part of speech."""
     if word == lemma:
-        return "VB" if tag in ("VBZ", "VBG") else tag
+        is_past = tag in ("VBD", "VBN") and inflect(lemma, tag) == word  # "put", not "light"
+        return "VB" if tag[0] == "V" and not is_past else tag
     if tag[0] == "N":
         return "NNS"
     if tag[0] == "V":

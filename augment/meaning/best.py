@@ -27,7 +27,10 @@ class BestOfN(View):
     """
 
     candidates: int | None = Field(
-        default=None, ge=1, le=32, description="texts to choose from [4 by the bundled translation models, else 1]"
+        default=None,
+        ge=1,
+        le=32,
+        description="texts to choose from [synonym, bundled translation models 4, mlm-fill 8, else 1]",
     )
     min_meaning: float | None = Field(
         default=None, ge=0, le=1, description="fail a row whose best candidate is less similar to it (0: none)"
@@ -115,7 +118,7 @@ class BestOfN(View):
             forms = [[view.text or "" for view in views] for views in passing]
             passing = [
                 [view for view in views if scores[view.text or ""] >= (self.min_meaning or -1)]
-                for views, scores in zip(passing, self._judge.scores(texts, forms), strict=True)
+                for views, scores in zip(passing, self._judge.scores(texts, forms, self.judged), strict=True)
             ]
         return [self.ordered(*row) for row in zip(texts, passing, strict=True)]
 

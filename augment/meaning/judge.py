@@ -52,13 +52,17 @@ class Judge:
     ) -> list[dict[str, float]]:
         """For each text its candidates with their scores, the best first, ties in the order given.
 
-        Of more than `most` candidates the bundled encoder sees only those whose words are closest.
+        Of more than `most` candidates the bundled encoder sees only those whose words are closest; if `most` is 0, it
+        sees none, and the scores are the cosines of the words.
         """
         rows: list[dict[str, float]] = []
         for start in range(0, len(texts), BLOCK):
             block, forms = texts[start : start + BLOCK], candidates[start : start + BLOCK]
             if self._is_bundled:
                 words = _cosines(self._word_vectors, block, forms)
+                if most == 0:
+                    rows += [dict(_best_first(row)) for row in words]
+                    continue
                 if most is not None:
                     closest = [[form for form, _ in _best_first(row)[:most]] for row in words]
                     words = [{form: row[form] for form in forms} for row, forms in zip(words, closest, strict=True)]

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from augment.models.weights import STARTER
-from augment.text.words import word_list
+from augment.text.edits import Token
+from augment.text.words import FUNCTION_WORDS, word_list
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +25,7 @@ _COMPOUNDS = {entry.replace("-", ""): entry.partition("-") for entry in word_lis
 """Compounds missing from LemmInflect; they inflect like the verb after the list's hyphen."""
 _FORMS = {(lemma, tag): None if form == "-" else form for lemma, tag, form in map(str.split, word_list("forms"))}
 """Forms that LemmInflect gets wrong; None, "-" in the list, if there is none."""
+FREQUENT_ZIPF = 4.5
 _START = ("-START-", "-START2-")
 """The tags and words before a sentence."""
 _WORDS_AFTER_AN = "(usher.*|ouija.*|oui)"
@@ -218,13 +220,22 @@ def _unknown_plural(lemma: str) -> str | None:
 
 
 @cache
-def written_words() -> frozenset[str]:
-    """The words of wordfreq's English list, which takes a quarter of a second to load by wordfreq itself."""
+def written_words(least_zipf: float = 0.0) -> frozenset[str]:
+    """The words of wordfreq's English list from a Zipf frequency on; by wordfreq itself it takes 0.25 s to load."""
     import msgpack
 
     path = Path(str(distribution("wordfreq").locate_file("wordfreq/data/large_en.msgpack.gz")))
     _, *words = msgpack.unpackb(gzip.decompress(path.read_bytes()))
-    return frozenset(chain.from_iterable(words))
+    # The list's n-th part has the words that make up 10^(-n/100) of all text: those of Zipf frequency 9 - n/100.
+    return frozenset(chain.from_iterable(words[: round(100 * (9 - least_zipf)) + 1]))
+
+
+def is_english(sentences: Sequence[Sequence[Token]]) -> bool:
+    """Whether two thirds of the words are frequent in English, or a seventh of them are function words."""
+    words = [token.text.lower() for row in sentences for token in row if token.kind == "word"]
+    frequent = written_words(FREQUENT_ZIPF)
+    functions = sum(word in FUNCTION_WORDS for word in words)
+    return 3 * sum(map(frequent.__contains__, words)) >= 2 * len(words) or 7 * functions >= len(words)
 
 
 @cache

@@ -88,6 +88,12 @@ def is_alphabetic(word: str) -> bool:
     return word.isalpha() or (not word.isascii() and all(unicodedata.category(letter)[0] in "LM" for letter in word))
 
 
+def in_capitals(text: str) -> bool:
+    """Whether half of the words of three letters or more begin with a capital, so that names cannot be told apart."""
+    words = [word for word in _LETTERS.findall(text) if len(word) > 2]
+    return bool(2 * sum(word[0].isupper() for word in words) >= max(len(words), 3))
+
+
 def _is_plain(tokens: Sequence[Token], index: int) -> bool:
     """Whether a word with letters that are not lower-case is neither an acronym nor a name."""
     word = tokens[index].text

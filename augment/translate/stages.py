@@ -30,7 +30,7 @@ class TranslationView(BestOfN):
     """A view made by a chain of translators."""
 
     runs_model = keeps_meaning = True
-    floor = MIN_MEANING
+    floor, judged = MIN_MEANING, JUDGED
     constants: ClassVar = {"hypotheses": 1, "long": "split"}
 
     source: str = Field(default="en", description="language of the sentences")
@@ -152,7 +152,7 @@ class TranslationView(BestOfN):
         passing = worded
         if self._judge is not None:
             candidates = [{view.text or "": view for view in views} for views in worded]
-            most = None if self.diverse else JUDGED
+            most = None if self.diverse else self.judged
             scored = self._judge.scores(texts, [[*views] for views in candidates], most)
             passing = [
                 [views[form] for form, score in scores.items() if score >= (self.min_meaning or -1)]

@@ -12,8 +12,9 @@ from wordfreq import zipf_frequency
 from augment.lexicon import omw, wordnet
 from augment.lexicon.synonyms import English, english
 from augment.text.edits import apply_edits
-from augment.text.words import FUNCTION_WORDS
+from augment.text.words import FUNCTION_WORDS, word_list
 from augment.view import ViewResult, ViewSpec, make_view
+from augment.views import synonym
 
 SENTENCES = {
     "The old woman bought a big car in Paris for $3,500 yesterday.": ["Paris", "$3,500"],
@@ -36,7 +37,9 @@ def replaced(viewed: ViewResult) -> list[tuple[str, str]]:
 
 def test_the_given_share_of_words_changes_in_real_sentences_and_nothing_else() -> None:
     texts = real_sentences(3000)
-    viewed, eligible = (built("synonym", fraction=share)(texts, range(len(texts))) for share in (0.3, 1.0))
+    viewed, eligible = (
+        built("synonym", fraction=share, candidates=1)(texts, range(len(texts))) for share in (0.3, 1.0)
+    )
     for text, one in zip(texts, viewed, strict=True):
         assert apply_edits(text, one.edits) == one.text
         assert (one.status == "unchanged") == (one.text == text) == (not one.edits) == (one.reason is not None)
@@ -49,8 +52,8 @@ def test_the_given_share_of_words_changes_in_real_sentences_and_nothing_else() -
     changed, possible = (sum(len(replaced(one)) for one in rows) for rows in (viewed, eligible))
     assert changed / possible == pytest.approx(0.3, abs=0.02)
     news = {new.lower() for one in eligible for _, new in replaced(one)}
-    assert len(news) > 1000
-    assert [new for new in news if zipf_frequency(new, "en") == 0] == [], "words that are not in use"
+    assert len(news) > 400
+    assert [new for new in news if zipf_frequency(new, "en") < 3] == [], "words that hardly anybody uses"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +66,7 @@ def test_the_given_share_of_words_changes_in_real_sentences_and_nothing_else() -
         ("We ca n't buy a car.", ["ca n't"]),
     ],
 )
-@pytest.mark.parametrize("how", [{"at_least": 1}, {"fraction": 1.0}])
+@pytest.mark.parametrize("how", [{"at_least": 1}, {"fraction": 1.0, "candidates": 1}])
 def test_names_numbers_acronyms_set_phrases_and_parts_of_longer_things_stay(
     text: str, kept: list[str], how: dict[str, float]
 ) -> None:
@@ -72,14 +75,14 @@ def test_names_numbers_acronyms_set_phrases_and_parts_of_longer_things_stay(
 
 
 def test_the_article_before_a_changed_word_follows_its_sound() -> None:
-    everything = built("synonym", fraction=1.0)
+    everything = built("synonym", fraction=1.0, candidates=1)
     for text in ("He has a car.", 'He has a "car" here.', "A car."):
         expected = text.replace(" a ", " an ").replace("A ", "An ").replace("car", "automobile")
         assert expected in {viewed.text for viewed in everything([text] * 60, range(60))}
 
 
 LEMMAS = "arms NNS arm, swinging VBG swing, stopped VBD stop, hoped VBD hope, men NNS man, lay VBD lie"
-SYNONYMS = "headed VBD led, missed VBD lost, calls NNS cries, sovereigns NNS monarchs"
+SYNONYMS = "jumped VBD leapt, larger JJR bigger, kids NNS children, sovereigns NNS monarchs"
 NEVER = """
 people NNS great_unwashed, black NN blackamoor, creature NN wight, dogs NNS frankfurters, hands NNS custodies,
 older JJR elderer, feet NNS fts, years NNS yrs, sisters NNS ses, slit NN cunt
@@ -89,33 +92,121 @@ older JJR elderer, feet NNS fts, years NNS yrs, sisters NNS ses, slit NN cunt
 def test_words_are_traced_to_their_lemmas_and_inflected_and_odd_ones_are_never_synonyms(words: English) -> None:
     for word, tag, lemma in map(str.split, LEMMAS.split(",")):
         assert words.lemma(word, tag) == lemma
-    for word, tag, synonym in map(str.split, SYNONYMS.split(",")):
-        assert synonym in dict(words.synonyms(word, tag)[-1])
+    for word, tag, new in map(str.split, SYNONYMS.split(",")):
+        assert new in dict(words.synonyms(word, tag)[-1])
     for word, tag, never in map(str.split, NEVER.split(",")):
         assert never not in {form for tier in words.synonyms(word, tag) for form, _ in tier}
 
 
 def test_rarer_senses_are_used_only_when_dominant_ones_are_not_enough(words: English) -> None:
-    text = "The big car and the man."  # man: only a serviceman in a rarer sense
+    text = "The big car and the biscuit."  # biscuit: a cookie in a sense that no tagged text has
     assert words.synonyms("big", "JJ")[0]
-    assert words.synonyms("car", "NN")[1]
-    assert not any(words.synonyms("man", "NN")[:3])
-    assert words.synonyms("man", "NN")[-1]
-    some, all_of_it = built("synonym", fraction=2 / 3), built("synonym", fraction=1.0)
+    assert words.synonyms("car", "NN")[0]
+    assert not any(words.synonyms("biscuit", "NN")[:2])
+    assert words.synonyms("biscuit", "NN")[-1]
+    some, all_of_it = (built("synonym", fraction=share, candidates=1) for share in (2 / 3, 1.0))
     olds = [{old for old, _ in replaced(viewed)} for viewed in some([text] * 40, range(40))]
     assert all(old <= {"big", "car"} for old in olds)
     (viewed,) = all_of_it([text], [0])
-    assert {old for old, _ in replaced(viewed)} == {"big", "car", "man"}
+    assert {old for old, _ in replaced(viewed)} == {"big", "car", "biscuit"}
 
 
 def test_at_least_the_given_number_of_words_changes_if_there_are_enough() -> None:
-    few = built("synonym", fraction=0.05)
+    few = built("synonym", fraction=0.05, candidates=1)
     assert {viewed.reason for viewed in few(["The big car."] * 50, range(50))} == {None, "none-drawn"}
     (nothing,) = few(["Of course it is."], [0])
     assert (nothing.status, nothing.reason, nothing.achieved_fraction) == ("unchanged", "no-eligible-word", None)
     many = built("synonym", fraction=0.01, at_least=2)
     for viewed in many(["The big car and the little boat.", "Of course."] * 20, range(40)):
         assert len(replaced(viewed)) == (0 if viewed.text == "Of course." else 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("He was born in a small town near the sea.", "born"),
+        ("He wound the clock every evening.", "wound"),
+        ("She lay on the beach all day.", "lay"),
+        ("He rose and gave her a rose.", "rose"),
+        ("The river bore boats to the sea.", "bore"),
+        ("my friend rose likes mary.", "rose"),
+        ("Two men won the match and left.", "left"),
+        ("They found a stone and felt it.", "felt found"),
+        ("She made him laugh.", "laugh"),
+        ("He dies in the end.", "dies"),
+        ("It means the materials are new.", "means materials"),
+        ("A boy in jeans.", "jeans"),
+        ("Shares rose 5 pct on Monday.", "pct"),
+    ],
+)
+def test_a_form_of_two_words_and_a_plural_without_one_are_not_replaced(text: str, wrong: str) -> None:
+    """Past forms and plurals that the tagger cannot tell apart are not eligible."""
+    for view in built("synonym", fraction=1.0, candidates=1)([text] * 10, range(10)):
+        assert not {old for old, _ in replaced(view)} & {*wrong.split()}
+
+
+@pytest.mark.parametrize(
+    ("word", "tag", "form"),
+    [("start", "VBD", "begin"), ("purchase", "VBN", "buy"), ("put", "VBD", "placed"), ("bought", "VBD", "purchased")],
+)
+def test_a_base_form_stays_one_whatever_its_tag(words: English, word: str, tag: str, form: str) -> None:
+    forms = {new for tier in words.synonyms(word, tag) for new, _ in tier}
+    assert form in forms
+    assert form.endswith("ed") == any(new.endswith("ed") for new in forms)
+
+
+def test_kept_synonyms_are_those_of_wordnet(words: English) -> None:
+    lines = [tuple(line.split()) for line in word_list("synonyms")]
+    assert len({line[:2] for line in lines}) == len(lines) > 2000
+    assert lines == sorted(lines, key=lambda line: line[:2])
+    for lemma, part, *names in lines:
+        senses = words._wordnet.senses(lemma, part)
+        assert {*names} <= {entry.name for synset in senses for entry in synset.entries}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("TWO DOGS ARE RUNNING ON THE BEACH.", "capitals"),
+        ("Old Car Sold At The Big Market", "capitals"),
+        ("I LOVE this BIG house!!!", "capitals"),
+        ("Is it you?", "no-eligible-word"),
+        ("Yes.", "no-eligible-word"),
+    ],
+)
+def test_a_row_of_capitals_says_so(text: str, reason: str) -> None:
+    (view,) = built("synonym", at_least=1)([text], [0])
+    assert (view.status, view.reason, view.text) == ("unchanged", reason, text)
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_foreign"),
+    [
+        (["Das Kind ist gut.", "Wir haben Angst vor dem Wind."], True),
+        (["Le chat est grand et le chien est petit."], True),
+        (["Il a pris son pain et son sac."], True),
+        (["Treatment with cisplatin induces nephrotoxicity.", "The cat sleeps."], False),
+        (["top up not completed"], False),
+        (["42", "?"], False),
+    ],
+)
+def test_other_languages_get_one_warning(texts: list[str], is_foreign: bool, caplog: pytest.LogCaptureFixture) -> None:
+    synonym._warn_of_language.cache_clear()
+    view = built("synonym")
+    for _ in range(2):
+        view(texts, range(len(texts)))
+    assert [record.getMessage() for record in caplog.records if "--language" in record.getMessage()] == (
+        ["synonym: most words are not English; name their language with --language"] * is_foreign
+    )
+
+
+def test_the_first_draw_that_differs_and_passes_is_taken_and_none_for_nlpaug(real_wordnet: Path) -> None:
+    text = "The big car and the small child."
+    views = built("synonym", fraction=0.1)([text] * 40, range(40))
+    plain = built("synonym", fraction=0.1, candidates=1)([text] * 40, range(40))
+    assert sum(view.status == "ok" for view in views) > sum(view.status == "ok" for view in plain)
+    assert make_view(ViewSpec("synonym")).spec.params["candidates"] == 4
+    assert make_view(ViewSpec("synonym", {"compat": True})).spec.params["candidates"] == 1
 
 
 FRENCH = {

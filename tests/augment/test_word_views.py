@@ -59,7 +59,8 @@ def test_the_recorded_edits_turn_any_text_into_its_view(name: str, encoder_folde
     def check(text: str, seed: int) -> None:
         (viewed,) = view([text], [seed])
         if viewed.text is None:
-            assert (viewed.status, viewed.reason) in {("failed", "no-text"), ("failed", "IndexError")}
+            assert viewed.status == "failed"
+            assert viewed.reason in ("no-text", "IndexError", "meaning")
         else:
             assert apply_edits(text, viewed.edits) == viewed.text
             assert (viewed.status == "unchanged") == (viewed.text == text)
@@ -73,7 +74,7 @@ PLAIN = ["a", "big", "dogs", "run", "quickly", "near", "houses", "Paris", "river
 KEEPING: dict[str, tuple[int, dict[str, Any]]] = {
     "repeat": (4000, {"rate": 1}),
     "span-mask": (4000, {"length": 3}),
-    "synonym": (1500, {"fraction": 1}),
+    "synonym": (1500, {"fraction": 1, "candidates": 1}),
     "mlm-fill": (250, {"fraction": 1}),
     "nlpaug": (250, {"augmenter": "KeyboardAug", "arguments": {"aug_word_p": 1.0}}),
 }
@@ -216,4 +217,4 @@ def test_every_word_view_carries_spans_of_real_sentences(name: str) -> None:
         first, last = sorted(draw.choices(words(text), k=2))
         kept += carried(text, [LabelledSpan(first.start, last.end, "X")], one.edits)
     assert 250 < kept <= 500
-    assert sum(one.text != text for text, one in zip(texts, made, strict=True)) > 250
+    assert sum(one.status == "ok" for one in made) > (100 if name == "synonym" else 250)
