@@ -12,6 +12,7 @@ import yaml
 
 from trainers.evaluation.suites import bli, linking, transfer
 from trainers.evaluation.suites.afs import AFS, ASPECT
+from trainers.evaluation.suites.contradiction import BENCHMARKS as CONTRADICTION
 from trainers.evaluation.suites.lexical import BENCHMARKS as LEXICAL
 from trainers.evaluation.suites.lexical import LANGUAGES
 from trainers.evaluation.suites.qnli import QNLI
@@ -30,6 +31,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "stsbenchmark": ("sts/stsbenchmark",), "sick": ("sts/SICK",), "stsb-multi-mt": ("sts/stsb-multi-mt",),
     "sts17": ("sts17",), "simlex-999": ("lexical/simlex-999",), "multi-simlex": ("lexical/multi-simlex",),
     "xling-eval": ("lexical/xling-eval/*",), "ukp-aspect": ("afs",), "qnli": ("qnli",),
+    "breaking-nli": ("nli/breaking_nli",), "counterfactual-snli": ("nli/counterfactual-snli/revised_hypothesis",),
     "ncbi-disease": ("bel/ncbi-disease", "bel/dictionary"),
     "bc5cdr": ("bel/bc5cdr", "bel/dictionary"), "xl-bel": ("bel/xl-bel",),
     **{name: (f"senteval/{name.upper()}",) for name in ("mr", "cr", "subj", "mpqa", "sst", "trec", "mrpc")},
@@ -60,7 +62,7 @@ def test_a_card_is_complete(card: Path) -> None:
 
 def sizes() -> Iterator[tuple[str, str, object]]:
     """Yield card, key and the value that the code checks a file's size against."""
-    for benchmark in (*STS, *LEXICAL, SAMPLE, QNLI):
+    for benchmark in (*STS, *LEXICAL, SAMPLE, QNLI, *CONTRADICTION[1:]):
         card = OF_BENCHMARK.get(benchmark.name, benchmark.name)
         if benchmark.name != "stsb-dev":
             yield card, "rows", sum(benchmark.sizes.values())

@@ -1,0 +1,81 @@
+"""SICK, Breaking NLI, counterfactual SNLI: is a contradiction further from its sentence than what follows from it?"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from importlib import resources
+from itertools import product
+from pathlib import Path
+
+from trainers.encoders.vectors import Vectors
+from trainers.evaluation.pairs import Benchmark, Layout, Pair, Pairs, Subsets, checked_pair, read_pairs, score_binary
+from trainers.evaluation.task import Missing, Result
+from trainers.files import Rows, bad_line, columns, filled_lines, tsv_rows
+
+METRICS = ("auc", "triples")
+LABELS = {"entailment": 1, "contradiction": 0}  # neutral pairs are left out
+NLI = ("sentence1", "sentence2", "gold_label")
+
+
+def _rows(path: Path) -> Rows:
+    """Return the rows of a table, or of JSON objects with the columns of NLI, header first."""
+    if ".jsonl" not in path.suffixes:
+        return tsv_rows(path)
+    rows: Rows = [(0, list(NLI))]
+    for number, line in filled_lines(path):
+        try:
+            rows.append((number, [str(json.loads(line)[name]) for name in NLI]))
+        except (ValueError, LookupError, TypeError):
+            raise bad_line(path, number, f"a JSON object with {', '.join(NLI)}", line) from None
+    return rows
+
+
+def _read(names: tuple[str, ...], subset: str, path: Path) -> Iterator[Pair]:
+    for number, (first, second, label) in columns(path, _rows(path), names):
+        if label.lower() != "neutral":
+            yield checked_pair(f"{path} line {number}", (first, second), label.lower(), LABELS)
+
+
+def _set(
+    name: str, title: str, size: int, where: str, folders: tuple[str, ...], file: str, names: tuple[str, ...] = NLI
+) -> Benchmark:
+    layout = Layout(folders, (file,), partial(_read, names))
+    return Benchmark(name, title, {"": size}, where, (layout,), binary=True, counted=where != BUNDLED)
+
+
+PACKAGE, BUNDLED = str(resources.files("trainers.evaluation")), "part of this package"
+_SICK = ("sentence_A", "sentence_B", "entailment_judgment")
+BENCHMARKS = (
+    _set("sick-nli", "SICK", 2134, "https://alt.qcri.org/semeval2014/task1", ("SICK",),
+         "SICK_test_annotated.txt", _SICK),
+    _set("breaking-nli", "Breaking NLI", 8146, "https://github.com/BIU-NLP/Breaking_NLI",
+         ("breaking_nli", "nli/breaking_nli"), "dataset.jsonl"),
+    _set("counterfactual-snli", "counterfactual SNLI", 523,
+         "https://github.com/acmi-lab/counterfactually-augmented-data",
+         ("counterfactual-snli/revised_hypothesis", "nli/counterfactual-snli/revised_hypothesis"), "test.tsv"),
+    _set("sample-contradictions", "bundled pairs", 40, BUNDLED, ("sample",), "contradictions.tsv"),
+)  # fmt: skip
+
+
+def find(data: str) -> list[Pairs | Missing]:
+    """Read the sets in a folder, and beside any of them the bundled one."""
+    *read, bundled = (read_pairs(item, data if item.counted else PACKAGE) for item in BENCHMARKS)
+    sets = [*read, bundled] if any(isinstance(item, Pairs) for item in read) else read
+    return [replace(item, score=partial(score, item.subsets)) if isinstance(item, Pairs) else item for item in sets]
+
+
+def score(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
+    """Return the area under the ROC curve of entailed against contradicted pairs, and the accuracy of triples, x 100.
+
+    A triple is a first text with an entailed and a contradicted one; it is right if the entailed one is closer.
+    """
+    result = score_binary(subsets, vectors)
+    cosines = defaultdict[str, dict[float, list[float]]](lambda: {0.0: [], 1.0: []})
+    pairs = [pair for part in subsets.values() for pair in part]
+    for pair, cosine in zip(pairs, vectors.cosines(*zip(*(pair[:2] for pair in pairs), strict=True)), strict=True):
+        cosines[pair.first][pair.gold].append(float(cosine))
+    outcomes = [near > far for texts in cosines.values() for near, far in product(texts[1.0], texts[0.0])]
+    accuracy = 100 * sum(outcomes) / len(outcomes) if outcomes else None
+    return result._replace(metrics={**result.metrics, "triples": accuracy})
