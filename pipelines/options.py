@@ -58,6 +58,10 @@ ALTERNATIVES_HELP = (
 REJECTS_HELP = "Arrow stream file for the dropped pairs, with their reasons."
 NEGATIVES_HELP = "For entailment: add a column `negative`, a contradiction of the same premise; held in memory."
 PAIRS_OUT_HELP = "File to write. [data/pairs.arrow; with --shards the folder data/pairs]"
+NEGATIVE_VIEW_HELP = (
+    "For original, bsl and columns: a column `negative` of this view of the sentence, such as contradiction, where it "
+    "is ok; made if missing."
+)
 COLUMNS_HELP = "For columns: LEFT,RIGHT, two columns of the tables given as SOURCE."
 PER_SENTENCE_HELP = "For labels: pairs per sentence, on average; each label has equally many, if it can."
 PAIRS_SEED_HELP = "Seed of the views to make and of draws. [that of the other view, else 0]"
@@ -160,6 +164,7 @@ class PairsOptions(OutputOptions):
     alternatives: Annotated[bool | None, typer.Option(help=ALTERNATIVES_HELP)] = None
     rejects: Annotated[Path | None, Output(help=REJECTS_HELP)] = None
     negatives: Annotated[bool, typer.Option("--negatives", help=NEGATIVES_HELP)] = False
+    negative_view: Annotated[str | None, typer.Option(help=NEGATIVE_VIEW_HELP)] = None
     columns: Annotated[str | None, typer.Option(help=COLUMNS_HELP)] = None
     distance: Annotated[int, Number(min=1, help="For neighbours: how many sentences away, at most.")] = 1
     per_sentence: Annotated[int, Number(min=1, help=PER_SENTENCE_HELP)] = 4

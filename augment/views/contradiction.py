@@ -48,6 +48,11 @@ class Contradiction(ProtectedTermsView):
             raise ValueError(f"write some of {', '.join(KINDS)}, or {DOUBLE} alone")
         return None if kinds == {*KINDS} else ",".join(kind for kind in (*KINDS, DOUBLE) if kind in kinds)
 
+    @property
+    def is_paraphrase(self) -> bool:
+        """Whether the view keeps the meaning after all, so that it is no negative."""
+        return self.kinds == DOUBLE
+
     def build(self, runtime: Runtime) -> Self:
         """The view with its word lists; raises InputError for another language, or if WordNet is missing."""
         if self.language != "en":

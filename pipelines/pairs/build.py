@@ -15,6 +15,7 @@ from pipelines.pairs.candidates import ORIGINAL, TASK_ROWS, PairSource
 from pipelines.pairs.columns import column_row_pairs
 from pipelines.pairs.filter import Filter, is_round_trip, make_filter
 from pipelines.pairs.labels import label_row_pairs
+from pipelines.pairs.negatives import negative_choice, view_negatives, with_negatives
 from pipelines.pairs.neighbours import neighbour_row_pairs
 from pipelines.pairs.nli import nli_sources, table_pairs
 from pipelines.pairs.row_pairs import PAIR, RowPairs, row_pair_batches, view_candidates
@@ -53,6 +54,7 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
             "pairs": options.pairs,
             "view": options.view or source.plan.params.get("view") or None,
             "negatives": options.negatives or None,
+            "negative_view": options.negative_view,
             "columns": options.columns,
             **{key: source.plan.params.get(key) for key in ("distance", "per_sentence")},
             "alternatives": options.alternatives,
@@ -100,6 +102,7 @@ def _check(options: PairsOptions) -> tuple[dict[Path, Choice], list[Filter]]:
     if options.negatives and policy != "entailment":
         raise InputError(f"--negatives needs --pairs entailment, not {policy}: leave it out")
     choices = choose_views(policy, options.view or ())
+    choices |= negative_choice(choices, options)
     _check_row_pairs(options)
     for option, value in {f"--seed {options.seed}": options.seed, "--alternatives": options.alternatives}.items():
         if value is not None and not choices and (policy != "labels" or value is options.alternatives):
@@ -147,8 +150,10 @@ def pair_views(choices: Mapping[Path, Choice], sentences: Dataset, options: Pair
     policy, rows = options.pairs, min(options.limit or sentences.rows, sentences.rows)
     row_pairs = _row_pairs(options, sentences) if policy in ROW_PAIRS else iter(())
     views = make_views(plan_views(choices, sentences, options))
+    negative_view = views.pop([*views][-1]) if options.negative_view else None
     columns = [*PAIR_COLUMNS[:2], *({"label"} & set(sentences.read(0, 1).schema.names))]
-    datasets = {str(dataset.path): dataset for dataset in (sentences, *views.values())}
+    sources = filter(None, (sentences, *views.values(), negative_view))
+    datasets = {str(dataset.path): dataset for dataset in sources}
     inputs = tuple(Input(name=name, sha256=dataset.digest, rows=dataset.rows) for name, dataset in datasets.items())
     params: dict[str, Any] = {"view": list(views)}
     makers = {name: view.plan.signature or name for name, view in views.items()} | {ORIGINAL: "the sentence itself"}
@@ -173,8 +178,15 @@ def pair_views(choices: Mapping[Path, Choice], sentences: Dataset, options: Pair
         makers = {name: makers[name] for couple in sides for name in couple}
         tasks = ((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS))
         candidates = partial(view_candidates, sentences, views, sides, columns, paired)
-    plan = Plan(kind="pairs", name=policy, params=params, seed=seed, limit=options.limit, shard_size=0, inputs=inputs)
     further = dict.fromkeys(columns[2:], pa.string())
+    if negative_view is not None:
+        params["negative_view"] = negative_view.path.name
+        makers[NEGATIVE], further[NEGATIVE] = negative_view.plan.signature or negative_view.path.name, pa.string()
+        if candidates is not None:
+            candidates = partial(view_negatives, candidates, negative_view)
+        else:
+            tasks = (with_negatives(negative_view, n * TASK_ROWS, batch) for n, batch in enumerate(tasks))
+    plan = Plan(kind="pairs", name=policy, params=params, seed=seed, limit=options.limit, shard_size=0, inputs=inputs)
     return PairSource(plan, "sentences", tasks, makers, candidates, describe_sides(views), further, rows)
 
 

@@ -1,7 +1,7 @@
-"""`augment mine-negatives`: pairs with hard negatives, texts of other sentences that an encoder finds close."""
+"""Hard negatives of pairs: a view of another meaning, or a text of another sentence that an encoder finds close."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -9,11 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
+from augment.errors import InputError
 from augment.meaning.judge import sentence_encoder
 from augment.models.weights import find_encoder
+from augment.view import check_params
 from pipelines.options import MiningOptions, PairsOptions
 from pipelines.pairs.candidates import DROPPED, TASK_ROWS, PairSource
+from pipelines.pairs.views import Choice, choose_views
 from pipelines.pairs.write import PairsJob, write_pairs
+from pipelines.storage.dataset import Dataset
 from pipelines.storage.files import sha256_of
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, pair_files
 from pipelines.storage.plan import Input, Plan
@@ -22,8 +26,38 @@ from pipelines.terminal.console import note, progress
 
 BLOCK_SCORES = 1 << 25
 """Similarities in memory at a time, 128 MiB of them."""
+NEGATIVE_POLICIES = ("original", "bsl", "columns")
 Row: TypeAlias = tuple[str, str, str, str]
 """A pair's id, its sentence (`view_a` if there is none), `view_a` and `view_b`."""
+
+
+def negative_choice(choices: Mapping[Path, Choice], options: PairsOptions) -> dict[Path, Choice]:
+    """The view of `--negative-view` by its folder, if any; raises InputError for one that the pairs cannot have."""
+    if (name := options.negative_view) is None:
+        return {}
+    if options.pairs not in NEGATIVE_POLICIES or options.columns is not None:
+        advice = f"it needs --pairs {', '.join(NEGATIVE_POLICIES)} of sentences"
+        raise InputError(f"--negative-view {name}: {advice}, not {options.pairs}: leave it out")
+    chosen = choose_views("original", [name])
+    if chosen.keys() & choices.keys():
+        raise InputError(f"--negative-view {name} is a --view too: a text cannot be both: give another one")
+    for spec, *_ in chosen.values():
+        if getattr(check_params(spec.name, spec.params), "is_paraphrase", False):
+            raise InputError(f"--negative-view {name} keeps the meaning: pair it as a --view instead")
+    return chosen
+
+
+def with_negatives(view: Dataset, start: int, pairs: pa.RecordBatch) -> pa.RecordBatch:
+    """Candidates of the sentences from row `start` on, with what the view made of each where that is ok."""
+    first = min(start, view.rows - 1)
+    rows = view.read(first, min(first + TASK_ROWS, view.rows)).combine_chunks()
+    texts = pc.if_else(pc.equal(rows["status"], "ok"), rows["view"], pa.scalar(None, pa.string())).combine_chunks()
+    return pairs.append_column(NEGATIVE, texts.take(pc.index_in(pairs["id"], rows["id"].combine_chunks())))
+
+
+def view_negatives(candidates: Callable[[Any], pa.RecordBatch], view: Dataset, task: tuple[int, int]) -> pa.RecordBatch:
+    """The candidates of a task of views, with negatives."""
+    return with_negatives(view, task[0], candidates(task))
 
 
 def mine_negatives(options: MiningOptions) -> tuple[Mapping[str, Any], bool]:

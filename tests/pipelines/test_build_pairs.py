@@ -284,3 +284,55 @@ def test_the_language_of_a_sentence_does_not_depend_on_the_order_of_the_views(au
     views = ["--view=backtranslate-en", "--view=identity", "--view=french"]
     is_refused(augment(*run, *views), "(backtranslate-en of sentences in 'de', french of sentences in 'fr')")
     is_refused(augment(*run, *views, "--dry-run"), "the views are of different languages")
+
+
+def test_a_view_of_another_meaning_is_the_negative_of_its_sentence(augment: Augment, lines: Path, folder: Path) -> None:
+    augment("span-mask", lines)
+    augment("span-mask", "--seed", 1, "--length", 9, "--out", "data/views/other")
+    build = ["build-pairs", "--pairs", "original", "--view", "span-mask", "--negative-view", "other"]
+    counts = json.loads(augment(*build, "--json").out)
+    other = {
+        row["id"]: row["view"] if row["status"] == "ok" else None for row in datasets.load_from_disk("data/views/other")
+    }
+    pairs = read_pairs("data/pairs.arrow")
+    assert [row["negative"] for row in pairs] == [other.get(row["id"]) for row in pairs]
+    missing = sum(row["negative"] is None for row in pairs)
+    assert counts["kept"]["it has no negative"] == missing
+    assert 0 < missing < 60
+    assert {row["view_b_name"] for row in pairs} == {"span-mask"}
+    assert "negative" in (folder / "data/pairs.report.html").read_text()
+    assert augment(*build).out.endswith("already complete, nothing done\n")
+    is_refused(augment(*build[:-2]), "--negative-view")
+    texts = folder / "texts.csv"
+    texts.write_text("text,pair\n" + "".join(f"{line},It is {line}\n" for line in lines.read_text().splitlines()))
+    augment("ingest", texts, "--out", "texts")
+    augment("span-mask", "texts", "--out", "data/views/masked")
+    columns = ["build-pairs", "texts", "--pairs", "columns", "--negative-view", "masked", "--out", "columns.arrow"]
+    assert augment(*columns).code == 0
+    masked = {
+        row["id"]: row["view"] if row["status"] == "ok" else None
+        for row in datasets.load_from_disk("data/views/masked")
+    }
+    assert [row["negative"] for row in rows_of("columns.arrow")] == [
+        masked[row["id"]] for row in rows_of("columns.arrow")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--pairs", "self", "--negative-view", "span-mask"], "it needs --pairs original, bsl, columns of sentences"),
+        (["--pairs", "original", "--view", "span-mask", "--negative-view", "span-mask"], "is a --view too"),
+        (["--pairs", "original", "--view", "span-mask", "--negative-view", "nonsense"], "no view of that name"),
+        (
+            ["--pairs", "original", "--view", "span-mask", "--negative-view", "contradiction-double"],
+            "--negative-view contradiction-double keeps the meaning: pair it as a --view instead",
+        ),
+    ],
+)
+def test_what_cannot_be_a_negative_is_refused(augment: Augment, lines: Path, options: list[str], problem: str) -> None:
+    augment("span-mask", lines)
+    done = augment("build-pairs", *options)
+    if "WordNet was not found" in done.err:
+        pytest.skip(done.err)
+    is_refused(done, problem)
