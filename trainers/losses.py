@@ -95,7 +95,19 @@ def closer_than_positive(guide: Tensor, negatives: Tensor) -> Tensor:
     `guide` (2n, d) are the guide's unit vectors of the pairs, `negatives` (m, d) those of the hard negatives.
     """
     similarities = guide @ torch.cat([guide, negatives]).T
-    return similarities > similarities[_places(guide)][:, None]
+    closer = similarities > similarities[_places(guide)][:, None]
+    if len(negatives):  # a row's own hard negative is one, however close
+        closer[:, len(guide) :].view(2, len(negatives), len(negatives)).diagonal(dim1=1, dim2=2).fill_(False)
+    return closer
+
+
+def moved_cosines(vectors: Tensor, originals: Tensor) -> Tensor:
+    """Return the mean squared difference of the cosines between all rows of `vectors` and those of `originals`.
+
+    Both (n, d). With hard negatives as the only rows that may move, the geometry of all others stays as it was.
+    """
+    now, before = (nn.functional.normalize(rows.float(), dim=-1) for rows in (vectors, originals))
+    return nn.functional.mse_loss(now @ now.T, before @ before.T)
 
 
 def multi_similarity(vectors: Tensor, excluded: Tensor | None = None) -> Tensor:

@@ -82,6 +82,7 @@ class Training(Options):
     """Optimiser, schedule, batches and lengths: the options that are not specific to an objective."""
 
     epochs: float = Field(1.0, ge=0, description="Passes over the data; 0 saves the start, such as whitened vectors.")
+    steps: int | None = Field(None, ge=1, description="Optimiser steps, instead of --epochs.")
     batch_size: int = Field(64, ge=2, description="Rows per batch, over all processes; a smaller last one is dropped.")
     accumulate: int = Field(1, ge=1, description="Batches per step; in-batch negatives come from one batch.")
     group_by_length: bool = Field(False, description="Batch texts of similar length, for less padding.")
@@ -98,6 +99,9 @@ class Training(Options):
     pooling: Pooling = Field("mean", description="How the tokens' vectors become one.")
     whiten: bool = Field(False, description="Begin with vectors whitened on the training text (Su et al. 2021).")
     sharpen: int | None = Field(None, ge=1, description="Begin with a layer that draws texts to so many neighbours.")
+    blend: float = Field(
+        1.0, ge=0, le=1, description="Share of the trained weights in those saved; the rest: the start's."
+    )
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="Number format; auto: bf16 or fp32.")
     gradient_checkpointing: bool = Field(False, description="Less memory, about a third more time.")
     cached: int | None = Field(None, ge=1, description="Embed this many texts at a time, for less memory (GradCache).")
@@ -115,10 +119,10 @@ class Training(Options):
         """Whether a linear layer behind the pooling is fitted to the training text before the first step."""
         return self.whiten or self.sharpen is not None
 
-    def steps(self, rows: int) -> int:
+    def total_steps(self, rows: int) -> int:
         """Return the optimiser steps of a run over `rows` rows; the last, smaller batch of an epoch is dropped."""
         batches = rows // self.batch_size
-        return ceil(self.epochs * max(1, ceil(batches / self.accumulate)))
+        return self.steps or ceil(self.epochs * max(1, ceil(batches / self.accumulate)))
 
 
 def resolve(
@@ -134,6 +138,10 @@ def resolve(
     if name not in presets:
         raise InputError(f"no preset {name!r}: choose one of {', '.join(presets)}")
     values = {**presets[name], **{key: value for key, value in chosen.items() if value is not None}}
+    if chosen.get("epochs") is not None:
+        if chosen.get("steps") is not None:
+            raise InputError(f"--steps {chosen['steps']} and --epochs {chosen['epochs']:g}: give one of them")
+        values["steps"] = None
     if values.get("pooling") == OWN:
         values["pooling"] = own_pooling
     objective_values = {key: values.pop(key) for key in options.model_fields if key in values}

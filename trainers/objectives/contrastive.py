@@ -15,7 +15,7 @@ from pipelines.terminal.console import InputError, counted, note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.location import Source
 from trainers.encoders.modules import Encoder, has_dense
-from trainers.losses import closer_than_positive, contrast, equal_strings, same_label
+from trainers.losses import closer_than_positive, contrast, equal_strings, moved_cosines, same_label
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs
 from trainers.settings import OWN, DropoutOptions, Presets, Training
@@ -37,6 +37,7 @@ class PARAMS(DropoutOptions):
     keep_head: bool = Field(False, description="Put such a layer on an encoder without a Dense layer, and save it too.")
     guide: str | None = Field(None, description="Encoder that finds false negatives, which are left out (GISTEmbed).")
     retain: float = Field(0.0, ge=0, description="Weight of the distance to the original vectors, which then guide.")
+    relate: float = Field(0.0, ge=0, description="Weight of the squared change of the cosines between a batch's views.")
 
 
 # The print gives only the number of negatives: the temperature is that of the loss in the authors' repository, the
@@ -54,6 +55,8 @@ PRESETS: Presets = {
     "supervised-simcse": {**_SIMCSE, "lr": 5e-5, "batch_size": 512, "epochs": 3, "keep_head": True},
     # Ours: adapts a good encoder to pairs of one's own domain without changing it elsewhere.
     "adapt": {**_BSL, "lr": 2e-5, "pooling": OWN, "retain": 1.0},
+    # Ours: learns that a hard negative, such as a denial, is another meaning, and keeps all other similarities.
+    "contradiction": {**_BSL, "lr": 2e-5, "pooling": OWN, "steps": 80, "relate": 5.0},
     # Ours: sentences of one label together, before a classifier learns from few of them.
     "labels": {**_BSL, "lr": 2e-5, "pooling": OWN, "temperature": 0.1, "positives": "labels"},
 }
@@ -81,12 +84,16 @@ class Contrastive(Objective):
 
     @classmethod
     def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
-        """Load the encoder, and the guide: another encoder, or with `retain` this one as it is now."""
-        if options.retain and (options.guide is not None or options.keep_head or training.begins_linear):
-            problem = f"--retain {options.retain:g}: the encoder as it is now is the guide"
+        """Load the encoder, and the guide: another encoder, or with `retain` or `relate` this one as it is now."""
+        option = f"--retain {options.retain:g}" if options.retain else f"--relate {options.relate:g}"
+        is_held = bool(options.retain or options.relate)
+        if is_held and (options.guide is not None or options.keep_head or training.begins_linear):
+            problem = f"{option}: the encoder as it is now is the guide"
             raise InputError(f"{problem}: leave out --guide, --keep-head, --whiten and --sharpen")
+        if options.retain and options.relate:
+            raise InputError(f"{option} and --relate {options.relate:g} hold the encoder in two ways: give one of them")
         objective = super().build(options, training, source)
-        if options.retain:
+        if is_held:
             from trainers.encoders.model import starting_model
 
             objective.teachers = [starting_model(copy.deepcopy(objective.encoder), source, training.max_tokens)]
@@ -117,7 +124,7 @@ class Contrastive(Objective):
         elif examples.classes and all(examples.classes):
             note("all pairs have labels, which are not used: --preset labels makes rows of one label positives")
         if self.teachers:
-            self.texts, columns["taught"] = number_texts(texts)
+            self.texts, columns["taught"] = number_texts(texts[:2] if self.params.relate else texts)
         return columns
 
     def forward(
@@ -131,7 +138,8 @@ class Contrastive(Objective):
         nor are those that the guide finds more like the anchor than its positive. Other strings with the same label
         (`labels` (n,), -1 for none) are further positives, and those with another one negatives, whatever the guide
         finds. With `retain` the loss is `contrast + retain * moved`, moved being the mean of `1 - cos(v, v at the
-        start)` over both views.
+        start)` over both views; with `relate` it is `contrast + relate * moved`, moved being `moved_cosines`, and there
+        is no guide.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask), len(input_ids) // len(keys))
         keys = gather(keys)
@@ -142,6 +150,7 @@ class Contrastive(Objective):
             labels = None if labels is None else gather(labels)
             if taught_1 is not None:
                 guide = gather(taught_1).transpose(0, 1).flatten(0, 1)
+            if taught_1 is not None and not self.params.relate:
                 closer = closer_than_positive(guide[:pairs], guide[pairs:])
                 if labels is not None:  # other labels are true negatives, however close
                     closer[:, :pairs] &= ((labels < 0)[:, None] | (labels < 0)).repeat(2, 2)
@@ -151,10 +160,14 @@ class Contrastive(Objective):
             loss = contrast(
                 outputs[:pairs], temperature, excluded, outputs[pairs:], one_sided=one_sided, positives=positives
             )
-            if taught_1 is not None and self.params.retain:
-                distance = (1 - nn.functional.cosine_similarity(vectors[:pairs], guide[:pairs], dim=-1)).mean()
+            if taught_1 is not None and (weight := self.params.retain or self.params.relate):
+                views, originals = vectors[:pairs], guide[:pairs]
+                if self.params.retain:
+                    distance = (1 - nn.functional.cosine_similarity(views, originals, dim=-1)).mean()
+                else:
+                    distance = moved_cosines(views, originals)
                 parts = {"contrast": loss.detach(), "moved": distance.detach()}
-                loss = loss + self.params.retain * distance
+                loss = loss + weight * distance
         return {"loss": loss, **parts, "vectors": vectors[:pairs].detach()}
 
 

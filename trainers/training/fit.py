@@ -1,5 +1,6 @@
 """How an objective is trained: its optimiser, what happens at each step, what is logged, which weights are kept."""
 
+import copy
 import json
 import math
 import os
@@ -48,17 +49,19 @@ def fit(
 
     A resumed run ends with exactly the parameters of an uninterrupted one; any number of processes, all calling this,
     gives the same training up to rounding. `seed` decides the order of `rows` (at least a batch), dropout and draws.
-    With `dev`, `objective` ends with the best weights, unless `training` keeps the last. Raises TwinviewsError: loss or
-    weights are no longer finite, or no gradient reaches the encoder. Raises InputError: a precision that this machine
-    does not support, or an encoder without gradient checkpointing.
+    With `dev`, `objective` ends with the best weights, unless `training` keeps the last; then they are
+    blended with those that it began with. Raises TwinviewsError: loss or weights are no longer finite, or no gradient
+    reaches the encoder. Raises InputError: a precision that this machine does not support, or an encoder without
+    gradient checkpointing.
     """
     out.mkdir(parents=True, exist_ok=True)
+    start = copy.deepcopy(objective.encoder.state_dict()) if training.blend < 1 else {}
     checkpoint = newest_checkpoint(out)
     seconds, history = 0.0, history_of(checkpoint) if checkpoint else []
     done = int(history[-1]["step"]) if history else 0
     if done:
         note(f"resuming {out} at step {done}")
-    if training.epochs:
+    if training.total_steps(len(rows)):
         objective.before_training(out / CHECKPOINTS)
     else:
         torch.manual_seed(seed)
@@ -69,7 +72,7 @@ def fit(
         load_weights(objective, checkpoint / WEIGHTS)
     else:
         trainer = ObjectiveTrainer(objective, rows, training, out, seed, dev, resumed=checkpoint is not None)
-        with progress("training", training.steps(len(rows)), unit="steps", done=done) as advance:
+        with progress("training", training.total_steps(len(rows)), unit="steps", done=done) as advance:
             trainer.add_callback(StepCallback(trainer, advance))
             torch.manual_seed(process_seed(seed))  # for dropout; checkpoints hold its state
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
@@ -81,8 +84,22 @@ def fit(
     # The loss of a step is from before its update.
     if of_first(not all(parameter.isfinite().all() for parameter in objective.encoder.parameters())):
         raise diverged("the encoder's weights became NaN or infinite", steps, training)
+    if start:
+        blend_into(objective.encoder, start, training.blend)
     last = [line for line in log_lines(history) if "loss" in line][-1]
     return Fitted(steps, seconds, last, dev_scores(history), saved_step)
+
+
+@torch.no_grad()
+def blend_into(encoder: nn.Module, start: Mapping[str, Tensor], share: float) -> None:
+    """Make an encoder's weights `(1 - share) start + share trained`, tensor by tensor; `share` in [0, 1]."""
+    state = encoder.state_dict()
+    encoder.load_state_dict(
+        {
+            name: torch.lerp(start[name], value.to(start[name]), share) if value.is_floating_point() else value
+            for name, value in state.items()
+        }
+    )
 
 
 def diverged(what: str, step: int, training: Training) -> TwinviewsError:
@@ -103,6 +120,7 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
         report_to=training.report_to,
         run_name=out.as_posix(),
         num_train_epochs=training.epochs,
+        max_steps=training.steps or -1,
         per_device_train_batch_size=training.batch_size // processes(),
         gradient_accumulation_steps=training.accumulate,
         learning_rate=training.lr,
@@ -154,7 +172,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         self, objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: "Examples | Task | None",
         *, resumed: bool,
     ) -> None:  # fmt: skip
-        arguments = training_arguments(training, out, seed, training.steps(len(rows)))
+        arguments = training_arguments(training, out, seed, training.total_steps(len(rows)))
         arguments.ddp_find_unused_parameters = objective.unused
         arguments.eval_on_start = dev is not None and not resumed
         objective.to(arguments.device)

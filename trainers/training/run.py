@@ -62,7 +62,7 @@ def run_training(request: Request) -> None:
         rows = len(plan.examples)
         if hasattr(plan.params, "held_out"):
             rows -= plan.params.held_out(rows, plan.training.batch_size)
-        cells = {"rows": rows, "optimiser steps": plan.training.steps(rows), "out": out, **plan.recipe}
+        cells = {"rows": rows, "optimiser steps": plan.training.total_steps(rows), "out": out, **plan.recipe}
         cells["encoder"] = request.encoder or "starter"
         try:
             plan.source.check()
@@ -87,6 +87,8 @@ def _make_plan(request: Request) -> Plan:
     preset, training, params = request.resolved(source.pooling())
     if (name := training.report_to) != "none" and find_spec(name) is None:
         raise InputError(f"--report-to {name} needs its package: pip install {name}")
+    if training.blend < 1 and (training.begins_linear or getattr(params, "keep_head", False)):
+        raise InputError(f"--blend {training.blend:g}: the start lacks the layer of --whiten, --sharpen or --keep-head")
     precision = resolve_precision(training.precision)
     examples, sources = read_examples(request.data, objective.reads, request.seed)
     if len(examples) < 2:
@@ -163,7 +165,7 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
         directory.begin(out, plan.recipe)
     if request.encoder is None:
         note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
-    total = training.steps(len(rows))
+    total = training.total_steps(len(rows))
     if is_first() and 0 < total < FEW:
         warning = f"warning: {len(rows)} rows make {counted(total, 'step')}, too few to learn from"
         note(f"{warning}: give more data, or raise --epochs")
@@ -181,6 +183,7 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
         dev_text += f"; the start scored higher than the end ({dev[max(dev)]:.2f})" + " and is saved" * (step == 0)
     about = f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, spread {fitted.last.get('spread', math.nan):.2f}"
     trained = f"{counted(fitted.steps, 'step')}{early} {about}{dev_text})" if fitted.steps else "0 steps, its start"
+    trained += "" if training.blend else "; --blend 0 saves its start"
     show(f"{out}: encoder of {objective.dimension} dimensions after {trained}; next: train evaluate {out}")
 
 
