@@ -22,6 +22,7 @@ from trainers.files import Rows, check_count, columns, find_files, sha256_of, ts
 METRICS = ("all", "mean", "weighted", "pearson")  # Spearman under each aggregation, Pearson over all pairs; x 100
 TOKENISED = "tokenised, lower-cased text as in SentEval"
 AS_WRITTEN = "the untokenised text; most papers' figures are of SentEval's tokenised copy"
+PLACES = 5  # of cosines that are ranked: those of texts with the same tokens differ by noise, which would break ties
 
 
 class Pair(NamedTuple):
@@ -104,8 +105,9 @@ def average(values: Sequence[float | None], weights: Sequence[float] | None = No
 def score_pairs(subsets: Subsets, is_joined: bool, vectors: Vectors, seed: int = 0) -> Result:
     """Return how the cosines agree with the grades, x 100, and the correlations of every subset.
 
-    Spearman over the concatenated pairs (`all`), and the mean of the subsets' correlations, plain (`mean`) or by size
-    (`weighted`); Pearson as `pearson`, `pearson-mean` and `pearson-weighted`. Unknown subsets (`is_joined`): no means.
+    Spearman, of cosines rounded to five places, over the concatenated pairs (`all`), and the mean of the subsets'
+    correlations, plain (`mean`) or by size (`weighted`); Pearson as `pearson`, `pearson-mean` and `pearson-weighted`.
+    Unknown subsets (`is_joined`): no means.
     """
     grades_and_cosines = {name: _compare(pairs, vectors) for name, pairs in subsets.items()}
     gold, predicted = (np.concatenate(arrays) for arrays in zip(*grades_and_cosines.values(), strict=True))
@@ -113,13 +115,14 @@ def score_pairs(subsets: Subsets, is_joined: bool, vectors: Vectors, seed: int =
     metrics: dict[str, float | None] = {}
     parts: dict[str, dict[str, float | None]] = {name: {} for name in subsets}
     for kind, measure, prefix in (("spearman", spearman, ""), ("pearson", pearson, "pearson-")):
-        for name, arrays in grades_and_cosines.items():
-            parts[name][kind] = _percent(measure(*arrays))
-        metrics[prefix.removesuffix("-") or "all"] = _percent(measure(gold, predicted))
+        decimals = PLACES if kind == "spearman" else 15
+        for name, (golds, cosines) in grades_and_cosines.items():
+            parts[name][kind] = _percent(measure(golds, cosines.round(decimals)))
+        metrics[prefix.removesuffix("-") or "all"] = _percent(measure(gold, predicted.round(decimals)))
         if not is_joined:
             singles = [part[kind] for part in parts.values()]
             metrics |= {f"{prefix}mean": average(singles), f"{prefix}weighted": average(singles, sizes)}
-    return Result(metrics, Predictions("spearman", gold, predicted), parts if len(parts) > 1 else {})
+    return Result(metrics, Predictions("spearman", gold, predicted.round(PLACES)), parts if len(parts) > 1 else {})
 
 
 def score_binary(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
