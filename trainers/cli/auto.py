@@ -76,15 +76,15 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
         raise InputError(f"--shots {options['shots']} is for --judge FILE: give that too, or leave it out")
     suite = read_judge(options["judge"], options["shots"]) if options["judge"] else None
     source = _starting_encoder(options["encoder"])
+    training, data = _choose(source, values)
+    common = [*data, *["--dry-run"] * options["dry_run"], *["--overwrite"] * options["overwrite"]]
+    chosen = [*training, *common, *context.args]
+    _check(context, chosen)
     if not (options["judge"] or options["train_anyway"]):
-        read_examples(checked(AutoData, values), READS)  # what cannot be read is an error even so
         general = source.name if source.modules() else MINILM
         show(f"keep {general} as it is: with nothing to judge by it cannot be known whether a training makes it better")
         note("--judge FILE measures it on your own data (`train evaluate --help`), --train-anyway trains without")
         return
-    training, data = _choose(source, values)
-    common = [*data, *["--dry-run"] * options["dry_run"], *["--overwrite"] * options["overwrite"]]
-    chosen = [*training, *common, *context.args]
     if suite is None:
         _train(context, [*chosen, *(["--out", str(options["out"])] if options["out"] else [])])
         return
@@ -122,6 +122,16 @@ def _choose(source: Source, values: Mapping[str, Any]) -> tuple[list[str], list[
     return [*name.split(), *(["--teacher", source.name] if name.startswith("distil") else [])], options
 
 
+def _check(context: typer.Context, arguments: Sequence[str]) -> None:
+    """Raise what the training would say of its options; InputError for several seeds, which are no one encoder."""
+    root: Any = context.find_root().command
+    with root.make_context("train", [*arguments]) as parent:
+        name, command, words = root.resolve_command(parent, [*arguments])
+        with command.make_context(name, words, parent=parent) as training:
+            if seeds := training.params.get("seeds"):
+                raise InputError(f"--seeds {seeds}: one encoder of each kind is judged here: leave it out")
+
+
 def _train(context: typer.Context, arguments: Sequence[str]) -> None:
     """Train, or go on, as if this command had been typed."""
     note(shlex.join(["train", *arguments]))
@@ -136,15 +146,19 @@ def _judge(
     """Score what has no scores yet, the untouched encoder first; show how they compare, and write it beside them."""
     from trainers.encoders.model import load_model
     from trainers.encoders.vectors import cached
+    from trainers.evaluation.result_files import results_folder
     from trainers.evaluation.result_files import show as show_tables
-    from trainers.results.judged import best_of, score_once
+    from trainers.evaluation.scoring import score_into
+    from trainers.results.judged import best_of
 
-    untouched = cached(load_model(source.name, pooling=None if source.modules() else source.pooling()))
-    files = {source.name: score_once(source.name, untouched, suite, shots=shots)}
+    def score(model: str) -> Path:
+        folder = results_folder(model, None, [], [])
+        return score_into(cached(load_model(model)), suite, folder, settings={"shots": shots})
+
+    files = {source.name: score(source.name)}
     for folder, arguments in commands.items():
         _train(context, arguments)
-        encoder = cached(load_model(str(folder)))
-        files[str(folder)] = score_once(str(folder), encoder, suite, trained=folder, shots=shots)
+        files[str(folder)] = score(str(folder))
     table, values = best_of(suite.name, files)
     judge = {"judge": suite.tasks[0].source, "files": dict(suite.tasks[0].files), "shots": shots}
     text = json.dumps({**judge, "encoder": source.name, **values}, indent=2, ensure_ascii=False)

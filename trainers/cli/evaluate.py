@@ -1,7 +1,7 @@
 """`train evaluate`: a model's scores on suites of evaluation sets."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from importlib.util import find_spec
@@ -24,6 +24,7 @@ the bundled smoke test `sample`. [sts with data, sample without]"""
 DATA = "Folder of the benchmarks, or hf:mteb."
 JUDGE = """Your own data, by columns: text, label; query, document; text1, text2, grade; text1, text2, same. Beside \
 the encoder that a run began from. Documents with ids may be in a second file: QUERIES,DOCUMENTS."""
+AGAINST = "Put the scores of --judge beside this encoder's instead."
 SHOTS = "Train the classifiers of --judge on this many texts a label. [four of five folds]"
 MTEB = "A task of MTEB, read from the Hub; repeat it for more. Needs the extra `eval`."
 POOLING = "Pooling, instead of the model's own. padded-mean: over 64 tokens, padding included."
@@ -36,6 +37,7 @@ def evaluate(
     data: Annotated[str | None, typer.Option(envvar=DATA_VARIABLE, help=DATA, metavar="DIR")] = None,
     judge: JudgeOption = None,
     shots: Annotated[int | None, typer.Option(min=1, help=SHOTS)] = None,
+    against: Annotated[str | None, typer.Option(help=AGAINST, metavar="MODEL")] = None,
     mteb: Annotated[list[str] | None, typer.Option(help=MTEB, metavar="TASK", show_default=False)] = None,
     pooling: Annotated[Pooling | None, typer.Option(help=POOLING)] = None,
     max_tokens: Annotated[int | None, typer.Option(min=3, help="Most tokens of a text. [the model; padded 64]")] = None,
@@ -60,9 +62,9 @@ def evaluate(
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
-    from trainers.results.judged import beside_untouched, score_untouched
-
     suites = _suites(suite, data, judge, shots, mteb)
+    if against and not judge:
+        raise InputError(f"--against {against} is for --judge FILE: give that too, or leave it out")
     if dry_run:
         _show_sets(suites, model)
         return
@@ -76,10 +78,28 @@ def evaluate(
     parts = [part for part in (*changes, precision * (precision != "fp32")) if part]
     directory = _score(model, encoder, suites, mteb, out, parts, settings, json=json)
     if judge is not None:
-        run = getattr(encoder, "directory", None)
-        score_untouched(run, suites[-1], opened, parts, seed)
         with redirect_stdout(sys.stderr if json else sys.stdout):
-            show([judged.table for judged in beside_untouched(model, run, directory, suites[-1].name, parts)])
+            _put_beside(model, directory, suites[-1], opened, against, parts, settings)
+
+
+def _put_beside(
+    model: str, directory: Path, suite: Suite, opened: Callable[[str, Pooling | None], TextEncoder],
+    against: str | None, parts: Sequence[str], settings: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Score the other encoder too, unless it has been, and show how they differ; the last note is the verdict."""
+    from trainers.evaluation.scoring import score_into
+    from trainers.results.judged import beside, other_encoder
+
+    other = None
+    try:
+        if other := other_encoder(Path(model).expanduser(), against, parts):
+            encoder = opened(other.name, other.pooling)
+            score_into(encoder, suite, other.folder, seed=settings["seed"], settings=settings)
+    except InputError as error:
+        if against is not None:
+            raise
+        note(f"not beside the untouched encoder: {error}")
+    show([beside(model, directory, suite.name, other).table])
 
 
 def _suites(
@@ -129,7 +149,7 @@ def _score(
     from trainers.evaluation.scoring import evaluate_suites
 
     names = [*(suite.name for suite in suites), *(["mteb"] if mteb else [])]
-    directory = results_folder(model, getattr(encoder, "directory", None), out, parts, names)
+    directory = results_folder(model, out, parts, names)
     if mteb:
         from trainers.evaluation.mteb import mteb_suite
 

@@ -3,6 +3,7 @@
 scikit-learn and ir-measures compute the figures; what is here reads, embeds and says what was read.
 """
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,6 +11,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
+from warnings import catch_warnings
 
 import numpy as np
 import xxhash
@@ -25,7 +27,7 @@ from pipelines.terminal.console import InputError, counted, note
 from trainers.data.reading import FIRST, SCORES, SECOND
 from trainers.encoders.vectors import Vectors, nearest, unit
 from trainers.evaluation.pairs import spearman
-from trainers.evaluation.task import Predictions, Result, Suite, Task
+from trainers.evaluation.task import Predictions, Result, Suite, Task, normalised
 
 Columns: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
 Cells: TypeAlias = Sequence[tuple[str, str, str]]  # a text, its label, grade or document, and a second text
@@ -86,7 +88,11 @@ def read_judge(source: str, shots: int | None = None) -> Suite:
     if not scores:
         raise InputError(f"{name}: {summary}: nothing to tell apart")
     note(f"{name}: taken for {summary} (columns {', '.join(columns)})")
-    stem = re.sub(r"[^\w-]+", "-", Path(name).name.partition(".")[0]).strip("-") or "stdin"
+    stem = re.sub(r"[^\w-]+", "-", Path(name).name.removesuffix(".csv")).strip("-") or "stdin"
+    # No two tables have one name: those that are not plainly named here get a hash of where they are.
+    place = os.path.relpath(name) + library
+    stem += f"-{xxhash.xxh64_hexdigest(place.encode('utf-8', 'surrogatepass'))[:6]}" if place != f"{stem}.csv" else ""
+    stem += f"-{shots}-shots" if shots else ""
     new_task = partial(Task, source=source, size=size, texts=texts, lines=lines, files=files, counted=False)
     tasks = (new_task(name=re.sub(r"\W+", "-", title), title=title, score=score) for title, score in scores.items())
     return Suite(PREFIX + stem, f"{source}: {summary}", (SCORE,), 0, tuple(tasks))
@@ -105,65 +111,79 @@ def _read(name: str, kinds: Columns, expected: str) -> tuple[str, Cells, str, li
     return *table_cells(name, choose), kind, columns
 
 
-def _mean_result(outcomes: NDArray[np.float64], items: NDArray[np.int64] | None = None) -> Result:
-    """Return the mean of the outcomes of `items`, numbers among the texts of the task; by default the first ones."""
-    gold = np.arange(len(outcomes)) if items is None else items
-    return Result({SCORE: 100 * float(outcomes.mean())}, Predictions("mean", gold.astype(float), outcomes))
+def _mean_result(outcomes: NDArray[np.float64], groups: "Rows | None" = None) -> Result:
+    """Return the mean of the items' outcomes, NaN for none; their gold is their number among the task's texts."""
+    predictions = Predictions("mean", np.arange(len(outcomes), dtype=float), outcomes, groups)
+    return Result({SCORE: 100 * float(np.nanmean(outcomes))}, predictions)
 
 
 def _read_labels(rows: Cells, shots: int | None, omitted: Counter[str]) -> Items:
     """Accuracy of classifiers, and how well clusters match the labels; all on vectors of length 1.
 
     A text that several draws test counts once, with the share in which it was right; one that none tests is left out.
-    NMI is the mean over `CLUSTERINGS` runs of k-means, which differ by points; as scikit-learn normalises it, it is the
-    V-measure too.
+    Equal texts, as leakage counts them, are trained on and tested together. NMI is the mean over `CLUSTERINGS` runs of
+    k-means, which differ by points; as scikit-learn normalises it, it is the V-measure too.
     """
     candidates = [(label, text) for text, label, _ in rows if text and label]
     for label, _ in candidates:
         if label[0] + label[-1] in ("[]", "{}"):
             raise InputError(f"the label {label[:60]!r} is a list or an object: give a text one label")
-    members, min_members = Counter(label for label, _ in candidates), shots + 1 if shots else FOLDS
+    first_labels: dict[str, str] = {}  # of copies with several labels the first one decides the fold
+    for label, text in candidates:
+        first_labels.setdefault(normalised(text), label)
+    members, min_members = Counter(first_labels.values()), shots + 1 if shots else FOLDS
     items = [(label, text) for label, text in candidates if members[label] >= min_members]
     omitted["rows without text or label"] = len(rows) - len(candidates)
     omitted[f"texts whose label has fewer than {min_members}"] = len(candidates) - len(items)
     labels, classes = np.unique([label for label, _ in items], return_inverse=True)
     texts, way = [text for _, text in items], f"{FOLDS} draws of {shots} a label" if shots else f"{FOLDS} folds"
+    numbers: dict[str, int] = {}
+    groups = np.array([numbers.setdefault(normalised(text), len(numbers)) for text in texts], dtype=np.int64)
     # The number of texts a label is part of the items, so that scores with another number are never compared.
     lines = [*([f"{shots} shots\n"] if shots else []), *(f"{label}\t{text}\n" for label, text in items)]
+    neighbours = min(NEIGHBOURS, shots or NEIGHBOURS)
     scores: dict[str, Score] = {
-        "5-NN accuracy": partial(_accuracy, texts, classes, shots, False),
-        "regression accuracy": partial(_accuracy, texts, classes, shots, True),
-        "k-means NMI": partial(_mutual_information, texts, classes),
+        f"{neighbours}-NN accuracy": partial(_accuracy, texts, classes, groups, shots, False),
+        "regression accuracy": partial(_accuracy, texts, classes, groups, shots, True),
+        "k-means NMI": partial(_mutual_information, texts, classes, groups),
     }
+    copies = len(texts) - len(numbers)
     summary = f"{counted(len(texts), 'text')} with {counted(len(labels), 'label')}, {way}"
+    summary += f", {copies:,} of them copies" if copies else ""
     return summary, texts, lines, len(texts), scores if len(labels) > 1 else {}
 
 
 def _accuracy(
-    texts: Sequence[str], classes: Rows, shots: int | None, regression: bool, vectors: Vectors, seed: int
+    texts: Sequence[str], classes: Rows, groups: Rows, shots: int | None, regression: bool, vectors: Vectors, seed: int
 ) -> Result:
-    inputs, hits, tests, places = unit(vectors.of(texts)), *np.zeros((2, len(texts))), np.arange(len(texts))
-    splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(inputs, classes)
+    inputs, hits, tests = unit(vectors.of(texts)), *np.zeros((2, len(texts)))
+    firsts = np.unique(groups, return_index=True)[1]  # of equal texts the first one, whose label decides
+    splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(firsts, classes[firsts])
     if shots:
-        orders = map(np.random.default_rng(seed).permutation, [places] * FOLDS)
+        orders = map(np.random.default_rng(seed).permutation, [len(firsts)] * FOLDS)
         samples = (
-            np.concatenate([order[classes[order] == label][:shots] for label in set(classes)]) for order in orders
+            np.concatenate([order[classes[firsts[order]] == label][:shots] for label in range(classes.max() + 1)])
+            for order in orders
         )
-        splits = ((train, np.setdiff1d(places, train)) for train in samples)
-    for train, test in splits:
-        neighbours = KNeighborsClassifier(min(NEIGHBOURS, len(train)), metric="cosine")
+        splits = ((sample, np.setdiff1d(groups, sample)) for sample in samples)
+    for train_groups, test_groups in splits:
+        train, test = (np.flatnonzero(np.isin(groups, numbers)) for numbers in (train_groups, test_groups))
+        count = min(NEIGHBOURS, shots or len(train))
+        # Uniform votes of a few examples a label are ties, which the first label would win.
+        neighbours = KNeighborsClassifier(count, metric="cosine", weights="distance" if shots else "uniform")
         model = LogisticRegression(C=STRENGTH, max_iter=10_000) if regression else neighbours
-        hits[test] += model.fit(inputs[train], classes[train]).predict(inputs[test]) == classes[test]
+        with catch_warnings(action="ignore"):  # one example a label is not the sign of a regression
+            hits[test] += model.fit(inputs[train], classes[train]).predict(inputs[test]) == classes[test]
         tests[test] += 1
-    tested = np.flatnonzero(tests)
-    return _mean_result(hits[tested] / tests[tested], tested)
+    return _mean_result(np.divide(hits, tests, out=np.full(len(hits), np.nan), where=tests > 0), groups)
 
 
-def _mutual_information(texts: Sequence[str], classes: Rows, vectors: Vectors, seed: int) -> Result:
+def _mutual_information(texts: Sequence[str], classes: Rows, groups: Rows, vectors: Vectors, seed: int) -> Result:
     inputs, runs = unit(vectors.of(texts)), range(seed, seed + CLUSTERINGS)
     clusters = [KMeans(classes.max() + 1, n_init=1, random_state=run).fit_predict(inputs) for run in runs]
     score = 100 * float(np.mean([normalized_mutual_info_score(classes, run) for run in clusters]))
-    return Result({SCORE: score}, Predictions("nmi", classes.astype(float), np.stack(clusters, 1).astype(float)))
+    predictions = Predictions("nmi", classes.astype(float), np.stack(clusters, 1).astype(float), groups)
+    return Result({SCORE: score}, predictions)
 
 
 def _read_search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:

@@ -17,10 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from pipelines.storage.files import atomic_write
 from pipelines.terminal import console
 from pipelines.terminal.console import InputError
+from trainers.encoders.location import Source, locate
 from trainers.evaluation.suites import SMOKE_TEST
 from trainers.evaluation.task import MARK, Scores
 from trainers.files import remove_stale
 
+RECIPE = "recipe.json"
 SEEN = "seen in training"
 DIGITS = 12  # hex digits of a checksum in a signature
 Model = TypeVar("Model", bound="Stored")
@@ -218,30 +220,46 @@ def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str] = ()
     return "|".join([str(first["suite"]), *(f"{key}:{value}" for key, value in line.items() if value)])
 
 
-def results_folder(
-    model: str, trained: Path | None, out: Path | None, parts: Sequence[str], suites: Sequence[str]
-) -> Path:
-    """Make and return the folder for results: `evaluation/` in the model's directory, or below `runs/`, or `out`.
+def read_recipe(directory: Path) -> dict[str, Any] | None:
+    """Return the recipe of a run, None if the directory is not a run's."""
+    try:
+        recipe = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
+        return dict(recipe) if isinstance(recipe["twinviews"], dict) else None
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
 
-    `trained` is the model's directory, if it has one; `parts`, the settings that are not the default, name a folder in
-    `evaluation/`. Raises InputError: the folder cannot be written, or holds another model's results on `suites`.
+
+def results_folder(
+    model: str, out: Path | None, parts: Sequence[str], suites: Sequence[str], source: Source | None = None
+) -> Path:
+    """Make and return the folder for results: `evaluation/` in a run, else `runs/evaluation/NAME-HASH`, or `out`.
+
+    `source` is where `model` is, if its name does not say. `parts`, the settings that are not the default, name a
+    folder in it; the hash is of the weights. Raises InputError: the folder cannot be written, or holds another model's
+    results on `suites`.
     """
 
     def safe(text: str) -> str:
         return re.sub(r"[^\w.-]+", "--", text).strip("-.")
 
-    beside = trained if trained and Path(model).expanduser().is_dir() else Path("runs") / safe(model)
-    folder = out or beside / "evaluation" / "-".join(map(safe, parts))
+    with suppress(InputError):  # word vectors and functions have no directory
+        source = source or locate(model)
+    path, name, digest = source and source.folder, model, source and source.digest()
+    if path and path.resolve().name == Path(model).expanduser().resolve().name:
+        name = path.resolve().name
+    named = safe("-".join(filter(None, [name, (digest or "").rpartition(":")[2][:8]])))
+    own = path / "evaluation" if path and read_recipe(path) else Path("runs", "evaluation", named)
+    folder = out or own / "-".join(map(safe, parts))
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InputError(f"cannot write into the folder {str(folder)!r}: give another with --out")
-    for path in (folder / f"{suite}.json" for suite in suites if out):
+    for file in (folder / f"{suite}.json" for suite in suites if out):
         owner = model
         with suppress(OSError, ValueError, LookupError, TypeError):
-            owner = str(json.loads(path.read_text(encoding="utf-8"))["model"]["name"])
+            owner = str(json.loads(file.read_text(encoding="utf-8"))["model"]["name"])
         if Path(owner).expanduser().resolve() != Path(model).expanduser().resolve():
-            raise InputError(f"{path} holds the results of {owner!r}: give another --out")
+            raise InputError(f"{file} holds the results of {owner!r}: give another --out")
     return folder
 
 
@@ -259,6 +277,7 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
             f"{name}/{part}": np.asarray(value)
             for name, predictions in scores.predictions.items()
             for part, value in predictions._asdict().items()
+            if value is not None
         }
         items = io.BytesIO()
         np.savez(items, allow_pickle=False, **arrays)

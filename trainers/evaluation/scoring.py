@@ -1,35 +1,28 @@
 """Run suites: find their sets, encode every distinct text of all of them once, score every set."""
 
-import json
 import platform
 import time
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import regex
-
+from pipelines.encoders import HUB_NAMES, installed_encoder
 from pipelines.terminal.console import InputError, MissingExtraError, note, progress
 from trainers.data.examples import Examples
 from trainers.data.reading import KINDS, read_examples
-from trainers.encoders.location import STARTER
+from trainers.encoders.location import STARTER, Source, locate
 from trainers.encoders.vectors import TextEncoder, Vectors
 from trainers.evaluation.pairs import METRICS, average, read_pairs
-from trainers.evaluation.result_files import StoredSuite, load, write
+from trainers.evaluation.result_files import StoredSuite, load, read_recipe, write
 from trainers.evaluation.suites import SMOKE_TEST, SUITES, expanded, load_suite
-from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task, distinct_texts
+from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task, distinct_texts, normalised
 from trainers.settings import DataOptions
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
-RECIPE = "recipe.json"
-# Not marks, which are vowels in many scripts. Joiners and other invisible characters go with the spaces.
-IGNORED = regex.compile(r"[\p{P}\p{S}\p{Z}\p{C}]+")
-
-
 Leaks: TypeAlias = dict[tuple[str, str], tuple[int, int]]  # by suite and set: distinct texts seen in training, and all
 
 
@@ -151,11 +144,6 @@ def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks) -> dict[s
     }
 
 
-def normalised(text: str) -> str:
-    """Return a text without case, spaces, punctuation and symbols; stripped, if it has nothing else."""
-    return IGNORED.sub("", unicodedata.normalize("NFKC", text).casefold()) or text.strip()
-
-
 def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> tuple[Leaks, list[str]]:
     """Count which texts of each set a trained model has seen, by its `recipe.json`, and note what cannot be read.
 
@@ -165,27 +153,36 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> t
     # The three columns of plain sentences are one object.
     columns: dict[int, Sequence[str | None]] = {}
     directory, trainings, remarks = model_directory, set[Path](), list[str]()
-    while directory.resolve() not in trainings and (training := read_start(directory)):
-        recipe, start = training
+    while directory.resolve() not in trainings and (recipe := read_recipe(directory)):
         trainings.add(directory.resolve())
         try:
             columns |= {id(column): column for column in training_text(directory, recipe).columns()}
         except InputError as error:
             remarks.append(f"the training text of {directory} is not counted: {error}")
-        directory = Path(start)
+        try:
+            directory = find_start(directory, recipe).folder or directory
+        except InputError as error:
+            remarks.append(f"no earlier training text of {directory} is counted: {error}")
     texts = (text for column in columns.values() for text in column if text)
     return leaks_of(texts, suites) if columns else {}, remarks
 
 
-def read_start(directory: Path) -> tuple[dict[str, Any], str] | None:
-    """Return a run's recipe and the encoder that its training began from; None if the directory is not a run's."""
-    try:
-        recipe = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
-        start = str((recipe["twinviews"] and recipe.get("encoder")) or STARTER)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return None
-    # A name's folder may hold only its results.
-    return recipe, located(directory, start, ("modules.json", "config.json"))
+def find_start(run: Path, recipe: Mapping[str, Any]) -> Source:
+    """Return the encoder that a run's training began from: of its name, and with the hash that the recipe holds.
+
+    A name is looked up as such, and as a path that starts here or in a parent folder of the run. Raises InputError if
+    what is there now is another encoder, such as a run of that name, or a run that was trained again.
+    """
+    name, digest = recipe.get("encoder"), recipe["twinviews"].get("encoder_xxh64")
+    installed, parents = installed_encoder(name or STARTER), run.resolve().parents if name else ()
+    folders = [str(path) for path in (installed, *(parent / str(name) for parent in parents)) if path and path.is_dir()]
+    for place in (name, *folders, None):
+        with suppress(InputError):
+            # The Hub's model comes last: its name may be that of a folder.
+            source = Source(str(name), HUB_NAMES.get(str(name), str(name))) if place is None and name else locate(place)
+            if digest in (None, source.digest()):
+                return replace(source, name=name or STARTER)
+    raise InputError(f"the encoder that this began with, {name or STARTER}, is gone, or another by now: give --against")
 
 
 def located(directory: Path, name: str, files: Sequence[str] = ("",)) -> str:

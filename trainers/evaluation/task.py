@@ -1,11 +1,13 @@
 """What evaluations are made of: sets of texts that give metrics, suites of such sets, and their scores."""
 
 import hashlib
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 from trainers.encoders.vectors import Vectors
@@ -15,18 +17,23 @@ HUB = "hf:"  # precedes the organisation if sets are read from the Hub
 MARK = "* "  # begins the note of a set whose task is easier or harder than the papers'; its figures are printed with it
 SEED = 1111  # the default seed of an evaluation: SentEval's own, which gives `transfer` its folds
 
+# Not marks, which are vowels in many scripts. Joiners and other invisible characters go with the spaces.
+IGNORED = regex.compile(r"[\p{P}\p{S}\p{Z}\p{C}]+")
+
 
 class Predictions(NamedTuple):
     """What was predicted for each item of a set, in an order that depends on the set alone.
 
     `statistic` gives the set's first metric: "spearman" of gold grades and predicted similarities, "auc" of gold 0/1
     and predicted similarities, "ap" (average precision) of the same, "nmi" of gold classes and predicted clusters
-    of some clusterings (items, clusterings), numbered from 0, "mean" of outcomes (0 to 1) whatever the gold.
+    of some clusterings (items, clusterings), numbered from 0, "mean" of outcomes (0 to 1; NaN: left out) whatever the
+    gold. `groups` numbers from 0 the items that belong together, such as copies; None if each stands alone.
     """
 
     statistic: Literal["spearman", "auc", "ap", "nmi", "mean"]
     gold: NDArray[np.float64]
     predicted: NDArray[np.float64]
+    groups: NDArray[np.int64] | None = None
 
 
 class Result(NamedTuple):
@@ -114,3 +121,8 @@ class Scores(NamedTuple):
     suite: Suite
     values: dict[str, Any]
     predictions: Mapping[str, Predictions]
+
+
+def normalised(text: str) -> str:
+    """Return a text without case, spaces, punctuation and symbols; stripped, if it has nothing else."""
+    return IGNORED.sub("", unicodedata.normalize("NFKC", text).casefold()) or text.strip()

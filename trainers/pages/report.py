@@ -15,7 +15,6 @@ from pipelines.storage.files import is_written_by, read_json, write_if_changed
 from pipelines.terminal.console import ConfigOption, InputError, note, render_page, show
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.data.examples import Examples
-from trainers.encoders.location import locate
 from trainers.encoders.vectors import Vectors, unit
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.runs import FOLDER, first_seed, read_runs
@@ -116,12 +115,12 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
     """
     from trainers.encoders.loading import load_for_training
     from trainers.encoders.model import load_model, starting_model
-    from trainers.evaluation.scoring import read_start
+    from trainers.evaluation.scoring import find_start
 
     groups = sample_pairs(run, recipe, count)
     columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}
     texts = [text for sides in columns.values() for side in sides for text in side]
-    source = locate((read_start(run) or ({}, recipe["encoder"]))[1])
+    source = find_start(run, recipe)
     max_tokens = TokenLimit(recipe["max_tokens"])
     before = starting_model(load_for_training(source, recipe["pooling"], max_tokens), source, max_tokens)
     encodings = [Vectors.encode(model, texts) for model in (before, load_model(str(run), max_tokens=max_tokens))]

@@ -1,132 +1,227 @@
 """Scores on a user's own data beside those of the untouched encoder, and what to make of them, in words."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from pipelines.terminal.console import InputError, note
-from trainers.encoders.location import locate
-from trainers.encoders.vectors import TextEncoder
 from trainers.evaluation.judge import PREFIX
-from trainers.evaluation.result_files import StoredSuite, Table, load, results_folder
-from trainers.evaluation.scoring import read_start, score_into
-from trainers.evaluation.task import SEED, Suite
+from trainers.evaluation.result_files import StoredSuite, Table, load, read_recipe, results_folder
+from trainers.evaluation.scoring import find_start
 from trainers.results.runs import Evaluation, Run
-from trainers.results.significance import DECIMAL, Sets, assess, difference_rows, interval, read_sets
+from trainers.results.significance import (
+    DECIMAL,
+    LEVEL,
+    Floats,
+    Sets,
+    assess,
+    differences,
+    holm,
+    interval,
+    p_value,
+    read_sets,
+    smallest_difference,
+)
 from trainers.settings import Pooling
 
 COLUMNS = ("figure", "items", "untouched", "this", "difference", "low", "high", "p")
-NOTE = "difference: with its 95% interval and the p of a paired bootstrap over the items"
-MEAN_NOTE = "difference: of the mean of the figures, with its 95% interval (paired bootstrap over the items)"
+NOTE = "difference: with its 95% interval and p, from one paired bootstrap over the items"
+UNDEFINED = "a figure is undefined, because all cosines or all grades are equal"
+MEAN_NOTE = """difference: of the mean of the figures, with its 95% interval (paired bootstrap over the items); shows: \
+the least true difference that this table shows in four of five cases"""
+
+
+class Verdict(NamedTuple):
+    """What the figures say of a model beside another one.
+
+    Attributes:
+        better: The figures that are higher, with a p of at most `LEVEL` by Holm's correction for the number of figures.
+        worse: Those that are lower.
+        smallest: By figure, the least true difference that the items would have shown in four of five such tables.
+    """
+
+    better: tuple[str, ...]
+    worse: tuple[str, ...]
+    smallest: Mapping[str, float]
+
+    @property
+    def outcome(self) -> Literal["better", "worse", "unclear"]:
+        """Better or worse if that is clear of some figures, and the opposite of none."""
+        if bool(self.better) == bool(self.worse):
+            return "unclear"
+        return "better" if self.better else "worse"
+
+    def sentence(self, model: str, start: str) -> str:
+        """Return what to do, in words."""
+        others = ", ".join(title for title in self.smallest if title not in self.better + self.worse)
+        better, worse = ", ".join(self.better), ", ".join(self.worse)
+        if better and worse:
+            return f"unclear: {model} is better in {better}, worse in {worse}: choose by the figure that you need"
+        if better:
+            return f"take {model}, better than {start} in {better}{'; no clear loss in ' * bool(others)}{others}"
+        if worse:
+            return f"keep {start}: {model} is worse in {worse}{'; no clear gain in ' * bool(others)}{others}"
+        if not any(self.smallest.values()):
+            return f"unclear: {model} does exactly as well as {start}"
+        shown = ", ".join(f"{title} from {value:.1f} on" for title, value in self.smallest.items())
+        return f"unclear: no clear loss and no clear gain; this table would have shown differences in {shown}"
+
+
+def verdict_of(samples: Mapping[str, Floats]) -> Verdict:
+    """Return the verdict on differences, a model's minus another's, by figure."""
+    corrected = dict(zip(samples, holm([*map(p_value, samples.values())]), strict=True))
+    better, worse = (
+        tuple(title for title, p in corrected.items() if p <= LEVEL and sign * samples[title][0] > 0)
+        for sign in (1, -1)
+    )
+    return Verdict(better, worse, {title: smallest_difference(draws, len(samples)) for title, draws in samples.items()})
 
 
 class Judged(NamedTuple):
-    """A table, whose last note is the verdict; the sets behind it: the untouched encoder's, and this one's."""
+    """A table, whose last note is the verdict; the sets behind it: the other encoder's, and this one's."""
 
     table: Table
     sides: tuple[Sets, Sets] | None = None
     shots: int | None = None  # as `read_judge` takes them
+    verdict: Verdict | None = None
 
 
-def score_once(
-    model: str, encoder: TextEncoder, suite: Suite, parts: Sequence[str] = (), seed: int = SEED, *,
-    trained: Path | None = None, shots: int | None = None,
-) -> Path:  # fmt: skip
-    """Score an encoder, unless scores of the same vectors and items are where `train evaluate` has them; their file."""
-    folder = results_folder(model, trained, None, parts, [])
-    return score_into(encoder, suite, folder, seed=seed, settings={"shots": shots})
+class Other(NamedTuple):
+    """An encoder to put beside a model: its title, what it is there, how to open it, and where its scores stand."""
+
+    title: str
+    role: Literal["untouched", "other"]
+    name: str
+    pooling: Pooling | None
+    folder: Path
 
 
-def score_untouched(
-    run: Path | None, suite: Suite, opened: Callable[[str, Pooling | None], TextEncoder], parts: Sequence[str],
-    seed: int,
-) -> None:  # fmt: skip
-    """Score the encoder that a run's training began from, once; a transformer without a pooling gets the run's.
+def other_encoder(run: Path, against: str | None = None, parts: Sequence[str] = ()) -> Other | None:
+    """Return the encoder `against`, else the one that a run's training began from; None for a model that is no run.
 
-    Nothing is done for a model that is not a run, or if the encoder cannot be loaded.
+    A transformer without a pooling gets the run's. Raises InputError: the encoder is gone, or another one by now.
     """
-    if run is None or (training := read_start(run)) is None:
-        return
-    recipe, start = training
-    try:
-        encoder = opened(start, None if locate(start).modules() else recipe["pooling"])
-    except InputError as error:
-        note(f"not beside the untouched encoder: {error}")
-        return
-    score_once(start, encoder, suite, parts, seed)
+    if against is not None:
+        return Other(against, "other", against, None, results_folder(against, None, parts, []))
+    if (recipe := read_recipe(run)) is None:
+        return None
+    source = find_start(run, recipe)
+    pooling: Pooling | None = None if source.modules() else recipe["pooling"]
+    folder = results_folder(source.name, None, [*filter(None, [pooling]), *parts], [], source)
+    title = Path(source.name).name if Path(source.name).is_absolute() else source.name
+    return Other(title, "untouched", str(source.folder or source.name), pooling, folder)
 
 
-def beside_untouched(
-    model: str, run: Path | None, directory: Path, suite: str, parts: Sequence[str] = ()
-) -> list[Judged]:
-    """Return how scores in `directory` differ from the untouched encoder's, at most one table.
+def beside(model: str, directory: Path, suite: str, other: Other | None) -> Judged:
+    """Return how scores in `directory` differ from another encoder's; without those of the same items, their intervals.
 
-    Without such scores, for a model that is no run of ours, it has intervals of the model's own.
+    Raises InputError: a figure is undefined, or the items are damaged.
     """
-    file, training = directory / f"{suite}.json", read_start(run) if run else None
-    start = training[1] if training else ""
-    path = results_folder(start, None, None, parts, []) / file.name if start else Path()
-    sides = [Evaluation(load(StoredSuite, item), item, "") for item in (path, file) if item == file or item.is_file()]
-    # Another run may have been judged since on another table of the same name.
+    sides = [Evaluation(load(StoredSuite, file), file, "") for file in (directory / f"{suite}.json",)]
+    if other and (path := other.folder / f"{suite}.json").is_file():
+        sides = [Evaluation(load(StoredSuite, path), path, ""), *sides]
     if len(sides) < 2 or len({tuple(item.sha256 for item in side.stored.sets.values()) for side in sides}) > 1:
-        return [Judged(table) for table in assess(suite, [Run(model, sides[-1:])], intervals=True)]
+        tables = assess(suite, [Run(model, sides[-1:])], intervals=True)
+        if not tables:
+            raise InputError(f"{suite}: {UNDEFINED}")
+        return Judged(tables[0])
     sets = [read_sets(side) for side in sides]
     before, after = ({name: side[name] for name in sets[1] if name in sets[0]} for side in sets)
-    rows = tuple(difference_rows(before, after))
-    title, notes = f"{suite}: {model} beside {start}, untouched", (NOTE, verdict(rows, model, start))
-    shots = sides[1].stored.settings.get("shots")
-    return [Judged(Table(title, COLUMNS, rows, COLUMNS[1:], notes), (before, after), shots)]
+    lines = differences(before, after)
+    if other is None or not lines:
+        raise InputError(f"{suite}: {UNDEFINED}")
+    verdict = verdict_of({line.title: line.samples for line in lines})
+    notes = (NOTE, f"verdict: {verdict.sentence(model, other.title)}{_chosen_on(after)}")
+    title = f"{suite}: {model} beside {other.title}{', untouched' * (other.role == 'untouched')}"
+    columns = tuple(other.role if column == "untouched" else column for column in COLUMNS)
+    table = Table(title, columns, tuple(line.cells() for line in lines), columns[1:], notes)
+    return Judged(table, (before, after), sides[1].stored.settings.get("shots"), verdict)
 
 
 def judged_files(run: Run) -> list[Judged]:
-    """Return `beside_untouched` of all tables that a run was judged on."""
+    """Return `beside` the encoder that a run began from, of all tables that the run was judged on."""
     files = [scores.file for scores in run.evaluations if scores.stored.suite.startswith(PREFIX)]
-    return [judged for file in files for judged in beside_untouched(run.title, Path(run.title), file.parent, file.stem)]
+    try:
+        other = other_encoder(Path(run.title)) if files else None
+    except InputError as error:
+        note(f"{run.title} is not beside the untouched encoder: {error}")
+        other = None
+    return [beside(run.title, file.parent, file.stem, other) for file in files]
 
 
-def verdict(rows: Sequence[Sequence[str]], model: str, start: str) -> str:
-    """Say which figures, in rows of `COLUMNS`, differ by more than their interval, and what to do."""
-    better, worse = (", ".join(row[0] for row in rows if sign * float(row[end]) > 0) for sign, end in ((1, 5), (-1, 6)))
-    if better and worse:
-        return f"verdict: {model} is better in {better}, worse in {worse}: choose by the figure that you need"
-    if better:
-        return f"verdict: {model} is better than {start} in {better}; nothing measured was worse"
-    return f"verdict: keep {start} as it is: {f'worse in {worse}' if worse else 'nothing measured was better'}"
+def _chosen_on(sets: Sets) -> str:
+    """Return a warning if judged texts had chosen the model as its --dev, "" if none did."""
+    leaks = [stored.seen_in_training or {} for stored, *_ in sets.values()]
+    dev, total = max(((leak.get("dev", 0), leak.get("of", 0)) for leak in leaks), default=(0, 0))
+    return f"; but {dev:,} of its {total:,} texts chose this model (--dev): judge it on others" if dev else ""
+
+
+class Choice(NamedTuple):
+    """What is said of some candidates beside the untouched encoder: take `best`, keep the start, or it is unclear."""
+
+    outcome: Literal["take", "keep", "unclear"]
+    best: str
+    words: str
+
+
+def choose(start: str, gains: Mapping[str, Mapping[str, Floats]]) -> Choice:
+    """Choose among candidates by their gains on the untouched encoder's figures, by candidate and figure.
+
+    One is better if the mean of its gains is, with a p of at most `LEVEL` by Holm's correction for the number of
+    candidates, and no figure is worse by `verdict_of`. The best of several has the highest mean.
+    """
+    # Figures of the same items have drawn the same ones: the interval of their mean is paired too.
+    means: dict[str, Floats] = {name: np.mean([*figures.values()], axis=0) for name, figures in gains.items()}
+    clear = {name for name, p in zip(means, holm([*map(p_value, means.values())]), strict=True) if p <= LEVEL}
+    higher = [name for name in means if name in clear and means[name][0] > 0]
+    losses = {name: ", ".join(verdict_of(gains[name]).worse) for name in higher}
+    if winners := [name for name in higher if not losses[name]]:
+        best = max(winners, key=lambda name: means[name][0])
+        low, high = interval(means[best])
+        words = f"take {best}, better than {start} by {means[best][0]:.2f} ({low:.2f} to {high:.2f})"
+        return Choice("take", best, words)
+    mixed = "; ".join(f"{name} is better on the whole, but worse in {loss}" for name, loss in losses.items())
+    if mixed or clear == means.keys():
+        return Choice("keep", start, f"keep {start} as it is: {mixed or 'all else is worse'}")
+    smallest = {name: smallest_difference(samples, len(means)) for name, samples in means.items()}
+    if not any(smallest.values()):
+        return Choice("keep", start, f"keep {start} as it is: all else does exactly as well")
+    shown = ", ".join(f"{value:.2f} ({name})" for name, value in smallest.items())
+    words = f"unclear: {start} stays, but this table shows only gains from {shown} on: judge by more to see smaller ones"
+    return Choice("unclear", start, words)
 
 
 def best_of(suite: str, files: Mapping[str, Path]) -> tuple[Table, dict[str, Any]]:
     """Compare the scores of candidates, a file each by model, with those of the first one, the untouched encoder.
 
-    The best has the highest mean figure, if that is higher than the untouched encoder's by more than its 95% interval
-    and no figure is lower by more than its own. Returns a table, and as JSON values the same, the `best` and the
-    `verdict`. Raises InputError: a figure is undefined.
+    Returns a table, and as JSON values the same, the `best`, the `outcome` and the `verdict` of `choose`. Raises
+    InputError: a figure is undefined.
     """
     sets = {name: read_sets(Evaluation(load(StoredSuite, file), file, name)) for name, file in files.items()}
     start, untouched = next(iter(sets.items()))
     titles = {key: stored.title for key, (stored, *_) in untouched.items()}
     if not titles or any(titles.keys() != candidate.keys() for candidate in sets.values()):
-        raise InputError(f"{suite}: a figure is undefined, because all cosines or all grades are equal")
-    columns = ("candidate", *titles.values(), "difference", "low", "high")
-    records, best, margin, words = list[dict[str, Any]](), start, 0.0, "nothing measured was better"
+        raise InputError(f"{suite}: {UNDEFINED}")
+    columns = ("candidate", *titles.values(), "difference", "low", "high", "shows")
+    records, gains = list[dict[str, Any]](), dict[str, dict[str, Floats]]()
     for name, candidate in sets.items():
-        gains = {title: candidate[key][2] - untouched[key][2] for key, title in titles.items()}
-        # Figures of the same items have drawn the same ones: the interval of their mean is paired too.
-        gain = np.mean([*gains.values()], axis=0)
-        low, high = interval(gain)
-        figures = {title: float(candidate[key][2][0]) for key, title in titles.items()}
-        change = {} if candidate is untouched else {"difference": float(gain[0]), "low": low, "high": high}
-        records.append({"candidate": name + ", untouched" * (candidate is untouched), **figures, **change})
-        worse = ", ".join(title for title, samples in gains.items() if interval(samples)[1] < 0)
-        if low > 0 and worse:
-            words = f"{name} is better on the whole, but worse in {worse}"
-        elif low > 0 and gain[0] > margin:
-            best, margin = name, float(gain[0])
-    advice = f"take {best}, better than {start} by {margin:.2f}" if margin else f"keep {start} as it is: {words}"
+        record: dict[str, Any] = {"candidate": name + ", untouched" * (name == start)}
+        record |= {title: float(candidate[key][2][0]) for key, title in titles.items()}
+        if name != start:
+            gains[name] = {title: candidate[key][2] - untouched[key][2] for key, title in titles.items()}
+            mean = np.mean([*gains[name].values()], axis=0)
+            shown = smallest_difference(mean, len(sets) - 1)
+            record |= dict(zip(columns[-4:], (float(mean[0]), *interval(mean), shown), strict=True))
+        records.append(record)
+    choice = choose(start, gains)
     leaks = (stored.seen_in_training for candidate in sets.values() for stored, *_ in candidate.values())
     seen = {f"{leak['texts']:,} of {leak['of']:,} judged texts are in the training text" for leak in leaks if leak}
     cells = ([record.get(column, "") for column in columns] for record in records)
     rows = tuple(tuple(DECIMAL(cell) if isinstance(cell, float) else cell for cell in row) for row in cells)
     table = Table(f"{suite}: {start} and what may be better", columns, rows, columns[1:], (*seen, MEAN_NOTE))
-    return table, {"candidates": records, "notes": [*seen], "best": best, "verdict": advice}
+    verdict = choice.words + (_chosen_on(sets[choice.best]))
+    return table, {
+        "candidates": records, "notes": [*seen], "best": choice.best, "outcome": choice.outcome, "verdict": verdict,
+    }  # fmt: skip

@@ -1,12 +1,13 @@
-"""Percentile bootstrap intervals of the runs' scores, and paired bootstrap tests of one run against others.
+"""Bootstrap intervals of the runs' scores, and paired tests of one run against others by the same draws.
 
 An estimate is an array (1 + resamples,): a score x 100 or a difference, then its bootstrap draws; NaN if undefined.
+Interval, p-value and verdict are all read off it, unrounded: an interval leaves out 0 exactly if p is at most `LEVEL`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,9 @@ from trainers.results.runs import Evaluation, Run
 
 Floats: TypeAlias = "NDArray[np.float64]"
 RESAMPLES = 2000
+LEVEL, POWER = 0.05, 0.8
 PORTION = 100_000  # items in memory at once: about what fits a processor's cache
+ZERO = 1e-9  # what rounding errors may make of 0
 ROUNDING = 0.01  # the most that the score of the items may differ from the figure beside them
 DECIMAL = "{:z.2f}".format
 AVERAGED = "an average treats its sets as independent"
@@ -29,34 +32,87 @@ Sets: TypeAlias = Mapping[str, tuple[StoredSet, Predictions, Floats]]
 
 
 def estimate(items: Predictions, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
-    """Return the estimate of a set's score; its draws depend on the seed and the number of items alone."""
-    rng, size = np.random.default_rng(seed), len(items.predicted)
-    blocks, count = [_score(items.statistic, items.gold[None], items.predicted[None])], max(1, PORTION // max(1, size))
-    for start in range(0, resamples, count):
-        rows = rng.integers(0, size, (min(count, resamples - start), size))
-        blocks.append(_score(items.statistic, items.gold[rows], items.predicted[rows]))
+    """Return the estimate of a set's score; its draws depend on the seed, and the number and groups of items alone.
+
+    Items of a group are drawn together. Of clusterings, each draw takes some too: as many as make its variance that of
+    a t interval, since k-means differs from run to run by more than a large table does from sample to sample.
+    """
+    size, runs = len(items.predicted), items.predicted.shape[1] if items.statistic == "nmi" else 1
+    picks = np.random.default_rng((seed, 1)).integers(0, runs, (resamples, _picked(runs)))
+    blocks = [_score(items.statistic, items.gold[None], items.predicted[None])]
+    for start, rows in _samples(items.groups, size, resamples, np.random.default_rng(seed)):
+        predicted = items.predicted[rows]
+        if items.statistic == "nmi":
+            predicted = np.take_along_axis(predicted, picks[start : start + len(rows), None], 2)
+        blocks.append(_score(items.statistic, items.gold[rows], predicted))
     scores = np.concatenate(blocks)
     if items.statistic == "nmi" and resamples:  # repeated items share a cluster, so every sample has more than the set
         scores[1:] += scores[0] - np.nanmean(scores[1:])
     return scores
 
 
+def _picked(runs: int) -> int:
+    """Return how many of n runs to draw, so that normal quantiles of their mean cover as Student's would."""
+    from scipy.stats import norm, t
+
+    return max(1, round((runs - 1) * (norm.isf(LEVEL / 2) / t.isf(LEVEL / 2, runs - 1)) ** 2)) if runs > 1 else 1
+
+
+def _samples(
+    groups: NDArray[np.int64] | None, size: int, resamples: int, rng: np.random.Generator
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield the number of the first draw, and the rows of some draws, (draws, items); groups are drawn whole."""
+    if groups is None or len(groups) == groups.max(initial=-1) + 1:
+        count = max(1, PORTION // max(1, size))
+        for start in range(0, resamples, count):
+            yield start, rng.integers(0, size, (min(count, resamples - start), size))
+        return
+    order, lengths = np.argsort(groups, kind="stable"), np.bincount(groups)
+    begins = np.cumsum(lengths) - lengths
+    for start in range(resamples):
+        drawn = rng.integers(0, len(lengths), len(lengths))
+        counts = lengths[drawn]
+        yield start, order[None, np.arange(counts.sum()) + np.repeat(begins[drawn] + counts - counts.cumsum(), counts)]
+
+
 def interval(samples: Floats) -> tuple[float, float]:
-    """Return the 95% percentile interval (Efron 1979) of an estimate."""
-    low, high = np.nanpercentile(samples[1:], [2.5, 97.5])
-    return float(low), float(high)
+    """Return the 95% percentile interval (Efron 1979) of an estimate; NaN without draws."""
+    draws = np.sort(samples[1:][~np.isnan(samples[1:])])
+    outside = max(1, int(LEVEL / 2 * (len(draws) + 1)))
+    return (float(draws[outside - 1]), float(draws[-outside])) if len(draws) else (np.nan, np.nan)
 
 
 def p_value(samples: Floats) -> float:
-    """Return the two-sided p-value of the estimate of a difference (Berg-Kirkpatrick et al. 2012).
+    """Return the two-sided p-value of the estimate of a difference: twice the share of draws on the other side of 0.
 
-    The share of draws at least as far from the observed difference as that is from zero. The observed one counts as a
-    draw, so the least is 1 / (draws + 1).
+    The observed one counts as a draw, so the least is 2 / (draws + 1) (Davison and Hinkley 1997, 4.2).
     """
-    observed, draws = samples[0], samples[1:]
-    # Minus a rounding error, so that a draw equal to the observed difference counts.
-    far = np.abs(draws[~np.isnan(draws)] - observed) >= abs(observed) - 1e-9
-    return float((1 + np.sum(far)) / (len(far) + 1))
+    draws = samples[1:][~np.isnan(samples[1:])]
+    # A draw of 0, but for rounding errors, is on both sides.
+    beyond = min(np.sum(draws <= ZERO), np.sum(draws >= -ZERO))
+    return min(1.0, 2 * float(1 + beyond) / (len(draws) + 1))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values of several comparisons so that one of them falls below a level by chance no more often than it.
+
+    Example:
+        >>> holm([0.01, 0.04, 0.03])  # Holm 1979
+        [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    steps = np.array(p_values)[order] * np.arange(len(order), 0, -1)
+    return [float(value) for value in np.minimum(np.maximum.accumulate(steps), 1)[np.argsort(order)]]
+
+
+def smallest_difference(samples: Floats, comparisons: int = 1) -> float:
+    """Return the least true difference that such items would show in four of five tables like this one.
+
+    `samples` estimate the difference; `comparisons` share the level of 5%.
+    """
+    from scipy.stats import norm
+
+    return float((norm.isf(LEVEL / 2 / comparisons) + norm.ppf(POWER)) * np.nanstd(samples[1:]))
 
 
 def average_estimate(sets: Sequence[Floats], seed: int = 0) -> Floats:
@@ -74,7 +130,7 @@ def _score(statistic: str, gold: Floats, predicted: Floats) -> Floats:
     from sklearn.metrics import average_precision_score
 
     if statistic == "mean":
-        return np.asarray(100 * predicted.mean(axis=1))
+        return np.asarray(100 * np.nanmean(predicted, axis=1))
     if statistic == "nmi":
         draws = zip(gold.astype(int), predicted.astype(int), strict=True)
         return np.array([100 * np.mean([_nmi(classes, run) for run in runs.T]) for classes, runs in draws])
@@ -126,7 +182,9 @@ def assess(
         columns = ("first", "second", "set", "items", "first score", "second score", "difference", "low", "high", "p")
         first, first_sets = titled_sets[0] if titled_sets else ("", {})
         rows = [
-            (first, title, *row) for title, sets in titled_sets[1:] for row in difference_rows(first_sets, sets, seed)
+            (first, title, *difference.cells())
+            for title, sets in titled_sets[1:]
+            for difference in differences(first_sets, sets, seed)
         ]
         remark = f"tests: second minus first, its 95% interval, and the two-sided p of the paired bootstrap; {AVERAGED}"
         tables.append(Table(f"{suite}: tests, {names}", columns, tuple(rows), columns[3:], (remark,)))
@@ -139,17 +197,32 @@ def _interval_rows(sets: Sets, seed: int) -> Iterator[tuple[str, ...]]:
         yield title, count, *map(DECIMAL, (samples[0], *interval(samples)))
 
 
-def difference_rows(first: Sets, second: Sets, seed: int = 0) -> Iterator[tuple[str, ...]]:
-    """Yield title, items, both scores, their difference with its interval, and p, for each set of both runs."""
+class Difference(NamedTuple):
+    """A figure of two runs on the same items: both scores x 100, and the estimate of the second minus the first."""
+
+    title: str
+    items: str
+    scores: tuple[float, float]
+    samples: Floats
+
+    def cells(self) -> tuple[str, ...]:
+        """Return title, items, both scores, their difference with its interval, and p, as they are printed."""
+        figures = f"{self.samples[0]:+z.2f}", *map(DECIMAL, interval(self.samples)), f"{p_value(self.samples):.4f}"
+        return self.title, self.items, *map(DECIMAL, self.scores), *figures
+
+
+def differences(first: Sets, second: Sets, seed: int = 0) -> list[Difference]:
+    """Return the differences of two runs in each set that both have; raises InputError if its items differ."""
     shared = {name: items for name, items in first.items() if name in second}
     for name, (stored, *_) in shared.items():
         if stored.sha256 != second[name][0].sha256:
             raise InputError(f"{stored.title} has different items in the two runs: evaluate both on one copy")
+    lines = []
     for title, count, names in _set_lines(shared):
+        before, after = (float(np.mean([sets[name][2][0] for name in names])) for sets in (first, second))
         samples = average_estimate([second[name][2] - first[name][2] for name in names], seed)
-        scores = (DECIMAL(np.mean([sets[name][2][0] for name in names])) for sets in (first, second))
-        figures = f"{samples[0]:+z.2f}", *map(DECIMAL, interval(samples)), f"{p_value(samples):.4f}"
-        yield title, count, *scores, *figures
+        lines.append(Difference(title, count, (before, after), samples))
+    return lines
 
 
 def _set_lines(sets: Sets) -> list[tuple[str, str, list[str]]]:
@@ -168,7 +241,8 @@ def read_sets(evaluation: Evaluation, seed: int = 0) -> Sets:
         arrays = read_arrays(file) if file.is_file() else {}
         for name in dict.fromkeys(key.rpartition("/")[0] for key in arrays):
             gold, predicted, statistic = (arrays[f"{name}/{part}"] for part in ("gold", "predicted", "statistic"))
-            items, stored = Predictions(statistic.item(), gold, predicted), evaluation.stored.sets[name]
+            items = Predictions(statistic.item(), gold, predicted, arrays.get(f"{name}/groups"))
+            stored = evaluation.stored.sets[name]
             samples, figure = estimate(items, seed=seed), next(iter(stored.figures.values()), None)
             if figure is None and np.isnan(samples[0]):
                 continue

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,9 +25,10 @@ from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import read_judge
 from trainers.evaluation.result_files import StoredSuite, Table, load
+from trainers.evaluation.scoring import score_into
 from trainers.evaluation.task import Predictions, Result, Suite
 from trainers.pages.judged import text_changes
-from trainers.results.judged import Judged, best_of, score_once
+from trainers.results.judged import Judged, best_of
 from trainers.results.runs import Evaluation
 from trainers.results.significance import estimate, read_sets
 
@@ -89,7 +91,7 @@ def of_classes(suite: Suite, rows: Sequence[tuple[str, str]]) -> Vectors:
 def test_labels_are_scored_as_scikit_learn_does(tmp_path: Path) -> None:
     rows = in_classes()
     suite = read_judge(write_table(tmp_path / "my data.csv", ("Category", "text"), [row[::-1] for row in rows]))
-    assert suite.name == "judge-my-data"
+    assert re.fullmatch(r"judge-my-data-[0-9a-f]{6}", suite.name)
     vectors = of_classes(suite, rows)
     inputs = vectors.of([text for text, _ in rows])
     inputs = inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
@@ -474,7 +476,7 @@ def test_auto_judges_the_untouched_encoder_and_what_it_trains(run: Path, capsys:
 
 
 def judged(folder: Path, name: str, suite: Suite, vectors: Vectors) -> Path:
-    return score_once(name, Known(list(vectors.rows), vectors.matrix), suite, trained=folder)
+    return score_into(Known(list(vectors.rows), vectors.matrix), suite, folder / name)
 
 
 @pytest.mark.parametrize(
