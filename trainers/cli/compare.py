@@ -15,7 +15,7 @@ from pipelines.terminal.console import ConfigOption, InputError, note, show_json
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.evaluation.result_files import Table, markdown, show
 from trainers.results.comparison import PAPERS, compare_suite, load_paper, published_tables
-from trainers.results.runs import TRAINING, Run, read_runs
+from trainers.results.runs import TRAINING, Run, named, read_runs
 from trainers.results.significance import assess
 
 RUNS = """Runs that were evaluated: their directories, folders or JSON files of results, or the folder of several \
@@ -51,7 +51,7 @@ def compare(
     with redirect_stdout(sys.stderr):  # the tables of single runs, beside the untouched encoder
         for path in runs or () if judge else ():
             evaluate(str(path), judge=judge)
-    results = [run for path in runs or () for run in read_runs(path)]
+    results = named([run for path in runs or () for run in read_runs(path)])
     tables, test_tables = list[Table](), list[Table]()
     suites = _suites(suite, results, papers)
     printed = [table for name in suites for table in published_tables(papers, name, everything=all_tables)]

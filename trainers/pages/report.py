@@ -17,7 +17,7 @@ from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.data.examples import Examples
 from trainers.encoders.vectors import Vectors, unit
 from trainers.results.comparison import compare_suite, published_tables
-from trainers.results.runs import FOLDER, first_seed, read_runs
+from trainers.results.runs import FOLDER, first_seed, named, read_runs
 from trainers.settings import TokenLimit
 from trainers.training.directory import LOG, RECIPE, TIME
 
@@ -77,7 +77,8 @@ def report(
     scored = [run for run in runs if (run / FOLDER).is_dir() or not (run / LOG).is_file()]
     results = [run for folder in scored for run in read_runs(folder)]
     suites = dict.fromkeys(evaluation.stored.suite for run in results for evaluation in run.evaluations)
-    tables = [table for name in suites for table in compare_suite(name, results, published_tables(PAPERS, name))]
+    titled = named(results)
+    tables = [table for name in suites for table in compare_suite(name, titled, published_tables(PAPERS, name))]
     judgements = [(Path(run.title), judged) for run in results for judged in judged_files(run)]
     tables += [judged.table for _, judged in judgements if not judged.sides]
     parts = [judged_part(*judgement) for judgement in judgements if judgement[1].sides]

@@ -189,7 +189,7 @@ def choose(start: str, gains: Mapping[str, Mapping[str, Floats]]) -> Choice:
     if not any(smallest.values()):
         return Choice("keep", start, f"keep {start} as it is: all else does exactly as well")
     shown = ", ".join(f"{value:.2f} ({name})" for name, value in smallest.items())
-    words = f"unclear: {start} stays, but this table shows only gains from {shown} on: judge by more to see smaller ones"
+    words = f"unclear: {start} stays, but this table shows only gains from {shown} on: judge by more to see others"
     return Choice("unclear", start, words)
 
 

@@ -1,6 +1,7 @@
 """Stored scores: the files that evaluations and studies leave, read as runs with an evaluation for each seed."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,6 +87,17 @@ def read_runs(path: Path) -> list[Run]:
 def first_seed(path: Path) -> Path:
     """Return the folder of the first of several seeds that did not fail; of anything else the path itself."""
     return next((folder for file in _studies(path) for folder in _folders(file).values()), path)
+
+
+def named(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs titled by the name of their folder, or of the model that results are of, where that is unique."""
+
+    def name(run: Run) -> str:
+        own = run.seeds > 1 or (Path(run.title) / FOLDER).is_dir() or not run.evaluations
+        return Path(run.title if own else str(run.evaluations[0].stored.model.get("name", run.title))).name
+
+    counts = Counter(map(name, runs))
+    return [run._replace(title=name(run)) if counts[name(run)] == 1 else run for run in runs]
 
 
 def _studies(path: Path) -> list[Path]:

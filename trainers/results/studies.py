@@ -21,7 +21,7 @@ from trainers.evaluation.scoring import find_suites, score_into
 from trainers.evaluation.task import DATA_VARIABLE
 from trainers.processes import is_first, join_processes, of_first, processes
 from trainers.results.comparison import compare_suite
-from trainers.results.runs import STUDY, TRAINING, UNTRAINED, read_results, read_study, read_training
+from trainers.results.runs import STUDY, TRAINING, UNTRAINED, named, read_results, read_study, read_training
 from trainers.settings import Pooling, Request
 from trainers.training.directory import RECIPE
 from trainers.training.run import run_training
@@ -108,7 +108,7 @@ def _train(runs: Sequence[Request], out: Path, score: Scorer | None) -> dict[int
 def _report(name: str, out: Path, errors: Mapping[int, str | None], *, scored: bool) -> None:
     """Print the table of the seeds, and write it to a page. Raises TwinviewsError: a run failed."""
     suite, reader = (SUITE, read_results) if scored else (TRAINING, read_training)
-    tables = compare_suite(suite, read_study(out / STUDY, reader))
+    tables = compare_suite(suite, named(read_study(out / STUDY, reader)))
     failures = [f"seed {seed} failed: {error}" for seed, error in errors.items() if error]
     page = (out / STUDY).with_suffix(".md")
     write_if_changed(page, markdown(f"train {name}", [f"- {line}" for line in failures], tables))

@@ -71,7 +71,8 @@ def test_resamples_are_scored_as_scikit_learn_does() -> None:
     assert 0 < np.isnan(without).sum() < 50
     classes, clusters = rng.integers(0, 4, 60), rng.integers(0, 5, (60, 2))
     draws = estimate(Predictions("nmi", classes.astype(float), clusters.astype(float)), 4, 3)
-    means = [np.mean([v_measure_score(classes[row], run[row]) for run in clusters.T]) for row in rows]
+    picks = np.random.default_rng((3, 1)).integers(0, 2, 4)  # of two clusterings a draw takes one
+    means = [v_measure_score(classes[row], clusters[row, pick]) for row, pick in zip(rows, picks, strict=True)]
     # Samples with repeated items agree more than the items: they are moved back to the score of all.
     np.testing.assert_allclose(draws[1:] - draws[0], 100 * (np.array(means) - np.mean(means)), atol=1e-9)
 
@@ -120,6 +121,66 @@ def test_shots_train_on_that_many_texts_a_label_and_test_the_others(tmp_path: Pa
     tested = suites[1].tasks[0].score(vectors, 1).predictions
     assert tested is not None
     assert 390 < len(tested.gold) <= 400
+
+
+def test_few_examples_a_label_are_voted_on_by_their_distance(tmp_path: Path) -> None:
+    """Uniform votes of one example a label would be a tie, which the first label wins."""
+    rows = [(f"text {number}", f"label {number % 12:02}") for number in range(240)]
+    path = write_table(tmp_path / "few.csv", ("text", "label"), rows)
+    suites = {shots: read_judge(path, shots) for shots in (1, 3)}
+    assert [suite.tasks[0].title for suite in suites.values()] == ["1-NN accuracy", "3-NN accuracy"]
+    vectors = of_classes(suites[1], rows)
+    inputs, labels = vectors.of([text for text, _ in rows]), np.array([label for _, label in rows])
+    for shots, suite in suites.items():
+        hits = np.zeros((240, 2))
+        rng = np.random.default_rng(3)
+        for _ in range(5):
+            order = rng.permutation(240)
+            train_rows = np.concatenate([order[labels[order] == label][:shots] for label in np.unique(labels)])
+            tested = np.setdiff1d(order, train_rows)
+            model = KNeighborsClassifier(shots, metric="cosine", weights="distance")
+            guesses = model.fit(inputs[train_rows], labels[train_rows]).predict(inputs[tested])
+            hits[tested] += np.stack([guesses == labels[tested], np.ones(len(tested))], 1)
+        expected = 100 * np.mean(hits[:, 0] / hits[:, 1])
+        scores = figures(suite, vectors)
+        assert scores[f"{shots}-NN accuracy"] == pytest.approx(expected, abs=1e-6)
+        assert expected > 60
+    # All figures have the same items, so that draws of one are draws of all.
+    sizes = {len(task.score(vectors, 1).predictions.predicted) for task in suites[1].tasks}  # type: ignore[union-attr]
+    assert sizes == {240}
+
+
+def test_copies_of_a_text_stay_in_one_fold_and_are_drawn_together(tmp_path: Path) -> None:
+    rows = in_classes()
+    copies = [*rows, *((text.upper() + "!", label) for text, label in rows)]
+    once, twice = (
+        read_judge(write_table(tmp_path / f"{len(table)}.csv", ("text", "label"), table)) for table in (rows, copies)
+    )
+    vectors = of_classes(once, rows)
+    places = {text.upper() + "!": row for text, row in vectors.rows.items()}
+    doubled = vectors._replace(rows={**vectors.rows, **places})
+    key = "regression accuracy"
+    single, double = figures(once, vectors)[key], figures(twice, doubled)[key]
+    # Learnt from two copies of each text, it moves a little; with a copy in another fold it would know nearly all.
+    assert abs(double - single) < 6
+    assert single < 90
+    estimates = [
+        estimate(next(task for task in suite.tasks if task.title == key).score(given, 3).predictions)  # type: ignore[arg-type]
+        for suite, given in ((once, vectors), (twice, doubled))
+    ]
+    assert estimates[1][1:].std() == pytest.approx(estimates[0][1:].std(), rel=0.15)  # not by the root of 2 smaller
+
+
+def test_two_tables_never_share_a_file_of_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("other").mkdir()
+    paths = ["titles.csv", "titles.dev.csv", "titles.test.csv", "titles-dev.csv", "other/titles.csv"]
+    suites = [read_judge(write_table(Path(path), ("text", "label"), in_classes())) for path in paths]
+    suites += [read_judge("titles.csv", shots) for shots in (1, 2)]
+    assert len({suite.name for suite in suites}) == len(suites)
+    assert suites[0].name == "judge-titles"
+    assert read_judge("./titles.csv").name == "judge-titles"
+    assert suites[-1].name == "judge-titles-2-shots"
 
 
 @pytest.mark.parametrize("library", [False, True])
@@ -333,7 +394,8 @@ def test_a_run_is_judged_beside_the_untouched_encoder(run: Path, capsys: Capsys)
     assert evaluate(run, "--judge", "own.csv") == 0
     shown = capsys.readouterr()
     assert "own.csv: taken for 42 texts with 6 labels, 5 folds (columns text, label)" in shown.err
-    stored = [json.loads((folder / "evaluation/judge-own.json").read_text()) for folder in (run, Path("runs/tiny"))]
+    (start,) = Path("runs/evaluation").glob("tiny-*/*/judge-own.json")
+    stored = [json.loads(file.read_text()) for file in (run / "evaluation/judge-own.json", start)]
     scores = [[part["figures"]["score"] for part in each["sets"].values()] for each in stored]
     assert scores[0] != scores[1]
     seen = {part["seen_in_training"]["texts"] for part in stored[0]["sets"].values()}
@@ -346,12 +408,14 @@ def test_a_run_is_judged_beside_the_untouched_encoder(run: Path, capsys: Capsys)
         low, high = float(cells[6]), float(cells[7])
         assert low <= float(cells[5]) <= high
     assert "verdict: " in shown.err
-    times = Path("runs/tiny/evaluation/judge-own.json").stat().st_mtime_ns
+    times = start.stat().st_mtime_ns
     assert evaluate(run, "--judge", "own.csv", "--json") == 0
     json.loads(capsys.readouterr().out)
-    assert Path("runs/tiny/evaluation/judge-own.json").stat().st_mtime_ns == times
     assert evaluate(run, "--judge", "own.csv", "--shots", 2) == 0
-    assert Path("runs/tiny/evaluation/judge-own.json").stat().st_mtime_ns != times
+    assert start.stat().st_mtime_ns == times
+    few = json.loads(start.with_name("judge-own-2-shots.json").read_text())
+    assert few["settings"]["shots"] == 2
+    assert [part["title"] for part in few["sets"].values()] == ["2-NN accuracy", "regression accuracy", "k-means NMI"]
 
 
 def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
@@ -361,15 +425,19 @@ def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
     assert table["title"] == "judge-own"
     assert table["columns"][1:4] == ["5-NN accuracy score", "regression accuracy score", "k-means NMI score"]
     assert "verdict: " in shown.err
-    assert train("compare", run, "runs/tiny", "--with", "none", "--test") == 0
+    (start,) = Path("runs/evaluation").glob("tiny-*/*")
+    assert train("compare", run, start, "--with", "none", "--test") == 0
     assert train("report", run, "--sample", 0, "--judge", "own.csv") == 0
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "judge-own: runs/mirror beside tiny, untouched" in page
     assert "verdict: " in page
+    assert train("compare", run, "--with", "none", "--json") == 0
+    out = capsys.readouterr().out
+    assert json.loads(out[out.index("{") :])["tables"][0]["rows"][0][0] == "mirror"
     assert page.index("<strong>") < page.index("<dt>encoder</dt>") < page.index("Gained most") < page.index("Lost most")
     rows = Path("own.csv").read_text(encoding="utf-8").splitlines()
     Path("own.csv").write_text("\n".join(rows[:-1]), encoding="utf-8")
-    assert evaluate("tiny", "--judge", "own.csv", "--out", "runs/tiny/evaluation") == 0
+    assert evaluate("tiny", "--judge", "own.csv", "--out", start) == 0
     assert train("report", run, "--sample", 0) == 0
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "judge-own: intervals, score" in page
@@ -380,12 +448,11 @@ def test_an_encoder_that_is_no_run_has_intervals_of_its_own(
     model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.chdir(model.parent)
-    write_table(
-        Path("pairs.tsv.csv"), ("text1", "text2", "same"), [(a, b, a[0] == b[0]) for a in WORDS for b in WORDS[:9]]
-    )
-    assert evaluate("tiny", "--judge", "pairs.tsv.csv") == 0
+    write_table(Path("pairs.csv"), ("text1", "text2", "same"), [(a, b, a[0] == b[0]) for a in WORDS for b in WORDS[:9]])
+    assert evaluate("tiny", "--judge", "pairs.csv") == 0
     shown = capsys.readouterr()
     assert "judge-pairs: intervals, score" in shown.out
+    assert not Path("tiny/evaluation").exists()  # nothing is written into a model's own folder
     assert "verdict" not in shown.out + shown.err
 
 
@@ -460,8 +527,10 @@ def test_auto_judges_the_untouched_encoder_and_what_it_trains(run: Path, capsys:
     assert train("auto", *options, "--dry-run") == 0
     assert "--epochs 0" in capsys.readouterr().err
     assert not Path("runs/auto").exists()
-    scores = [Path("runs", name, "evaluation/judge-own.json") for name in ("tiny", "auto/whitened")]
-    train_killed(scores[-1].is_file, "auto", *options)
+    whitened = Path("runs/auto/whitened/evaluation/judge-own.json")
+    train_killed(whitened.is_file, "auto", *options)
+    scores = [*Path("runs/evaluation").glob("tiny-*/judge-own.json"), whitened]
+    assert len(scores) == 2
     times = [path.stat().st_mtime_ns for path in scores]
     assert not Path("runs/auto/auto.json").exists()
     assert train("auto", *options) == 0
@@ -482,21 +551,24 @@ def judged(folder: Path, name: str, suite: Suite, vectors: Vectors) -> Path:
 @pytest.mark.parametrize(
     ("shifts", "best", "reason"),
     [
-        ((0.0, 0.0), "first", "nothing measured was better"),
-        ((-2.0, -2.0), "first", "nothing measured was better"),
+        ((0.0, 0.0), "first", "keep first as it is: all else does exactly as well"),
+        ((-2.0, -2.0), "first", "keep first as it is: all else is worse"),
+        (("noise", "noise"), "first", "unclear: first stays, but this table shows only gains from "),
         ((0.0, 2.0), "third", "take third, better than first by"),
         ((0.5, 3.0), "third", "take third, better than first by"),
     ],
 )
 def test_another_than_the_untouched_encoder_is_named_if_it_is_better(
-    shifts: tuple[float, float], best: str, reason: str, tmp_path: Path
+    shifts: tuple[Any, Any], best: str, reason: str, tmp_path: Path
 ) -> None:
     rows = in_classes(200)
     suite = read_judge(write_table(tmp_path / "own.csv", ("text", "label"), rows))
     start, noise = of_classes(suite, rows), known(suite)
     files = {"first": judged(tmp_path, "first", suite, start)}
     for name, shift in zip(("second", "third"), shifts, strict=True):
-        vectors = start._replace(matrix=start.matrix + shift / 2 * (start.matrix - noise.matrix))
+        change = known(suite, seed=len(name)).matrix / 9
+        change = change if shift == "noise" else shift / 2 * (start.matrix - noise.matrix)
+        vectors = start._replace(matrix=start.matrix + change)
         files[name] = judged(tmp_path, name, suite, vectors)
     table, values = best_of(suite.name, files)
     assert (values["best"], len(table.rows)) == (best, 3)
@@ -569,6 +641,40 @@ def test_the_text_that_gained_most_is_named(
         stream.write(f"one more,{rows[1][2] if columns[1] == 'label' else 'b 1'}{',1' * (len(columns) - 2)}\n")
     assert text_changes(tmp_path / "run", sides) == []
     assert "no texts of" in capsys.readouterr().err
+
+
+def test_a_start_counts_by_its_weights_and_not_by_its_name(run: Path, capsys: Capsys) -> None:
+    """A run named as the encoder, and a start that was trained again, are other encoders."""
+    options = ["--text", "text.txt", "--batch-size", 8, "--max-tokens", 16, "--lr", "1e-2"]
+    assert train("mirror", *options, "--encoder", "tiny", "--out", "runs/tiny", "--epochs", 9) == 0
+    assert train("mirror", *options, "--encoder", run, "--out", "runs/second") == 0
+    capsys.readouterr()
+    for model, start in ((run, "tiny"), ("runs/tiny", "tiny"), ("runs/second", str(run))):
+        assert evaluate(model, "--judge", "own.csv") == 0
+        shown = capsys.readouterr()
+        assert f"judge-own: {model} beside {start}, untouched" in shown.out
+        assert "does exactly as well" not in shown.err
+    assert train("mirror", *options, "--encoder", "tiny", "--out", run, "--overwrite", "--epochs", 9) == 0
+    assert evaluate("runs/second", "--judge", "own.csv") == 0
+    shown = capsys.readouterr()
+    assert "is gone, or another by now: give --against" in shown.err
+    assert "judge-own: intervals, score" in shown.out
+    assert evaluate("runs/second", "--judge", "own.csv", "--against", "runs/tiny") == 0
+    shown = capsys.readouterr()
+    assert "judge-own: runs/second beside runs/tiny\n" in shown.out
+    assert "verdict: " in shown.err
+    assert evaluate("runs/second", "--against", "runs/tiny") == 2
+    assert "--against runs/tiny is for --judge FILE" in error_line(capsys)
+
+
+def test_options_of_a_training_are_checked_before_anything_is_done(run: Path, capsys: Capsys) -> None:
+    options = ["auto", "--text", "text.txt", "--encoder", "tiny"]
+    for judge in ([], ["--judge", "own.csv"]):
+        for option, message in ((["--nonsense", 3], "No such option: --nonsense"), (["--seeds", 2], "--seeds 2: one")):
+            assert train(*options, *judge, *option) == 2
+            assert message in capsys.readouterr().err
+    assert not Path("runs/auto").exists()
+    assert not Path("runs/evaluation").exists()
 
 
 def test_a_run_whose_start_is_gone_is_judged_alone(run: Path, capsys: Capsys) -> None:

@@ -87,7 +87,8 @@ def write_run(
         },
     }
     (folder / f"{suite}.json").write_text(json.dumps(values))
-    arrays = {f"{key}/{part}": value for key, found in items.items() for part, value in found._asdict().items()}
+    parts = ((key, part, value) for key, found in items.items() for part, value in found._asdict().items())
+    arrays = {f"{key}/{part}": value for key, part, value in parts if value is not None}
     if arrays:
         np.savez(folder / f"{suite}.items.npz", **arrays)
     return Path(name)

@@ -63,14 +63,14 @@ def test_seeds_are_mean_and_deviation(tmp_path: Path, capsys: Capsys) -> None:
     for study in ("runs/study", "runs/study/seeds.json"):
         assert compare(study, "--with", "mirror") == 0
         shown = capsys.readouterr()
-        (row,) = lines(shown.out, "runs/study ")
+        (row,) = lines(shown.out, "study ")
         assert row[1] == "61.00 +- 1.00"
         assert row[-2:] == ["64.00 +- 1.00", "ours, 2026-11-21, 3 of 4 seeds"]
-        (start,) = lines(shown.out, "runs/study/untrained")
+        (start,) = lines(shown.out, "untrained")
         assert start[1] == "30.00"
     write_study(tmp_path / "runs/study", 1, 2, failed=[1, 2])
     assert compare("runs/study") == 0
-    assert "runs/study: none of its 2 seeds has results" in capsys.readouterr().err
+    assert "study: none of its 2 seeds has results" in capsys.readouterr().err
 
 
 def test_a_figure_that_not_every_seed_has_is_empty(tmp_path: Path, capsys: Capsys) -> None:
@@ -112,7 +112,7 @@ def test_a_run_is_named_by_directory_or_file(named: str, capsys: Capsys) -> None
 
 def test_a_model_that_was_scored_with_other_poolings_alone_has_a_row_for_each(capsys: Capsys) -> None:
     for way in ("cls", "mean"):
-        write_run(way, figures())
+        write_run(way, figures(), model={"name": "model"})
         Path("model", "evaluation").mkdir(parents=True, exist_ok=True)
         Path(way, "evaluation").rename(Path("model", "evaluation", way))
     assert compare("model", "--with", "none") == 0

@@ -6,10 +6,20 @@ import numpy as np
 import pytest
 from made_items import compare, figure, figures, figures_of, similar, tables, write_run, write_study
 from scipy import stats
+from sklearn.cluster import KMeans
 from small_trainings import Capsys, error_line
 
 from trainers.evaluation.task import Predictions
-from trainers.results.significance import average_estimate, estimate, interval, p_value
+from trainers.results.judged import verdict_of
+from trainers.results.significance import (
+    LEVEL,
+    average_estimate,
+    estimate,
+    holm,
+    interval,
+    p_value,
+    smallest_difference,
+)
 
 OUTCOMES = Predictions("mean", np.ones(300), (np.random.default_rng(1).random(300) < 0.7).astype(float))
 
@@ -44,10 +54,81 @@ def test_resamples_without_a_score_are_left_out() -> None:
     found = estimate(items, 500)
     known = found[1:][~np.isnan(found[1:])]
     assert len(known) < 400
-    assert interval(found) == tuple(np.percentile(known, [2.5, 97.5]))
+    outside = int(0.025 * (len(known) + 1))
+    assert interval(found) == (np.sort(known)[outside - 1], np.sort(known)[-outside])
     assert p_value(found - found) == 1
     # A difference of 100 in each of the draws that have one.
-    assert p_value(np.where(np.isnan(found), np.nan, 100.0)) == pytest.approx(1 / (len(known) + 1))
+    assert p_value(np.where(np.isnan(found), np.nan, 100.0)) == pytest.approx(2 / (len(known) + 1))
+
+
+@pytest.mark.parametrize("shift", [-2.5, -0.6, 0.0, 0.4, 3.0])
+def test_an_interval_leaves_out_zero_exactly_if_the_p_value_is_at_its_level(shift: float) -> None:
+    for seed in range(40):
+        draws = shift + np.random.default_rng(seed).standard_normal(200)
+        draws[0] = shift
+        low, high = interval(draws)
+        assert (low > 0 or high < 0) == (p_value(draws) <= LEVEL)
+
+
+def test_holms_correction_is_that_of_the_definition() -> None:
+    values = [0.04, 0.01, 0.03, 0.2]
+    assert holm(values) == pytest.approx([0.09, 0.04, 0.09, 0.2])
+    assert holm([0.6, 0.7]) == [1, 1]
+
+
+def test_a_difference_of_the_smallest_size_shows_in_four_of_five_tables() -> None:
+    size, errors = 500, np.random.default_rng(1)
+    outcomes = [errors.choice([1.0, -1.0, 0.0], size, p=[0.05, 0.05, 0.9]) for _ in range(200)]
+    smallest = 2.8 * np.sqrt(0.1 / size)  # that of the normal test, two-sided at 5%
+    samples = [estimate(Predictions("mean", np.arange(500.0), change), 400) for change in outcomes]
+    assert np.mean([smallest_difference(each) for each in samples]) == pytest.approx(100 * smallest, rel=0.03)
+    assert smallest_difference(samples[0], 3) > smallest_difference(samples[0])
+    seen = np.mean([p_value(each + 100 * smallest) <= LEVEL for each in samples])
+    assert seen == pytest.approx(0.8, abs=0.1)
+
+
+def classes_with_noise(seed: int, size: int, labels: int = 20) -> dict[str, Predictions]:
+    """Figures of one of many encoders that are equally good: the same classes, and noise of its own."""
+    shared, own = np.random.default_rng(0), np.random.default_rng((1, seed))
+    classes = shared.integers(0, labels, size)
+    centres = shared.standard_normal((labels, 16)) * 0.6
+    vectors = centres[classes] + shared.standard_normal((size, 16)) + 0.5 * own.standard_normal((size, 16))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    nearest = np.argsort(-(vectors @ vectors.T - 9 * np.eye(size)), axis=1)[:, 0]
+    clusters = [KMeans(labels, n_init=1, random_state=run).fit_predict(vectors) for run in range(10)]
+    gold = classes.astype(float)
+    means = vectors @ np.stack([vectors[classes == label].mean(axis=0) for label in range(labels)]).T
+    return {
+        "1-NN": Predictions("mean", gold, (classes[nearest] == classes).astype(float)),
+        "centroid": Predictions("mean", gold, (means.argmax(axis=1) == classes).astype(float)),
+        "NMI": Predictions("nmi", gold, np.stack(clusters, 1).astype(float)),
+    }
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("size", "encoders"), [(600, 12), (4000, 8)])
+def test_equal_encoders_are_told_apart_no_more_often_than_the_level_says(size: int, encoders: int) -> None:
+    drawn = [
+        {name: estimate(items, 1000) for name, items in classes_with_noise(seed, size).items()}
+        for seed in range(encoders)
+    ]
+    pairs = [(first, second) for number, first in enumerate(drawn) for second in drawn[:number]]
+    gains = [{name: second[name] - first[name] for name in first} for first, second in pairs]
+    assert np.mean([verdict_of(gain).outcome != "unclear" for gain in gains]) <= 0.1
+    assert np.mean([p_value(gain["NMI"]) <= LEVEL for gain in gains]) <= 0.1
+
+
+def test_three_points_on_a_thousand_texts_are_seen() -> None:
+    """55 texts gain and 25 lose: 8% disagree."""
+    seen = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        change = rng.choice([1.0, -1.0, 0.0], 1000, p=[0.055, 0.025, 0.92])
+        before = np.where(change > 0, 0.0, np.where(change < 0, 1.0, rng.random(1000) < 0.8))
+        sides = (Predictions("mean", np.arange(1000.0), side) for side in (before, before + change))
+        first, second = (estimate(side) for side in sides)
+        seen += p_value(second - first) <= LEVEL
+    assert seen >= 8
 
 
 @pytest.mark.exhaustive
@@ -112,7 +193,7 @@ def test_two_runs_are_tested_set_by_set(capsys: Capsys) -> None:
     values = {key: float(changed[key]) for key in ("first score", "second score", "difference", "low", "high")}
     assert values["difference"] == pytest.approx(values["second score"] - values["first score"], abs=0.011)
     assert values["low"] < values["difference"] < values["high"] < 0
-    assert changed["p"] == f"{1 / 2001:.4f}"
+    assert changed["p"] == f"{2 / 2001:.4f}"
     assert float(kept["p"]) > 0.05
     assert average["items"] == "600"
     for side in ("first score", "second score"):

@@ -33,8 +33,8 @@ def test_seeds_are_scored_beside_the_untrained_encoder(small: list[str], graded_
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "sts"
     seeds, untrained = lines[3:]
-    assert re.match(r"runs/mirror +-?\d+\.\d\d \+- \d+\.\d\d .*, 2 seeds *$", seeds)
-    assert untrained.startswith("runs/mirror/untrained ")
+    assert re.match(r"mirror +-?\d+\.\d\d \+- \d+\.\d\d .*, 2 seeds *$", seeds)
+    assert untrained.startswith("untrained ")
     assert train("evaluate", "runs/mirror/seed-2", "--data", graded_data, "--out", "by-hand") == 0
     scores = saved(Path("by-hand/sts.json"))["sets"]
     assert saved(Path("runs/mirror/seed-2/evaluation/sts.json"))["sets"] == scores
@@ -43,7 +43,7 @@ def test_seeds_are_scored_beside_the_untrained_encoder(small: list[str], graded_
     capsys.readouterr()
     assert train("compare", "runs/mirror", "--with", "none") == 0
     assert capsys.readouterr().out.splitlines()[3:] == [seeds, untrained]
-    assert "| runs/mirror/untrained " in Path("runs/mirror/seeds.md").read_text()
+    assert "| untrained " in Path("runs/mirror/seeds.md").read_text()
 
 
 def test_second_call(small: list[str], graded_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
