@@ -204,7 +204,7 @@ def test_a_model_of_the_hub_is_known_by_its_commit_and_encodes_a_text_once(hub: 
     notes = [at_hub(hub, "evaluate", "me/small") for _ in range(2)]
     assert [code for code, _ in notes] == [0, 0]
     assert ["texts were in the cache" in note for _, note in notes] == [False, True]
-    (path,) = Path().glob("runs/*/evaluation/*.json")
+    (path,) = Path().glob("runs/evaluation/*/*.json")
     model = json.loads(path.read_text())["model"]
     assert model["weights"] == {"revision": COMMIT}
     assert len(model["fingerprint"]) == 32

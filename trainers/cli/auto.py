@@ -61,8 +61,9 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
     """Judge the untouched encoder, and what may be better, on your own data, and name the best.
 
     Beside the untouched encoder: the same with whitened vectors, and the training that fits the data. One of these is
-    named only if the mean of its figures is higher by more than its 95% interval (paired bootstrap) and no figure is
-    lower by more than its own. Without --judge that cannot be known, and only --train-anyway trains.
+    named only if the mean of its figures is higher (paired bootstrap, 5%, corrected for the number of candidates) and
+    no figure is lower. If the table is too small to tell, the verdict says so, and from what gain on it could. Without
+    --judge nothing is known, and only --train-anyway trains.
 
     The encoder is all-MiniLM-L6-v2 where that can be had. All further options are those of the training (--seed,
     --epochs and so on). The same command goes on after an interruption.

@@ -62,9 +62,9 @@ def evaluate(
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
-    suites = _suites(suite, data, judge, shots, mteb)
     if against and not judge:
         raise InputError(f"--against {against} is for --judge FILE: give that too, or leave it out")
+    suites = _suites(suite, data, judge, shots, mteb)
     if dry_run:
         _show_sets(suites, model)
         return

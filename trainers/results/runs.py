@@ -93,8 +93,9 @@ def named(runs: Sequence[Run]) -> list[Run]:
     """Return the runs titled by the name of their folder, or of the model that results are of, where that is unique."""
 
     def name(run: Run) -> str:
-        own = run.seeds > 1 or (Path(run.title) / FOLDER).is_dir() or not run.evaluations
-        return Path(run.title if own else str(run.evaluations[0].stored.model.get("name", run.title))).name
+        own = run.seeds > 1 or (Path(run.title) / FOLDER).is_dir() or Path(run.title).name == UNTRAINED
+        models = [] if own else [str(scores.stored.model.get("name", run.title)) for scores in run.evaluations]
+        return Path([*models, run.title][0]).name
 
     counts = Counter(map(name, runs))
     return [run._replace(title=name(run)) if counts[name(run)] == 1 else run for run in runs]

@@ -144,7 +144,7 @@ def test_few_examples_a_label_are_voted_on_by_their_distance(tmp_path: Path) -> 
         expected = 100 * np.mean(hits[:, 0] / hits[:, 1])
         scores = figures(suite, vectors)
         assert scores[f"{shots}-NN accuracy"] == pytest.approx(expected, abs=1e-6)
-        assert expected > 60
+        assert expected > 20  # the first label alone would win 8 of 100
     # All figures have the same items, so that draws of one are draws of all.
     sizes = {len(task.score(vectors, 1).predictions.predicted) for task in suites[1].tasks}  # type: ignore[union-attr]
     assert sizes == {240}
