@@ -1,63 +1,27 @@
-"""The antonyms of English words by WordNet, in the word's form."""
+"""The antonyms of English words, in the word's form."""
 
 from collections.abc import Sequence
-from functools import cache, lru_cache
 
 from augment.lexicon.synonyms import PARTS, English
 from augment.text.edits import Token
 from augment.text.english import inflect
 from augment.text.facts import Change
-from augment.text.words import word_groups
+from augment.text.words import word_list
 
-MIN_SHARE = 0.4
-"""The least share of a word's uses that the sense of its antonym has."""
-MIN_ZIPF = 3.5
-"""The least frequency of an antonym, as in `augment.text.words`; rarer ones are odd: "impermanent"."""
-_PARTICLES = (["up"], ["down"], ["out"], ["off"], ["over"], ["away"], ["back"], ["on"], ["in"])
+_ANTONYMS = {(word, part): antonym for word, part, antonym in map(str.split, word_list("antonyms"))}
+"""By lemma and WordNet's part of speech: WordNet's most frequent one in the first senses, if it contradicts."""
+_PARTICLES = frozenset(["up", "down", "out", "off", "over", "away", "back", "on", "in"])
 
 
-class Antonyms:
-    """The antonyms by one WordNet."""
-
-    def __init__(self, english: English) -> None:
-        self._english = english
-        self.of = lru_cache(maxsize=50_000)(self._of)
-
-    def changes(self, tokens: Sequence[Token], tags: Sequence[str]) -> list[Change]:
-        """The words of a sentence, outside names and compounds, that have an antonym, with it."""
-        words = [token.text.lower() for token in tokens]
-        changes = []
-        for place in self._english.content_words(tokens, tags):
-            before, after = tags[place - 1] if place else "", tags[place + 1] if place + 1 < len(tags) else ""
-            is_noun = tags[place].startswith("N")
-            if any(tag.startswith("NNP") for tag in (before, after)) or (is_noun and "NN" in (before[:2], after[:2])):
-                continue
-            if tags[place].startswith("V") and (after in ("RP", "TO") or words[place + 1 : place + 2] in _PARTICLES):
-                continue
-            new = self.of(words[place], tags[place])
-            if new is not None and new not in words:
-                changes.append(Change(place, place + 1, new))
-        return changes
-
-    def _of(self, word: str, tag: str) -> str | None:
-        """The most frequent antonym of a lower-case word under a Penn tag, in that tag's form, if any."""
-        from wordfreq import zipf_frequency
-
-        part, lemma = PARTS.get(tag[:1]), self._english.lemma(word, tag)
-        if part is None or lemma is None or not {word, lemma}.isdisjoint(_without(part)):
-            return None
-        entries = [
-            self._english.entry(*place)
-            for _, entry, share in self._english.senses(lemma, part)
-            if share >= MIN_SHARE and not entry.unwanted
-            for place in entry.antonyms
-        ]
-        forms = [inflect(entry.name, tag) for entry in entries if entry.name.isalpha() and entry.name.islower()]
-        usual = [form for form in forms if form and zipf_frequency(form, "en") >= MIN_ZIPF]
-        return max(usual, key=lambda form: zipf_frequency(form, "en"), default=None)
-
-
-@cache
-def _without(part: str) -> frozenset[str]:
-    """Words whose antonyms do not contradict: "a question" and "an answer"."""
-    return frozenset(next(words for heading, words in word_groups("no_antonym") if heading.startswith(part)))
+def antonyms(english: English, tokens: Sequence[Token], tags: Sequence[str]) -> list[Change]:
+    """The words of a sentence, outside names and compounds, that have an antonym, with it."""
+    changes, words, tags = [], [*(token.text.lower() for token in tokens), ""], [*tags, ""]
+    for place in english.content_words(tokens, tags[:-1]):
+        word, tag, beside = words[place], tags[place], (tags[place - 1], tags[place + 1])
+        is_compound = any(other.startswith("NN" if tag[0] == "N" else "NNP") for other in beside)
+        is_phrase = tag[0] == "V" and (beside[1] in ("RP", "TO") or words[place + 1] in _PARTICLES)
+        antonym = _ANTONYMS.get((english.lemma(word, tag) or "", PARTS[tag[0]]))
+        new = antonym and inflect(antonym, tag)
+        if new and new not in words and word != "including" and not (is_compound or is_phrase):
+            changes.append(Change(place, place + 1, new))
+    return changes

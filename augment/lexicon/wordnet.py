@@ -122,14 +122,12 @@ class Entry(NamedTuple):
     """A word of a synset as WordNet spells it ("ice_cream"), how often its tagged texts use it, and its label.
 
     The marker says where an adjective can stand: "(p)" after a verb, "(a)" before a noun, "(ip)" right after one.
-    Antonyms are part of speech and offset of a synset, and the place of a word in it.
     """
 
     name: str
     marker: str | None
     uses: int
     unwanted: bool
-    antonyms: tuple[tuple[str, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,20 +188,16 @@ class WordNet:
         words = [*zip(fields[::2], fields[1::2], strict=False)][: int(number, 16)]
         pointers = fields[2 * len(words) + 1 :][: 4 * int(fields[2 * len(words)])]
         key_end, unwanted = "::", set[int]()  # numbers of words, 0 for the whole synset
-        antonyms: dict[int, list[tuple[str, int, int]]] = {}
         for symbol, target, target_part, ends in zip(*[iter(pointers)] * 4, strict=True):
             if symbol == ";u" and self._first(target_part, target)[0] in UNWANTED_LABELS:
                 unwanted.add(int(ends[:2], 16))
-            elif symbol == "!":
-                antonyms.setdefault(int(ends[:2], 16), []).append((target_part, int(target), int(ends[2:], 16) - 1))
             elif symbol == "&" and kind == "s":  # sense keys of satellite adjectives name the head
                 key_end = ":{}:{:02d}".format(*self._first(target_part, target))
         entries = []
         for rank, (word, number) in enumerate(words, start=1):
             name, bracket, marker = word.partition("(")
             key = f"{name.lower()}%{' nvars'.index(kind)}:{file}:{int(number, 16):02d}{key_end}"
-            uses, opposites = self._uses.get(key, 0), tuple(antonyms.get(rank, ()))
-            entries.append(Entry(name, bracket + marker or None, uses, rank in unwanted, opposites))
+            entries.append(Entry(name, bracket + marker or None, self._uses.get(key, 0), rank in unwanted))
         return Synset(entries, 0 in unwanted or UNWANTED_GLOSS.search(EXAMPLE.sub("", gloss)) is not None)
 
     def _first(self, part: str, place: str) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from augment.text.edits import Token, matching_case
-from augment.text.english import inflect, verb_lemma, wants_an
+from augment.text.english import inflect, verb_lemma, wants_an, written_words
 from augment.text.words import NEGATIONS, word_groups
 from augment.view import Edit
 
@@ -20,17 +20,12 @@ _SOMEBODY = {"nobody": "somebody", "nothing": "something", "none": "some", "with
 _STEMS = {"can't": "can", "cannot": "can", "won't": "will"}
 _ADVERBS = ("also", "now", "still")
 _STOPS = frozenset(',;:–—()"“”«»?')
-_MASS = 1.2
-"""A noun whose plural is this much rarer, in powers of ten, has no article: "some evidence", "a man"."""
 
 
 def negations(text: str, tokens: Sequence[Token], tags: Sequence[str]) -> list[list[Edit]]:
     """The ways, each as edits, to turn a sentence into its denial, the usual one first; none if no rule is sure.
 
-    Args:
-        text: A sentence.
-        tokens: Its tokens.
-        tags: Their Penn tags; of a contraction, that of its first part.
+    `tags` are the Penn tags of the `tokens` of `text`; of a contraction, that of its first part.
 
     Example:
         >>> from augment.text.edits import apply_edits, tokens
@@ -151,7 +146,7 @@ class _Sentence(NamedTuple):
         if word == "no":
             while self.tags[head] in ("JJ", "RB"):
                 head += 1
-            is_some = self.tags[head] == "NNS" or _is_mass(self.words[head])
+            is_some = self.tags[head] == "NNS" or inflect(self.words[head], "NNS") not in written_words(3.1)
             new = "some" if is_some else "an" if wants_an(after) else "a"
             return [self._edit(place, new)] if self.tags[head] in ("NN", "NNS") else None
         is_alone = self.tokens[place].text == word and not {*self.words[place - 1 : place]} & WORDS["be"]
@@ -202,9 +197,3 @@ class _Sentence(NamedTuple):
         """The edit of a token, or of those before `end`, to `new` in the case of the first one's first letter."""
         start, stop = self.tokens[place].start, self.tokens[(end or place + 1) - 1].end
         return Edit(start, stop, self.text[start:stop], matching_case(self.text[start], new))
-
-
-def _is_mass(noun: str) -> bool:
-    from wordfreq import zipf_frequency
-
-    return bool(zipf_frequency(inflect(noun, "NNS") or "", "en") < zipf_frequency(noun, "en") - _MASS)

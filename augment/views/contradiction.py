@@ -9,8 +9,8 @@ from pydantic import Field, PrivateAttr, field_validator
 
 from augment.errors import InputError
 from augment.lexicon import wordnet
-from augment.lexicon.antonyms import Antonyms
-from augment.lexicon.synonyms import agreement, english, tags_of
+from augment.lexicon.antonyms import antonyms
+from augment.lexicon.synonyms import English, agreement, english, tags_of
 from augment.models.weights import check_revision
 from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import Token, apply_edits, matching_case, tokens
@@ -38,7 +38,7 @@ class Contradiction(ProtectedTermsView):
     language: str = Field(default="en", description="the language of the sentences: en alone has rules")
     revision: str | None = Field(default=None, description="hold WordNet and its companions to this revision")
 
-    _antonyms: Antonyms = PrivateAttr()
+    _english: English = PrivateAttr()
 
     @field_validator("kinds")
     @classmethod
@@ -61,7 +61,7 @@ class Contradiction(ProtectedTermsView):
         view.revision = f"{wordnet.revision(place)}+lemminflect-{version('lemminflect')}"
         owner = "contradiction: WordNet with its companions here has revision"
         check_revision(owner, view.revision, self.revision, "install that one")
-        view._antonyms = Antonyms(english(place))
+        view._english = english(place)
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
@@ -97,7 +97,7 @@ class Contradiction(ProtectedTermsView):
             changes = numbers(words, tags, rng) if kind == "number" else names(words, tags, rng)
             yield from (_edits(text, words, change) for change in changes)
         elif kind == DOUBLE or not any(is_negation(word.text.lower()) for word in words):
-            for change in self._antonyms.changes(words, tags):
+            for change in antonyms(self._english, words, tags):
                 edits = _edits(text, words, change)
                 if kind != DOUBLE:
                     yield edits
