@@ -15,7 +15,7 @@ from pipelines.terminal.console import ConfigOption, InputError, note, show_json
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.evaluation.result_files import Table, markdown, show
 from trainers.results.comparison import PAPERS, compare_suite, load_paper, published_tables
-from trainers.results.runs import TRAINING, Run, named, read_runs
+from trainers.results.runs import TRAINING, Run, named, read_runs, seed_folders
 from trainers.results.significance import assess
 
 RUNS = """Runs that were evaluated: their directories, folders or JSON files of results, or the folder of several \
@@ -50,7 +50,8 @@ def compare(
     papers, page = _papers(beside), _page(out)
     with redirect_stdout(sys.stderr):  # the tables of single runs, beside the untouched encoder
         for path in runs or () if judge else ():
-            evaluate(str(path), judge=judge)
+            for folder in seed_folders(path):
+                evaluate(str(folder), judge=judge)
     results = named([run for path in runs or () for run in read_runs(path)])
     tables, test_tables = list[Table](), list[Table]()
     suites = _suites(suite, results, papers)

@@ -77,7 +77,7 @@ def evaluate(
     changes = [pooling, max_tokens and f"tokens-{max_tokens}", f"seed-{seed}" * (seed != SEED)]
     parts = [part for part in (*changes, precision * (precision != "fp32")) if part]
     directory = _score(model, encoder, suites, mteb, out, parts, settings, json=json)
-    if judge is not None:
+    if judge is not None or (not mteb and [suite.name for suite in suites] == [SMOKE_TEST]):
         with redirect_stdout(sys.stderr if json else sys.stdout):
             _put_beside(model, directory, suites[-1], opened, against, parts, settings)
 
@@ -86,7 +86,7 @@ def _put_beside(
     model: str, directory: Path, suite: Suite, opened: Callable[[str, Pooling | None], TextEncoder],
     against: str | None, parts: Sequence[str], settings: Mapping[str, Any],
 ) -> None:  # fmt: skip
-    """Score the other encoder too, unless it has been, and show how they differ; the last note is the verdict."""
+    """Score the other encoder too, unless it has been, and show how they differ; on a user's own data a verdict too."""
     from trainers.evaluation.scoring import score_into
     from trainers.results.judged import beside, other_encoder
 
@@ -99,7 +99,14 @@ def _put_beside(
         if against is not None:
             raise
         note(f"not beside the untouched encoder: {error}")
-    show([beside(model, directory, suite.name, other).table])
+    try:
+        table = beside(model, directory, suite.name, other).table
+    except InputError as error:
+        note(str(error))
+        return
+    is_smoke = suite.name == SMOKE_TEST
+    if other or not is_smoke:
+        show([table._replace(notes=table.notes[:1]) if is_smoke else table])
 
 
 def _suites(

@@ -17,7 +17,7 @@ from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.data.examples import Examples
 from trainers.encoders.vectors import Vectors, unit
 from trainers.results.comparison import compare_suite, published_tables
-from trainers.results.runs import FOLDER, first_seed, named, read_runs
+from trainers.results.runs import FOLDER, named, read_runs, seed_folders
 from trainers.settings import TokenLimit
 from trainers.training.directory import LOG, RECIPE, TIME
 
@@ -67,7 +67,7 @@ def report(
     target = out or (runs[0] / PAGE if len(runs) == 1 and runs[0].is_dir() else Path(PAGE))
     if target.exists() and not is_written_by(target, MARK):
         raise InputError(f"{target} exists and was not written by `train report`: choose another --out")
-    folders = [first_seed(run) for run in runs]
+    folders = [seed_folders(run)[0] for run in runs]
     if len(folders) > MAX_RUNS:
         note(f"{len(folders)} settings: only the first {MAX_RUNS} are drawn, more lines cannot be told apart")
     trainings = [read_run(folder, sample) for folder in folders[:MAX_RUNS]]

@@ -143,12 +143,17 @@ def beside(model: str, directory: Path, suite: str, other: Other | None) -> Judg
 def judged_files(run: Run) -> list[Judged]:
     """Return `beside` the encoder that a run began from, of all tables that the run was judged on."""
     files = [scores.file for scores in run.evaluations if scores.stored.suite.startswith(PREFIX)]
+    other, tables = None, list[Judged]()
     try:
         other = other_encoder(Path(run.title)) if files else None
     except InputError as error:
         note(f"{run.title} is not beside the untouched encoder: {error}")
-        other = None
-    return [beside(run.title, file.parent, file.stem, other) for file in files]
+    for file in files:
+        try:
+            tables.append(beside(run.title, file.parent, file.stem, other))
+        except InputError as error:
+            note(f"{run.title}: {error}")
+    return tables
 
 
 def _chosen_on(sets: Sets) -> str:

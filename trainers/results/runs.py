@@ -84,9 +84,9 @@ def read_runs(path: Path) -> list[Run]:
     return runs
 
 
-def first_seed(path: Path) -> Path:
-    """Return the folder of the first of several seeds that did not fail; of anything else the path itself."""
-    return next((folder for file in _studies(path) for folder in _folders(file).values()), path)
+def seed_folders(path: Path) -> list[Path]:
+    """Return the folders of several seeds, those that failed left out; of anything else the path itself."""
+    return [folder for file in _studies(path) for folder in _folders(file).values()] or [path]
 
 
 def named(runs: Sequence[Run]) -> list[Run]:

@@ -667,6 +667,25 @@ def test_a_start_counts_by_its_weights_and_not_by_its_name(run: Path, capsys: Ca
     assert "--against runs/tiny is for --judge FILE" in error_line(capsys)
 
 
+def test_the_smoke_test_of_a_run_stands_beside_that_of_its_start(run: Path, capsys: Capsys) -> None:
+    capsys.readouterr()
+    assert evaluate(run) == 0
+    shown = capsys.readouterr()
+    assert "sample: runs/mirror beside tiny, untouched" in shown.out
+    assert "verdict" not in shown.err
+    assert evaluate("tiny") == 0
+    assert "beside" not in capsys.readouterr().out
+
+
+def test_all_seeds_are_judged(run: Path, capsys: Capsys) -> None:
+    options = ["--text", "text.txt", "--encoder", "tiny", "--batch-size", 8, "--max-tokens", 16]
+    assert train("mirror", *options, "--seeds", 2, "--out", "runs/seeds") == 0
+    capsys.readouterr()
+    assert train("compare", "runs/seeds", "--judge", "own.csv", "--with", "none") == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("seeds"))
+    assert row.count(" +- ") == 3
+
+
 def test_options_of_a_training_are_checked_before_anything_is_done(run: Path, capsys: Capsys) -> None:
     options = ["auto", "--text", "text.txt", "--encoder", "tiny"]
     for judge in ([], ["--judge", "own.csv"]):
