@@ -6,6 +6,7 @@ import unicodedata
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import xxhash
@@ -128,6 +129,7 @@ class View(BaseModel):
         floor: The least similarity to its sentence, in [0, 1], that the bundled encoder must then find.
         judged: Of how many texts, those of the closest words, that encoder compares whole sentences (None: of all); of
             0 it compares the words alone, twenty times as fast.
+        libraries: Packages whose versions change its texts and therefore stand in its signature.
         constants: See `ViewSpec`.
     """
 
@@ -145,6 +147,7 @@ class View(BaseModel):
     draws: ClassVar[int] = 8
     floor: ClassVar[float] = 0.9
     judged: ClassVar[int | None] = None
+    libraries: ClassVar[tuple[str, ...]] = ()
     constants: ClassVar[Mapping[str, JSON]] = {}
 
     def build(self, runtime: Runtime) -> Self:
@@ -164,7 +167,12 @@ class View(BaseModel):
     @property
     def spec(self) -> ViewSpec:
         """All parameters that decide a text; those of a built view include the revisions of its weights."""
-        return ViewSpec(self.name, self.model_dump(), self.constants)
+        return ViewSpec(self.name, self.model_dump(), {**self.constants, **self.versions})
+
+    @property
+    def versions(self) -> dict[str, JSON]:
+        """The versions of its libraries by their names."""
+        return {name: version(name) for name in self.libraries}
 
     @abstractmethod
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:

@@ -1,15 +1,17 @@
 """Best of N: several texts of each sentence, of which an encoder and a few rules keep those of the same meaning."""
 
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError
+from augment.meaning.figures import fault
 from augment.models.engine import resolve_engine
 from augment.models.weights import find_encoder
 from augment.text.words import shared_words
-from augment.types import Runtime, View, ViewResult, row_seed
+from augment.types import JSON, Runtime, View, ViewResult, row_seed
 
 if TYPE_CHECKING:
     from augment.meaning.judge import Judge
@@ -66,6 +68,12 @@ class BestOfN(View):
         """Whether a built view can leave out its first text."""
         return self.candidates != 1 or bool(self.min_meaning)
 
+    @property
+    def versions(self) -> dict[str, JSON]:
+        """The versions of its libraries, and of those of its judge."""
+        names = ("ctranslate2", "tokenizers", "wordfreq") if self._judge is not None else ()
+        return {**super().versions, **{name: version(name) for name in names}}
+
     def _with_judge(self, device: str, engine: tuple[str, str] | None = None) -> Self:
         """A copy with its number of candidates, its floor, and what judges them; raises InputError as `build` does.
 
@@ -79,8 +87,11 @@ class BestOfN(View):
             floor = self.floor if number > 1 and encoder == "starter" else 0.0
         if encoder is None and (floor or self.diverse):
             raise InputError(f"{self.name}: nothing compares {source} with {target}; name a judge_encoder that does")
-        if number == 1 and not floor and (self.diverse or self.judge_encoder):
-            raise InputError(f"{self.name}: diverse and judge_encoder choose between candidates; give 2 or more")
+        if number == 1 and (self.diverse or (not floor and (self.judge_encoder or self.judge_revision))):
+            options = "diverse, judge_encoder and judge_revision"
+            raise InputError(f"{self.name}: {options} choose between candidates; give 2 or more")
+        if encoder is None and self.judge_revision is not None:
+            raise InputError(f"{self.name}: judge_revision={self.judge_revision} without a judge_encoder; name one")
         view = self.model_copy(update={"candidates": number, "min_meaning": floor, "judge_revision": None})
         if encoder is not None and view.chooses:
             from augment.meaning.judge import Judge  # it needs NumPy
@@ -113,7 +124,15 @@ class BestOfN(View):
 
     def _passing(self, texts: Sequence[str], rows: Sequence[Sequence[ViewResult]]) -> list[list[ViewResult]]:
         """Of each text's views those that pass, each text once, in the order in which they are to be taken."""
-        passing = [[*{view.text: view for view in views if view.status == "ok"}.values()] for views in rows]
+        source, *_, target = self.languages()
+        passing = [
+            [
+                view
+                for view in {view.text: view for view in views if view.status == "ok"}.values()
+                if not (self.keeps_meaning and fault(text, view.text or "", source, target))
+            ]
+            for text, views in zip(texts, rows, strict=True)
+        ]
         if self._judge is not None:
             forms = [[view.text or "" for view in views] for views in passing]
             passing = [

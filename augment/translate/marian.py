@@ -16,6 +16,7 @@ import regex
 
 from augment.models.device import SECONDS, pack, padded, timed
 from augment.models.engine import resolve_engine
+from augment.text.sentences import sentences
 from augment.translate.decoding import Decoding
 from augment.translate.vocabulary import Vocabulary
 from augment.view import row_seed
@@ -33,10 +34,14 @@ USUAL_LENGTH = 1.0
 """`Decoding.length` within which most outputs end, or turn out to be loops."""
 
 
+NOTHING = "nothing-to-translate"
+
+
 class Translation(NamedTuple):
     """A translation, whether it is a second try, and why it cannot be used, if so.
 
-    Reasons are "no-end" (cut at the length limit), "repetition" (of three tokens), "copied" (the source) and "empty".
+    Reasons are "no-end" (cut at the length limit), "repetition" (of three tokens), "copied" (the source), "empty", and
+    "nothing-to-translate" (no letters, or a script that the model does not know; the text is then the source).
     """
 
     text: str
@@ -65,6 +70,7 @@ class MarianTranslator:
     device: str = "auto"
     batch_tokens: int | None = None  # source tokens of a batch times beams; None for the engine's choice
     revision: str | None = None  # of the weights, if known: the name of a converted copy
+    language: str = "en"  # of the source: how its sentences end
     _tokenised: dict[str, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -109,7 +115,9 @@ class MarianTranslator:
         for text in texts:
             self._tokenised.pop(text, None)
         unique = list(dict.fromkeys(piece for parts in pieces.values() for piece in parts))
-        hypotheses = self._translate(unique, decoding)
+        hypotheses = {piece: [Translation(piece.text, NOTHING)] for piece in unique if not self._is_known(piece)}
+        unique = [piece for piece in unique if piece not in hypotheses]
+        hypotheses |= self._translate(unique, decoding)
         bad = [piece for piece in unique if hypotheses[piece][0].reason is not None]
         if bad and self.retries:
             again = self._translate(bad, decoding.retry(), attempt=1)
@@ -126,16 +134,27 @@ class MarianTranslator:
         return [[draw for draw in group if draw.reason is None] or group[:1] for group in groups]
 
     def _pieces(self, text: str, seed: int, ids: tuple[int, ...]) -> list[_Piece]:
-        """The text itself, its parts if it is too long, nothing if it is empty."""
-        if not text.strip():
-            return []
-        limit = self.vocabulary.limit
-        if len(ids) <= limit:
+        """The text itself, its sentences, or the parts of those that are too long; nothing if it is empty."""
+        limit, pieces = self.vocabulary.limit, translated_alone(text, self.language)
+        if len(pieces) == 1 and len(ids) <= limit:
             return [_Piece(text, ids, seed)]
-        parts = split(text, lambda part: len(self.vocabulary.encode([part], self.prefix)[0]), limit // 2)
+
+        def count(part: str) -> int:
+            return len(self.vocabulary.encode([part], self.prefix)[0])
+
+        parts = [
+            part for piece in pieces for part in ([piece] if count(piece) <= limit else split(piece, count, limit // 2))
+        ]
         seeds = [row_seed(seed, str(place), "") if self.decoding.sampled else 0 for place in range(len(parts))]
         encoded = self.vocabulary.encode(parts, self.prefix)
         return [_Piece(*piece) for piece in zip(parts, encoded, seeds, strict=True)]
+
+    def _is_known(self, piece: _Piece) -> bool:
+        """Whether the model has seen most letters of a piece, and there are any."""
+        letters = sum(map(str.isalpha, piece.text))
+        if self.vocabulary.unknown_id not in piece.ids:
+            return letters > 0
+        return 2 * self.vocabulary.known_letters(piece.text) > letters
 
     def _translate(
         self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int = 0
@@ -187,6 +206,23 @@ class MarianTranslator:
         if not text:
             return Translation("", "empty")
         return Translation(text, "copied" if copies(text, piece.text) else None)
+
+
+def translated_alone(text: str, language: str) -> list[str]:
+    """The sentences of a text, the units that models were trained on; what has no letters goes with its neighbour."""
+    pieces: list[str] = []
+    for line in text.splitlines():
+        for sentence in sentences(line, language) if SENTENCE_END.search(line) else [line]:
+            if pieces and not (has_letters(sentence) and has_letters(pieces[-1])):
+                pieces[-1] = f"{pieces[-1]} {sentence}".strip()
+            else:
+                pieces.append(sentence.strip())
+    return [piece for piece in pieces if piece]
+
+
+def has_letters(text: str) -> bool:
+    """Whether there is anything to translate."""
+    return any(map(str.isalpha, text))
 
 
 def repeats(output: Sequence[int], source: Sequence[int]) -> bool:

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from importlib.metadata import version
 from itertools import pairwise
 from typing import ClassVar, Literal, Self
 
@@ -9,12 +10,14 @@ from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError
 from augment.meaning.best import BestOfN, chosen
+from augment.meaning.figures import fault
 from augment.models.engine import resolve_engine
+from augment.text.case import plain_case
 from augment.text.words import has_non_word, has_word_list
 from augment.translate.decoding import Decoding, parse_decoding
-from augment.translate.marian import MarianTranslator, Translation
+from augment.translate.marian import NOTHING, MarianTranslator, Translation
 from augment.translate.model_names import resolve_chain
-from augment.view import Runtime, Status, ViewResult, row_seed
+from augment.view import JSON, Runtime, ViewResult, row_seed
 
 HOP = "+"
 """Joins the languages of a translation in several hops, and the revisions of their models."""
@@ -31,7 +34,7 @@ class TranslationView(BestOfN):
 
     runs_model = keeps_meaning = True
     floor, judged = MIN_MEANING, JUDGED
-    constants: ClassVar = {"hypotheses": 1, "long": "split"}
+    constants: ClassVar = {"hypotheses": 1, "text": "sentences"}
 
     source: str = Field(default="en", description="language of the sentences")
     models: str = Field(default="auto", description="auto (opus-mt, else starter), starter, opus-mt, or a folder")
@@ -79,12 +82,18 @@ class TranslationView(BestOfN):
         view._missing = missing
         for hop, (path, prefix, commit) in zip(hops, models, strict=True):
             decoding = decodings[-1 if hop is hops[-1] else 0]
-            view._legs.append(("-".join(hop), MarianTranslator(path, prefix, decoding, *settings, commit)))
+            view._legs.append(("-".join(hop), MarianTranslator(path, prefix, decoding, *settings, commit, hop[0])))
         return view
 
     def tokenise(self, texts: Sequence[str]) -> None:
         """Tokenise texts before the view is called with them, perhaps in another thread."""
-        self._legs[0][1].tokenise(texts)
+        self._legs[0][1].tokenise([plain_case(text)[0] for text in texts])
+
+    @property
+    def versions(self) -> dict[str, JSON]:
+        """The versions of what reads and writes texts, of its engine, and of the list of words."""
+        names = ["sentencepiece", "sentencex", self.translator, *["wordfreq"] * self.chooses]
+        return {**super().versions, **{name: version(name) for name in names if name != "auto"}}
 
     @property
     def usual_candidates(self) -> int:
@@ -104,7 +113,16 @@ class TranslationView(BestOfN):
         ]
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
-        """Translate every text; the reason of a text that failed before the last translation starts with "pivot-"."""
+        """Translate every text; capitals and Title Case in lower case, as models know little else."""
+        plain_texts, give_back = zip(*map(plain_case, texts), strict=True) if texts else ((), ())
+        views = self._translated(plain_texts, seeds)
+        return [
+            view._replace(text=view.text and case(view.text), alternatives=tuple(map(case, view.alternatives)))
+            for view, case in zip(views, give_back, strict=True)
+        ]
+
+    def _translated(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
+        """The view of each text; the reason of one that failed before the last translation starts with "pivot-"."""
         rows = [[ViewResult(text)] for text in texts]
         for number, (leg, translator) in enumerate(self._legs):
             is_last = number == len(self._legs) - 1
@@ -120,7 +138,7 @@ class TranslationView(BestOfN):
             translations = iter(translator.candidates(sources, draws, (self.candidates or 1) if wide else 1))
             rows = [
                 _distinct(
-                    _viewed(text, pivot if number else None, translation)
+                    self._viewed(text, pivot if number else None, translation, is_last=is_last)
                     for pivot in pivots
                     for translation in ([None] if pivot.text is None else next(translations))
                 )
@@ -134,6 +152,23 @@ class TranslationView(BestOfN):
                     for text, views in zip(texts, rows, strict=True)
                 ]
         return self._choices(texts, rows) if self.chooses else [views[0] for views in rows]
+
+    def _viewed(
+        self, text: str, pivot: ViewResult | None, translation: Translation | None, *, is_last: bool
+    ) -> ViewResult:
+        """What became of a text, given its pivot and that one's translation, if there are any."""
+        reason = pivot.reason if pivot else None
+        reason = reason if reason in (None, NOTHING) else f"pivot-{reason.removeprefix('pivot-')}"
+        if translation is None:
+            return ViewResult(None, "failed", reason)
+        between, view = pivot and pivot.text, translation.text
+        if translation.reason is not None:
+            return ViewResult(None, "failed", translation.reason, between)
+        if view == text or (is_last and self._returns and _letters(view) == _letters(text)):
+            return ViewResult(text, "unchanged", reason, between)
+        if is_last and (problem := fault(text, view, self.source, self.languages()[-1])):
+            return ViewResult(None, "failed", problem, between)
+        return ViewResult(view, "ok", "retried" if translation.retried else reason, between)
 
     def _worded(
         self, text: str, views: Sequence[ViewResult], language: str, *, is_pivot: bool = False
@@ -184,13 +219,5 @@ def _distinct(views: Iterable[ViewResult]) -> list[ViewResult]:
     return [*texts.values()] or views[:1]
 
 
-def _viewed(text: str, pivot: ViewResult | None, found: Translation | None) -> ViewResult:
-    """What became of a text, given its pivot and that one's translation, if there are any."""
-    reason = f"pivot-{pivot.reason.removeprefix('pivot-')}" if pivot and pivot.reason else None
-    if found is None:
-        return ViewResult(None, "failed", reason)
-    between = pivot and pivot.text
-    if found.reason is not None:
-        return ViewResult(None, "failed", found.reason, between)
-    status: Status = "unchanged" if found.text == text else "ok"
-    return ViewResult(found.text, status, "retried" if found.retried else reason, between)
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))

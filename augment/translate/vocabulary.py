@@ -28,6 +28,7 @@ class Vocabulary:
         self._writer = SentencePieceProcessor(model_file=str(path / "target.spm"))
         end, self.unknown, pad = (settings.get(key, token) for key, token in _SPECIAL_TOKENS.items())
         self.end, self.pad = self._ids[end], self._ids[pad]  # the same on both sides
+        self.unknown_id = self._ids[self.unknown]
         self._special = {target_ids[token] for token in (end, self.unknown, pad) if token in target_ids}
         suppressed = re.compile(rf">>.*<<|{re.escape(pad)}", re.DOTALL)  # language codes and padding
         self.suppress_tokens = sorted(number for token, number in target_ids.items() if suppressed.fullmatch(token))
@@ -36,10 +37,16 @@ class Vocabulary:
 
     def encode(self, texts: Sequence[str], prefix: str | None = None) -> list[tuple[int, ...]]:
         """The token ids of texts, with the code before each and the end after it; any other code is plain text."""
-        unknown = self._ids[self.unknown]
+        unknown = self.unknown_id
         prefix_ids = () if prefix is None else (self._ids.get(prefix, unknown),)
         pieces = self._reader.encode(list(texts), out_type=str, num_threads=1)
         return [(*prefix_ids, *(self._ids.get(piece, unknown) for piece in row), self.end) for row in pieces]
+
+    def known_letters(self, text: str) -> int:
+        """The number of letters of a text in pieces that the vocabulary has."""
+        return sum(
+            sum(map(str.isalpha, piece)) for piece in self._reader.encode(text, out_type=str) if piece in self._ids
+        )
 
     def decode(self, outputs: Iterable[Sequence[int]]) -> list[str]:
         """The texts of a model's outputs, without end and unknown tokens."""

@@ -43,6 +43,7 @@ class MlmFill(ProtectedTermsView):
 
     name = "mlm-fill"
     runs_model = True
+    libraries = ("inflect", "tokenizers")
     constants: ClassVar = {"of": "words"}
 
     fraction: float = Field(default=0.2, gt=0, le=1, description="share of the words to mask")

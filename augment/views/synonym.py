@@ -46,6 +46,7 @@ class Synonym(ProtectedTermsView):
     name = "synonym"
     sentence_language_option = "language"
     draws, floor, judged = 4, 0.88, 0
+    libraries = ("inflect", "wordfreq")
 
     fraction: float = Field(default=0.5, gt=0, le=1, description=FRACTION_HELP)
     at_least: int = Field(default=0, ge=0, description="least number of words to replace, if as many are eligible")
@@ -104,7 +105,9 @@ class Synonym(ProtectedTermsView):
     def spec(self) -> ViewSpec:
         """All parameters; the encoder is one of them if it chooses."""
         params = self.model_dump(exclude=set() if self.choose == "mlm" else {"encoder"})
-        return ViewSpec(self.name, params, {"tagger": "perceptron" if self.language == "en" else "auto"})
+        return ViewSpec(
+            self.name, params, {"tagger": "perceptron" if self.language == "en" else "auto", **self.versions}
+        )
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed; the masked words of all rows share the model's batches."""

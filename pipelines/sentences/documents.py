@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Literal
 
 from augment.errors import InputError
+from augment.text.sentences import sentences
 from pipelines.sentences.rows import Row, Rows
 from pipelines.storage.recipe import parse_yaml
 
@@ -21,18 +22,6 @@ HEADING = "\ud800"
 """Begins a paragraph that is a heading; half a surrogate pair, which no text that was read holds."""
 NON_PROSE = frozenset(["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"])
 """Elements of HTML that hold no prose."""
-OPEN_ENDS = {
-    language: re.compile(rf"(?:{pattern})\s+\S\Z")
-    for language, pattern in {
-        "en": r"(?<!\w)(?:Drs?|Mrs?|Ms|Profs?|Gen|Sen|Rep|Rev|Hon|Capt|Lt|Sgt|Col|Mt|approx|vs|resp|viz)\.|"
-        r"pct\.(?=\s+[a-z\d])",
-        "fr": r"(?<!\w)(?:MM?|Mmes?|Mlles?|Drs?|Prs?|Mgr|Me|Ste?s?|p\. ex|c\.-à-d|av|env|fig|art|chap|vol|éd|cf|réf)\.",
-        "de": r"(?i:(?<!\w)(?:d(?:er|ie|as|en|em|es)|im|am|zum|zur|vom|beim|ins|ans|ab|seit|(?:m|s|d|k)?ein\w{0,2}|"
-        r"jede\w?|diese\w?|ihr\w{0,2}|unser\w{0,2}|\d{1,2}\. (?:und|oder|bis))\s\d{1,3}|"
-        r"(?<!\w)(?:Dr|Prof|Hrn?|Fr|St|ca|bzw|vgl|evtl|ggf|inkl|zzgl|Tel|Nr|Abb|Abs|Kap|Bd|Mio|Mrd))\.",
-    }.items()
-}
-"""What no sentence ends with, by language: titles, abbreviations of which more must follow, German ordinals."""
 NESTED_TOKENS = frozenset(["blockquote_open", "list_item_open"])
 MAX_MARKDOWN_DEPTH = 100
 """Levels of lists and quotations: each takes three of Python's frames."""
@@ -108,7 +97,7 @@ def split_sentences(batches: Iterable[Rows], language: str, document: str, *, by
             row, position = row + 1, 0 if by_row else position
             if text.startswith(HEADING):
                 text = heading = text.removeprefix(HEADING)
-            for sentence in _sentences(text, language) or [""]:
+            for sentence in sentences(text, language) or [""]:
                 yield sentence.strip(), label, None, (f"{document}:{row}" if by_row else document, position, heading)
                 position += 1
 
@@ -122,19 +111,3 @@ def language_code(language: str) -> str:
         if parsed.is_valid():
             return str(parsed.language)
     raise InputError(f"--language {language[:40]!r} is no code of a language: write it like en, de or pt-BR")
-
-
-def _sentences(text: str, language: str) -> list[str]:
-    """The sentences of a text; none ends at a full stop without a space after it, as in "www.Example.com".
-
-    Nor after an abbreviation or an ordinal that sentencex does not know.
-    """
-    from sentencex import segment  # type: ignore[import-untyped, unused-ignore]
-
-    sentences, open_end = [""], OPEN_ENDS.get(language)
-    for piece in segment(language, text) if text.strip() else ():
-        if sentences[-1].endswith(".") or (open_end is not None and open_end.search(sentences[-1] + piece[:1])):
-            sentences[-1] += piece
-        else:
-            sentences.append(piece)
-    return sentences[1:]

@@ -1,13 +1,15 @@
 """Best of N: which of a view's texts is taken, in which order, and what its signature says."""
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
 from samples import refused
 
+from augment.meaning.best import BestOfN
 from augment.meaning.judge import Judge
 from augment.models.weights import find_encoder
-from augment.view import ViewSpec, check_params, make_view, row_seed, view_options
+from augment.view import Runtime, View, ViewResult, ViewSpec, check_params, make_view, row_seed, view_options
 
 TEXTS = ["A man is playing a guitar on the stage.", "The cats used to love the papers.", "Yes."]
 OPTIONS = ["candidates", "min_meaning", "diverse", "judge_encoder", "judge_revision"]
@@ -63,5 +65,25 @@ def test_the_signature_has_the_judge_with_its_engine_and_builds_the_same_view_ag
     assert make_view(ViewSpec("repeat", {"candidates": 3, "judge_revision": revision})).spec == spec
     with refused(f"its revision is {revision}, not abc"):
         make_view(ViewSpec("repeat", {"candidates": 3, "judge_revision": "abc"}))
-    with refused("repeat: diverse and judge_encoder choose between candidates"):
+    with refused("repeat: diverse, judge_encoder and judge_revision choose between candidates"):
         make_view(ViewSpec("repeat", {"diverse": True}))
+
+
+class Drawing(View):
+    """The next of some texts for each seed."""
+
+    name = "drawing"
+    keeps_meaning = True
+
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
+        """View every text."""
+        forms = ["Two dogs do not bark.", "Ten dogs bark.", "Both dogs bark.", "2 dogs bark."]
+        return [ViewResult(forms[seed % 4]) for seed in seeds]
+
+
+def test_a_draw_with_another_figure_or_a_negation_fails_whatever_its_cosine() -> None:
+    class Best(BestOfN, Drawing):
+        pass
+
+    (result,) = Best(candidates=32, min_meaning=0.0).build(Runtime())(["Two dogs bark."], [0])
+    assert (result.text, result.alternatives) == ("2 dogs bark.", ())

@@ -1,6 +1,7 @@
 """Views by name with their options, right and wrong, devices and batches, and views made elsewhere."""
 
 import json
+from importlib.metadata import version
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,28 @@ def spec_of(name: str, **params: float) -> ViewSpec:
 )
 def test_signature(spec: ViewSpec, expected: str) -> None:
     assert spec.signature() == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "libraries"),
+    [
+        ("mlm-fill", {"candidates": 1}, ["inflect", "tokenizers"]),
+        ("mlm-fill", {"candidates": 2}, ["ctranslate2", "inflect", "tokenizers", "wordfreq"]),
+        ("translate", {"to": "de", "models": "starter"}, ["ctranslate2", "sentencepiece", "sentencex", "wordfreq"]),
+        (
+            "translate",
+            {"to": "de", "models": "starter", "candidates": 1},
+            ["ctranslate2", "sentencepiece", "sentencex"],
+        ),
+        ("backtranslate", {"pivot": "de", "models": "starter", "decode": "sample"}, ["sentencepiece", "transformers"]),
+    ],
+)
+def test_a_signature_names_the_versions_of_what_changes_texts(
+    name: str, params: dict[str, Any], libraries: list[str]
+) -> None:
+    signature = make_view(ViewSpec(name, params), device="cpu").spec.signature()
+    for library in libraries:
+        assert f"|{library}:{version(library)}|" in signature
 
 
 def test_row_seeds_never_change() -> None:
@@ -190,6 +213,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("import-views", {"file": "x", "by": "a/b"}, "by="),
     ("nlpaug", {"augmenter": "SynonmAug"}, "unknown augmenter for text 'SynonmAug': choose one of AbstSummAug"),
     ("backtranslate", {}, "backtranslate: pivot="),
+    ("translate", {"to": "de", "judge_revision": "0" * 12, "models": "starter"}, "without a judge_encoder; name one"),
     ("translate", {"to": "de", "min_meaning": 0.5}, "nothing compares en with de; name a judge_encoder that does"),
     *(
         ("nlpaug", {"augmenter": augmenter, "arguments": arguments}, expected)
@@ -219,7 +243,9 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
             ({"decode": "sample", "precision": "fp16"}, "precision 'fp16': transformers has none on this device"),
             ({"translator": "ctranslate2", "precision": "fp64"}, "'ctranslate2': greedy and beams in int8 or fp32 on"),
             ({"translator": "ctranslate2", "decode": "sample"}, "with sampling; use auto"),
-            ({"diverse": True, "candidates": 1}, "diverse and judge_encoder choose between candidates"),
+            ({"diverse": True, "candidates": 1}, "diverse, judge_encoder and judge_revision choose between candidates"),
+            ({"diverse": True, "candidates": 1, "min_meaning": 0.5}, "choose between candidates; give 2 or more"),
+            ({"judge_revision": "bfe430c76ca0", "candidates": 1}, "choose between candidates; give 2 or more"),
             ({"judge_encoder": "/nowhere", "candidates": 2, "models": "starter"}, "--judge-encoder /nowhere: no such"),
             ({"judge_revision": "abc", "models": "starter"}, "its revision is"),
             ({"min_meaning": 1.5}, "min_meaning=1.5"),

@@ -1,0 +1,48 @@
+"""Lines in capitals or in Title Case: plain text for models, which were trained on little else, and the case back."""
+
+from collections.abc import Callable, Collection
+from functools import partial
+
+from augment.text.edits import Token, matching_case, tokens
+from augment.text.words import FUNCTION_WORDS
+
+FEWEST_WORDS = 4
+"""Of a line in Title Case: fewer may be a name."""
+
+
+def plain_case(text: str) -> tuple[str, Callable[[str], str]]:
+    """The text in sentence case if it is all capitals or Title Case, else as it is, and what gives the case back.
+
+    Lengths stay, so that edits of the plain text fit the text.
+    """
+    words = [token for token in tokens(text) if token.kind == "word" and token.text != "I"]
+    long_words = [token.text for token in words if len(token.text) > 1]
+    if len(long_words) > 1 and all(map(str.isupper, long_words)):
+        return _lowered(text, words), str.upper
+    content = [word for word in long_words if word.lower() not in FUNCTION_WORDS]
+    is_title = len(words) >= FEWEST_WORDS and len(content) > 2 and all(word[:1].isupper() for word in content)
+    if is_title and sum(map(str.isupper, content)) <= len(content) / 2:
+        small_words = frozenset() if all(word[:1].isupper() for word in long_words) else FUNCTION_WORDS
+        acronyms = {word for word in content if word.isupper()}
+        return _lowered(text, [token for token in words if token.text not in acronyms]), partial(_titled, small_words)
+    return text, lambda view: view
+
+
+def _lowered(text: str, words: list[Token]) -> str:
+    """The text with these words in lower case, but for the first word of each sentence."""
+    begins = True
+    for token in tokens(text):
+        if token in words and len(token.text.lower()) == len(token.text):
+            lower = token.text.lower()
+            lower = lower[:1].upper() + lower[1:] if begins else lower
+            text = text[: token.start] + lower + text[token.end :]
+        begins = token.text in ".!?" or (begins and token.kind == "other")
+    return text
+
+
+def _titled(small_words: Collection[str], text: str) -> str:
+    """The text with a capital at every word but the small ones."""
+    for token in tokens(text):
+        if token.kind == "word" and (token.start == 0 or token.text.lower() not in small_words):
+            text = text[: token.start] + matching_case("X", token.text) + text[token.end :]
+    return text
