@@ -50,10 +50,14 @@ FILTER_HELP = (
     "Drop pairs by a filter: NAME or NAME:key=value,key=value, such as semantic:min=0.6,encoder=starter; may be "
     "repeated."
 )
-DEFAULT_FILTERS_HELP = "Drop back-translations that are not paraphrases of their sentence (--filter paraphrase)."
+DEFAULT_FILTERS_HELP = "Drop back-translations that are no paraphrases, and pairs of two equal texts."
 ALTERNATIVES_HELP = (
     "Make pairs of a view's alternatives too, not of its first text alone; those left out are counted. [only for "
     "import-views]"
+)
+STRICT_HELP = (
+    "For bsl: drop a sentence unless both back-translations pass. Else an alternative or the sentence itself takes "
+    "the place of one that does not."
 )
 REJECTS_HELP = "Arrow stream file for the dropped pairs, with their reasons."
 NEGATIVES_HELP = "For entailment: add a column `negative`, a contradiction of the same premise; held in memory."
@@ -162,6 +166,7 @@ class PairsOptions(OutputOptions):
     filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP, autocompletion=_filter_names)] = None
     default_filters: Annotated[bool, typer.Option(help=DEFAULT_FILTERS_HELP)] = True
     alternatives: Annotated[bool | None, typer.Option(help=ALTERNATIVES_HELP)] = None
+    strict: Annotated[bool, typer.Option("--strict", help=STRICT_HELP)] = False
     rejects: Annotated[Path | None, Output(help=REJECTS_HELP)] = None
     negatives: Annotated[bool, typer.Option("--negatives", help=NEGATIVES_HELP)] = False
     negative_view: Annotated[str | None, typer.Option(help=NEGATIVE_VIEW_HELP)] = None

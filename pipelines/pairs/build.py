@@ -58,6 +58,7 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
             "columns": options.columns,
             **{key: source.plan.params.get(key) for key in ("distance", "per_sentence")},
             "alternatives": options.alternatives,
+            "strict": options.strict or None,
             "seed": options.seed,
             "filter": [filter.text() for filter in filters] or None,
             "default_filters": None if options.default_filters else False,
@@ -101,6 +102,8 @@ def _check(options: PairsOptions) -> tuple[dict[Path, Choice], list[Filter]]:
             raise InputError(f"--rejects {options.rejects} is in a dataset, {folder}: choose another file")
     if options.negatives and policy != "entailment":
         raise InputError(f"--negatives needs --pairs entailment, not {policy}: leave it out")
+    if options.strict and policy != "bsl":
+        raise InputError(f"--strict needs --pairs bsl, not {policy}: leave it out")
     choices = choose_views(policy, options.view or ())
     choices |= negative_choice(choices, options)
     _check_row_pairs(options)
@@ -108,8 +111,11 @@ def _check(options: PairsOptions) -> tuple[dict[Path, Choice], list[Filter]]:
         if value is not None and not choices and (policy != "labels" or value is options.alternatives):
             raise InputError(f"{option}: --pairs {policy} makes no views and draws nothing: leave it out")
     texts = [*(options.filter or ())]
-    if options.default_filters and not any(text.partition(":")[0] == "paraphrase" for text in texts):
-        texts = ["paraphrase"] * any(is_round_trip(choice.spec.name) for choice in choices.values()) + texts
+    views, given = [choice.spec.name for choice in choices.values()], {text.partition(":")[0] for text in texts}
+    if options.default_filters:
+        usual = {"identical": any(view_attribute(name, "keeps_meaning", False) for name in views)}
+        usual["paraphrase"] = any(map(is_round_trip, views))
+        texts = [name for name, is_used in usual.items() if is_used and name not in given] + texts
     filters = [make_filter(text, options.view_options.runtime) for text in texts]
     columns = {*PAIR_COLUMNS, NEGATIVE, REASON, "label"}
     for filter in filters:
@@ -177,7 +183,12 @@ def pair_views(choices: Mapping[Path, Choice], sentences: Dataset, options: Pair
         sides = [(names[0], names[1])] if policy == "bsl" else [(ORIGINAL, name) for name in names]
         makers = {name: makers[name] for couple in sides for name in couple}
         tasks = ((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS))
-        candidates = partial(view_candidates, sentences, views, sides, columns, paired)
+        are_round_trips = all(is_round_trip(view.plan.name) for view in views.values())
+        fallback = policy == "bsl" and not options.strict and are_round_trips
+        params |= {"fallback": True} if fallback else {}
+        if fallback:
+            makers[ORIGINAL] = "the sentence itself"
+        candidates = partial(view_candidates, sentences, views, sides, columns, paired, fallback)
     further = dict.fromkeys(columns[2:], pa.string())
     if negative_view is not None:
         params["negative_view"] = negative_view.path.name

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,6 +27,9 @@ DROPPED = ".dropped"
 """An additional column of candidates: why a row is dropped, null if it is kept."""
 UNUSED = ".unused"
 """An additional column of candidates of views: how many alternatives of its sentence are in no candidate."""
+
+RANK = ".rank"
+"""An additional column of candidates of which only the first that passes is a pair: 0 where a sentence's begin."""
 
 
 @dataclass(frozen=True)
@@ -79,18 +83,36 @@ def _worker(source: PairSource, filters: Sequence[str], runtime: Runtime, number
 
 def _judge_task(source: PairSource, filters: Sequence[Filter], task: Any) -> list[tuple[pa.RecordBatch, Any]]:  # noqa: ANN401
     """The candidates of a task in batches, judged row by row; with each what the first filter to remember prepared."""
-    candidates, batches = task if source.candidates is None else source.candidates(task), []
-    for start in range(0, len(candidates), BATCH_ROWS):
-        # A copy: a slice that is sent to another process takes the whole columns along.
-        rows, prepared = pa.concat_batches([candidates.slice(start, BATCH_ROWS)]), None
-        for filter in filters:
-            if filter.by_row:
-                rows = _judge(filter, rows, source.sides)
-            elif hasattr(filter, "prepare") and rows[DROPPED].null_count:
+    candidates = task if source.candidates is None else source.candidates(task)
+    by_row = [filter for filter in filters if filter.by_row]
+    judged = []
+    for rows in _batches(candidates):
+        for filter in by_row:
+            rows = _judge(filter, rows, source.sides)
+        judged.append(rows)
+    if RANK in candidates.schema.names and judged:
+        judged = [*_batches(_first_passing(pa.concat_batches(judged)))]
+    batches: list[tuple[pa.RecordBatch, Any]] = []
+    for rows in judged:
+        prepared = None
+        for filter in filters[len(by_row) :]:
+            if hasattr(filter, "prepare") and rows[DROPPED].null_count:
                 with FILTERS.errors_of(filter.name):
                     prepared = filter.prepare(PairColumns(rows.filter(rows[DROPPED].is_null()), source.sides))
         batches.append((rows, prepared))
     return batches
+
+
+def _batches(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    # Copies: a slice that is sent to another process takes the whole columns along.
+    return (pa.concat_batches([rows.slice(start, BATCH_ROWS)]) for start in range(0, len(rows), BATCH_ROWS))
+
+
+def _first_passing(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """One row for each sentence: its first candidate that is not dropped, or its first."""
+    groups = np.cumsum(rows[RANK].to_numpy() == 0)
+    order = np.lexsort((np.arange(len(rows)), rows[DROPPED].is_valid().to_numpy(zero_copy_only=False), groups))
+    return rows.take(pa.array(order[np.unique(groups[order], return_index=True)[1]]))
 
 
 def _judge(filter: Filter, rows: pa.RecordBatch, sides: Mapping[str, SideInfo], prepared: Any = None) -> pa.RecordBatch:  # noqa: ANN401

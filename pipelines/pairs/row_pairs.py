@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import xxhash
 from numpy.typing import NDArray
 
-from pipelines.pairs.candidates import DROPPED, ORIGINAL, UNUSED
+from pipelines.pairs.candidates import DROPPED, ORIGINAL, RANK, UNUSED
 from pipelines.pairs.filter import SENTENCE_B, SIDES
 from pipelines.storage.dataset import Dataset
 from pipelines.storage.pair_files import PAIR_COLUMNS
@@ -27,18 +27,21 @@ def view_candidates(
     couples: Sequence[tuple[str, str]],
     columns: Sequence[str],
     paired: Collection[str],
+    fallback: bool,
     task: tuple[int, int],
 ) -> pa.RecordBatch:
     """The pairs of each couple for each sentence from `task[0]` to `task[1]`, those of one sentence side by side.
 
     Where views `paired` have alternatives, the n-th text of one side goes with the n-th of the other; the side with
-    fewer texts begins again.
+    fewer texts begins again. With `fallback` further pairs of a couple follow, for a sentence whose own pair is
+    dropped: with an alternative on one side, and with the sentence itself as the left side. RANK counts them from 0.
     """
     sentences = pa.concat_batches(source.read(*task).select(columns).to_batches())
     size = len(sentences)
     sides = {name: _side(sentences, name, view, task[0]) for name, view in views.items()}
     sides[ORIGINAL] = sentences["text"], pa.nulls(size, pa.list_(pa.string())), pa.nulls(size, pa.string())
-    batches, origins = [], []
+    batches: list[pa.RecordBatch] = []
+    origins: list[Numbers] = []
     for names in couples:
         couple = [sides[name] for name in names]
         further = [pc.list_value_length(alternatives).fill_null(0).to_numpy() for _, alternatives, _ in couple]
@@ -46,17 +49,29 @@ def view_candidates(
         counts = np.maximum(*numbers)
         rows = np.repeat(np.arange(size), counts)
         turns = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        pairs = {name: sentences[name].take(pa.array(rows)) for name in columns}
-        for side, (texts, alternatives, _), others, number in zip(SIDES, couple, further, numbers, strict=True):
-            turn = turns % number[rows]
-            places = np.where(turn, size + (np.cumsum(others) - others)[rows] + turn - 1, rows)
-            pairs[side] = pa.concat_arrays([texts, alternatives.flatten()]).take(pa.array(places))
-        pairs |= {f"{side}_name": pa.repeat(name, len(rows)) for side, name in zip(SIDES, names, strict=True)}
+        couple_turns = [turns % number[rows] for number in numbers]
         unused = sum(1 + others - number for others, number in zip(further, numbers, strict=True))
-        pairs[UNUSED] = np.where(turns, 0, unused[rows])  # counted once a sentence
-        pairs[DROPPED] = pc.coalesce(*(missing for *_, missing in couple)).take(pa.array(rows))
-        batches.append(pa.RecordBatch.from_pydict(pairs))
-        origins.append(rows)
+        blocks = [(names, rows, couple_turns, np.where(turns, 0, unused[rows]))]  # counted once a sentence
+        for turned in (1, 0) if fallback else ():
+            rows = np.flatnonzero(further[turned])
+            blocks.append((names, rows, [np.full(len(rows), turned == side) * 1 for side in (0, 1)], unused[rows] - 1))
+        for name in names if fallback else ():
+            blocks.append(((ORIGINAL, name), np.arange(size), [np.zeros(size, int)] * 2, unused))
+        for block_names, rows, block_turns, block_unused in blocks:
+            pairs = {name: sentences[name].take(pa.array(rows)) for name in columns}
+            for side, name, turn in zip(SIDES, block_names, block_turns, strict=True):
+                texts, alternatives, _ = sides[name]
+                others = pc.list_value_length(alternatives).fill_null(0).to_numpy()
+                places = np.where(turn, size + (np.cumsum(others) - others)[rows] + turn - 1, rows)
+                pairs[side] = pa.concat_arrays([texts, alternatives.flatten()]).take(pa.array(places))
+                pairs[f"{side}_name"] = pa.repeat(name, len(rows))
+            pairs[UNUSED] = block_unused
+            missing = (sides[name][2] for name in block_names)
+            pairs[DROPPED] = pc.coalesce(*missing).take(pa.array(rows))
+            if fallback:
+                pairs[RANK] = pa.repeat(len(batches), len(rows))
+            batches.append(pa.RecordBatch.from_pydict(pairs))
+            origins.append(rows)
     order = np.argsort(np.concatenate(origins), kind="stable")
     return pa.concat_batches(batches).take(pa.array(order))
 

@@ -52,6 +52,40 @@ def test_bsl_pairs_two_views_row_by_row(augment: Augment, lines: Path) -> None:
     assert all((row["view_a"], row["view_b"]) == tuple(side[row["id"]] for side in sides) for row in pairs)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_sentence_pairs_with_what_passed_unless_pairs_are_strict(
+    augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    """Against pairs of the sentence with each view, filtered in the same way."""
+    monkeypatch.setattr("pipelines.pairs.build.TASK_ROWS", 7)
+    sample = (Path(__file__).parents[2] / "pipelines" / "sample" / "sentences.txt").read_text().splitlines()[:40]
+    Path("in.txt").write_text("\n".join(sample))
+    floor = "paraphrase:meaning=0.9"
+    assert augment("backtranslate", "in.txt", "--pivot", "de,fr", "--models", "starter").code == 0
+    views = ["--view=backtranslate-de", "--view=backtranslate-fr"]
+    augment("build-pairs", "--pairs", "original", *views, "--filter", floor, "--out", "original.arrow")
+    passed = {(row["id"], row["view_b_name"]): row["view_b"] for row in rows_of("original.arrow")}
+    run = ["build-pairs", "--filter", floor, "--workers", workers]
+    counts = json.loads(augment(*run, "--json").out)
+    augment(*run, "--strict", "--out", "strict.arrow")
+    pairs = rows_of("data/pairs.arrow")
+    assert [row["id"] for row in pairs] == list(dict.fromkeys(id for id, _ in passed))
+    assert (counts["sentences"], counts["pairs"], sum(counts["dropped"].values())) == (40, len(pairs), 40 - len(pairs))
+    names = ["backtranslate-de", "backtranslate-fr"]
+    for row in pairs:
+        there = [name for name in names if (row["id"], name) in passed]
+        assert row["view_a"] != row["view_b"]
+        if len(there) == 1:
+            sides = ("original", row["text"], there[0], passed[row["id"], there[0]])
+            assert (row["view_a_name"], row["view_a"], row["view_b_name"], row["view_b"]) == sides
+        elif passed[row["id"], names[0]].lower() != passed[row["id"], names[1]].lower():
+            assert [row["view_a"], row["view_b"]] == [passed[row["id"], name] for name in names]
+    both = [row for row in pairs if row["view_a_name"] != "original"]
+    assert 0 < len(both) < len(pairs)
+    assert {row["id"] for row in rows_of("strict.arrow")} <= {row["id"] for row in both}
+    is_refused(augment(*run, "--pairs", "self", "--strict"), "--strict needs --pairs bsl, not self")
+
+
 SENTENCES = ("A dog runs.", "A cat sleeps.", "A bird sings.")
 WRITTEN = {SENTENCES[0]: ["a1", "a2", "a3", "a4", "a5"], SENTENCES[1]: ["b1"]}
 """Five views of the first sentence, one of the second, none of the third."""
