@@ -87,6 +87,27 @@ class English:
         names = (entry.name for part in PARTS.values() for entry in self._wordnet.entries(word.lower(), part))
         return any(token.text[:1].isupper() for token in tokens[1:]) or word in names
 
+    def _is_homograph(self, word: str, tag: str, before: str) -> bool:
+        """Whether a word may be a form of another one: wound (an injury, the past of wind), dies (a verb, dice).
+
+        An irregular past that is a noun or a verb itself is taken for a noun after an article or an adjective alone.
+        So is a noun after a pronoun ("made him laugh"), and a plural whose verb is far more common.
+        """
+        if tag[0] == "N" and before in MODIFIERS:
+            return False
+        pasts = [name for name in self._wordnet.exceptions["v"].get(word, ()) if name != word]
+        if pasts and any(next(self._wordnet.entries(word, part), None) for part in "nv"):
+            return True
+        if tag == "VBN" and pasts and word not in (inflect(pasts[0], "VBN"), inflect(pasts[0], "VBD")):
+            return True  # born
+        if tag[0] != "N":
+            return False
+        uses = [
+            sum(entry.uses for name in self._wordnet.lemmas(word, part) for entry in self._wordnet.entries(name, part))
+            for part in "nv"
+        ]
+        return (before == "PRP" and uses[1] > 0) or (tag == "NNS" and uses[1] > 4 * uses[0])
+
     def _in_set_phrases(self, words: Sequence[str], tags: Sequence[str]) -> set[int]:
         """Places of words that are entries of WordNet only together: "ice cream", "of course", "picked up"."""
         lemmas = [word and (self.lemma(word, tag) or word) for word, tag in zip(words, tags, strict=True)]
