@@ -23,8 +23,8 @@ HOP = "+"
 """Joins the languages of a translation in several hops, and the revisions of their models."""
 CANDIDATES = 4
 """Of the bundled models, by default."""
-MIN_MEANING = 0.832
-"""With the bundled encoder: fails at most 12% of the round trips of the sample and of captions."""
+MIN_MEANING = 0.95
+"""With the bundled encoder: keeps 42% of the round trips of 300 sentences of the sample and 55% of 300 captions."""
 JUDGED = 2
 """Candidates of a sentence that the bundled encoder sees."""
 
