@@ -20,7 +20,17 @@ from pipelines.terminal.console import InputError
 from trainers.data.examples import BLOCK, Examples, Ragged, number_texts
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import Source
-from trainers.encoders.modules import MASK, WHITENING, Encoder, is_padded, pooling_at, sharpen, whiten
+from trainers.encoders.modules import (
+    MASK,
+    WHITENING,
+    Encoder,
+    default_prompt,
+    is_padded,
+    pooling_at,
+    sharpen,
+    unpooled_tokens,
+    whiten,
+)
 from trainers.settings import Training
 
 if TYPE_CHECKING:  # it takes seconds to import
@@ -136,8 +146,9 @@ class Objective(nn.Module):
         """Return the ids of each text, special tokens included, cut at `limit`, or as left (side 0) or right ones (-1).
 
         A `[MASK]` becomes the tokenizer's own mask token (InputError: it has none), unless `literal_mask` leaves it.
+        The encoder's default prompt precedes every text.
         """
-        tokenizer, limit = self.encoder.tokenizer, limit or self.limits[side]
+        tokenizer, limit, prompt = self.encoder.tokenizer, limit or self.limits[side], default_prompt(self.encoder)
         settings = {"return_attention_mask": False, "return_token_type_ids": False}
 
         def ids() -> Iterator[list[int]]:
@@ -149,6 +160,7 @@ class Objective(nn.Module):
                     raise InputError(f"{problem}: use views without masks")
                 if masked:
                     block = [text.replace(MASK, tokenizer.mask_token) for text in block]
+                block = [prompt + text for text in block] if prompt else block
                 yield from tokenizer(block, truncation=True, max_length=limit, **settings)["input_ids"]
 
         return Ragged(ids())
@@ -232,7 +244,7 @@ def embed(
         if name == before:
             break
         features = module(features)
-    return features["sentence_embedding"].float()
+    return features["sentence_embedding"].float()[:, : None if before else encoder.truncate_dim]
 
 
 def group_tokens(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> list[Group]:
@@ -243,9 +255,9 @@ def group_tokens(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, ma
         input_ids = nn.functional.pad(input_ids, missing, value=encoder.tokenizer.pad_token_id)
         attention_mask = nn.functional.pad(attention_mask, missing)
         parts = [(torch.arange(len(input_ids), device=input_ids.device), max_tokens)]
-    token_groups = []
+    token_groups, prompt = [], {"prompt_length": length} if (length := unpooled_tokens(encoder)) else {}
     for rows, width in parts:
-        features = {"input_ids": input_ids[rows, :width], "attention_mask": attention_mask[rows, :width]}
+        features = {"input_ids": input_ids[rows, :width], "attention_mask": attention_mask[rows, :width], **prompt}
         for module in list(encoder)[: pooling_at(encoder)]:
             features = module(features)
             # Sums and means are float32 whatever is autocast.

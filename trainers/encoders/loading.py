@@ -15,7 +15,16 @@ from torch import nn
 
 from pipelines.terminal.console import InputError, note
 from trainers.encoders.location import PICKLE, Source, first_line, pickled, quiet, transformer_weights
-from trainers.encoders.modules import WHITENING, Encoder, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
+from trainers.encoders.modules import (
+    WHITENING,
+    Encoder,
+    assemble,
+    full_width,
+    parts_of,
+    pooling_of,
+    set_dropout,
+    set_max_tokens,
+)
 from trainers.processes import is_first
 from trainers.settings import Pooling
 
@@ -36,13 +45,13 @@ def load_for_training(
     parts, own_pooling = parts_of(encoder, source.name), pooling_of(encoder)
     if own_pooling != pooling and is_first() and source.modules():
         note(f"{source.name} was made for {own_pooling} pooling and is trained with {pooling} (--pooling)")
-    encoder = _for_training(assemble(encoder[0], pooling, **parts), max_tokens)
+    encoder = _for_training(assemble(encoder, pooling, **parts), max_tokens)
     if dropout is not None:
         set_dropout(encoder[0].model, dropout)
     if layer:
         from sentence_transformers.sentence_transformer.modules import Dense
 
-        width = encoder.get_embedding_dimension()
+        width = full_width(encoder)
         encoder.add_module(WHITENING, Dense(width, width, True, nn.Identity(), torch.eye(width), torch.zeros(width)))
     return encoder
 
@@ -169,11 +178,7 @@ def repooled(encoder: Encoder, pooling: Pooling) -> Encoder:
     dropped = [type(module).__name__ for module in list(encoder)[1:] if type(module).__name__ != "Pooling"]
     if dropped and is_first():
         note(f"--pooling {pooling} leaves out the model's own {', '.join(dropped)}")
-    model = assemble(first, pooling)
-    model[-1].include_prompt = all(getattr(module, "include_prompt", True) for module in encoder)
-    model.prompts, model.default_prompt_name = encoder.prompts, encoder.default_prompt_name
-    model.truncate_dim = encoder.truncate_dim
-    return model
+    return assemble(encoder, pooling)
 
 
 def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[Encoder, Any]:

@@ -21,7 +21,7 @@ from pipelines.storage.files import atomic_write
 from pipelines.terminal.console import InputError, note, progress
 from trainers.encoders.loading import PADDED, load_encoder, position_limit, repooled
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
-from trainers.encoders.modules import MASK, is_padded, pooling_of, set_max_tokens
+from trainers.encoders.modules import MASK, default_prompt, is_padded, pooling_of, set_max_tokens
 from trainers.encoders.vectors import BATCH_SIZE, Advance, cached, check, still
 from trainers.files import sha256_of
 from trainers.processes import is_first, of_first, process_rank, processes
@@ -84,7 +84,9 @@ class EmbeddingModel:
         with torch.inference_mode(), autocast:
             for rows in pack(self._lengths(texts), BATCH_SIZE, self.batch_tokens):
                 batch = [texts[row] for row in rows]
-                features = batch_to_device(self.model.preprocess(batch, prompt=self._prompt, **more), self.model.device)
+                features = batch_to_device(
+                    self.model.preprocess(batch, prompt=default_prompt(self.model), **more), self.model.device
+                )
                 output = self.model(features)["sentence_embedding"].float().cpu().numpy()
                 check(output, batch, self.name)
                 output = output[:, : self.model.truncate_dim]
@@ -102,7 +104,7 @@ class EmbeddingModel:
             "pooling": self.pooling,
             "precision": self.precision,
             "max_tokens": self.model.max_seq_length,
-            "prompt": self._prompt,
+            "prompt": default_prompt(self.model),
             "truncate": self.model.truncate_dim,
             "device": self.device.partition(":")[0],
         }
@@ -149,10 +151,6 @@ class EmbeddingModel:
                 shutil.rmtree(parts, ignore_errors=True)
             of_first(None)
         return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
-
-    @property
-    def _prompt(self) -> str | None:
-        return self.model.prompts[self.model.default_prompt_name] if self.model.default_prompt_name else None
 
     @property
     def _width(self) -> int | None:

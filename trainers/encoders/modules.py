@@ -46,6 +46,25 @@ def pooling_of(encoder: Encoder) -> str:
     return next((kind for kind in ("first-last", "padded-mean") if kind in kinds), name or "none")
 
 
+def default_prompt(encoder: Encoder) -> str:
+    """Return what an encoder puts before every text of which nothing else is known."""
+    return encoder.prompts[encoder.default_prompt_name] if encoder.default_prompt_name else ""
+
+
+def unpooled_tokens(encoder: Encoder) -> int:
+    """Return how many tokens, those of its default prompt and before it, an encoder's pooling leaves out."""
+    prompt = default_prompt(encoder)
+    if not prompt or all(getattr(module, "include_prompt", True) for module in encoder):
+        return 0
+    return int(encoder.preprocess([prompt], prompt=prompt).get("prompt_length") or 0)
+
+
+def full_width(encoder: Encoder) -> int:
+    """Return the length of an encoder's vectors before they are truncated."""
+    with encoder.truncate_embeddings(None):
+        return int(encoder.get_embedding_dimension() or 0)
+
+
 def has_dense(encoder: Encoder) -> bool:
     """Whether a Dense layer follows the pooling, other than the whitening layer."""
     head = list(encoder.named_children())[pooling_at(encoder) :]
@@ -87,27 +106,35 @@ def parts_of(encoder: Encoder, name: str) -> dict[str, Any]:
 
 
 def assemble(
-    transformer: Any,  # noqa: ANN401 - modules.Transformer, untyped
-    pooling: str, *, cnn: Any = None, relu: bool = False, head: Sequence[nn.Module] = (),  # noqa: ANN401
+    encoder: Encoder, pooling: str, *, cnn: Any = None, relu: bool = False,  # noqa: ANN401 - modules.CNN, untyped
+    head: Sequence[nn.Module] = (),
 ) -> Encoder:  # fmt: skip
-    """Return the encoder of these parts, not copied; raises InputError if pooling and CNN do not fit."""
+    """Return an encoder's transformer and settings, not copied, with these parts behind it.
+
+    Raises InputError if pooling and CNN do not fit.
+    """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     if cnn is not None and pooling not in ("mean", "cls"):
         raise InputError(f"--pooling {pooling} is for a bare transformer, the encoder has a CNN: use --pooling mean")
+    transformer: Any = encoder[0]
     transformer.model.config.output_hidden_states = pooling == "first-last"
-    padded = {"text": {"padding": "max_length", "max_length": transformer.max_seq_length}}
-    transformer.processing_kwargs = padded if pooling == "padded-mean" else {}
+    if pooling == "padded-mean" or is_padded(encoder):
+        padded = {"text": {"padding": "max_length", "max_length": transformer.max_seq_length}}
+        transformer.processing_kwargs = padded if pooling == "padded-mean" else {}
     # What follows may need rows of one length; with flash attention they would be one row.
     transformer.unpad_inputs = False if cnn is not None or pooling in ("first-last", "padded-mean") else None
     width = (cnn or transformer).get_embedding_dimension()
     # Their first weights, which are replaced, must not change what is drawn next.
     with torch.random.fork_rng(devices=[]):
         adapters = _before_pooling(transformer.model.config, pooling, cnn, relu, width)
-    pooling_module = Pooling(width, "cls" if pooling == "cls" else "mean")
-    device = str(next(transformer.parameters()).device)
-    return SentenceTransformer(modules=[transformer, *adapters, pooling_module, *head], device=device)
+    include_prompt = all(getattr(module, "include_prompt", True) for module in encoder)
+    modules = [transformer, *adapters, Pooling(width, "cls" if pooling == "cls" else "mean", include_prompt), *head]
+    prompts = {"prompts": encoder.prompts, "default_prompt_name": encoder.default_prompt_name}
+    model = SentenceTransformer(modules=modules, device=str(next(transformer.parameters()).device), **prompts)
+    model.truncate_dim, model.similarity_fn_name = encoder.truncate_dim, encoder.similarity_fn_name
+    return model
 
 
 def _before_pooling(config: Any, pooling: str, cnn: Any, relu: bool, width: int) -> list[nn.Module]:  # noqa: ANN401
@@ -153,7 +180,7 @@ def with_cnn(encoder: Encoder, widths: Sequence[int], filters: int, *, relu: boo
         if type(module).__name__ in ("CNN", "Dense", "LayerNorm"):
             kind = f"widths {widths}, {filters} filters each, {'with' if relu else 'no'} ReLU"
             raise InputError(f"the encoder has a {type(module).__name__}, not a CNN of {kind}: start from another one")
-    return assemble(encoder[0], pooling_of(encoder), cnn=new_cnn, relu=relu, head=head)
+    return assemble(encoder, pooling_of(encoder), cnn=new_cnn, relu=relu, head=head)
 
 
 def _first_and_last(layers: int) -> list[float]:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from pipelines.terminal.console import InputError, counted, note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.location import Source
-from trainers.encoders.modules import Encoder, has_dense
+from trainers.encoders.modules import Encoder, full_width, has_dense
 from trainers.losses import closer_than_positive, contrast, equal_strings, moved_cosines, same_label
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs
@@ -73,14 +73,14 @@ class Contrastive(Objective):
         if params.keep_head and not has_dense(encoder):
             from sentence_transformers.sentence_transformer.modules import Dense
 
-            linear: Any = train_only_head(encoder)[0]
+            linear: Any = train_only_head(encoder, full_width(encoder))[0]
             width = linear.out_features
             encoder.append(Dense(width, width, True, nn.Tanh(), linear.weight.detach(), linear.bias.detach()))
         if params.guide is not None:
             from trainers.encoders.model import load_teacher
 
             self.teachers = [load_teacher(params.guide)]
-        self.head = train_only_head(encoder) if params.head else nn.Identity()
+        self.head = train_only_head(encoder, self.dimension) if params.head else nn.Identity()
 
     @classmethod
     def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
@@ -174,9 +174,8 @@ class Contrastive(Objective):
 build = Contrastive.build
 
 
-def train_only_head(encoder: Encoder) -> nn.Sequential:
+def train_only_head(encoder: Encoder, dimension: int) -> nn.Sequential:
     """Return SimCSE's head, d -> d and tanh, initialised like the encoder's own layers."""
-    dimension = encoder.get_embedding_dimension()
     linear = nn.Linear(dimension, dimension)
     nn.init.normal_(linear.weight, std=getattr(encoder[0].model.config, "initializer_range", 0.02))
     nn.init.zeros_(linear.bias)
