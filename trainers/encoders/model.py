@@ -15,14 +15,14 @@ import torch
 import xxhash
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.util import batch_to_device, get_device_name
+from sentence_transformers.util import get_device_name
 
 from pipelines.storage.files import atomic_write
 from pipelines.terminal.console import InputError, note, progress
 from trainers.encoders.loading import PADDED, load_encoder, position_limit, repooled
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
-from trainers.encoders.modules import MASK, default_prompt, is_padded, pooling_of, set_max_tokens
-from trainers.encoders.vectors import BATCH_SIZE, Advance, cached, check, still
+from trainers.encoders.modules import MASK, is_padded, pooling_of, set_max_tokens
+from trainers.encoders.vectors import BATCH_SIZE, Advance, cached, check, side_of, still
 from trainers.files import sha256_of
 from trainers.processes import is_first, of_first, process_rank, processes
 from trainers.settings import POOLINGS, Pooling
@@ -53,7 +53,18 @@ class EmbeddingModel:
         """The model, how its vectors are made, and the number format."""
         modules = [module for module in self.model if getattr(module, "module_output_name", None) != "attention_mask"]
         others = [type(module).__name__ for module in modules if type(module).__name__ not in _POOLING]
-        return f"{self.name}, pooling {self.pooling}{', with ' if others else ''}{', '.join(others)}, {self.precision}"
+        parts = [f"pooling {self.pooling}", *[f"with {', '.join(others)}"] * bool(others), self.prompts, self.precision]
+        return ", ".join([self.name, *filter(None, parts)])
+
+    @property
+    def prompts(self) -> str:
+        """What precedes texts, those of searches by their side, and whether these take a route of their own."""
+        # As `encode_query` and `encode_document` look them up.
+        document = next((name for name in ("document", "passage", "corpus") if name in self.model.prompts), None)
+        names = {"": self.model.default_prompt_name, "query ": "query", "document ": document}
+        parts = [f"{side}prompt {text!r}" for side, name in names.items() if (text := self.model.prompts.get(name))]
+        routed = any(type(module).__name__ == "Router" for module in self.model)
+        return ", ".join([*parts, *["queries and documents routed"] * routed])
 
     @property
     def device(self) -> str:
@@ -66,6 +77,7 @@ class EmbeddingModel:
             "name": self.name,
             "kind": "transformer",
             "pooling": self.pooling,
+            "prompts": self.prompts,
             "modules": [type(module).__name__ for module in self.model],
             "dimension": self.model.get_embedding_dimension(),
             "max_tokens": self._width or self.model.max_seq_length,
@@ -80,19 +92,20 @@ class EmbeddingModel:
         vectors: NDArray[np.float32] | None = None
         # In fp32 too: without autocast a caller's own autocast would apply.
         autocast = torch.autocast(self.model.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16")
-        self.model.eval()
-        with torch.inference_mode(), autocast:
-            for rows in pack(self._lengths(texts), BATCH_SIZE, self.batch_tokens):
-                batch = [texts[row] for row in rows]
-                features = batch_to_device(
-                    self.model.preprocess(batch, prompt=default_prompt(self.model), **more), self.model.device
-                )
-                output = self.model(features)["sentence_embedding"].float().cpu().numpy()
-                check(output, batch, self.name)
-                output = output[:, : self.model.truncate_dim]
-                vectors = np.empty((len(texts), output.shape[1]), np.float32) if vectors is None else vectors
-                vectors[rows] = output
-                advance(len(rows))
+        ways = {"": self.model.encode, "query": self.model.encode_query, "document": self.model.encode_document}
+        lengths, places = self._lengths(texts), {side: list[int]() for side in ways}
+        for row, text in enumerate(texts):
+            places[side_of(text)].append(row)
+        with autocast:
+            for side, side_rows in places.items():
+                for batch in pack([lengths[row] for row in side_rows], BATCH_SIZE, self.batch_tokens):
+                    rows = [side_rows[number] for number in batch]
+                    part = [str(texts[row]) for row in rows]
+                    output = ways[side](part, batch_size=len(part), show_progress_bar=False, **more)
+                    check(output, part, self.name)
+                    vectors = np.empty((len(texts), output.shape[1]), np.float32) if vectors is None else vectors
+                    vectors[rows] = output
+                    advance(len(rows))
         return np.zeros((0, self.model.get_embedding_dimension() or 1), np.float32) if vectors is None else vectors
 
     def fingerprint(self) -> str | None:
@@ -104,7 +117,7 @@ class EmbeddingModel:
             "pooling": self.pooling,
             "precision": self.precision,
             "max_tokens": self.model.max_seq_length,
-            "prompt": default_prompt(self.model),
+            "prompts": [self.model.prompts, self.model.default_prompt_name],
             "truncate": self.model.truncate_dim,
             "device": self.device.partition(":")[0],
         }

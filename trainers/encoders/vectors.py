@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, TypeAlias, cast
 from uuid import uuid4
 
 import numpy as np
@@ -32,6 +32,30 @@ TIED = 1e-5  # a generous bound on the float32 error of the product of two unit 
 
 def still(count: int) -> None:
     """Report no progress."""
+
+
+class Sided(str):
+    """A text on one `side` of a search, "query" or "document", for which an encoder may have a prompt or a route."""
+
+    __slots__ = ("side",)
+    side: str
+
+    def __new__(cls, text: str, side: str) -> Self:
+        """Return a text that equals none without this side."""
+        sided = super().__new__(cls, text)
+        sided.side = side
+        return sided
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sided) and self.side == other.side and str.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        return hash((self.side, str.__hash__(self)))
+
+
+def side_of(text: str) -> str:
+    """Return the side of a search that a text is on, empty for none."""
+    return text.side if isinstance(text, Sided) else ""
 
 
 class TextEncoder(Protocol):
@@ -114,7 +138,8 @@ class CachedEncoder:
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
         """Return vectors (texts, d), float32; raises as `check` does."""
-        keys = [xxhash.xxh3_128_digest(text.encode("utf-8", "surrogatepass")) for text in texts]
+        sided = (f"{side}\0{text}" if (side := side_of(text)) else text for text in texts)
+        keys = [xxhash.xxh3_128_digest(text.encode("utf-8", "surrogatepass")) for text in sided]
         places: dict[bytes, list[int]] = {}
         for row, key in enumerate(keys):
             places.setdefault(key, []).append(row)

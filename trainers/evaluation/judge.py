@@ -25,7 +25,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from pipelines.sentences.tables import table_cells
 from pipelines.terminal.console import InputError, counted, note
 from trainers.data.reading import FIRST, SCORES, SECOND
-from trainers.encoders.vectors import Vectors, nearest, unit
+from trainers.encoders.vectors import Sided, Vectors, nearest, unit
 from trainers.evaluation.pairs import spearman
 from trainers.evaluation.task import Predictions, Result, Suite, Task, normalised
 
@@ -198,11 +198,14 @@ def _read_search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
     for query, document, _ in rows:
         text = texts.get(document, document)
         relevant.setdefault(query, {}).update({ids[text]: 1} if text in ids else {})
-    queries = [query for query, answers in relevant.items() if query and answers]
+    queries: dict[str, dict[str, int]] = {
+        Sided(query, "query"): answers for query, answers in relevant.items() if query and answers
+    }
     omitted["rows without a query"] = sum(not query for query, *_ in rows)
     omitted["queries without a document"] = len(relevant.keys() - {""}) - len(queries)
     omitted["documents without text or id"] = sum(not (text and name) for text, name, _ in library)
     omitted["documents that have another id too"] = len(texts) - len(ids)
+    ids = {Sided(text, "document"): name for text, name in ids.items()}
     # Of equally near documents, trec_eval puts the greater id first, and `nearest` the earlier one.
     documents = sorted(ids, key=ids.__getitem__, reverse=True)
     cache: dict[int, NDArray[np.float64]] = {}
@@ -211,10 +214,10 @@ def _read_search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
         digest = xxhash.xxh3_64_intdigest(np.ascontiguousarray(vectors.matrix).data)
         if digest not in cache:  # the three figures come from one search
             cache.clear()
-            cache[digest] = _search_figures({query: relevant[query] for query in queries}, documents, ids, vectors)
+            cache[digest] = _search_figures(queries, documents, ids, vectors)
         return _mean_result(cache[digest][:, column])
 
-    lines = [f"{query}\t{name}\n" for query in queries for name in relevant[query]]
+    lines = [f"{query}\t{name}\n" for query, names in queries.items() for name in names]
     lines += chain.from_iterable((ids[text], "\t", text, "\n") for text in documents)
     scores = {title: partial(score, column) for column, title in enumerate(("nDCG@10", "MRR@10", f"recall@{DEPTH}"))}
     summary = f"a search, {len(queries):,} queries on {len(documents):,} documents"

@@ -11,7 +11,7 @@ from mteb.models import ModelMeta
 from mteb.models.abs_encoder import AbsEncoder
 
 from pipelines.terminal.console import InputError
-from trainers.encoders.vectors import Matrix, TextEncoder, Vectors
+from trainers.encoders.vectors import Matrix, Sided, TextEncoder, Vectors
 from trainers.evaluation.task import Result, Suite, Task
 
 MAIN = "main score"
@@ -25,9 +25,10 @@ class Encoder(AbsEncoder):
         name = f"twinviews/{Path(encoder.name).name}"
         self.mteb_model_meta = ModelMeta.create_empty({"name": name, "revision": self.revision})
 
-    def encode(self, inputs: Any, **_: Any) -> Matrix:  # noqa: ANN401 - mteb's batches and options
+    def encode(self, inputs: Any, *, prompt_type: Any = None, **_: Any) -> Matrix:  # noqa: ANN401 - mteb's batches and options
         """Return the vectors (texts, d) of batches of texts; instructions for a task are for other models."""
-        return self.encoder.encode([text for batch in inputs for text in batch["text"]])
+        texts = [text for batch in inputs for text in batch["text"]]
+        return self.encoder.encode([Sided(text, prompt_type.value) for text in texts] if prompt_type else texts)
 
 
 def mteb_suite(names: Sequence[str], encoder: TextEncoder, folder: Path) -> Suite:

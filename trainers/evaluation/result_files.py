@@ -206,6 +206,7 @@ def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str] = ()
         model, items = stored["model"], [stored["sets"][name]["sha256"] for name in sets if name in stored["sets"]]
         values = {
             "pooling": model.get("pooling"),
+            "prompts": model.get("prompts"),
             "tokens": model.get("max_tokens"),
             "precision": stored["settings"].get("precision"),
             "seed": stored.get("seed"),
