@@ -19,9 +19,10 @@ from pipelines.terminal.console import InputError, Plugins, first_problem
 Model = TypeVar("Model", bound=BaseModel)
 Presets = Mapping[str, Mapping[str, Any]]  # values of `Training` and of an objective's own options, by preset
 OWN = "own"  # the pooling of a preset that keeps the one that an encoder was made for
-Pooling = Literal["mean", "cls", "first-last", "padded-mean"]
-"""How token vectors become one: their mean, the first one, the mean over the first and the last layer, or the mean over
-all positions that a text is padded to, padding included (as in Mirror-BERT's code)."""
+Pooling = Literal["mean", "cls", "first-last", "padded-mean", "max", "lasttoken", "weightedmean"]
+"""How token vectors become one: their mean, the first one, the mean over the first and the last layer, the mean over
+all positions that a text is padded to, padding included (as in Mirror-BERT's code), the greatest numbers, the last one,
+or the mean weighted by position."""
 
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 

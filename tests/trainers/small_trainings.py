@@ -123,7 +123,11 @@ def pooled_by_hand(directory: Path, text: str, width: int) -> dict[str, np.ndarr
         inputs = tokenizer(text, return_tensors="pt", truncation=True)
         layers = model(**inputs, output_hidden_states=True).hidden_states
         positions = model(**padded).last_hidden_state[0]
+    tokens = layers[-1][0].numpy()
     return {
+        "max": tokens.max(axis=0),
+        "lasttoken": tokens[-1],
+        "weightedmean": np.average(tokens, axis=0, weights=np.arange(1, len(tokens) + 1)),
         "mean": layers[-1][0].mean(dim=0).numpy(),
         "cls": layers[-1][0][0].numpy(),
         "first-last": ((layers[1][0].mean(dim=0) + layers[-1][0].mean(dim=0)) / 2).numpy(),

@@ -58,8 +58,7 @@ def load_for_training(
 
 def _for_training(encoder: Encoder, max_tokens: int) -> Encoder:
     """Set the length at which a saved encoder cuts texts: its own, at least `max_tokens`, unless padding counts."""
-    limit = position_limit(encoder, max_tokens)
-    own_length = min(encoder.max_seq_length or limit, limit)
+    own_length = min(position_limit(encoder, max_tokens), encoder.max_seq_length or max_tokens)
     set_max_tokens(encoder, max_tokens if pooling_of(encoder) == "padded-mean" else max(max_tokens, own_length))
     if (pooler := getattr(encoder[0].model, "pooler", None)) is not None:
         pooler.requires_grad_(False)  # unused here, and saved so that others load the files without a warning
@@ -96,12 +95,10 @@ def _keep_names(model: Any) -> None:  # noqa: ANN401 - transformers' model
     model._weight_conversions = [entry for entry in conversions if WRAPPERS not in entry.source_patterns]
 
 
-def _check_weights(encoder: Encoder, source: Source) -> None:
+def _check_weights(transformers: Sequence[Any], source: Source) -> None:
     """Raise InputError for weights that the files lack, except an unused pooler's; note layers that are not used."""
-    from sentence_transformers.sentence_transformer.modules import Transformer
     from transformers.modeling_utils import load_state_dict
 
-    transformers = [module for module in encoder.modules() if isinstance(module, Transformer)]
     for module in transformers:
         _keep_names(module.model)
         weights = dict(module.model.named_parameters())
@@ -141,7 +138,11 @@ def load_encoder(source: Source, device: str | None) -> Encoder:
             local_files_only=source.folder is not None,
             model_kwargs=_weight_options(source),
         )
-    _check_weights(encoder, source)
+    transformers = [module for module in encoder.modules() if isinstance(module, Transformer)]
+    _check_weights(transformers, source)
+    for module in transformers:
+        if (limit := _positions(module.model)) < (module.max_seq_length or limit):
+            module.max_seq_length = limit
     tokenizer, model = encoder.tokenizer, getattr(encoder[0], "model", None)
     if callable(tokenizer) and isinstance(encoder[0], Transformer) and model is not None:
         vocabulary_size = int(getattr(model.config, "vocab_size", 0) or len(tokenizer))
@@ -159,15 +160,17 @@ def position_limit(encoder: Encoder, max_tokens: int | None = None) -> int:
     model: Any = getattr(encoder[0], "model", None)
     if not hasattr(model, "config"):
         raise InputError(f"--max-tokens {max_tokens}: {type(encoder[0]).__name__} has no positions: leave it out")
-    positions = getattr(model.config, "max_position_embeddings", None) or -1
-    if positions < 0:
-        return 1 << 30
-    # RoBERTa's tables begin after its padding id.
-    shifted = hasattr(getattr(model, "embeddings", None), "padding_idx")
-    limit = int(positions) - (model.config.pad_token_id + 1 if shifted else 0)
+    limit = _positions(model)
     if max_tokens is not None and max_tokens > limit:
         raise InputError(f"--max-tokens {max_tokens} is more than the encoder's {limit} positions: give fewer")
     return limit
+
+
+def _positions(model: Any) -> int:  # noqa: ANN401 - transformers' model
+    positions = getattr(model.config, "max_position_embeddings", None) or -1
+    # RoBERTa's tables begin after its padding id.
+    padding = getattr(getattr(model, "embeddings", None), "padding_idx", None)
+    return 1 << 30 if positions < 0 else int(positions) - (0 if padding is None else padding + 1)
 
 
 def repooled(encoder: Encoder, pooling: Pooling) -> Encoder:

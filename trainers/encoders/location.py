@@ -2,20 +2,23 @@
 
 import json
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import xxhash
 
 from pipelines.encoders import HUB_NAMES, cached_snapshot, hub_offer, installed_encoder
 from pipelines.terminal.console import InputError
+from trainers.settings import Pooling
 
 STARTER = "starter"
 PICKLE = "pytorch_model.bin"
+OLDER = re.compile("^pooling_mode_|(?<=cls|ean|max)_tokens?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +50,25 @@ class Source:
         except (LookupError, TypeError, AttributeError):
             raise InputError(f"{self.name}: its modules.json is not a list of modules: download it again") from None
 
-    def pooling(self) -> Literal["cls", "mean"]:
-        """Return the pooling that a sentence-transformers model was made for; [CLS] for a bare transformer."""
+    def pooling(self) -> Pooling:
+        """Return the pooling that a sentence-transformers model was made for; [CLS] for a bare transformer.
+
+        Joined poolings, such as `mean+max`, and others that cannot be trained are returned as they are named.
+        """
         for kind, folder in self.modules():
-            if kind.endswith("Pooling"):
-                config = self._json(f"{folder}/config.json")
-                if folder and config is None:
+            config = self._json(f"{folder}/config.json") if folder else {}
+            settings = config if isinstance(config, dict) else {}
+            if kind == "WeightedLayerPooling":
+                return "first-last"
+            if settings.get("module_output_name") == "attention_mask":
+                return "padded-mean"
+            if kind == "Pooling":
+                if config is None:
                     raise InputError(f"{self.name} has no {folder}/config.json: download it again")
-                modes = config if isinstance(config, dict) else {}
-                return "cls" if modes.get("pooling_mode_cls_token") or modes.get("pooling_mode") == "cls" else "mean"
+                # Before version 5.4 of sentence-transformers, such as `pooling_mode_cls_token`.
+                older = [OLDER.sub("", name) for name, is_used in settings.items() if is_used and OLDER.search(name)]
+                modes = settings.get("pooling_mode") or older or "mean"
+                return modes if isinstance(modes, str) else "+".join(modes)  # type: ignore[return-value]
         return "cls"
 
     def _json(self, name: str) -> Any:  # noqa: ANN401 - whatever the file holds

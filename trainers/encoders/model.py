@@ -209,10 +209,13 @@ def load_model(
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"--device {device} cannot be used here ({first_line(error)}): take auto or cpu") from None
     source = locate(name)
-    if pooling is None and source.folder is not None and not (source.folder / "modules.json").exists():
-        note(f"{name} is a plain transformers model: its vectors are masked means (--pooling {'|'.join(POOLINGS)})")
     model = load_encoder(source, None if device == "auto" else device)
-    model = model if pooling is None else repooled(model, pooling)
+    if pooling is not None:
+        model = repooled(model, pooling)
+    elif source.folder is not None and not source.modules():
+        note(
+            f"{name} is a plain transformers model: its pooling is {pooling_of(model)} (--pooling {'|'.join(POOLINGS)})"
+        )
     if max_tokens is not None or pooling == "padded-mean":
         set_max_tokens(model, min(max_tokens or PADDED, position_limit(model, max_tokens)))
     return _described(model, source, precision, batch_tokens)

@@ -111,7 +111,7 @@ def assemble(
 ) -> Encoder:  # fmt: skip
     """Return an encoder's transformer and settings, not copied, with these parts behind it.
 
-    Raises InputError if pooling and CNN do not fit.
+    Raises InputError if pooling and CNN do not fit, or [CLS] and a decoder.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling
@@ -129,12 +129,24 @@ def assemble(
     # Their first weights, which are replaced, must not change what is drawn next.
     with torch.random.fork_rng(devices=[]):
         adapters = _before_pooling(transformer.model.config, pooling, cnn, relu, width)
+    if pooling == "cls" and cnn is None and is_causal(transformer):
+        problem = f"a {type(transformer.model).__name__}'s first token sees none of the others"
+        raise InputError(f"--pooling cls: {problem}, all texts that begin alike are one: give --pooling lasttoken")
     include_prompt = all(getattr(module, "include_prompt", True) for module in encoder)
-    modules = [transformer, *adapters, Pooling(width, "cls" if pooling == "cls" else "mean", include_prompt), *head]
+    mode: Any = "mean" if pooling in ("first-last", "padded-mean") else pooling
+    modules = [transformer, *adapters, Pooling(width, mode, include_prompt), *head]
     prompts = {"prompts": encoder.prompts, "default_prompt_name": encoder.default_prompt_name}
     model = SentenceTransformer(modules=modules, device=str(next(transformer.parameters()).device), **prompts)
     model.truncate_dim, model.similarity_fn_name = encoder.truncate_dim, encoder.similarity_fn_name
     return model
+
+
+@torch.no_grad()
+def is_causal(transformer: Any) -> bool:  # noqa: ANN401 - modules.Transformer, untyped
+    """Whether the vector of a transformer's first token stays the same whatever follows."""
+    ids = torch.tensor([[1, 2], [1, 3]], device=next(transformer.parameters()).device)
+    first, second = transformer({"input_ids": ids, "attention_mask": torch.ones_like(ids)})["token_embeddings"][:, 0]
+    return torch.allclose(first, second, rtol=1e-4, atol=1e-6)
 
 
 def _before_pooling(config: Any, pooling: str, cnn: Any, relu: bool, width: int) -> list[nn.Module]:  # noqa: ANN401

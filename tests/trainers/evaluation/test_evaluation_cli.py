@@ -141,7 +141,7 @@ def test_baselines_are_evaluated_by_name_and_named_in_the_title(
         (["tiny", "--data", "nowhere"], "no data folder 'nowhere'"),
         (["tiny", "--data", "."], "no set of sts is in .; the first is STS12: "),
         (["tiny", "--seed", "-1"], "Invalid value for '--seed': Input should be greater than or equal to 0"),
-        (["tiny", "--pooling", "max"], "'max' is not one of 'mean', 'cls', 'first-last', 'padded-mean'"),
+        (["tiny", "--pooling", "best"], "'best' is not one of 'mean', 'cls', 'first-last', 'padded-mean', 'max',"),
         (["./absent"], "no model directory './absent'"),
         (["tiny", "--out", "tiny/config.json"], "cannot write into the folder 'tiny/config.json'"),
         (["tiny", "--device", "abacus"], "--device abacus cannot be used here (Expected one of cpu"),
