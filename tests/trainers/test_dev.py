@@ -1,4 +1,7 @@
+import gzip
+import json
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -6,16 +9,20 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from scipy.stats import spearmanr
-from small_trainings import Interrupted, check_same, prepared, read_log, trained
+from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, train, trained, write_pairs
 
 from pipelines.terminal.console import TwinviewsError
 from trainers.data.examples import Examples
+from trainers.encoders.model import load_model
+from trainers.encoders.vectors import Vectors
+from trainers.evaluation.judge import read_judge
+from trainers.evaluation.task import Task
 from trainers.objective import Objective
 from trainers.settings import Training
 from trainers.training.best import best_step, dev_scores, out_of_patience
 from trainers.training.dev import dev_score, read_dev
 from trainers.training.directory import CHECKPOINTS
-from trainers.training.fit import Fitted
+from trainers.training.fit import Fitted, fit
 
 
 def graded(first: Sequence[str], second: Sequence[str], grades: Sequence[float]) -> Examples:
@@ -141,12 +148,98 @@ def test_first_of_equal_scores_is_the_best() -> None:
     assert out_of_patience(patient, [*history, {"step": 8, "dev": 60.0}])
 
 
-def test_encoder_of_one_direction_scores_zero(dev: Examples, tiny_bert: Path, sentences: list[str]) -> None:
-    objective, _, _ = prepared("mirror", tiny_bert, sentences)
+def test_a_score_of_an_encoder_of_one_direction_is_undefined_and_never_the_best(
+    dev: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: Capsys
+) -> None:
+    objective, rows, training = prepared("mirror", tiny_bert, sentences, evaluations=2)
+    layer = objective.encoder[0].model.encoder.layer[-1].output.LayerNorm
+    weight = layer.weight.clone()
     with torch.no_grad():
-        objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.weight.zero_()
-        objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.bias.fill_(1)
-    assert dev_score(dev, objective) == 0
+        layer.weight.zero_()
+        layer.bias.fill_(1)
+    assert dev_score(dev, objective) is None
+
+    def after_step(step: int, total: int) -> None:
+        layer.weight.data.copy_(weight)
+
+    objective.after_step = after_step  # type: ignore[method-assign]
+    layer.requires_grad_(False)
+    fitted = fit(objective, rows, training, tmp_path, 1, dev)
+    assert (list(fitted.dev), fitted.saved_step > 0) == ([6, 12], True)
+    assert "score on --dev None is undefined at step 0: its texts are all alike" in capsys.readouterr().err
+
+
+def write_long(path: Path, columns: str, sentences: list[str]) -> Path:
+    """Texts that differ only behind their first eight words."""
+    texts = [f"{'a dog ' * 4}{text}" for text in sentences]
+    rows = [f"{text},{place % 2}" if columns == "text,label" else f"{text},{texts[place - 1]},{place % 5}"
+            for place, text in enumerate(texts)]  # fmt: skip
+    path.write_text("\n".join([columns, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("columns", ["text,label", "sentence1,sentence2,score"])
+@pytest.mark.parametrize("preset", ["adapt", "tuned"])
+def test_the_score_is_that_of_the_saved_encoder_without_steps_too(
+    columns: str, preset: str, tiny_bert: Path, text_file: Path, sentences: list[str], capsys: Capsys
+) -> None:
+    table = write_long(Path("dev.csv"), columns, sentences)
+    method = ["distil", "--sharpen", "3"] if preset == "adapt" else ["contrastive", "--epochs", "1", "--keep", "last"]
+    options = ["--text", text_file, "--encoder", tiny_bert, "--max-tokens", "8", "--batch-size", "16", "--dev", table]
+    assert train(*method, "--preset", preset, *options, "--precision", "fp32", "--out", "run") == 0
+    logged = [line["dev"] for line in read_log(Path("run")) if "dev" in line][-1]
+    (task, *_) = read_judge(str(table)).tasks
+    judged = task.score(Vectors.encode(load_model("run"), task.texts), 1111).metrics["score"]
+    assert logged == pytest.approx(judged, abs=0.01)
+    assert f"dev {logged:.2f} at step" in capsys.readouterr().out
+    assert f"{logged:.2f}" in Path("run/README.md").read_text(encoding="utf-8")
+
+
+def test_the_best_similarity_is_for_pairs_alone(
+    text_file: Path, tiny_bert: Path, sentences: list[str], capsys: Capsys
+) -> None:
+    table = write_long(Path("labels.csv"), "text,label", sentences)
+    write_pairs(Path("pairs.arrow"), [(text, text, other) for text, other in pairwise(sentences)])
+    options = ["--encoder", tiny_bert, "--max-tokens", "24", "--dev", table, "--epochs", "0"]
+    text = ["--text", text_file, "--dev-similarity", "best"]
+    assert train("contrastive", "--preset", "tuned", *options, *text) == 2
+    assert "--dev-similarity best is for graded pairs, not for 5-NN accuracy on labels.csv" in capsys.readouterr().err
+    assert train("bsl", "--preset", "code", "--views", "pairs.arrow", *options, "--out", "bsl") == 0
+    assert json.loads(Path("bsl/recipe.json").read_text())["dev_similarity"] == "cosine"
+    assert "best of four" not in Path("bsl/README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("ending", [".jsonl.gz", ".json", ".csv.gz", ".JSONL"])
+def test_compressed_tables_are_read_as_the_judge_reads_them(ending: str, sentences: list[str], tmp_path: Path) -> None:
+    rows = [{"text": text, "label": f"l{place % 2}"} for place, text in enumerate(sentences)]
+    lines = [json.dumps(row) for row in rows]
+    if ending == ".csv.gz":
+        lines = ["text,label", *(f"{row['text']},{row['label']}" for row in rows)]
+    text = ("\n".join(lines) + "\n").encode()
+    path = tmp_path / f"dev{ending}"
+    path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
+    dev = read_dev(str(path), None)
+    assert isinstance(dev, Task)
+    assert (dev.title, len(dev.texts)) == ("5-NN accuracy", len(sentences))
+
+
+def test_a_start_that_nothing_beats_is_said_to_be_saved(text_file: Path, tiny_bert: Path, capsys: Capsys) -> None:
+    Path("dev.tsv").write_text("score\tsentence1\tsentence2\n1\ta dog\ta dog\n0\ta man\ta tree\n", encoding="utf-8")
+    options = [
+        "--preset",
+        "no-mask",
+        "--text",
+        text_file,
+        "--encoder",
+        tiny_bert,
+        "--batch-size",
+        "16",
+        "--max-tokens",
+        "24",
+    ]
+    assert train("mirror", *options, "--dev", "dev.tsv", "--evaluations", "2", "--out", "run") == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert "dev 100.00 at step 0 (before the training 100.00); no later score is higher, so the start is saved" in last
 
 
 def test_pairs_are_read_from_a_file_on_any_scale_or_from_a_benchmark_by_its_name(tmp_path: Path) -> None:

@@ -231,7 +231,7 @@ def test_card_shows_lists_and_bars_readably_and_what_the_encoder_began_with(tmp_
         "views": ["a.arrow", "b|c.arrow"], "limit": None,
     }  # fmt: skip
     card = model_card(recipe, 7, {}, locate(None))
-    assert "the Twinviews starter encoder, trained for 7 steps on 1,234 rows without labels by\nTwinviews 9 (" in card
+    assert "the Twinviews starter encoder, trained for 7 steps on 1,234 pairs by\nTwinviews 9 (" in card
     assert "\n| pooling | mean |\n| views | a.arrow, b\\|c.arrow |\n\n`recipe.json` holds" in card
     assert "license" not in header(card), "nobody has chosen one"
     assert header(card)["base_model"] == "sentence-transformers/all-MiniLM-L6-v2"

@@ -218,27 +218,28 @@ def load_model(
         )
     if max_tokens is not None or pooling == "padded-mean":
         set_max_tokens(model, min(max_tokens or PADDED, position_limit(model, max_tokens)))
-    return _described(model, source, precision, batch_tokens)
+    return described(model, source, precision, batch_tokens)
 
 
 def starting_model(encoder: SentenceTransformer, source: Source, max_tokens: int) -> EmbeddingModel:
     """Return an encoder as a training begins with it, cut at `max_tokens`; it is moved to a device, not copied."""
     set_max_tokens(encoder, max_tokens)
-    return _described(encoder.to(get_device_name()), source)
+    return described(encoder.to(get_device_name()), source)
 
 
-def _described(
-    model: SentenceTransformer, source: Source, precision: Precision = "fp32", batch_tokens: int | None = None
+def described(
+    model: SentenceTransformer, source: Source | None, precision: Precision = "fp32", batch_tokens: int | None = None
 ) -> EmbeddingModel:
-    """Return a loaded model with what identifies its weights: the Hub's commit, or checksums."""
+    """Return a loaded model with what identifies its weights: the Hub's commit, or checksums; nothing in a training."""
     tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
-    folder = source.folder
+    folder = None if source is None else source.folder
     if folder is not None:
         weights = _checksums(folder, [*sorted(folder.rglob("*.safetensors")), *[folder / PICKLE] * pickled(folder)])
     else:
-        commit = source.digest()
+        commit = source and source.digest()
         weights = {"revision": commit.removeprefix("commit:")} if commit else {}
-    return EmbeddingModel(model, source.name, pooling_of(model), precision, folder, weights, tokens)
+    name = "the encoder" if source is None else source.name
+    return EmbeddingModel(model, name, pooling_of(model), precision, folder, weights, tokens)
 
 
 def _checksums(directory: Path, paths: Sequence[Path]) -> dict[str, str]:

@@ -10,13 +10,14 @@ from sentence_transformers import SimilarityFunction
 from pipelines.terminal.console import InputError, TwinviewsError
 from trainers.data.examples import Examples
 from trainers.data.reading import read_graded
+from trainers.encoders.model import described
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import kind_of, read_judge
 from trainers.evaluation.pairs import read_pairs, spearman
 from trainers.evaluation.suites import sts, sts_multilingual
 from trainers.evaluation.task import DATA_VARIABLE, SEED, Missing, Task
 from trainers.files import file_lines
-from trainers.objective import Objective, autocast
+from trainers.objective import Objective, resolve_precision
 
 ANY_SCALE = (-1e6, 1e6)  # only the ranks of the grades matter
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # sentence-transformers' names; it negates the distances
@@ -31,9 +32,9 @@ def read_dev(name: str, data: str | None) -> Examples | Task:
     benchmarks = {benchmark.name: benchmark for benchmark in (*sts.BENCHMARKS, *sts_multilingual.BENCHMARKS)}
     if name not in benchmarks:
         path = Path(name.partition(",")[0])
-        binary = path.suffix in (".jsonl", ".parquet", ".arrow")
-        header = "" if binary or not path.is_file() else next(iter(file_lines(path)), "").strip('"')
-        if binary or kind_of(re.split('"*[,;\t]"*', header))[0] not in ("", "grade"):
+        is_text = Path(path.name.removesuffix(".gz")).suffix.lower() in ("", ".csv", ".tsv", ".txt")
+        header = next(iter(file_lines(path)), "").strip('"') if is_text and path.is_file() else ""
+        if not is_text or kind_of(re.split('"*[,;\t]"*', header))[0] not in ("", "grade"):
             return read_judge(name).tasks[0]
         if not Path(name).is_file():
             raise InputError(f"--dev {name}: neither a file nor a benchmark; benchmarks are {', '.join(benchmarks)}")
@@ -49,22 +50,27 @@ def read_dev(name: str, data: str | None) -> Examples | Task:
     return Examples(first, first, second, labels=gold)
 
 
-def dev_score(dev: Examples | Task, objective: Objective, precision: str = "fp32", similarity: str = "cosine") -> float:
-    """Return Spearman's rho x 100 of the similarities with the grades, or a task's figure; 0 if it is undefined.
+def dev_score(
+    dev: Examples | Task, objective: Objective, precision: str = "fp32", similarity: str = "cosine"
+) -> float | None:
+    """Return Spearman's rho x 100 of the similarities with the grades, or a task's figure; None if it is undefined.
 
-    `similarity` is "cosine", or "best" for whichever of `SIMILARITIES` correlates best. Dropout is off, so no random
-    number is drawn. Raises TwinviewsError for vectors that are not finite.
+    Texts are encoded as by the encoder that is saved: with its prompts, and cut at its own length. `similarity` is
+    "cosine", or "best" for whichever of `SIMILARITIES` correlates best. Dropout is off, so no random number is drawn.
+    Raises TwinviewsError for vectors that are not finite.
     """
-    texts = dev.texts if isinstance(dev, Task) else [*dev.left, *dev.right]
-    texts = sorted(dict.fromkeys(texts), key=len)  # by length: little padding
-    with autocast(next(objective.encoder.parameters()).device, precision):
-        vectors = objective.encode(texts, batch_size=128).double()
-    if not torch.isfinite(vectors).all():
-        raise TwinviewsError("the encoder gives NaN or infinity on the --dev pairs: lower --lr, or set --clip 1")
-    rows = {text: row for row, text in enumerate(texts)}
+    encoder, mode = objective.encoder, objective.encoder.training
+    model = described(encoder, None, "bf16" if resolve_precision(precision) == "bf16" else "fp32")
+    try:
+        vectors = Vectors.encode(model, dev.texts if isinstance(dev, Task) else [*dev.left, *dev.right])
+    except TwinviewsError as error:
+        raise TwinviewsError(f"{error}, of --dev: lower --lr, or set --clip 1") from None
+    finally:
+        encoder.train(mode)
     if isinstance(dev, Task):
-        return next(iter(dev.score(Vectors(rows, vectors.float().numpy()), SEED).metrics.values())) or 0.0
-    left, right = (vectors[[rows[text] for text in side]] for side in (dev.left, dev.right))
+        return next(iter(dev.score(vectors, SEED).metrics.values()))
+    left, right = (torch.from_numpy(vectors.of(side)).double() for side in (dev.left, dev.right))
     names = SIMILARITIES if similarity == "best" else [similarity]
     measures = map(SimilarityFunction.to_similarity_pairwise_fn, names)
-    return max(100 * (spearman(dev.labels or [], measure(left, right).numpy()) or 0.0) for measure in measures)
+    rhos = (spearman(dev.labels or [], measure(left, right).numpy()) for measure in measures)
+    return max((100 * rho for rho in rhos if rho is not None), default=None)

@@ -66,7 +66,10 @@ def fit(
     else:
         torch.manual_seed(seed)
         objective.before_first_step(cast("list[Row]", rows), training)
-        return Fitted(0, 0.0, {"loss": math.nan}, {}, 0)
+        score = score_on(dev, objective, training, 0)
+        if score is not None and is_first():
+            write_if_changed(out / LOG, json.dumps({DEV: score, "step": 0}) + "\n")
+        return Fitted(0, 0.0, {"loss": math.nan}, {} if score is None else {0: score}, 0)
     if checkpoint is not None and out_of_patience(training, history):
         # Killed after its last step: Trainer would take another one.
         load_weights(objective, checkpoint / WEIGHTS)
@@ -100,6 +103,18 @@ def blend_into(encoder: nn.Module, start: Mapping[str, Tensor], share: float) ->
             for name, value in state.items()
         }
     )
+
+
+def score_on(dev: "Examples | Task | None", objective: Objective, training: Training, step: int) -> float | None:
+    """Return the score on a development set, computed in the first process for all, or None, with a warning."""
+    score = None
+    if dev is not None and is_first():
+        from trainers.training.dev import dev_score
+
+        score = dev_score(dev, objective, training.precision, training.dev_similarity)
+        if score is None:
+            note(f"warning: the score on --dev {training.dev} is undefined at step {step}: its texts are all alike")
+    return of_first(score)  # type: ignore[no-any-return]
 
 
 def diverged(what: str, step: int, training: Training) -> TwinviewsError:
@@ -233,15 +248,12 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:  # noqa: ANN401 - Trainer's own
         """Score on the development set, in the first process for all; keep the best weights, stop without patience."""
-        score = 0.0
-        if self.dev is not None and is_first():
-            from trainers.training.dev import dev_score
-
-            score = dev_score(self.dev, self.model, self.training.precision, self.training.dev_similarity)
-        metrics = {DEV: of_first(score)}
-        self.log(dict(metrics))
-        if self.training.keep == "best" and is_first():
-            keep_best(self.out / CHECKPOINTS, self.model, self.state.log_history)
+        score = score_on(self.dev, self.model, self.training, self.state.global_step)
+        metrics = {} if score is None else {DEV: score}
+        if metrics:
+            self.log(dict(metrics))
+            if self.training.keep == "best" and is_first():
+                keep_best(self.out / CHECKPOINTS, self.model, self.state.log_history)
         self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         self.control.should_training_stop |= out_of_patience(self.training, self.state.log_history)
         return metrics

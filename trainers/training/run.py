@@ -103,7 +103,9 @@ def _make_plan(request: Request) -> Plan:
     size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size:
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: using {size}")
-    training = training.model_copy(update={"batch_size": size, "precision": precision})
+    similarity = "cosine" if isinstance(dev, Task) else training.dev_similarity  # the only one of tables
+    used = {"batch_size": size, "precision": precision, "dev_similarity": similarity}
+    training = training.model_copy(update=used)
     hashes = {"data_xxh64": examples.digest(), "encoder_xxh64": source.digest()}
     if labels := examples.positive_labels(getattr(params, "positives", "pair")):
         hashes["labels_xxh64"] = xxh64_hexdigest("\0".join(labels).encode("utf-8", "surrogatepass"))
@@ -131,6 +133,9 @@ def _read_dev(training: Training, preset: Mapping[str, Any], examples: Examples)
         from trainers.training.dev import read_dev
 
         dev = read_dev(training.dev, training.dev_data)
+        if not isinstance(dev, Examples) and training.dev_similarity == "best" != preset.get("dev_similarity"):
+            problem = f"is for graded pairs, not for {dev.title} on {training.dev}"
+            raise InputError(f"--dev-similarity best {problem}: leave it out")
         texts = {*map(normalised, [*dev.left, *dev.right] if isinstance(dev, Examples) else dev.texts)}
         columns = {id(column): column for column in examples.columns()}.values()  # equal ones once
         if seen := texts.intersection(map(normalised, filter(None, chain.from_iterable(columns)))):
@@ -178,13 +183,17 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     command = {"command": shlex.join(["train", *sys.argv[1:]])}
     write_if_changed(out / directory.TIME, json.dumps(finished | command) + "\n")
     early = f" of {total}, stopped early" if fitted.steps < total else ""
-    dev_text = f", dev {dev[step]:.2f} at step {step} (before the training {dev[0]:.2f})" if dev else ""
-    if dev and dev[0] > dev[max(dev)]:
-        dev_text += f"; the start scored higher than the end ({dev[max(dev)]:.2f})" + " and is saved" * (step == 0)
+    dev_text = "" if training.dev is None else f", dev {dev.get(step, math.nan):.2f} at step {step}"
+    if dev_text and fitted.steps:
+        dev_text += f" (before the training {dev.get(0, math.nan):.2f})"
+        if dev and dev.get(0, -math.inf) > dev[max(dev)]:
+            dev_text += f"; the start scored higher than the end ({dev[max(dev)]:.2f})" + " and is saved" * (step == 0)
+        elif step == 0:
+            dev_text += "; no later score is higher, so the start is saved"
     about = f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, spread {fitted.last.get('spread', math.nan):.2f}"
-    trained = f"{counted(fitted.steps, 'step')}{early} {about}{dev_text})" if fitted.steps else "0 steps, its start"
-    trained += "" if training.blend else "; --blend 0 saves its start"
-    show(f"{out}: encoder of {objective.dimension} dimensions after {trained}; next: train evaluate {out}")
+    steps = f"{counted(fitted.steps, 'step')}{early} {about}{dev_text})"
+    after = (steps if fitted.steps else f"0 steps, its start{dev_text}") + "; --blend 0 saves its start" * (not training.blend)
+    show(f"{out}: encoder of {objective.dimension} dimensions after {after}; next: train evaluate {out}")
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:
