@@ -18,6 +18,7 @@ from pipelines.terminal.console import InputError, Plugins, first_problem
 
 Model = TypeVar("Model", bound=BaseModel)
 Presets = Mapping[str, Mapping[str, Any]]  # values of `Training` and of an objective's own options, by preset
+NONE = "none"  # how an optional value is unset that a preset sets
 OWN = "own"  # the pooling of a preset that keeps the one that an encoder was made for
 Pooling = Literal["mean", "cls", "first-last", "padded-mean", "max", "lasttoken", "weightedmean"]
 """How token vectors become one: their mean, the first one, the mean over the first and the last layer, the mean over
@@ -99,7 +100,7 @@ class Training(Options):
     )
     pooling: Pooling = Field("mean", description="How the tokens' vectors become one.")
     whiten: bool = Field(False, description="Begin with vectors whitened on the training text (Su et al. 2021).")
-    sharpen: int | None = Field(None, ge=1, description="Begin with a layer that draws texts to so many neighbours.")
+    sharpen: int | None = Field(None, ge=0, description="Begin with a layer that draws texts to so many neighbours.")
     blend: float = Field(
         1.0, ge=0, le=1, description="Share of the trained weights in those saved; the rest: the start's."
     )
@@ -118,7 +119,7 @@ class Training(Options):
     @property
     def begins_linear(self) -> bool:
         """Whether a linear layer behind the pooling is fitted to the training text before the first step."""
-        return self.whiten or self.sharpen is not None
+        return self.whiten or bool(self.sharpen)
 
     def total_steps(self, rows: int) -> int:
         """Return the optimiser steps of a run over `rows` rows; the last, smaller batch of an epoch is dropped."""
@@ -132,15 +133,19 @@ def resolve(
 ) -> tuple[str, Training, Model]:  # fmt: skip
     """Return the preset's name, the training settings and the objective's own options; `chosen` beats the preset.
 
-    Without a `preset` it is the first one. `chosen` are the user's values by field name, None for the preset's.
+    Without a `preset` it is the first one. `chosen` are the user's values by field name, None for the preset's, and
+    `NONE` where an optional value is to be None.
     `own_pooling` is the pooling if the preset says `own`. Raises InputError: an unknown preset, or an invalid value.
     """
     name = preset if preset is not None else next(iter(presets))
     if name not in presets:
         raise InputError(f"no preset {name!r}: choose one of {', '.join(presets)}")
-    values = {**presets[name], **{key: value for key, value in chosen.items() if value is not None}}
-    if chosen.get("epochs") is not None:
-        if chosen.get("steps") is not None:
+    fields = {**Training.model_fields, **options.model_fields}
+    optional = {key for key, field in fields.items() if type(None) in get_args(field.annotation)}
+    given = {key: value for key, value in chosen.items() if value is not None}
+    values = {**presets[name], **given, **{key: None for key in optional & given.keys() if given[key] == NONE}}
+    if given.get("epochs") is not None:
+        if given.get("steps") not in (None, NONE):
             raise InputError(f"--steps {chosen['steps']} and --epochs {chosen['epochs']:g}: give one of them")
         values["steps"] = None
     if values.get("pooling") == OWN:

@@ -5,12 +5,14 @@ import math
 import re
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,12 +30,13 @@ from trainers.encoders.location import Source, locate
 from trainers.encoders.modules import WHITENING
 from trainers.objective import resolve_precision
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
-from trainers.settings import Options, Request, Training, load_objective, objective_options
+from trainers.settings import NONE, Options, Request, Training, load_objective, objective_options
 from trainers.training import directory
 
 if TYPE_CHECKING:
     from trainers.evaluation.task import Task
 
+requires_grad = attrgetter("requires_grad")
 CARD = Path(__file__).with_name("card.md")  # the template of the model card
 FEW = 10  # optimiser steps; fewer hardly change an encoder
 
@@ -103,16 +106,21 @@ def _make_plan(request: Request) -> Plan:
     size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size:
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: using {size}")
-    similarity = "cosine" if isinstance(dev, Task) else training.dev_similarity  # the only one of tables
+    similarity = training.dev_similarity if isinstance(dev, Examples | None) else "cosine"  # the only one of tables
     used = {"batch_size": size, "precision": precision, "dev_similarity": similarity}
     training = training.model_copy(update=used)
     hashes = {"data_xxh64": examples.digest(), "encoder_xxh64": source.digest()}
+    for role in ("teacher", "guide"):
+        if model := getattr(params, role, None):
+            hashes[f"{role}_xxh64"] = locate(model).digest()
     if labels := examples.positive_labels(getattr(params, "positives", "pair")):
         hashes["labels_xxh64"] = xxh64_hexdigest("\0".join(labels).encode("utf-8", "surrogatepass"))
     if isinstance(dev, Examples):
         hashes["dev_xxh64"] = dev.digest()
     elif dev is not None:
         hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
+    settings, given = {**training.model_dump(), **params.model_dump()}, objective.presets[preset]
+    unset = {key: NONE for key, value in settings.items() if value is None and given.get(key) is not None}
     recipe = {
         "command": request.objective,
         "twinviews": {"version": version("twinviews"), "rows": len(examples), **hashes},
@@ -121,8 +129,8 @@ def _make_plan(request: Request) -> Plan:
         "preset": preset,
         "seed": request.seed,
         "limit": request.data.limit,
-        **training.model_dump(),
-        **params.model_dump(),
+        **settings,
+        **unset,
     }
     return Plan(source, examples, dev, training, params, recipe)
 
@@ -158,6 +166,11 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     objective = load_objective(request.objective).build(plan.params, training, plan.source)
     if training.cached is not None and not objective.cacheable:
         raise InputError(f"--cached {training.cached}: {request.objective} trains on tokens, leave it out")
+    layers = [module for name, module in list(objective.encoder.named_children())[1:] if name != WHITENING]
+    trained = Counter(type(layer).__name__ for layer in layers if any(map(requires_grad, layer.parameters())))
+    if not training.epochs and (added := list(trained - Counter(kind for kind, _ in plan.source.modules()))):
+        problem = f"{request.objective} adds a {added[0]} to the encoder, whose weights would stay random"
+        raise InputError(f"--epochs 0: {problem}: train it, or start from an encoder that has one")
     if training.whiten and training.sharpen:
         raise InputError("--whiten and --sharpen fit the same layer: leave one out")
     if training.begins_linear and not hasattr(objective.encoder, WHITENING):
@@ -193,7 +206,7 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     about = f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, spread {fitted.last.get('spread', math.nan):.2f}"
     steps = f"{counted(fitted.steps, 'step')}{early} {about}{dev_text})"
     after = (steps if fitted.steps else f"0 steps, its start{dev_text}") + "; --blend 0 saves its start" * (not training.blend)
-    show(f"{out}: encoder of {objective.dimension} dimensions after {after}; next: train evaluate {out}")
+    show(f"{out}: encoder of {objective.dimension} dimensions after {after}; next: train evaluate {shlex.quote(str(out))}")
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:
