@@ -75,11 +75,14 @@ class Source:
             raise TwinviewsError(f"{self.name} changed while it was read: run the same command again")
 
 
-def check_source(name: str, spool: Path, format: Format | None = None, max_document: int = MAX_DOCUMENT) -> Source:
+def check_source(
+    name: str, spool: Path, format: Format | None = None, max_document: int = MAX_DOCUMENT, *, is_table: bool = False
+) -> Source:
     """Find and hash a file, "-" for stdin, `hf:NAME` (hashed by its fingerprint) or the bundled `sample:sentences`.
 
-    What can be read only once (stdin, pipes) is first copied into the folder `spool`. Raises InputError if it is
-    missing, empty, a folder, or unreadable.
+    Of what `is_table` but has no ending that says so, the first line tells JSONL, TSV and CSV apart. What can be read
+    only once (stdin, pipes) is first copied into the folder `spool`. Raises InputError if it is missing, empty, a
+    folder, or unreadable.
     """
     if name.startswith(HUB):
         fingerprint = str(load_hub(name)._fingerprint)
@@ -109,6 +112,9 @@ def check_source(name: str, spool: Path, format: Format | None = None, max_docum
     format = format or ENDINGS.get(ending)
     if format is None and ending in OFFICE_ENDINGS:
         raise InputError(f"{label} is not read: save it as CSV, text or HTML, or give --format if its ending is wrong")
+    if format is None and is_table:
+        with path.open("rb") as stream:
+            format = "jsonl" if _is_json(path) else "tsv" if b"\t" in stream.readline(MAX_LINE) else "csv"
     if format is None and _is_json(path):
         raise InputError(f"{label} begins with a JSON object: give --format jsonl, or else --format text")
     return Source(label, path, format or "text", digest, max_document)

@@ -18,7 +18,7 @@ def table_cells(name: str, choose: Callable[[Sequence[str]], Sequence[str]]) -> 
     """
     try:
         with TemporaryDirectory() as spool:
-            source = check_source(name, Path(spool))
+            source = check_source(name, Path(spool), is_table=True)
             parts = read_rows(source, lambda names: Columns(*choose(names)))
             rows = (row for part in parts for row in zip(*part[:3], strict=True))
             return source.sha256, [tuple((cell or "").strip() for cell in row) for row in rows]  # type: ignore[misc]

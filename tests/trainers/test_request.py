@@ -56,7 +56,10 @@ def test_a_run_is_held_to_its_teacher_and_guide(
     [
         ("distil --preset adapt --sharpen none", {"sharpen": "none", "smooth_neighbours": 20}),
         ("distil --preset adapt --sharpen 0", {"sharpen": 0}),
-        ("distil --preset adapt --smooth-neighbours none --method sct --teacher TEACHER", {"smooth_neighbours": "none"}),
+        (
+            "distil --preset adapt --smooth-neighbours none --method sct --teacher TEACHER",
+            {"smooth_neighbours": "none"},
+        ),
         ("contrastive --preset labels --positives none", {"positives": "none"}),
     ],
 )
