@@ -18,6 +18,7 @@ from pipelines.storage.shards import read_table
 if TYPE_CHECKING:
     import datasets
 
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 PAIR_COLUMNS = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
 NEGATIVE = "negative"
 """An optional column of pairs: a text that is not a paraphrase of `view_a`, null if a pair has none."""
@@ -85,6 +86,9 @@ def pair_files(path: str | Path) -> list[PairFile]:
 
 def _open_pairs(path: Path, sha256: str | None) -> PairFile:
     """A stream of pairs; raises InputError unless it is whole and has the columns of pairs, as text."""
+    if path.suffix.lower() in TABLES:
+        advice = f"run `augment build-pairs {path} --pairs columns --columns LEFT,RIGHT`"
+        raise InputError(f"{path} is a {path.suffix} file, not pairs in an Arrow stream: {advice}")
     table = read_table(path, sha256)
     schema = table.schema
     for name in (*PAIR_COLUMNS, *({NEGATIVE} & set(schema.names))):

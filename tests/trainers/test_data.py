@@ -87,8 +87,9 @@ def test_labels_are_read_where_there_are_any(tmp_path: Path, big: Path) -> None:
     mixed = read(views=[labelled, str(big)])
     assert list(mixed.classes)[:4] == ["x", "", "", ""]
     assert list(mixed.take([3, 0]).classes) == ["", "x"]
-    numbers = write_columns(tmp_path / "numbers.arrow", **{name: ["a"] for name in NAMES}, label=[1])
-    assert read(views=[str(numbers)]).classes is None
+    for label, classes in ((1, ["x", "", "", "1"]), (1.5, ["x", "", "", ""])):
+        numbers = write_columns(tmp_path / "numbers.arrow", **{name: ["a"] for name in NAMES}, label=[label])
+        assert list(read(views=[labelled, str(numbers)]).classes) == classes
 
 
 def test_pairs_stay_in_their_file(big: Path, small: Path) -> None:
@@ -258,14 +259,17 @@ STSB = 'main-news\tMSRpar\t2012\t7\t{}\tHe said "no.\tShe said yes.\tsource\n'
         ("\nscore\ts1\ts2\n\n0.75\tc\td\n", None, [0.75]),
         ('a,"b, c",4.0\nd,e,0\n', "0:5", [0.8, 0.0]),
         ("\n0.5\ta\tb\n\n0.75\tc\td\n", None, [0.5, 0.75]),
+        ('sentence1;sentence2;score\n"a; b";c, d;0.25\nd;e;1\n', None, [0.25, 1.0]),
+        ("score\ts1\ts2\n0.5\ta\tb\nnan\tc\td\n0.1\t\td\ngood\te\tf\n1\tg\n0.75\ti\tj\n", None, [0.5, 0.75]),
     ],
-    ids=["stsb", "sick", "csv", "scale", "blank lines", "no header", "score first"],
+    ids=["stsb", "sick", "csv", "scale", "blank lines", "no header", "score first", "semicolons", "unusable rows"],
 )
 def test_layouts_of_graded_pairs(tmp_path: Path, text: str, scale: str | None, labels: list[float]) -> None:
     (tmp_path / "graded.tsv.gz").write_bytes(gzip.compress(text.encode()))
     examples = read(graded=tmp_path / "graded.tsv.gz", scale=scale)
     assert examples.labels == pytest.approx(labels)
     assert len(examples.left) == len(examples.right) == len(labels)
+    assert examples.dropped == (4 if "good" in text else 0)
     assert examples.texts == examples.left
     assert read(graded=tmp_path / "graded.tsv.gz", scale=scale, limit=1).labels == examples.labels[:1]
     plain = Examples(examples.texts, examples.left, examples.right)
@@ -280,8 +284,7 @@ def test_layouts_of_graded_pairs(tmp_path: Path, text: str, scale: str | None, l
     [
         ("score\tsentence1\tsentence2\n3\ta\tb\n", None, "line 2: the score 3 is not on the scale 0:1: .* --scale 0:5"),
         (STSB.format(1) + STSB.format(-1), None, "line 2: the score -1 is not on the scale 0:5"),
-        (STSB.format(1) + STSB.format("nan"), None, "line 2: no score and two sentences"),
-        (STSB.format(1) + "a\tb\n", None, "line 2: no score and two sentences"),
+        ("score\tsentence1\tsentence2\nnan\ta\tb\n1\ta\n", None, "holds no graded pair"),
         ("score\tsentence1\tsentence2\n", None, "holds no graded pair"),
         ("", None, "begins '': expected a header"),
         ("score\tsentence1\tsentence2\n1\ta\0\tb\n", None, "is binary, not text: it holds NUL bytes"),

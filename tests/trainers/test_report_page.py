@@ -198,3 +198,14 @@ def test_no_page_scrolls_sideways_on_a_phone(trained: Path, page: str, tmp_path:
     command = [str(CHROMIUM), *options, (tmp_path / "frame.html").as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert re.search(r"<title>(\d+)</title>", done.stdout)[1] == "400"  # type: ignore[index]
+
+
+def test_a_judged_figure_that_is_undefined_is_left_out(trained: Path, tmp_path: Path) -> None:
+    """Two equal texts have the cosine 1 whatever the encoder."""
+    run = shutil.copytree(trained / "run-1", tmp_path / "run")
+    shutil.rmtree(run / "evaluation", ignore_errors=True)
+    lines = [f"a dog {row}\ta dog {row}\t{row % 3}\n" for row in range(9)]
+    Path("same.tsv").write_text("text1\ttext2\tgrade\n" + "".join(lines), encoding="utf-8")
+    assert train("evaluate", run, "--judge", "same.tsv", "--no-cache") == 0
+    assert report(run) == 0
+    assert "same" in (run / "report.html").read_text(encoding="utf-8")

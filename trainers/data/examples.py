@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TABLES = (".csv", ".tsv", ".json", ".jsonl")
 STRINGS = ("string", "large_string")
+LABELS = (*STRINGS, "int", "uint", "bool")  # how the types of labels begin
 BLOCK = 10_000  # rows of a dataset that are in memory as strings at once
 POOL_BATCHES = 50  # batches whose rows are sorted together; captions then have a few percent of padding
 
@@ -194,10 +195,15 @@ def read_part(written: str) -> tuple[Path, Fraction | None]:
 
 def _read(path: Path, limit: int | None) -> tuple["Dataset", int]:
     """Return the rows of a file that have both views, and the number of the others."""
+    from datasets import Value
+
     rows = pairs.read_pairs(path)
-    labels = ["label"] * (getattr(rows.features.get("label"), "dtype", "") in STRINGS)
+    label_type = getattr(rows.features.get("label"), "dtype", "")
+    labels = ["label"] * label_type.startswith(LABELS)
     negatives = {pairs.NEGATIVE}.intersection(rows.column_names)
     rows = rows.select_columns(["text", "view_a", "view_b", *negatives, *labels])
+    if labels and label_type not in STRINGS:
+        rows = rows.cast_column("label", Value("string"))
     if limit is not None:
         rows = rows.select(range(min(limit, len(rows))))
     views = zip(Texts(rows, ["view_a"], strip=True), Texts(rows, ["view_b"], strip=True), strict=True)

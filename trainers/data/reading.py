@@ -76,26 +76,30 @@ def read_words(written: str) -> list[str]:
 def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None) -> tuple[Examples, Scale]:
     """Read graded pairs; returns them, with labels in [0, 1], and the scale that their scores were on.
 
-    The file (UTF-8, also .gz) is tab-separated, where a quotation mark is an ordinary character, or else
-    comma-separated with quotes. Its layout is STS-B's own (score in column 5, sentences in 6 and 7; 0 to 5), or a
-    header names the columns (score or relatedness_score, sentence1, sentence2 and the like; SICK's is 1 to 5), or there
-    are three columns without a header, the score first or last. The ends of `scale` become 0 and 1; None is that of the
-    layout, else 0 to 1. Raises InputError: no such file, another layout, a broken line, or a score off the scale.
+    Rows without a finite score and two sentences are left out and counted. The file (UTF-8, also .gz) is tab-separated,
+    where a quotation mark is an ordinary character, or separated by commas or semicolons, with quotes. Its layout is
+    STS-B's own (score in column 5, sentences in 6 and 7; 0 to 5), or a header names the columns (score or
+    relatedness_score, sentence1, sentence2 and the like; SICK's is 1 to 5), or there are three columns without a
+    header, the score first or last. The ends of `scale` become 0 and 1; None is that of the layout, else 0 to 1. Raises
+    InputError: no such file, another layout, broken quotes, or a score off the scale.
     """
     from trainers.files import csv_rows, file_lines, tsv_rows
 
     if not path.is_file():
         raise InputError(f"no graded pairs at {str(path)!r}: give a TSV or CSV file with --graded")
-    tabs = "\t" in next(filter(str.strip, file_lines(path)), "")
-    rows = [row for row in (tsv_rows(path) if tabs else csv_rows(path)) if any(row[1])]
+    first_line = next(filter(str.strip, file_lines(path)), "")
+    delimiter = ";" if ";" in first_line and "," not in first_line else ","
+    rows = tsv_rows(path) if "\t" in first_line else csv_rows(path, delimiter=delimiter)
+    rows = [row for row in rows if any(row[1])]
     columns, header_lines, layout_scale = _layout(path, rows[0][1] if rows else [])
     low, high = scale or layout_scale
-    left, right, labels = [], [], []
+    left, right, labels, dropped = [], [], [], 0
     for number, cells in rows[header_lines:][:limit]:
         grade, first, second = (cells[column].strip() if column < len(cells) else "" for column in columns)
         score = _number(grade)
         if math.isnan(score) or not (first and second):
-            raise InputError(f"{path} line {number}: no score and two sentences: fix the line, or remove it")
+            dropped += 1
+            continue
         if not low <= score <= high:
             problem = f"the score {score:g} is not on the scale {low:g}:{high:g}: give the right one, e.g. --scale 0:5"
             raise InputError(f"{path} line {number}: {problem}")
@@ -104,7 +108,7 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
         labels.append((score - low) / (high - low))
     if not left:
         raise InputError(f"{path} holds no graded pair: a score and two sentences a line are expected")
-    return Examples(left, left, right, labels=labels), (low, high)
+    return Examples(left, left, right, dropped, labels), (low, high)
 
 
 def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Scale]:

@@ -30,6 +30,7 @@ from trainers.settings import Pooling
 
 WRAPPERS = r"^(?:module\.|_orig_mod\.)+"  # what DataParallel and torch.compile put before the names of weights
 LAYER = re.compile(r"\.\d+\.")  # the number of a layer in the name of a weight
+LFS = b"version https://git-lfs"  # how a pointer of Git's large file storage begins
 PADDED = 64  # tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation
 
 
@@ -65,8 +66,23 @@ def _for_training(encoder: Encoder, max_tokens: int) -> Encoder:
     return encoder
 
 
+def _advice(source: Source) -> str:
+    """Return what may help with an encoder whose files cannot be read."""
+    if source.folder is not None:
+        for file in (*source.folder.rglob("*.safetensors"), *source.folder.rglob(PICKLE)):
+            with file.open("rb") as stream:
+                if stream.read(len(LFS)) == LFS:
+                    return f"{file.relative_to(source.folder)} is a pointer of Git LFS: run `git lfs pull` there"
+        for kind, folder in source.modules():
+            if kind == "Pooling" and not (source.folder / folder / "config.json").is_file():
+                return f"{folder}/config.json is missing: get it again"
+        if not source.modules():
+            return "get its files again; what is no transformer, such as model2vec's, needs a modules.json"
+    return "get its files again, or name another model"
+
+
 @contextmanager
-def _loading(what: str, source: Source, advice: str = "name a model that has safetensors") -> Iterator[None]:
+def _loading(what: str, source: Source, advice: str = "") -> Iterator[None]:
     """Load quietly; raises InputError for whatever the libraries raise if they cannot read a model's files."""
     try:
         with quiet():
@@ -77,6 +93,7 @@ def _loading(what: str, source: Source, advice: str = "name a model that has saf
         # Torch's own message about a refused pickle says how to run it.
         is_refused = pickled(source.transformer) and isinstance(error, (UnpicklingError, EOFError, LookupError))
         reason = f"a damaged file, or a {PICKLE} of more than weights" if is_refused else first_line(error)
+        advice = "name a model that has safetensors" if is_refused else advice or _advice(source)
         try:
             source.check()
         except InputError as problem:
@@ -147,10 +164,12 @@ def load_encoder(source: Source, device: str | None) -> Encoder:
     if callable(tokenizer) and isinstance(encoder[0], Transformer) and model is not None:
         vocabulary_size = int(getattr(model.config, "vocab_size", 0) or len(tokenizer))
         # A tokenizer whose files are missing has only its special tokens.
-        fits = len(tokenizer.all_special_tokens) < len(tokenizer) <= vocabulary_size
-        if not fits or tokenizer.pad_token_id is None:
-            size = f"{len(tokenizer)} tokens and the padding token {tokenizer.pad_token}"
-            problem = f"has {size}, its model {vocabulary_size} tokens: they do not fit together"
+        problem = ""
+        if not len(tokenizer.all_special_tokens) < len(tokenizer) <= vocabulary_size:
+            problem = f"has {len(tokenizer)} tokens, its model {vocabulary_size} tokens: they do not fit together"
+        elif tokenizer.pad_token_id is None:
+            problem = "has no padding token: give it one, such as its end token (tokenizer.pad_token), and save it"
+        if problem:
             raise InputError(f"the tokenizer of the encoder {source.name!r} {problem}")
     return encoder.float()
 

@@ -129,6 +129,8 @@ def locate(name: str | None) -> Source:
             raise InputError(f"no model directory {name!r}: give a directory that holds one, or a Hub name")
         return Source(name, HUB_NAMES.get(name, name))
     source = Source(name, str(path), path)
+    if (path / "adapter_config.json").is_file() or Path(source.transformer or path, "adapter_config.json").is_file():
+        raise InputError(f"{name} is an adapter, not an encoder: merge it into its encoder with peft, and save that")
     configured = source.modules() or (path / "config.json").is_file()
     if not configured or not any(any(path.rglob(name)) for name in ("*.safetensors", PICKLE)):
         needed = f"modules.json or config.json, and with *.safetensors or {PICKLE}"

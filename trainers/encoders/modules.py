@@ -100,6 +100,8 @@ def parts_of(encoder: Encoder, name: str) -> dict[str, Any]:
     if unsupported:
         problem = f"{name} has a {type(unsupported[0]).__name__} (module {list(encoder).index(unsupported[0])})"
         advice = "start from its transformer alone, without modules.json"
+        if unsupported[0] is encoder[0]:
+            advice = "it can be evaluated as it is; train an encoder that begins with a transformer"
         raise InputError(f"{problem} that cannot be trained here with this pooling: {advice}")
     cnn = before[kinds.index("cnn")] if "cnn" in kinds else None
     return {"cnn": cnn, "relu": "relu" in kinds, "head": head}

@@ -67,6 +67,8 @@ class Mirror(Objective):
             raise InputError("--controlled: a copy with a masked span cannot have the same dropout masks: add --span 0")
         super().__init__(encoder, max_tokens, params)
         self.literal_mask = params.compat
+        if params.span and not params.compat and encoder.tokenizer.mask_token is None:
+            raise InputError(f"--span {params.span}: the encoder's tokenizer has no mask token: give --span 0")
         if params.compat and is_padded(encoder):
             set_max_tokens(encoder, min(PADDED, position_limit(encoder)))
         set_drophead(encoder[0].model, params.drophead)

@@ -19,6 +19,8 @@ CHANGES = 10  # texts that gained most, and as many that lost most
 
 def judged_part(run: Path, judged: Judged) -> dict[str, Any]:
     """Return what the page shows of a judged table; its figures have scores and intervals as places out of 100 too."""
+    if not any(judged.sides or ()):  # all figures are undefined
+        return {**judged.table._asdict(), "run": str(run), "figures": [], "ends": (), "texts": {}}
     estimates = [[samples for *_, samples in side.values()] for side in judged.sides or ()]
     lines = np.array([[(samples[0], *interval(samples)) for samples in side] for side in estimates])  # side, figure, 3
     low, high = lines.min(), lines.max()

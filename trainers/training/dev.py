@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from sentence_transformers import SimilarityFunction
 
-from pipelines.terminal.console import InputError, TwinviewsError
+from pipelines.terminal.console import InputError, TwinviewsError, note
 from trainers.data.examples import Examples
 from trainers.data.reading import read_graded
 from trainers.encoders.model import described
@@ -39,6 +39,8 @@ def read_dev(name: str, data: str | None) -> Examples | Task:
         if not Path(name).is_file():
             raise InputError(f"--dev {name}: neither a file nor a benchmark; benchmarks are {', '.join(benchmarks)}")
         examples, _ = read_graded(Path(name), ANY_SCALE)
+        if examples.dropped:
+            note(f"--dev {name}: left out: rows without two texts and a finite grade ({examples.dropped:,})")
         if len(set(examples.labels or [])) < 2:
             raise InputError(f"--dev {name}: all of its {len(examples)} pairs have one grade: nothing to rank")
         return examples

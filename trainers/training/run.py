@@ -101,7 +101,7 @@ def _make_plan(request: Request) -> Plan:
     if len(training.max_tokens.sides) > 1 and examples.left is examples.right:
         raise InputError(f"--max-tokens {training.max_tokens.written()}: sentences have no two sides: give one limit")
     if examples.dropped:
-        note(f"{examples.dropped} rows without text left out")
+        note(f"{examples.dropped} rows without text{' or score' * (examples.labels is not None)} left out")
     dev = _read_dev(training, objective.presets[preset], examples)
     size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size:

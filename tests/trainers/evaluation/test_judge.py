@@ -312,7 +312,7 @@ def test_what_cannot_be_judged_by_is_one_line(
     [
         (("text", "label"), [(str(number), "x") for number in range(9)], "9 texts with 1 label, 5 folds: nothing to"),
         (("query", "document"), [("a", ""), ("b", " ")], "left out: queries without a document (2)"),
-        (PAIRS, GRADES[:2], "bad.csv line 2: no score and two sentences"),
+        (PAIRS, GRADES[3:], "bad.csv holds no graded pair"),
         (PAIRS, [("a", "b", 1), ("c", "d", 1)], "all of its 2 pairs have one grade"),
         (("title", "body"), [("a", "b")], "expected a header with score, sentence1 and sentence2"),
     ],
