@@ -20,17 +20,7 @@ from pipelines.terminal.console import InputError
 from trainers.data.examples import BLOCK, Examples, Ragged, number_texts
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import Source
-from trainers.encoders.modules import (
-    MASK,
-    WHITENING,
-    Encoder,
-    default_prompt,
-    is_padded,
-    pooling_at,
-    sharpen,
-    unpooled_tokens,
-    whiten,
-)
+from trainers.encoders.modules import MASK, WHITENING, Encoder, is_padded, pooling_at, prompt_of, sharpen, whiten
 from trainers.settings import Training
 
 if TYPE_CHECKING:  # it takes seconds to import
@@ -148,7 +138,7 @@ class Objective(nn.Module):
         A `[MASK]` becomes the tokenizer's own mask token (InputError: it has none), unless `literal_mask` leaves it.
         The encoder's default prompt precedes every text.
         """
-        tokenizer, limit, prompt = self.encoder.tokenizer, limit or self.limits[side], default_prompt(self.encoder)
+        tokenizer, limit, prompt = self.encoder.tokenizer, limit or self.limits[side], prompt_of(self.encoder)
         settings = {"return_attention_mask": False, "return_token_type_ids": False}
 
         def ids() -> Iterator[list[int]]:
@@ -255,7 +245,7 @@ def group_tokens(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, ma
         input_ids = nn.functional.pad(input_ids, missing, value=encoder.tokenizer.pad_token_id)
         attention_mask = nn.functional.pad(attention_mask, missing)
         parts = [(torch.arange(len(input_ids), device=input_ids.device), max_tokens)]
-    token_groups, prompt = [], {"prompt_length": length} if (length := unpooled_tokens(encoder)) else {}
+    token_groups, prompt = [], {"prompt_length": length} if (length := skipped(encoder)) else {}
     for rows, width in parts:
         features = {"input_ids": input_ids[rows, :width], "attention_mask": attention_mask[rows, :width], **prompt}
         for module in list(encoder)[: pooling_at(encoder)]:
@@ -264,6 +254,14 @@ def group_tokens(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, ma
             features["token_embeddings"] = features["token_embeddings"].float()
         token_groups.append((rows, features))
     return token_groups
+
+
+def skipped(encoder: Encoder) -> int:
+    """Return how many tokens, those of its default prompt and before it, an encoder's pooling leaves out."""
+    prompt = prompt_of(encoder)
+    if not prompt or all(getattr(module, "include_prompt", True) for module in encoder):
+        return 0
+    return int(encoder.preprocess([prompt], prompt=prompt).get("prompt_length") or 0)
 
 
 def pool(encoder: Encoder, token_groups: Sequence[Group]) -> Tensor:

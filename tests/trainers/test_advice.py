@@ -55,12 +55,12 @@ def broken(kind: str, bert: Path, folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("kind", "advice"),
     [
-        ("lfs", "model.safetensors is a pointer of Git LFS: run `git lfs pull` there"),
-        ("half", "get its files again, or name another model"),
+        ("lfs", "model.safetensors is a pointer of Git LFS: run `git lfs pull` in its folder"),
+        ("half", ": get its files again"),
         ("no pooling", "1_Pooling/config.json is missing: get it again"),
         ("no padding", "has no padding token: give it one, such as its end token (tokenizer.pad_token), and save it"),
         ("adapter", "is an adapter, not an encoder: merge it into its encoder with peft, and save that"),
-        ("model2vec", "what is no transformer, such as model2vec's, needs a modules.json"),
+        ("model2vec", "model2vec's and others need a modules.json"),
     ],
 )
 def test_an_encoder_that_cannot_be_loaded(

@@ -8,11 +8,11 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
 from small_trainings import build, encoder_of, pairs, rows_of, train, trained
 
-from trainers.catalogue import objective_names
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import read_judge
 from trainers.objective import SIDES
+from trainers.settings import objective_names
 from trainers.training.dev import dev_score, read_dev
 
 SETTINGS = {

@@ -31,7 +31,7 @@ from transformers import (
 from pipelines.terminal.console import InputError
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
-from trainers.encoders.model import load_model, load_teacher
+from trainers.encoders.model import load_model
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
@@ -68,7 +68,7 @@ def test_long_texts_are_cut_at_the_positions_on_every_load(
     expected = plain.encode([long])
     assert not np.allclose(expected, plain.encode([sentences[0]]), atol=0.1)
     mode = plain[1].pooling_mode
-    for encoder in (load_model(place), load_model(place, pooling=mode), load_teacher(place, mode)):
+    for encoder in (load_model(place), load_model(place, pooling=mode)):
         np.testing.assert_allclose(encoder.encode([long]), expected, atol=1e-5)
         assert encoder.card()["max_tokens"] == 21
     save_encoder(load_for_training(locate(place), mode, 8), tmp_path / "run", "card")
@@ -84,7 +84,6 @@ def test_the_first_token_of_a_decoder_is_no_sentence(name: str, architectures: P
     for load in (
         lambda: load_for_training(locate(place), "cls", 8),
         lambda: load_model(place, pooling="cls"),
-        lambda: load_teacher(place, "cls"),
     ):
         with pytest.raises(InputError, match=r"--pooling cls: a \w+'s first token .* give --pooling lasttoken"):
             load()

@@ -9,8 +9,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
 from small_trainings import Capsys, error_line, train, write_pairs
 
-from trainers.catalogue import load_objective
-from trainers.settings import resolve
+from trainers.settings import load_objective, resolve
 
 
 @pytest.fixture

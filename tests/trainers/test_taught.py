@@ -17,7 +17,7 @@ import trainers.encoders.vectors
 from pipelines.terminal.console import InputError, TwinviewsError
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
-from trainers.encoders.model import load_teacher
+from trainers.encoders.model import load_model
 from trainers.encoders.modules import sharpen
 from trainers.encoders.vectors import smooth
 from trainers.objectives.distil import Distil
@@ -107,7 +107,7 @@ def test_an_encoder_adapts_itself(tiny_bert: Path, sentences: list[str], tmp_pat
 
 
 def test_a_full_disk_leaves_no_vectors_that_are_cut(wide: Path, sentences: list[str], tmp_path: Path) -> None:
-    teacher = load_teacher(str(wide))
+    teacher = load_model(str(wide))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # twenty vectors of 24 dimensions take more
     try:
@@ -127,7 +127,7 @@ def test_rows_in_the_queue_are_not_trained_on(
     assert "10 of 20 rows fill the queue and are not trained on" in capsys.readouterr().err
     trained = {objective.texts[number] for (number,) in columns["taught"]}
     objective.before_training(tmp_path)
-    teacher = load_teacher(str(wide), None).encode(examples.left)
+    teacher = load_model(str(wide)).encode(examples.left)
     teacher /= np.linalg.norm(teacher, axis=1, keepdims=True)
     in_queue = {
         text
@@ -171,13 +171,13 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_vectors_are_kept(wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = counted(monkeypatch)
-    made = [np.array(load_teacher(str(wide), None).unit_vectors(sentences, tmp_path)) for _ in range(2)]
+    made = [np.array(load_model(str(wide)).unit_vectors(sentences, tmp_path)) for _ in range(2)]
     assert calls == [len(sentences)]
     np.testing.assert_array_equal(made[0], made[1])
     expected = SentenceTransformer(str(wide), device="cpu").encode(sentences, normalize_embeddings=True)
     np.testing.assert_allclose(made[0], expected, atol=1e-5)
     with pytest.raises(InputError, match="its weights or pooling are not what this run began with"):
-        load_teacher(str(wide), "mean").unit_vectors(sentences, tmp_path)
+        load_model(str(wide), pooling="mean").unit_vectors(sentences, tmp_path)
 
 
 @pytest.mark.exhaustive
@@ -191,13 +191,13 @@ def test_killed_teacher(wide: Path, sentences: list[str], tmp_path: Path, monkey
         if len(calls) == 3:
             raise KeyboardInterrupt
 
-    teacher = load_teacher(str(wide), None)
+    teacher = load_model(str(wide))
     with monkeypatch.context() as power:
         power.setattr(trainers.encoders.vectors, "check", cut)
         with pytest.raises(KeyboardInterrupt):
             teacher.unit_vectors(sentences, tmp_path)
     calls.clear()
-    load_teacher(str(wide), None).unit_vectors(sentences, tmp_path)
+    load_model(str(wide)).unit_vectors(sentences, tmp_path)
     assert calls == [16]
     assert [path.suffix for path in tmp_path.iterdir()] == [".npy"]
 

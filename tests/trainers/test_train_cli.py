@@ -59,7 +59,7 @@ def test_few_rows_are_too_few(text_file: Path, tiny_bert: Path, tmp_path: Path, 
     captured = capsys.readouterr()
     assert captured.err == "warning: 8 rows make 1 step, too few to learn from: give more data, or raise --epochs\n"
     assert "dimensions after 1 step (" in captured.out
-    assert "trained for 1 step on 8 rows" in (tmp_path / "run" / "README.md").read_text()
+    assert "trained for 1 step on 8 texts" in (tmp_path / "run" / "README.md").read_text()
 
 
 def test_same_recipe(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:

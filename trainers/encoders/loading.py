@@ -11,20 +11,10 @@ from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from torch import nn
 
 from pipelines.terminal.console import InputError, note
 from trainers.encoders.location import PICKLE, Source, first_line, pickled, quiet, transformer_weights
-from trainers.encoders.modules import (
-    WHITENING,
-    Encoder,
-    assemble,
-    full_width,
-    parts_of,
-    pooling_of,
-    set_dropout,
-    set_max_tokens,
-)
+from trainers.encoders.modules import Encoder, add_linear, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
 from trainers.processes import is_first
 from trainers.settings import Pooling
 
@@ -50,10 +40,7 @@ def load_for_training(
     if dropout is not None:
         set_dropout(encoder[0].model, dropout)
     if layer:
-        from sentence_transformers.sentence_transformer.modules import Dense
-
-        width = full_width(encoder)
-        encoder.add_module(WHITENING, Dense(width, width, True, nn.Identity(), torch.eye(width), torch.zeros(width)))
+        add_linear(encoder)
     return encoder
 
 
@@ -68,17 +55,16 @@ def _for_training(encoder: Encoder, max_tokens: int) -> Encoder:
 
 def _advice(source: Source) -> str:
     """Return what may help with an encoder whose files cannot be read."""
-    if source.folder is not None:
-        for file in (*source.folder.rglob("*.safetensors"), *source.folder.rglob(PICKLE)):
-            with file.open("rb") as stream:
-                if stream.read(len(LFS)) == LFS:
-                    return f"{file.relative_to(source.folder)} is a pointer of Git LFS: run `git lfs pull` there"
-        for kind, folder in source.modules():
-            if kind == "Pooling" and not (source.folder / folder / "config.json").is_file():
-                return f"{folder}/config.json is missing: get it again"
-        if not source.modules():
-            return "get its files again; what is no transformer, such as model2vec's, needs a modules.json"
-    return "get its files again, or name another model"
+    folder, modules = source.folder, source.modules()
+    for file in folder.rglob("*.safetensors") if folder else ():
+        with file.open("rb") as stream:
+            is_pointer = stream.read(len(LFS)) == LFS
+        if is_pointer:
+            return f"{file.name} is a pointer of Git LFS: run `git lfs pull` in its folder"
+    for kind, name in modules if folder else ():
+        if kind == "Pooling" and not Path(str(folder), name, "config.json").is_file():
+            return f"{name}/config.json is missing: get it again"
+    return "get its files again" if modules else "get its files again; model2vec's and others need a modules.json"
 
 
 @contextmanager
@@ -102,8 +88,8 @@ def _loading(what: str, source: Source, advice: str = "") -> Iterator[None]:
 
 
 def _weight_options(source: Source) -> dict[str, Any]:
-    options = {"use_safetensors": not pickled(source.transformer), "weights_only": True, "dtype": torch.float32}
-    return {**options, "key_mapping": {WRAPPERS: ""}}
+    is_safe = not pickled(source.transformer)
+    return {"use_safetensors": is_safe, "weights_only": True, "dtype": torch.float32, "key_mapping": {WRAPPERS: ""}}
 
 
 def _keep_names(model: Any) -> None:  # noqa: ANN401 - transformers' model
@@ -122,19 +108,15 @@ def _check_weights(transformers: Sequence[Any], source: Source) -> None:
         if module.module_output_name == "token_embeddings":
             weights = {name: weight for name, weight in weights.items() if "pooler" not in name.split(".")}
         if missing := [name for name, weight in weights.items() if not getattr(weight, "_is_hf_initialized", False)]:
-            problem = f"the files of the encoder {source.name!r} lack {_listed(missing)} of its configuration"
-            raise InputError(f"{problem}: get them again, or correct its config.json")
+            problem = f"lack {len(missing)} tensors of its configuration, the first is {missing[0]}"
+            raise InputError(f"the files of the encoder {source.name!r} {problem}: get its files again")
     if len(transformers) == 1 and source.transformer is not None and is_first():
         files = [file for file in transformer_weights(source.transformer) if file.suffix != ".json"]
         stored = [re.sub(WRAPPERS, "", name) for file in files for name in load_state_dict(file, "meta")]
         kinds = tuple({LAYER.sub(".#.", name) for name in weights})
         layers = [name for name in stored if LAYER.search(name) and LAYER.sub(".#.", name).endswith(kinds)]
         if unused := [name for name in layers if not name.endswith(tuple(weights))]:
-            note(f"warning: {source.name}: its configuration leaves out {_listed(sorted(unused))} of its files")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] + (f" and {len(names) - 1} more tensors" if len(names) > 1 else "")
+            note(f"warning: {source.name}: {len(unused)} tensors of its files are not used, the first is {min(unused)}")
 
 
 def load_encoder(source: Source, device: str | None) -> Encoder:

@@ -22,7 +22,7 @@ from pipelines.terminal.console import InputError, note, progress
 from trainers.encoders.loading import PADDED, load_encoder, position_limit, repooled
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
 from trainers.encoders.modules import MASK, is_padded, pooling_of, set_max_tokens
-from trainers.encoders.vectors import BATCH_SIZE, Advance, cached, check, side_of, still
+from trainers.encoders.vectors import BATCH_SIZE, Advance, cached, check, still
 from trainers.files import sha256_of
 from trainers.processes import is_first, of_first, process_rank, processes
 from trainers.settings import POOLINGS, Pooling
@@ -87,21 +87,19 @@ class EmbeddingModel:
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
         """Return the texts' vectors (texts, d), float32, not normalised; raises TwinviewsError for NaN or infinity."""
-        sizes = {"padding": "max_length", "max_length": self._width, "truncation": True}
-        more: dict[str, Any] = {"processing_kwargs": {"text": sizes}} if self._width else {}
         vectors: NDArray[np.float32] | None = None
         # In fp32 too: without autocast a caller's own autocast would apply.
         autocast = torch.autocast(self.model.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16")
         ways = {"": self.model.encode, "query": self.model.encode_query, "document": self.model.encode_document}
         lengths, places = self._lengths(texts), {side: list[int]() for side in ways}
         for row, text in enumerate(texts):
-            places[side_of(text)].append(row)
+            places[getattr(text, "side", "")].append(row)
         with autocast:
             for side, side_rows in places.items():
                 for batch in pack([lengths[row] for row in side_rows], BATCH_SIZE, self.batch_tokens):
                     rows = [side_rows[number] for number in batch]
                     part = [str(texts[row]) for row in rows]
-                    output = ways[side](part, batch_size=len(part), show_progress_bar=False, **more)
+                    output = ways[side](part, batch_size=len(part), show_progress_bar=False)
                     check(output, part, self.name)
                     vectors = np.empty((len(texts), output.shape[1]), np.float32) if vectors is None else vectors
                     vectors[rows] = output
@@ -213,9 +211,7 @@ def load_model(
     if pooling is not None:
         model = repooled(model, pooling)
     elif source.folder is not None and not source.modules():
-        note(
-            f"{name} is a plain transformers model: its pooling is {pooling_of(model)} (--pooling {'|'.join(POOLINGS)})"
-        )
+        note(f"{name} is a plain transformers model, with {pooling_of(model)} pooling (--pooling {'|'.join(POOLINGS)})")
     if max_tokens is not None or pooling == "padded-mean":
         set_max_tokens(model, min(max_tokens or PADDED, position_limit(model, max_tokens)))
     return described(model, source, precision, batch_tokens)
@@ -246,11 +242,3 @@ def _checksums(directory: Path, paths: Sequence[Path]) -> dict[str, str]:
     """Return the sha256 of files by name; a run's checkpoints are not part of the model."""
     names = [str(path.relative_to(directory)) for path in paths]
     return {name: sha256_of(directory / name) for name in names if "checkpoint" not in name}
-
-
-def load_teacher(name: str, pooling: Pooling | None = None) -> EmbeddingModel:
-    """Load a directory or a model of the Hub, with masked means if it does not say how its tokens are pooled."""
-    folder = locate(name).folder
-    if pooling is None and folder is not None and not (folder / "modules.json").is_file():
-        pooling = "mean"
-    return load_model(name, pooling=pooling)

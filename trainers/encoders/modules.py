@@ -46,23 +46,23 @@ def pooling_of(encoder: Encoder) -> str:
     return next((kind for kind in ("first-last", "padded-mean") if kind in kinds), name or "none")
 
 
-def default_prompt(encoder: Encoder) -> str:
+def prompt_of(encoder: Encoder) -> str:
     """Return what an encoder puts before every text of which nothing else is known."""
     return encoder.prompts[encoder.default_prompt_name] if encoder.default_prompt_name else ""
 
 
-def unpooled_tokens(encoder: Encoder) -> int:
-    """Return how many tokens, those of its default prompt and before it, an encoder's pooling leaves out."""
-    prompt = default_prompt(encoder)
-    if not prompt or all(getattr(module, "include_prompt", True) for module in encoder):
-        return 0
-    return int(encoder.preprocess([prompt], prompt=prompt).get("prompt_length") or 0)
-
-
-def full_width(encoder: Encoder) -> int:
+def width_of(encoder: Encoder) -> int:
     """Return the length of an encoder's vectors before they are truncated."""
     with encoder.truncate_embeddings(None):
         return int(encoder.get_embedding_dimension() or 0)
+
+
+def add_linear(encoder: Encoder) -> None:
+    """Put a linear layer behind an encoder, for `whiten` or `sharpen` to set."""
+    from sentence_transformers.sentence_transformer.modules import Dense
+
+    width = width_of(encoder)
+    encoder.add_module(WHITENING, Dense(width, width, True, nn.Identity(), torch.eye(width), torch.zeros(width)))
 
 
 def has_dense(encoder: Encoder) -> bool:

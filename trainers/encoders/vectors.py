@@ -40,8 +40,7 @@ class Sided(str):
     __slots__ = ("side",)
     side: str
 
-    def __new__(cls, text: str, side: str) -> Self:
-        """Return a text that equals none without this side."""
+    def __new__(cls, text: str, side: str) -> Self:  # noqa: D102
         sided = super().__new__(cls, text)
         sided.side = side
         return sided
@@ -51,11 +50,6 @@ class Sided(str):
 
     def __hash__(self) -> int:
         return hash((self.side, str.__hash__(self)))
-
-
-def side_of(text: str) -> str:
-    """Return the side of a search that a text is on, empty for none."""
-    return text.side if isinstance(text, Sided) else ""
 
 
 class TextEncoder(Protocol):
@@ -138,7 +132,7 @@ class CachedEncoder:
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
         """Return vectors (texts, d), float32; raises as `check` does."""
-        sided = (f"{side}\0{text}" if (side := side_of(text)) else text for text in texts)
+        sided = (f"{text.side}\0{text}" if isinstance(text, Sided) else text for text in texts)
         keys = [xxhash.xxh3_128_digest(text.encode("utf-8", "surrogatepass")) for text in sided]
         places: dict[bytes, list[int]] = {}
         for row, key in enumerate(keys):

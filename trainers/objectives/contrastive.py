@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from pipelines.terminal.console import InputError, counted, note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.location import Source
-from trainers.encoders.modules import Encoder, full_width, has_dense
+from trainers.encoders.modules import Encoder, has_dense, width_of
 from trainers.losses import closer_than_positive, contrast, equal_strings, moved_cosines, same_label
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs
@@ -73,13 +73,13 @@ class Contrastive(Objective):
         if params.keep_head and not has_dense(encoder):
             from sentence_transformers.sentence_transformer.modules import Dense
 
-            linear: Any = train_only_head(encoder, full_width(encoder))[0]
+            linear: Any = train_only_head(encoder, width_of(encoder))[0]
             width = linear.out_features
             encoder.append(Dense(width, width, True, nn.Tanh(), linear.weight.detach(), linear.bias.detach()))
         if params.guide is not None:
-            from trainers.encoders.model import load_teacher
+            from trainers.encoders.model import load_model
 
-            self.teachers = [load_teacher(params.guide)]
+            self.teachers = [load_model(params.guide)]
         self.head = train_only_head(encoder, self.dimension) if params.head else nn.Identity()
 
     @classmethod

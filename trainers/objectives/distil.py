@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from pipelines.terminal.console import note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.location import Source
-from trainers.encoders.modules import Encoder, full_width, has_dense
+from trainers.encoders.modules import Encoder, has_dense, width_of
 from trainers.encoders.vectors import smooth
 from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
@@ -98,15 +98,15 @@ class Distil(Objective):
     def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         from sentence_transformers.sentence_transformer.modules import Dense
 
-        from trainers.encoders.model import load_teacher
+        from trainers.encoders.model import load_model
 
         super().__init__(encoder, max_tokens, params)
         self.congen = params.method == "congen"
-        teacher = load_teacher(str(params.teacher), params.teacher_pooling)
+        teacher = load_model(str(params.teacher), pooling=params.teacher_pooling)
         width = int(teacher.model.get_embedding_dimension())
         self.smoothed = self.congen and params.smooth_neighbours is not None
         if self.dimension != width or (self.congen and not self.smoothed and not has_dense(encoder)):
-            encoder.append(Dense(full_width(encoder), width, activation_function=nn.Tanh()))
+            encoder.append(Dense(width_of(encoder), width, activation_function=nn.Tanh()))
             encoder.truncate_dim = None  # its vectors are as long as the teacher's
         # ConGen's is filled once the teacher's vectors are computed.
         sizes = [0] if self.congen else [params.queue, params.queue]

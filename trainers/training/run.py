@@ -168,7 +168,9 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
         raise InputError(f"--cached {training.cached}: {request.objective} trains on tokens, leave it out")
     layers = [module for name, module in list(objective.encoder.named_children())[1:] if name != WHITENING]
     trained = Counter(type(layer).__name__ for layer in layers if any(map(requires_grad, layer.parameters())))
-    if not training.epochs and (added := list(trained - Counter(kind for kind, _ in plan.source.modules()))):
+    if not training.total_steps(len(plan.examples)) and (
+        added := list(trained - Counter(kind for kind, _ in plan.source.modules()))
+    ):
         problem = f"{request.objective} adds a {added[0]} to the encoder, whose weights would stay random"
         raise InputError(f"--epochs 0: {problem}: train it, or start from an encoder that has one")
     if training.whiten and training.sharpen:
@@ -196,17 +198,20 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     command = {"command": shlex.join(["train", *sys.argv[1:]])}
     write_if_changed(out / directory.TIME, json.dumps(finished | command) + "\n")
     early = f" of {total}, stopped early" if fitted.steps < total else ""
+    start, end = (dev.get(scored, math.nan) for scored in (0, max(dev, default=0)))
     dev_text = "" if training.dev is None else f", dev {dev.get(step, math.nan):.2f} at step {step}"
     if dev_text and fitted.steps:
-        dev_text += f" (before the training {dev.get(0, math.nan):.2f})"
-        if dev and dev.get(0, -math.inf) > dev[max(dev)]:
-            dev_text += f"; the start scored higher than the end ({dev[max(dev)]:.2f})" + " and is saved" * (step == 0)
+        dev_text += f" (before the training {start:.2f})"
+        if start > end:
+            dev_text += f"; the start scored higher than the end ({end:.2f})" + " and is saved" * (step == 0)
         elif step == 0:
             dev_text += "; no later score is higher, so the start is saved"
     about = f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, spread {fitted.last.get('spread', math.nan):.2f}"
     steps = f"{counted(fitted.steps, 'step')}{early} {about}{dev_text})"
-    after = (steps if fitted.steps else f"0 steps, its start{dev_text}") + "; --blend 0 saves its start" * (not training.blend)
-    show(f"{out}: encoder of {objective.dimension} dimensions after {after}; next: train evaluate {shlex.quote(str(out))}")
+    after = steps if fitted.steps else f"0 steps, its start{dev_text}"
+    after += "" if training.blend else "; --blend 0 saves its start"
+    what = f"encoder of {objective.dimension} dimensions after {after}"
+    show(f"{out}: {what}; next: train evaluate {shlex.quote(str(out))}")
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:

@@ -89,7 +89,7 @@ def test_a_run_is_evaluated_at_the_tokens_asked_for(tmp_path: Path, sentences: l
 
 def test_a_model_without_pooling_takes_means_and_says_so(tiny_mlm: Path, capsys: Capsys) -> None:
     assert load_model(str(tiny_mlm)).pooling == "mean"
-    assert "its pooling is mean (--pooling mean|cls|first-last|padded-mean|max|" in capsys.readouterr().err
+    assert "with mean pooling (--pooling mean|cls|first-last|padded-mean|max|" in capsys.readouterr().err
     load_model(str(tiny_mlm), pooling="mean")
     assert capsys.readouterr().err == ""
 
