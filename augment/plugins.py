@@ -2,12 +2,14 @@
 
 import logging
 import pkgutil
+import re
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, distributions
 from traceback import walk_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
@@ -59,12 +61,14 @@ class Plugins:
     @contextmanager
     def errors_of(self, name: str) -> Iterator[None]:
         """Turn any exception of another package's plugin into a TwinviewsError that names the plugin and its line."""
+        point = self.entry_point(name)
         try:
-            yield
-        except TwinviewsError:
+            # What a plugin prints is no result of ours.
+            with nullcontext() if point is None else redirect_stdout(sys.stderr):
+                yield
+        except (TwinviewsError, KeyboardInterrupt, GeneratorExit):
             raise
-        except Exception as error:
-            point = self.entry_point(name)
+        except BaseException as error:
             if point is None:
                 raise
             raise TwinviewsError(f"{_label(point)} failed: {describe(error)}{_line_of(point, error)}") from error
@@ -89,11 +93,23 @@ def _files(package: str) -> dict[str, str]:
     return {module.name.replace("_", "-"): module.name for module in modules}
 
 
+def _entry_points(group: str) -> Iterator[EntryPoint]:
+    """The entry points of all packages; one whose list cannot be read must not stop the others."""
+    names = set[str]()
+    for package in distributions():
+        try:
+            if package.name not in names:
+                yield from package.entry_points.select(group=group)
+            names.add(package.name)
+        except Exception as error:  # of another package, which may have written anything
+            logger.warning("the entry points of a package are left out, they cannot be read: %s", describe(error))
+
+
 @cache
 def _points(package: str) -> dict[str, EntryPoint]:
     """The entry points that are not passed over by name, cached: finding them reads the metadata of every package."""
     owners, points = dict.fromkeys(_files(package), "Twinviews"), {}
-    for point in sorted(entry_points(group=f"twinviews.{package.rpartition('.')[2]}"), key=lambda point: point.value):
+    for point in sorted(_entry_points(f"twinviews.{package.rpartition('.')[2]}"), key=lambda point: point.value):
         owner = owners.setdefault(point.name.replace("_", "-"), point.value)
         if owner == point.value:
             points[point.name] = point
@@ -115,18 +131,21 @@ def _usable_points(plugins: Plugins) -> list[str]:
 def _module_or_reason(plugins: Plugins, point: EntryPoint) -> ModuleType | str:
     """The module of an entry point, or why it cannot be used."""
     try:
-        module = point.load()
+        with redirect_stdout(sys.stderr):
+            module = point.load()
         if isinstance(module, ModuleType):
             return plugins.missing_part(module) or module
         kind = "class" if isinstance(module, type) else "value"
         return f"{point.attr} is a {kind}, not a module: write {point.name} = {point.module} in the entry point"
-    except (Exception, SystemExit) as error:  # an import may raise anything, and other plugins must still work
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # an import may raise anything, and other plugins must still work
         return f"{describe(error)}{_line_of(point, error)}"
 
 
 def _line_of(point: EntryPoint, error: BaseException) -> str:
     """The last line of the plugin's package that an error came through, as ` (FILE, line N)`; empty if none."""
-    package, line = point.module.partition(".")[0], ""
+    package, line = re.split("[.:]", point.value)[0].strip(), ""
     for frame, number in walk_tb(error.__traceback__):
         if frame.f_globals.get("__name__", "").partition(".")[0] == package:
             line = f" ({frame.f_code.co_filename}, line {number})"

@@ -10,11 +10,14 @@ from unicodedata import normalize
 import regex
 from pydantic import Field, PrivateAttr
 
-from augment.errors import InputError
+from augment.errors import InputError, describe
+from augment.files import read_bounded
 from augment.models.weights import check_revision, revision_of
 from augment.text.words import STRAIGHT_QUOTES
 from augment.view import Runtime, View
 
+PATTERN_SECONDS = 10.0
+"""What a pattern may take on one text; none but one that backtracks without end needs so long."""
 _PIECE = regex.compile(r"\w+|[^\w\s]")
 
 
@@ -42,7 +45,7 @@ class ProtectedTermsView(View):
         revision = None
         if self.keep is not None:
             try:
-                lines = Path(self.keep).read_text(encoding="utf-8-sig").splitlines()
+                lines = read_bounded(Path(self.keep)).decode("utf-8-sig").splitlines()
             except (OSError, UnicodeDecodeError) as error:
                 raise InputError(f"keep={self.keep} cannot be read ({error}); write one term a line in UTF-8") from None
             terms = sorted({tuple(_PIECE.findall(_folded(normalize("NFC", line)))) for line in lines} - {()})
@@ -54,8 +57,9 @@ class ProtectedTermsView(View):
         view._terms = {first: list(group) for first, group in groupby(terms, key=itemgetter(0))}
         try:
             view._pattern = None if self.keep_pattern is None else regex.compile(self.keep_pattern)
-        except regex.error as error:
-            raise InputError(f"keep_pattern={self.keep_pattern!r} is not a regular expression: {error}") from None
+        except (regex.error, RecursionError, MemoryError, OverflowError) as error:
+            shown = (self.keep_pattern or "")[:60]
+            raise InputError(f"keep_pattern={shown!r} is not a regular expression: {describe(error)}") from None
         return view
 
     def protected_spans(self, text: str) -> list[tuple[int, int]]:
@@ -72,7 +76,14 @@ class ProtectedTermsView(View):
         # Looking up a private attribute of a pydantic model takes longer than most views of a row.
         if not (self.keep or self.keep_pattern):
             return []
-        spans = [match.span() for match in self._pattern.finditer(text, overlapped=True)] if self._pattern else []
+        spans = []
+        if self._pattern is not None:
+            try:
+                matches = self._pattern.finditer(text, overlapped=True, timeout=PATTERN_SECONDS)
+                spans = [match.span() for match in matches]
+            except TimeoutError:
+                problem = f"keep_pattern={self.keep_pattern!r} takes more than {PATTERN_SECONDS:g} s on {text[:60]!r}"
+                raise InputError(f"{problem}: write it without repetitions inside repetitions") from None
         terms, matches = self._terms, [*_PIECE.finditer(text)]
         pieces = [_folded(match.group()) for match in matches]
         for first, piece in enumerate(pieces):

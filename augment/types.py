@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import xxhash
 from pydantic import BaseModel, ConfigDict
@@ -99,6 +99,25 @@ class ViewResult(NamedTuple):
     target_fraction: float | None = None
     achieved_fraction: float | None = None
     alternatives: tuple[str, ...] = ()
+
+    def problem(self, text: str) -> str | None:
+        """What is impossible about it as a view of `text`, if anything."""
+        if self.status not in get_args(Status):
+            return f"the status {self.status!r}"
+        strings = (self.text, self.reason, self.pivot, *self.alternatives)
+        if not all(isinstance(value, str | None) for value in strings):
+            return "a value that is not text"
+        fractions = (self.target_fraction, self.achieved_fraction)
+        if not all(value is None or (isinstance(value, int | float) and 0 <= value <= 1) for value in fractions):
+            return "a fraction outside of 0 to 1"
+        view, following = text, len(text)
+        for start, end, old, new in sorted(self.edits, reverse=True):
+            if not 0 <= start <= end <= following or text[start:end] != old:
+                return f"the edit {(start, end, old, new)}"
+            view, following = view[:start] + new + view[end:], start
+        if self.edits and self.text not in (None, view):
+            return "edits that do not lead to its text"
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import inspect
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
@@ -21,10 +21,11 @@ from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import apply_edits, find_edits
 from augment.text.english import tagger
 from augment.text.words import special_tokens
-from augment.view import Runtime, ViewResult
+from augment.view import Edit, Runtime, ViewResult
 
 NLTK_DOWNLOAD = re.compile(r"nltk\.download\('([\w.-]+)'\)")
 """NLTK's message about missing data."""
+PIECES = re.compile(r"\w+|\s+|[^\w\s]")
 TRIAL_SENTENCE = "A man is riding a horse down the street."
 
 
@@ -33,7 +34,8 @@ class Nlpaug(ProtectedTermsView):
 
     A row is "failed" if its text has over `max_length` characters ("too-long"), if the augmenter raises an exception
     (its name is the reason) or returns no text ("no-text"), and "rejected" if the result has a special token that the
-    sentence lacks ("special-token"). Changes within terms to keep are undone. The global generators of Python, NumPy
+    sentence lacks ("special-token"). Changes within terms to keep are undone, and so is
+    what nlpaug's tokenizers do to the white space between words and signs. The global generators of Python, NumPy
     and torch are seeded for every row.
     """
 
@@ -96,8 +98,18 @@ class Nlpaug(ProtectedTermsView):
         if special_tokens(view) - special_tokens(text):
             return ViewResult(None, "rejected", "special-token")
         spans = self.protected_spans(text)
-        edits = tuple(edit for edit in find_edits(text, view) if not touches(spans, edit.start, edit.end))
+        # SplitAug's edits are white space.
+        found = find_edits(text, view) if self.augmenter == "SplitAug" else _visible_edits(text, view)
+        edits = tuple(edit for edit in found if not touches(spans, edit.start, edit.end))
         return ViewResult(apply_edits(text, edits), edits=edits) if edits else ViewResult(text, "unchanged")
+
+
+def _visible_edits(text: str, view: str) -> Iterator[Edit]:
+    """The edits that turn `text` into `view`, without those of white space alone."""
+    for edit in find_edits(text, view, PIECES.findall):
+        old, new = edit.old.strip(), edit.new.strip()
+        if "".join(old.split()) != "".join(new.split()):
+            yield edit._replace(new=edit.old.replace(old, new)) if old and new else edit
 
 
 def _augmenter_class(name: str) -> type[Any]:

@@ -167,12 +167,11 @@ def _export(
     opened, target = open_path(path), None if is_hub else out or sibling_path(path, to)
     rows = min(opened.rows, limit or opened.rows)
     facts: dict[str, object] = {"out": str(target or to), "rows": rows}
-    if target is not None:
-        export(opened, rows, to, target, overwrite=overwrite, dry_run=dry_run)
+    is_new = target is None or export(opened, rows, to, target, overwrite=overwrite, dry_run=dry_run)
     if dry_run:
         views.show_preview({**facts, "files to read": len(opened.files)}, as_json=json)
         return
-    line = f"{counted(rows, 'row')} written to {target}"
+    line = f"{counted(rows, 'row')} written to {target}" if is_new else f"{target} is already complete, nothing done"
     if target is None:
         address = push(opened, rows, to, public=public, license=license, overwrite=overwrite)
         line, facts = f"{address}: {'public' if public else 'private'}", {"out": address, "public": public}

@@ -20,7 +20,7 @@ from pipelines.sentences.rows import as_text
 from pipelines.storage.dataset import CARD_FILE
 from pipelines.storage.files import atomic_write, sha256_of, sibling_path, write_if_changed
 from pipelines.storage.lock import locked_file
-from pipelines.storage.recipe import check_recipe_collision, command_of, recipe_text
+from pipelines.storage.recipe import check_recipe_collision, command_of, read_made, recipe_text
 from pipelines.storage.shards import BATCH_ROWS
 from pipelines.terminal.console import counted
 
@@ -28,22 +28,29 @@ GROUP_BYTES = 100_000_000
 """About the size of a row group in memory."""
 
 
-def export(opened: DatasetReader, rows: int, to: str, out: Path, *, overwrite: bool, dry_run: bool = False) -> None:
-    """Write the first rows as parquet, jsonl or csv; raises InputError if `out` is taken, or for a NUL in a CSV."""
+def export(opened: DatasetReader, rows: int, to: str, out: Path, *, overwrite: bool, dry_run: bool = False) -> bool:
+    """Write the first rows as parquet, jsonl or csv; False if this very export is there already.
+
+    Raises InputError if `out` is taken, or for a NUL in a CSV.
+    """
     recipe = sibling_path(out, "recipe.json")
-    is_ours = command_of(recipe) == "export"
+    is_ours, made = command_of(recipe) == "export", read_made(recipe)
+    source = [file.sha256 or sha256_of(file.path) for file in opened.files]
+    options = {"path": str(opened.path), "to": to, "limit": rows if rows < opened.rows else None}
+    if out.is_file() and made.get("source") == [source, to, rows] and made.get("sha256") == sha256_of(out):
+        with locked_file(out):  # removes what a killed run left
+            return False
     if out.is_dir() or (out.exists() and not (overwrite and is_ours)):
         raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else ""))
     if recipe.exists() and not is_ours:
         raise InputError(f"{recipe} was not written by this command: move it, or choose another --out")
     check_recipe_collision(out)
-    if dry_run:
-        return
-    with locked_file(out), atomic_write(out) as stream:
-        _write_rows(stream, opened, rows, to)
-        options = {"path": str(opened.path), "to": to, "limit": rows if rows < opened.rows else None}
-        hashes = {"sha256": sha256_of(Path(stream.name))}
-        write_if_changed(recipe, recipe_text("export", options, made=hashes))
+    if not dry_run:
+        with locked_file(out), atomic_write(out) as stream:
+            _write_rows(stream, opened, rows, to)
+            facts = {"sha256": sha256_of(Path(stream.name)), "source": [source, to, rows]}
+            write_if_changed(recipe, recipe_text("export", options, made=facts))
+    return True
 
 
 def _write_rows(stream: BinaryIO, opened: DatasetReader, rows: int, to: str) -> None:

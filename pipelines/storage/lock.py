@@ -14,7 +14,7 @@ import xxhash
 from filelock import FileLock, Timeout
 
 from augment.errors import InputError
-from pipelines.storage.files import ADDRESS, is_remote, make_folder, sibling_path, temporaries
+from pipelines.storage.files import ADDRESS, is_remote, make_folder, sibling_path, temporaries, write_if_changed
 
 logger = logging.getLogger(__name__)
 LOCK = ".augment.lock"
@@ -35,14 +35,22 @@ def locked_folder(out: Path) -> Iterator[None]:
 
 
 @contextmanager
-def locked_file(out: Path) -> Iterator[None]:
-    """Hold an output that is one file, as `locked_folder` does, and remove what killed runs left of it."""
+def locked_file(out: Path, *others: Path) -> Iterator[None]:
+    """Hold an output that is one file, as `locked_folder` does, and remove what killed runs left of it and `others`."""
     with _locked(out, out.with_name(f".{out.name}{LOCK}")):
-        names = {out.name, *(sibling_path(out, ending).name for ending in ("card.md", "recipe.json"))}
+        endings = ("card.md", "recipe.json")
+        names = {path.name for path in (out, *others, *(sibling_path(out, ending) for ending in endings))}
         for entry, name in temporaries(out.parent):
             if name in names:
                 entry.unlink(missing_ok=True)
         yield
+
+
+def write_page(path: Path, content: str) -> None:
+    """Write a file that each run makes anew, and remove what killed runs left of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with locked_file(path):
+        write_if_changed(path, content)
 
 
 @contextmanager

@@ -1,10 +1,11 @@
 """The plan of a dataset: written once, before its first row, and never changed."""
 
+import errno
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from augment import __version__
 from augment.errors import InputError
@@ -41,7 +42,7 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
     signature: str | None = None
     seed: int | None = None
     limit: int | None = None
-    shard_size: int
+    shard_size: Annotated[int, Field(ge=0)]
     inputs: tuple[Input, ...]
     shards: tuple[tuple[int, int], ...] = ()
     twinviews: str = __version__
@@ -96,13 +97,19 @@ def read_plan(folder: Path) -> Plan | None:
     """The plan of a dataset folder; None if it has none. Raises InputError if it cannot be read."""
     path = folder / PLAN_FILE
     try:
-        return Plan.model_validate_json(path.read_bytes())
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise OSError(errno.EINVAL, "it is not a file")
+        plan = Plan.model_validate_json(path.read_bytes())
+        if plan.kind == "pairs" or plan.shard_size > 0:
+            return plan
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        problem = f"cannot be read ({error.strerror}): choose another --out"
+        raise InputError(f"{path} cannot be read ({error.strerror}): mend that, or give another folder") from None
     except ValidationError:
-        problem = "is not a plan of ours: choose another --out"
-        if is_written_by(path, *PLAN_MARKS):
-            problem = f"is damaged, or of another version: {ADVICE}"
+        pass
+    is_ours = is_written_by(path, *PLAN_MARKS)
+    problem = (
+        f"is damaged, or of another version: {ADVICE}" if is_ours else "is not a plan of ours: give another folder"
+    )
     raise InputError(f"{path} {problem}")

@@ -9,6 +9,7 @@ import typer
 
 from augment import __version__
 from augment.errors import InputError
+from augment.files import read_bounded
 from pipelines.storage.files import UNSEALED, is_sealed, read_json, seal, sibling_path
 
 RECIPE_METADATA = frozenset({"checksum", "command", "made", "twinviews"})
@@ -42,10 +43,13 @@ def command_of(recipe: Path) -> str | None:
 
 
 def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
-    """YAML (or JSON) as plain values; raises ValueError for other text, lone surrogates and too deep nesting."""
+    """YAML (or JSON) as plain values; ValueError for other text, aliases, lone surrogates and too deep nesting."""
     import yaml
 
     try:
+        # Aliases of aliases grow without end when they are written out.
+        if "*" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+            raise yaml.YAMLError("it has an alias, a name after an asterisk: write the value itself")
         value = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(" ".join(str(error).split())) from None
@@ -58,7 +62,7 @@ def load_config(context: typer.Context, parameter: typer.CallbackParam, value: P
     if value is None or context.resilient_parsing:
         return value
     try:
-        recipe = parse_yaml(value.read_bytes().decode()) or {}
+        recipe = parse_yaml(read_bounded(value).decode()) or {}
         if not isinstance(recipe, dict):
             raise ValueError(f"it holds {type(recipe).__name__}, not a mapping")
     except (OSError, ValueError) as error:

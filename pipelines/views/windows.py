@@ -131,6 +131,10 @@ def _make(run: ViewRun, rows: Rows) -> Sequence[ViewResult]:
         if not is_listed or any((view.text is None) != (view.status in ("failed", "rejected")) for view in views):
             text = f"did not return a list of {len(texts)} ViewResult, each with a text unless it failed or is rejected"
             raise TwinviewsError(f"view {name!r} {text}: fix the view")
+        if VIEWS.entry_point(name):
+            for text, result in zip(texts, views, strict=True):
+                if problem := result.problem(text):
+                    raise TwinviewsError(f"view {name!r} gave {problem} for {text[:60]!r}: fix the view")
     if SECONDS["model"] == model_seconds:  # for a view that does not time its model, all time counts as the model's
         SECONDS["model"] += time.perf_counter() - start
     return views

@@ -1,5 +1,6 @@
 """A view or filter of another package that does not work: one line that names it, and everything else works."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -54,6 +55,7 @@ def augment(tmp_path: Path) -> Augment:
     [
         ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("raise SystemExit(3)", "SystemExit: 3"),
+        ("class Odd(BaseException): ...\nraise Odd('no')", "Odd: no"),
         ("def build(params, runtime): ...", "it defines no subclass of View or Filter"),
     ],
 )
@@ -175,3 +177,45 @@ def test_of_two_plugins_with_one_name_the_first_by_module_is_taken(tmp_path: Pat
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert "view 'odd' of odd_b is passed over: odd_a has that name; rename" in err
+
+
+@pytest.mark.parametrize("points", ["odd = odd module:", "odd =", "odd", "= = ="])
+def test_a_malformed_entry_point_stops_no_command(tmp_path: Path, points: str) -> None:
+    (tmp_path / "lines.txt").write_text("one two\nthree four\n", encoding="utf-8")
+    site = add_package(tmp_path / "site", {}, views=points)
+    process = start_beside(site, tmp_path, "identity", "lines.txt")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert "2" in out
+    assert "Traceback" not in err
+    assert "left out" in err
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("[ViewResult(t, 'evil') for t in texts]", "the status 'evil'"),
+        ("[ViewResult(t + 'x', edits=((0, 1, 'q', 'z'),)) for t in texts]", "the edit (0, 1, 'q', 'z')"),
+        ("[ViewResult(t, edits=((0, 0, '', 'z'),)) for t in texts]", "edits that do not lead to its text"),
+        ("[ViewResult(t, edits=((9, 99, '', 'z'),)) for t in texts]", "the edit (9, 99"),
+        ("[ViewResult(t.encode()) for t in texts]", "a value that is not text"),
+        ("[ViewResult(t, achieved_fraction=float('nan')) for t in texts]", "a fraction outside of 0 to 1"),
+        ("[ViewResult(t, alternatives=(b'x',)) for t in texts]", "a value that is not text"),
+        ("__import__('sys').exit(0)", "SystemExit: 0"),
+    ],
+)
+def test_an_impossible_row_is_no_success(augment: Augment, made: str, said: str) -> None:
+    code, _, err = augment(view(made=made), "odd", "lines.txt")
+    assert code == 1, err
+    assert said in err.splitlines()[-1]
+    assert "'odd'" in err.splitlines()[-1]
+
+
+def test_what_a_plugin_prints_is_no_result(augment: Augment) -> None:
+    loud = "print('import')\n" + view(
+        made="[print('call') or ViewResult(t) for t in texts]", built="print('build') or self"
+    )
+    code, out, err = augment(loud, "odd", "lines.txt", "--json")
+    assert code == 0, err
+    assert json.loads(out)["rows"] == 2
+    assert err.count("import") == err.count("build") == 1

@@ -10,7 +10,7 @@ import typer
 from pydantic import Field
 
 from pipelines.encoders import MINILM
-from pipelines.storage.files import write_if_changed
+from pipelines.storage.lock import write_page
 from pipelines.terminal.console import InputError, note, show
 from trainers.cli.evaluate import JUDGE, SHOTS
 from trainers.cli.objectives import command_of, parameters
@@ -163,7 +163,7 @@ def _judge(
     table, values = best_of(suite.name, files)
     judge = {"judge": suite.tasks[0].source, "files": dict(suite.tasks[0].files), "shots": shots}
     text = json.dumps({**judge, "encoder": source.name, **values}, indent=2, ensure_ascii=False)
-    write_if_changed(folder.with_name("auto.json"), text + "\n")
+    write_page(folder.with_name("auto.json"), text + "\n")
     show_tables([table])
     show(values["verdict"])
 

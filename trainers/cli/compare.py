@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.storage.files import write_if_changed
+from pipelines.storage.lock import write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, show_json
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.evaluation.result_files import Table, markdown, show
@@ -71,7 +71,7 @@ def compare(
         show(tables)
     _note_gaps(results, [name for name in papers if not any(table in printed for table in load_paper(name))], suites)
     if page:
-        write_if_changed(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
+        write_page(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
         note(f"written: {out}")
 
 

@@ -15,12 +15,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from pipelines.storage.files import atomic_write
+from pipelines.storage.lock import locked_file
 from pipelines.terminal import console
 from pipelines.terminal.console import InputError
 from trainers.encoders.location import Source, locate
 from trainers.evaluation.suites import SMOKE_TEST
 from trainers.evaluation.task import MARK, Scores
-from trainers.files import remove_stale
 
 RECIPE = "recipe.json"
 SEEN = "seen in training"
@@ -272,7 +272,6 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
     those of an earlier evaluation stay as they are.
     """
     paths = []
-    remove_stale(directory)
     for scores in (scores for scores in evaluation if scores.suite.tasks):
         arrays: dict[str, Any] = {
             f"{name}/{part}": np.asarray(value)
@@ -284,14 +283,15 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
         np.savez(items, allow_pickle=False, **arrays)
         text = json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n"
         contents = {"json": text.encode(), "md": page(scores).encode(), "items.npz": items.getvalue()}
-        with ExitStack() as drafts:
+        files = {ending: directory / f"{scores.suite.name}.{ending}" for ending in contents}
+        with locked_file(*files.values()), ExitStack() as drafts:
             for ending in contents if arrays else ("json", "md"):
-                paths.append(directory / f"{scores.suite.name}.{ending}")
+                paths.append(files[ending])
                 stream = drafts.enter_context(atomic_write(paths[-1]))
                 stream.write(contents[ending])
                 stream.flush()
             # All drafts are on the disk. The items of an earlier evaluation do not belong to this one.
-            (directory / f"{scores.suite.name}.items.npz").unlink(missing_ok=True)
+            files["items.npz"].unlink(missing_ok=True)
     return paths
 
 

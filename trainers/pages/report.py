@@ -11,7 +11,8 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from pipelines.storage.files import is_written_by, read_json, write_if_changed
+from pipelines.storage.files import is_written_by, read_json
+from pipelines.storage.lock import write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, render_page, show
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.data.examples import Examples
@@ -83,8 +84,7 @@ def report(
     tables += [judged.table for _, judged in judgements if not judged.sides]
     parts = [judged_part(*judgement) for judgement in judgements if judgement[1].sides]
     page = render_page("trainers.pages", runs=trainings, charts=charts(trainings), tables=tables, judged=parts)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_if_changed(target, page)
+    write_page(target, page)
     show(f"{target} written")
 
 

@@ -12,7 +12,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pipelines.storage.files import write_if_changed
+from pipelines.storage.lock import write_page
 from pipelines.terminal.console import InputError, TwinviewsError, counted, note
 from trainers.encoders.location import STARTER, locate
 from trainers.encoders.model import load_model
@@ -99,7 +99,7 @@ def _train(runs: Sequence[Request], out: Path, score: Scorer | None) -> dict[int
         gc.collect()
         if is_first():
             listed = [{"seed": seed, "error": error} for seed, error in errors.items()]
-            write_if_changed(out / STUDY, json.dumps({"runs": listed}, indent=2, ensure_ascii=False) + "\n")
+            write_page(out / STUDY, json.dumps({"runs": listed}, indent=2, ensure_ascii=False) + "\n")
     # No process exits while the first one still scores.
     of_first(None)
     return errors
@@ -111,7 +111,7 @@ def _report(name: str, out: Path, errors: Mapping[int, str | None], *, scored: b
     tables = compare_suite(suite, named(read_study(out / STUDY, reader)))
     failures = [f"seed {seed} failed: {error}" for seed, error in errors.items() if error]
     page = (out / STUDY).with_suffix(".md")
-    write_if_changed(page, markdown(f"train {name}", [f"- {line}" for line in failures], tables))
+    write_page(page, markdown(f"train {name}", [f"- {line}" for line in failures], tables))
     show(tables)
     if not scored:
         note("no scores: give --data DIR (as for `train evaluate`) or set TWINVIEWS_DATA; the same command adds them")

@@ -1,0 +1,118 @@
+"""Files that have no end, or unfold to more than fits, and what killed commands leave: bounded, refused or removed."""
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from foreigners import Augment, is_refused
+
+from augment import protected_terms
+from augment.view import ViewSpec, make_view
+from pipelines.storage import shards as shards_module
+from pipelines.storage.files import temporaries
+from pipelines.storage.lock import write_page
+from pipelines.storage.recipe import parse_yaml
+from pipelines.terminal.console import InputError
+
+
+def test_aliases_of_aliases_are_refused_before_they_unfold() -> None:
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n"
+    bomb += "".join(
+        f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+    )
+    with pytest.raises(ValueError, match="alias"):
+        parse_yaml(bomb)
+    assert parse_yaml("pattern: 'a*b'\nglob: x*") == {"pattern": "a*b", "glob": "x*"}
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
+def test_endless_files_are_refused(augment: Augment, folder: Path) -> None:
+    Path("a.txt").write_text("One two.\n")
+    is_refused(augment("ingest", "a.txt", "--config", "/dev/zero"), "more than 16 million bytes")
+    is_refused(augment("repeat", "a.txt", "--keep", "/dev/zero"), "more than 16 million bytes")
+
+
+def test_a_pipe_in_the_place_of_a_plan_is_not_waited_for(augment: Augment, folder: Path) -> None:
+    Path("a.txt").write_text("One two.\n")
+    Path("out").mkdir()
+    os.mkfifo("out/plan.json")
+    is_refused(augment("ingest", "a.txt", "--out", "out"), "out/plan.json cannot be read (it is not a file)")
+    is_refused(augment("inspect", "out"), "it is not a file")
+
+
+@pytest.mark.parametrize("value", [0, -5])
+def test_a_forged_plan_is_one_line(augment: Augment, folder: Path, value: int) -> None:
+    Path("a.txt").write_text("One two.\n")
+    assert augment("ingest", "a.txt").code == 0
+    plan = Path("data/sentences/plan.json")
+    plan.write_text(json.dumps({**json.loads(plan.read_text()), "shard_size": value}))
+    for command in (["identity"], ["inspect", "data/sentences"], ["ingest", "a.txt"]):
+        is_refused(augment(*command), "plan.json is damaged")
+
+
+def test_a_pattern_that_backtracks_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protected_terms, "PATTERN_SECONDS", 0.2)
+    view = make_view(ViewSpec("repeat", {"keep_pattern": "(a|aa)+$"}))
+    with pytest.raises(InputError, match=r"takes more than 0.2 s on 'aaaa"):
+        view(["a" * 200 + "b"], [1])
+    for pattern in ("(" * 5_000 + ")" * 5_000, "("):
+        with pytest.raises(InputError, match="is not a regular expression") as error:
+            make_view(ViewSpec("repeat", {"keep_pattern": pattern}))
+        assert len(str(error.value)) < 400
+
+
+def test_an_export_that_is_there_is_complete_and_leaves_nothing(made: Augment) -> None:
+    command = ["export", "data/pairs.arrow", "--to", "jsonl"]
+    assert made(*command).code == 0
+    content = Path("data/pairs.jsonl").read_bytes()
+    left = Path(f"data/.pairs.jsonl.{os.getpid()}123456789.augment.tmp")
+    left.write_text("what a killed run left")
+    done = made(*command)
+    assert (done.code, "already complete" in done.out) == (0, True)
+    assert Path("data/pairs.jsonl").read_bytes() == content
+    assert not left.exists()
+    assert made("verify", "data/pairs.jsonl").code == 0
+    is_refused(made(*command, "--limit", 5), "exists: choose another --out, or --overwrite it")
+    Path("data/pairs.jsonl").write_bytes(content[:-1])
+    is_refused(made(*command), "exists: choose another --out, or --overwrite it")
+    is_refused(made("export", "data/sentences", "--out", "data/pairs.jsonl", "--to", "jsonl"), "exists")
+
+
+def test_a_page_that_is_written_again_clears_its_leftovers(tmp_path: Path) -> None:
+    left = tmp_path / ".page.md.1123456789.augment.tmp"
+    other = tmp_path / ".other.md.1123456789.augment.tmp"
+    for path in (left, other):
+        path.write_text("x")
+    write_page(tmp_path / "page.md", "text")
+    assert [path for path, _ in temporaries(tmp_path)] == [other]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [other.name, "page.md"]
+
+
+def test_ctrl_c_in_ingest_leaves_no_writer_behind(
+    augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that Ctrl-C finds between its start and its registration is joined by nobody."""
+    Path("a.txt").write_text("One.\nTwo.\n")
+    Path("data/sentences").mkdir(parents=True)
+    start, write = threading.Thread.start, shards_module._write_shard
+
+    def start_and_stop(thread: threading.Thread) -> None:
+        start(thread)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def write_late(*arguments: Any) -> Any:  # noqa: ANN401
+        time.sleep(0.1)
+        return write(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start_and_stop)
+        patch.setattr(shards_module, "_write_shard", write_late)
+        assert augment("ingest", "a.txt").code in (0, 130)
+        time.sleep(0.3)
+    done = augment("ingest", "a.txt")
+    assert done.code == 0, done.err
