@@ -1,11 +1,14 @@
-"""Files that a user names, read up to a limit."""
+"""Files that a user names, read up to a limit, and folders whose files are held to their hashes."""
 
+import hashlib
 from pathlib import Path
 
 from augment.errors import InputError
 
 MAX_BYTES = 16_000_000
 """More than any recipe or list of terms; an endless file such as /dev/zero has more than that too."""
+SUMS = "SHA256SUMS"
+"""The hashes of a folder's files; its name keeps it out of the revision of a model."""
 
 
 def read_bounded(path: Path, limit: int = MAX_BYTES) -> bytes:
@@ -15,3 +18,30 @@ def read_bounded(path: Path, limit: int = MAX_BYTES) -> bytes:
     if len(content) > limit:
         raise InputError(f"{path} has more than {limit / 1e6:,.0f} million bytes: give a smaller file")
     return content
+
+
+def write_sums(folder: Path) -> None:
+    """Record the sha256 of a folder's files, except its README.md, as `sha256sum -c SHA256SUMS` reads them."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in (SUMS, "README.md"))
+    lines = [f"{_sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
+    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
+
+
+def recorded_files(folder: Path) -> dict[Path, bool]:
+    """The files that a folder's `SHA256SUMS` lists, if it has one, and whether each is there as it was written."""
+    sums = folder / SUMS
+    lines = sums.read_bytes().decode(errors="replace").split("\n") if sums.is_file() else []
+    entries = [(folder / name, digest) for digest, _, name in (line.partition("  ") for line in lines if line)]
+    return {path: path.is_file() and path != folder and _sha256(path) == digest for path, digest in entries}
+
+
+def check_sums(folder: Path, advice: str = "make it again, or remove SHA256SUMS if you have changed it") -> None:
+    """Raise InputError for a folder with a file that is not as its `SHA256SUMS` says."""
+    for path, is_whole in recorded_files(folder).items():
+        if not is_whole:
+            raise InputError(f"{path} is not as it was written, by {folder / SUMS}: {advice}")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

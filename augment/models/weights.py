@@ -16,6 +16,7 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 from augment.errors import InputError, describe, is_out_of_memory, one_line
+from augment.files import check_sums
 
 STARTER = Path(__file__).parents[1] / "starter"
 STARTER_ENCODER = STARTER / "encoder"
@@ -84,6 +85,7 @@ def installed_encoder(name: str) -> Path | None:
 
 def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weights:
     """A folder, or its cached copy if it has only a pickle; raises InputError for missing, damaged or other weights."""
+    check_sums(folder)
     weights = sorted(folder.glob(SAFETENSORS)) or [folder / PICKLE]
     if not (folder / "config.json").is_file() or not weights[0].is_file():
         raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors or {PICKLE})")

@@ -1,14 +1,16 @@
 """A dataset as one HTML page that needs no other file: provenance, statistics, rows with their changes."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from augment import __version__
 from augment.errors import InputError
 from pipelines.inspection.inspect import figure, heading, lines, percent, sampling
 from pipelines.inspection.opened import QUANTILES, DatasetReader, statistics
+from pipelines.storage.card import file_name, public_params
 from pipelines.storage.dataset import REPORT_FILE
-from pipelines.storage.files import UNSEALED, is_written_by, seal, sibling_path, write_if_changed
+from pipelines.storage.files import UNSEALED, is_written_by, seal, sibling_path, without_paths, write_if_changed
 from pipelines.storage.lock import locked_file
 from pipelines.storage.plan import read_plan
 from pipelines.terminal.console import flat, render_page
@@ -61,6 +63,10 @@ def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> st
     groups = {"Rows, spread evenly": opened.sample(rows)}
     for reason in list(opened.counts["reasons"] if opened.kind == "view" and rows else ())[:MAX_REASONS]:
         groups[f"Rows with the reason {reason}"] = opened.sample(ROWS_PER_REASON, reason=reason)
+    facts = {key: value if key == "params" else without_paths(str(value)) for key, value in opened.facts.items()}
+    inputs = [{**item, "name": file_name(item["name"])} for item in opened.facts.get("inputs", ())]
+    facts |= {"inputs": inputs} if "inputs" in facts else {}
+    facts |= {"params": public_params(opened.facts["params"])} if "params" in facts else {}
     html = render_page(
         "pipelines.inspection",
         figure,
@@ -68,7 +74,7 @@ def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> st
         written,
         heading,
         lines,
-        opened=opened,
+        opened=replace(opened, facts=facts),
         found=summary,
         version=__version__,
         title=(opened.path if opened.path.name else opened.path.resolve()).name,

@@ -1,11 +1,13 @@
-"""Whether every file of an output is as it was written: by receipts, `state.json` and the hashes in recipes."""
+"""Whether every file of an output is as it was written: by receipts, `state.json`, recipes and `SHA256SUMS`."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from augment.errors import InputError
+from augment.files import SUMS, recorded_files
 from pipelines.inspection.report import REPORT_MARKS
 from pipelines.storage.dataset import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state
 from pipelines.storage.files import is_sealed, is_written_by, sha256_of, sibling_path
@@ -27,8 +29,11 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
     for path in paths:
         outputs = _outputs(path) if path.is_dir() and not _is_dataset(path) else [path]
         verified = [file for output in outputs for file in (_dataset if _is_dataset(output) else _file)(output)]
+        models = {file.parent for file in _files_below(path) if file.name == SUMS} if path.is_dir() else ()
+        for file, is_whole in chain.from_iterable(recorded_files(folder).items() for folder in models):
+            verified.append((file, None if is_whole else "damaged" if file.exists() else "missing"))
         if not verified:
-            missing = "no output of `augment` that recorded its hashes" if path.exists() else "nothing"
+            missing = "no output that recorded its hashes" if path.exists() else "nothing"
             raise InputError(f"there is {missing} at {path}: give a dataset folder, a pairs.arrow or an export")
         for file, problem in verified:  # one file can belong to two outputs
             problems[file] = min(problem, problems.get(file), key=worst_first.index)

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from augment.errors import InputError, TwinviewsError
+from augment.errors import InputError, TwinviewsError, describe
 from pipelines.sentences.delimited import read_cells
 from pipelines.sentences.documents import document_paragraphs, paragraphs, split_sentences
 from pipelines.sentences.rows import ColumnChoice, Rows, collect, read_columns, read_json, rows_of
@@ -194,7 +194,6 @@ def _joined(lines: Iterator[str], name: str, limit: int) -> str:
 def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
     """The dataset that `hf:NAME[:CONFIG][:SPLIT]` names; one extra part is a split unless a config has its name."""
     from datasets import get_dataset_config_names, load_dataset
-    from datasets.exceptions import DatasetNotFoundError
 
     path, *parts = name.removeprefix(HUB).split(":")
     if not path or len(parts) > 2:
@@ -203,9 +202,10 @@ def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
         has_config = len(parts) == 2 or (parts and parts[0] in get_dataset_config_names(path))
         config = parts.pop(0) if has_config else None
         return load_dataset(path, config, split=parts[0] if parts else "train")
-    except (DatasetNotFoundError, ConnectionError, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"cannot load {name!r} ({reason}): check name, config and split, and the network") from None
+    except Exception as error:  # scripts, damaged files, no network: the library's errors have no common root
+        raise InputError(
+            f"cannot load {name!r} ({describe(error)}): check name, config and split, and the network"
+        ) from None
 
 
 def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[str]]:

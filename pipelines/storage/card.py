@@ -1,22 +1,67 @@
 """Data cards in Markdown: what a dataset is, what it was made from, and counts; without a date."""
 
+import re
 from collections.abc import Mapping
+from html import escape
+from pathlib import Path
 from typing import Any
 
+from augment.models.weights import HUB_NAME
+from augment.types import REVISION_PARAMS, WEIGHTS_PARAMS
 from pipelines.storage.dataset import PLACE, view_schema
-from pipelines.storage.files import UNSEALED, seal
+from pipelines.storage.files import UNSEALED, seal, without_paths
 from pipelines.storage.plan import Plan
+
+HUB = "hf:"
+PATH_PARAMS = (*WEIGHTS_PARAMS, *REVISION_PARAMS)
+
+
+def public_name(name: str) -> str:
+    """What others may read of a source or a model: a name on the Hub as it is, of a path only the last part."""
+    prefix = HUB if name.startswith(HUB) else ""
+    name = name.removeprefix(prefix)
+    if name.startswith("sample:") or (HUB_NAME.fullmatch(name.partition(":")[0]) and not Path(name).exists()):
+        return prefix + name
+    return prefix + re.split(r"[/\\]", name.rstrip("/\\"))[-1]
+
+
+def public_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters, with names instead of the paths of weights and word lists."""
+    named = {key: public_name(str(params[key])) for key in PATH_PARAMS if params.get(key) is not None}
+    return {**params, **named}
+
+
+def _cell(value: object) -> str:
+    """A value in a table of Markdown: names may hold markup, which stays text."""
+    return " ".join(escape(str(value), quote=False).replace("|", "\\|").split())
+
+
+def _code(text: str) -> str:
+    return text if set("<>&`") & set(text) else f"`{text}`"
 
 
 def dataset_card(plan: Plan, counts: Mapping[str, Any], **facts: Any) -> str:  # noqa: ANN401 - of several types
-    """The card of a dataset; for pairs, `facts` are their `columns`, `made_by` and the `unit` that was read."""
+    """The card of a dataset, with names instead of paths; for pairs, `facts` are `columns`, `made_by` and `unit`."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("pipelines.storage")
     environment = Environment(
         loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    inputs = [(f"`{item.name}`", f"`{item.sha256}`") for item in plan.inputs]
-    filters = [(f"`{text}`", number) for number, text in enumerate(plan.params.get("filter", ()), start=1)]
+    environment.filters["cell"] = _cell
+    inputs = [(_code(file_name(item.name)), f"`{item.sha256}`") for item in plan.inputs]
+    filters = [
+        (_code(re.sub("(?<==)[^,]+", lambda match: public_name(match[0]), text)), number)
+        for number, text in enumerate(plan.params.get("filter", ()), start=1)
+    ]
+    if "made_by" in facts:
+        facts["made_by"] = {file_name(name): how for name, how in facts["made_by"].items()}
+    plan = plan.model_copy(update={"params": public_params(plan.params)})
     facts |= {"place": PLACE, "view_columns": view_schema().names, "inputs": inputs, "filters": filters}
-    return seal(environment.get_template("card.md").render(plan=plan, counts=counts, checksum=UNSEALED, **facts))
+    text = environment.get_template("card.md").render(plan=plan, counts=counts, checksum=UNSEALED, **facts)
+    return seal(without_paths(text))
+
+
+def file_name(name: str) -> str:
+    """The name of a file that was read, or of a dataset of the Hub."""
+    return public_name(name) if name.startswith(HUB) else re.split(r"[/\\]", name.rstrip("/\\"))[-1]

@@ -17,6 +17,9 @@ from typing import Any, BinaryIO, cast
 import xxhash
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
+from augment.files import SUMS as SUMS
+from augment.files import check_sums as check_sums
+from augment.files import write_sums as write_sums
 
 TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
 """Names of our temporary files: the output's name, a number, and our mark."""
@@ -31,6 +34,8 @@ SETTLED_SECONDS = 1.0
 """A file that changed more recently may change again without a new timestamp, as file systems' clocks are coarse."""
 ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
 """`s3://bucket/folder`, or `s3:/bucket/folder`, which `Path` makes of it."""
+MACHINE_PATH = re.compile(r"""(?<![\w.:/\\<])(?:~|\.{0,2}|[A-Za-z]:)[/\\](?:[^\s/\\"',|`<]+[/\\])*([^\s/\\"',|`<]+)""")
+"""A path inside a longer text: a signature, a filter, a sentence."""
 
 
 def resolve_path(name: str | Path) -> Path:
@@ -177,3 +182,8 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON can say
     with suppress(OSError, ValueError, RecursionError):
         return json.loads(path.read_bytes())
     return None
+
+
+def without_paths(text: str) -> str:
+    """A text for others to read: of each path in it that is absolute, or begins with a dot, only the last name."""
+    return MACHINE_PATH.sub(r"\1", text)

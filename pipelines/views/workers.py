@@ -72,11 +72,12 @@ def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, proces
     context = multiprocessing.get_context("spawn")
     resource_tracker.ensure_running()  # before the mask is set, which starting it would lift
     ours, theirs = context.Pipe()
-    processes.append(context.Process(target=_work, args=(theirs, build, number, workers, gc.get_threshold()[0])))
+    process = context.Process(target=_work, args=(theirs, build, number, workers, gc.get_threshold()[0]))
     # Workers inherit the mask: the terminal sends Ctrl-C to all processes, but only this one handles it.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        processes[-1].start()
+        process.start()
+        processes.append(process)  # one that could not start cannot be ended either
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     theirs.close()

@@ -11,7 +11,7 @@ from huggingface_hub import HfApi, get_token, metadata_load, metadata_save
 from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from yaml import YAMLError
 
-from pipelines.storage.files import read_json
+from pipelines.storage.files import check_sums, read_json
 from pipelines.terminal.console import ConfigOption, InputError, TwinviewsError, show
 from trainers.encoders.location import Source, first_line, locate
 from trainers.training.directory import DONE, ENCODER, RECIPE, without_paths
@@ -58,6 +58,7 @@ def push(
 
 def _copy_run(directory: Path, folder: Path) -> list[str]:
     """Put what is published of a run into an empty folder, the weights as links; return the names of the files."""
+    check_sums(directory)
     recipe = read_json(directory / RECIPE)
     for name in (RECIPE, DONE, "README.md", "*.safetensors"):
         if not any(directory.glob(name)) or not isinstance(recipe, dict):

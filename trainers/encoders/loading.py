@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from pipelines.storage.files import check_sums, write_sums
 from pipelines.terminal.console import InputError, note
 from trainers.encoders.location import PICKLE, Source, first_line, pickled, quiet, transformer_weights
 from trainers.encoders.modules import Encoder, add_linear, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
@@ -129,6 +130,8 @@ def load_encoder(source: Source, device: str | None) -> Encoder:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Transformer
 
+    if source.folder is not None:
+        check_sums(source.folder)
     with _loading("the encoder", source):
         encoder = SentenceTransformer(
             source.path,
@@ -219,6 +222,7 @@ def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: Any = None)
         if masked_lm is not None:
             masked_lm.save_pretrained(draft)
         (draft / "README.md").write_text(card, encoding="utf-8")
+        write_sums(draft)
         for weights in draft.glob("*.safetensors"):
             weights.chmod((draft / "README.md").stat().st_mode)  # safetensors lets only the owner read
         for item in sorted(draft.iterdir(), key=lambda item: item.name == "modules.json"):

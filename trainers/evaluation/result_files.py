@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from pipelines.storage.files import atomic_write
+from pipelines.storage.files import atomic_write, without_paths
 from pipelines.storage.lock import locked_file
 from pipelines.terminal import console
 from pipelines.terminal.console import InputError
@@ -114,7 +114,7 @@ def show(tables: Sequence[Table]) -> None:
 
 
 def markdown(title: str, about: Sequence[str], tables: Iterable[Table]) -> str:
-    """Return a page: its title, the lines `about` it, and the tables, each with its notes."""
+    """Return a page, with names instead of paths: its title, the lines `about` it, the tables with their notes."""
     lines = [f"# {title}", "", *about, *([""] if about else [])]
     for table in tables:
         marks = "|".join("--:" if name in table.right else "---" for name in table.columns)
@@ -122,7 +122,7 @@ def markdown(title: str, about: Sequence[str], tables: Iterable[Table]) -> str:
         head, *body = (f"| {line} |" for line in cells)
         notes = [f"- {line}" for line in table.notes]
         lines += [f"## {table.title}", "", head, f"|{marks}|", *body, "", *notes, *([""] if notes else [])]
-    return "\n".join(lines).rstrip() + "\n"
+    return without_paths("\n".join(lines).replace("<", "&lt;").rstrip() + "\n")
 
 
 def results_table(scores: Scores) -> Table:

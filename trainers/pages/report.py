@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from pipelines.storage.files import is_written_by, read_json
+from pipelines.storage.files import is_written_by, read_json, without_paths
 from pipelines.storage.lock import write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, render_page, show
 from trainers.cli.evaluate import JudgeOption, evaluate
@@ -20,6 +20,7 @@ from trainers.encoders.vectors import Vectors, unit
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.runs import FOLDER, named, read_runs, seed_folders
 from trainers.settings import TokenLimit
+from trainers.training import directory
 from trainers.training.directory import LOG, RECIPE, TIME
 
 PAGE, MAX_RUNS = "report.html", 6
@@ -83,7 +84,9 @@ def report(
     judgements = [(Path(run.title), judged) for run in results for judged in judged_files(run)]
     tables += [judged.table for _, judged in judgements if not judged.sides]
     parts = [judged_part(*judgement) for judgement in judgements if judgement[1].sides]
-    page = render_page("trainers.pages", runs=trainings, charts=charts(trainings), tables=tables, judged=parts)
+    page = render_page(
+        "trainers.pages", without_paths, runs=trainings, charts=charts(trainings), tables=tables, judged=parts
+    )
     write_page(target, page)
     show(f"{target} written")
 
@@ -93,9 +96,10 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
     try:
         texts = [(run / name).read_text("utf-8") if (run / name).is_file() else "" for name in (RECIPE, LOG)]
         recipe, *lines = map(json.loads, [texts[0] or "{}", *texts[1].splitlines()])
-        if not all(isinstance(values, dict) for values in (recipe, *lines)):
-            raise ValueError("not a JSON object")
-    except ValueError as error:
+        numbers = [value for line in lines for value in line.values()]
+        if not isinstance(recipe.get("twinviews", {}), dict) or not all(isinstance(n, int | float) for n in numbers):
+            raise ValueError("not settings, or not numbers")
+    except (ValueError, AttributeError) as error:
         raise InputError(f"the recipe or the log of {run} is damaged ({error}): train it again") from None
     change = None
     if lines and sample and "pooling" in recipe:  # a translation model has no vectors
@@ -104,8 +108,16 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
         except InputError as error:
             note(f"{run}: no cosines before and after ({error})")
     last = {key: value for line in lines for key, value in line.items()}
-    end = read_json(run / TIME) or {}
-    return {"name": str(run), "recipe": recipe, "log": lines, "last": last, "change": change, "end": end}
+    end = read_json(run / TIME)
+    end = end if isinstance(end, dict) else {}
+    return {
+        "name": str(run),
+        "recipe": directory.without_paths(recipe),
+        "log": lines,
+        "last": last,
+        "change": change,
+        "end": end,
+    }
 
 
 def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any]:
@@ -208,7 +220,12 @@ def charts(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     figures = []
     for key in ["loss", *(key for key in keys if key not in TITLES), *list(TITLES)[1:]]:
         curves = [
-            [(line["step"], line[key]) for line in run["log"] if math.isfinite(line.get(key, math.nan))] for run in runs
+            [
+                (line["step"], line[key])
+                for line in run["log"]
+                if "step" in line and math.isfinite(line.get(key, math.nan))
+            ]
+            for run in runs
         ]
         points = [point for curve in curves for point in curve]
         if not points:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipelines.storage.files import read_json, sha256_of, write_if_changed
+from pipelines.storage.files import SUMS, check_sums, read_json, sha256_of, write_if_changed
 from pipelines.storage.lock import LOCK
 from pipelines.terminal.console import InputError, TwinviewsError, note
 
@@ -18,8 +18,9 @@ LOG, WEIGHTS, STATE, HASHES = "log.jsonl", "model.safetensors", "trainer_state.j
 TIME = "time.jsonl"  # when a training ended, seconds, command; no .json, as those count in a fingerprint
 LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")  # what killed runs leave and finished ones do not need
 ENCODER = (
-    "README.md", "config.json", "config_sentence_transformers.json", "generation_config.json", "modules.json",
-    "sentence_bert_config.json", "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json",
+    SUMS, "README.md", "config.json", "config_sentence_transformers.json", "generation_config.json",
+    "modules.json", "sentence_bert_config.json", "model.safetensors", "model-*-of-*.safetensors",
+    "model.safetensors.index.json",
     "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json",
     "vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model", "chat_template.jinja",
     "[1-9]_CNN", "[1-9]_Dense", "[1-9]_Dropout", "[1-9]_LayerNorm", "[1-9]_Normalize", "[1-9]_Pooling",
@@ -50,6 +51,7 @@ def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
         for settings in (existing, recipe)
     )
     check_same(out, old, new)
+    check_sums(out, "train it again with --overwrite")
     return (out / DONE).is_file()
 
 
@@ -168,5 +170,12 @@ def step_of(checkpoint: Path) -> int:
 
 
 def history_of(checkpoint: Path) -> list[dict[str, float]]:
-    """Return what was logged up to a checkpoint; the last entry belongs to the checkpoint's own step."""
-    return list(json.loads((checkpoint / STATE).read_text(encoding="utf-8"))["log_history"])
+    """Return what was logged up to a checkpoint; the last entry belongs to the checkpoint's own step.
+
+    Raises InputError if its state has no such list.
+    """
+    state = read_json(checkpoint / STATE)
+    history = state.get("log_history") if isinstance(state, dict) else None
+    if not isinstance(history, list) or not all(isinstance(entry, dict) for entry in history):
+        raise InputError(f"{checkpoint / STATE} has no log_history: remove {checkpoint}, to resume from an earlier one")
+    return history
