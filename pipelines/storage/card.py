@@ -20,7 +20,9 @@ def public_name(name: str) -> str:
     """What others may read of a source or a model: a name on the Hub as it is, of a path only the last part."""
     prefix = HUB if name.startswith(HUB) else ""
     name = name.removeprefix(prefix)
-    if name.startswith("sample:") or (HUB_NAME.fullmatch(name.partition(":")[0]) and not Path(name).exists()):
+    if name.startswith("sample:") or (
+        HUB_NAME.fullmatch(name.partition(":")[0] if prefix else name) and not Path(name).exists()
+    ):
         return prefix + name
     return prefix + re.split(r"[/\\]", name.rstrip("/\\"))[-1]
 

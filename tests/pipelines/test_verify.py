@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 from foreigners import Augment, is_refused, make
 
+from augment.errors import InputError
+from augment.files import SUMS, check_sums, write_sums
 from pipelines.outputs.verify import verify
 from pipelines.storage.files import sibling_path
 from pipelines.storage.pair_files import REJECTS_SHA256
@@ -176,3 +178,24 @@ def test_what_is_none_of_ours_is_bad_input(augment: Augment, lines: Path, path: 
         augment("build-pairs", lines, "--pairs", "self")
         Path("copy.arrow").write_bytes(PAIRS.read_bytes())
     is_refused(augment("verify", path), "error: there is no")
+
+
+def test_a_model_is_verified_by_the_hashes_beside_it(augment: Augment, folder: Path) -> None:
+    run = folder / "runs/one"
+    (run / "1_Pooling").mkdir(parents=True)
+    files = {"model.safetensors": b"weights", "config.json": b"{}", "1_Pooling/config.json": b"{ }"}
+    for name, content in files.items():
+        (run / name).write_bytes(content)
+    write_sums(run)
+    (run / "README.md").write_text("for people")
+    for path in (*(run / name for name in files), run / SUMS):
+        content = path.read_bytes()
+        for place in range(len(content)):
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+            assert problems(folder / "runs"), f"byte {place} of {path}"
+            with pytest.raises(InputError, match="is not as it was written"):
+                check_sums(run)
+        path.write_bytes(content)
+        assert not problems(folder / "runs")
+    (run / "config.json").unlink()
+    assert problems(run) == {run / "config.json": "missing"}

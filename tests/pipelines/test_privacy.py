@@ -1,0 +1,58 @@
+"""What people read, cards and pages, holds names and hashes; recipes keep the paths."""
+
+import json
+from pathlib import Path
+
+import pytest
+from foreigners import Augment
+
+from pipelines.storage.card import public_name
+from pipelines.storage.files import without_paths
+
+SECRET = ("secretshare", "A Client", "somebody")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("/home/somebody/A Client/x.csv", "x.csv"),
+        ("../../mnt/secretshare/x.csv", "x.csv"),
+        ("s3://secretshare/x.jsonl", "x.jsonl"),
+        ("C:\\Users\\somebody\\x.csv", "x.csv"),
+        ("hf:owner/name:config", "hf:owner/name:config"),
+        ("hf:/home/somebody/set", "hf:set"),
+        ("sentence-transformers/all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"),
+        ("starter", "starter"),
+    ],
+)
+def test_a_name_for_others_is_the_last_part_of_a_path(name: str, shown: str) -> None:
+    assert public_name(name) == shown
+
+
+def test_paths_inside_a_text_become_names() -> None:
+    text = "encoder=/home/somebody/enc,min=0.6 | ~/secretshare/a.csv ../x/y.md 3/4 and/or https://a.b/c <!-- x -->"
+    assert without_paths(text) == "encoder=enc,min=0.6 | a.csv y.md 3/4 and/or https://a.b/c <!-- x -->"
+
+
+def test_cards_and_pages_hold_names_and_no_markup(augment: Augment, folder: Path) -> None:
+    home = folder / "somebody" / "A Client" / "secretshare"
+    home.mkdir(parents=True)
+    source, keep = home / "<script>a|b.txt", home / "terms.txt"
+    source.write_text("One two three four.\nFive six seven eight.\n")
+    keep.write_text("two\n")
+    assert augment("span-mask", source, "--keep", keep, "--seed", 1).code == 0
+    assert augment("build-pairs", "--pairs", "original", "--view", "span-mask").code == 0
+    table = home / "t.csv"
+    table.write_text("a,b\nOne.,Two.\nThree.,Four.\n")
+    done = augment("build-pairs", table, "--pairs", "columns", "--columns", "a,b", "--out", "data/more.arrow")
+    assert done.code == 0, done.err
+    assert augment("report", "data/sentences").code == 0
+    pages = [path for path in Path("data").rglob("*") if path.suffix in (".md", ".html")]
+    assert len(pages) >= 7
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        assert not [word for word in SECRET if word in text], path
+        assert "<script>a" not in text, path
+    assert "&lt;script&gt;a\\|b.txt" in Path("data/sentences/card.md").read_text()
+    assert json.loads(Path("data/sentences/recipe.json").read_text())["sources"] == [str(source)]
+    assert augment("verify", "data").code == 0
