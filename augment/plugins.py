@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, distributions
+from importlib.metadata import EntryPoint, entry_points
 from traceback import walk_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
@@ -93,23 +93,11 @@ def _files(package: str) -> dict[str, str]:
     return {module.name.replace("_", "-"): module.name for module in modules}
 
 
-def _entry_points(group: str) -> Iterator[EntryPoint]:
-    """The entry points of all packages; one whose list cannot be read must not stop the others."""
-    names = set[str]()
-    for package in distributions():
-        try:
-            if package.name not in names:
-                yield from package.entry_points.select(group=group)
-            names.add(package.name)
-        except Exception as error:  # of another package, which may have written anything
-            logger.warning("the entry points of a package are left out, they cannot be read: %s", describe(error))
-
-
 @cache
 def _points(package: str) -> dict[str, EntryPoint]:
     """The entry points that are not passed over by name, cached: finding them reads the metadata of every package."""
     owners, points = dict.fromkeys(_files(package), "Twinviews"), {}
-    for point in sorted(_entry_points(f"twinviews.{package.rpartition('.')[2]}"), key=lambda point: point.value):
+    for point in sorted(entry_points(group=f"twinviews.{package.rpartition('.')[2]}"), key=lambda point: point.value):
         owner = owners.setdefault(point.name.replace("_", "-"), point.value)
         if owner == point.value:
             points[point.name] = point

@@ -179,7 +179,7 @@ def test_of_two_plugins_with_one_name_the_first_by_module_is_taken(tmp_path: Pat
     assert "view 'odd' of odd_b is passed over: odd_a has that name; rename" in err
 
 
-@pytest.mark.parametrize("points", ["odd = odd module:", "odd =", "odd", "= = ="])
+@pytest.mark.parametrize("points", ["odd = odd module:", "odd =", "= = ="])
 def test_a_malformed_entry_point_stops_no_command(tmp_path: Path, points: str) -> None:
     (tmp_path / "lines.txt").write_text("one two\nthree four\n", encoding="utf-8")
     site = add_package(tmp_path / "site", {}, views=points)
