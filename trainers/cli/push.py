@@ -58,11 +58,11 @@ def push(
 
 def _copy_run(directory: Path, folder: Path) -> list[str]:
     """Put what is published of a run into an empty folder, the weights as links; return the names of the files."""
-    check_sums(directory)
     recipe = read_json(directory / RECIPE)
     for name in (RECIPE, DONE, "README.md", "*.safetensors"):
         if not any(directory.glob(name)) or not isinstance(recipe, dict):
             raise InputError(f"{directory} is not a finished run, it has no {name}: give a run's directory")
+    check_sums(directory)
     matches = {path for pattern in ENCODER for path in (*directory.glob(pattern), *directory.glob(f"{pattern}/**/*"))}
     for path in (path for path in matches if path.is_file() and not path.is_symlink()):
         target = folder / path.relative_to(directory)
