@@ -73,7 +73,8 @@ def test_an_encoder_its_card_and_its_recipe_are_pushed_privately_without_a_path(
     assert shown == f"{hub.endpoint}/me/mine: {len(repository.files)} files, private\n"
     assert repository.settings["visibility"] == "private"
     assert sorted(repository.files) == listed.splitlines() == [
-        "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "README.md", "config.json",
+        "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "README.md", "SHA256SUMS",
+        "config.json",
         "config_sentence_transformers.json", "model.safetensors", "modules.json", "recipe.json",
         "sentence_bert_config.json", "tokenizer.json", "tokenizer_config.json",
     ]  # fmt: skip

@@ -75,7 +75,7 @@ def test_a_page_opens_with_what_was_trained_and_a_verdict(page: str, tiny_bert: 
     opening = page[page.index("<h1>") : page.index("</header>")]
     assert re.search(r"<strong>development set: [\d.]+ at step 0, [\d.]+ at step \d+</strong>", opening)
     facts = dict(re.findall(r"<dt>(.+?)</dt><dd>(.+?)</dd>", opening))
-    assert facts["encoder"] == f"{tiny_bert}, mean pooling"
+    assert facts["encoder"] == f"{tiny_bert.name}, mean pooling"
     assert facts["data"].endswith("text.txt: 49 rows")
     assert (facts["objective"], facts["seed"]) == ("mirror", "1")
     assert re.fullmatch(r"[\d.]+ s, until \d{4}-\d\d-\d\d \d\d:\d\d UTC", facts["time"])
