@@ -66,9 +66,13 @@ def view_candidates(
                 pairs[side] = pa.concat_arrays([texts, alternatives.flatten()]).take(pa.array(places))
                 pairs[f"{side}_name"] = pa.repeat(name, len(rows))
             pairs[UNUSED] = block_unused
-            missing = (sides[name][2] for name in block_names)
+            missing = [sides[name][2] for name in block_names]
             pairs[DROPPED] = pc.coalesce(*missing).take(pa.array(rows))
-            if fallback:
+            if fallback:  # a side that equals the sentence is to be named so
+                for side, name in zip(SIDES, block_names, strict=True):
+                    is_same = pc.equal(pairs[side], sentences["text"].take(pa.array(rows))).fill_null(False)
+                    same = pc.if_else(is_same, f"{name} left it unchanged", None)
+                    pairs[DROPPED] = pairs[DROPPED] if name == ORIGINAL else pc.coalesce(pairs[DROPPED], same)
                 pairs[RANK] = pa.repeat(len(batches), len(rows))
             batches.append(pa.RecordBatch.from_pydict(pairs))
             origins.append(rows)
