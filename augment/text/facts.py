@@ -13,6 +13,8 @@ from augment.text.words import word_groups
 _NUMBERS = {word: [other for other in group if other != word] for _, group in word_groups("numbers") for word in group}
 _NAME = re.compile(r"NNP|JJ")
 _GLUE = frozenset("-–/\\=<>_#@~^&+([{'’")
+MAX_DIGITS = 30
+"""A longer number is a code, which stays."""
 _DIGITS = re.compile(r"\d+")
 
 
@@ -56,9 +58,10 @@ def names(tokens: Sequence[Token], tags: Sequence[str], rng: random.Random) -> l
         is_long |= kind not in ("women", "men") and bool(beside) and beside[0][:1].isupper()
         is_free = kind in ("months", "weekdays") or not (is_long or (kind == "surnames" and not is_title))
         is_name = _NAME.match(tags[first]) and not _is_glued(tokens, first) and (first or name not in ("May", "March"))
-        if others and is_free and is_name and first >= end and texts.count(texts[first]) == 1:
+        new = [other for other in others if other not in texts]
+        if new and is_free and is_name and first >= end and texts.count(texts[first]) == 1:
             end = first + 1 + name.count(" ")
-            changes.append(Change(first, end, rng.choice([other for other in others if other not in texts])))
+            changes.append(Change(first, end, rng.choice(new)))
     return changes
 
 
@@ -79,7 +82,7 @@ def _is_glued(tokens: Sequence[Token], place: int) -> bool:
 
 def _other_digits(text: str, rng: random.Random, most: int) -> str | None:
     """Another number of as many digits, zeros at its end kept: 1,500 and 1,700, 10:30 and 10:45, 2009 and 2013."""
-    groups = [group for group in _DIGITS.finditer(text) if int(group.group()) > 1]
+    groups = [group for group in _DIGITS.finditer(text) if len(text) < MAX_DIGITS and int(group.group()) > 1]
     if not groups:
         return None
     group = groups[-1 if ":" in text else 0]

@@ -132,7 +132,7 @@ class _Sentence(NamedTuple):
             tag, bare = next(tag for tag, form in _SUPPORT.items() if form == stem), self.words[place + 1]
             new = inflect(bare, tag) if after == "VB" and verb_lemma(bare, "VB") else None
             return None if new is None else [self._edit(first, new, place + 2), *self._swapped(place, _SOME)]
-        if verb == first:
+        if verb == first and stem != word:
             return [self._edit(first, stem, place + 1), *self._swapped(place, _SOME)]
         if word == "never" and verb == place + 1:
             return [self._edit(place, self.words[verb], verb + 1)]
