@@ -12,12 +12,22 @@ from augment.models.weights import find_encoder
 from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import Token, apply_edits, matching_case, tokens
 from augment.text.english import wants_an
-from augment.text.words import NEGATIONS, replaceable, rounded
+from augment.text.negation import is_negation
+from augment.text.words import FUNCTION_WORDS, in_capitals, replaceable, rounded, word_groups
 from augment.view import Edit, Runtime, ViewResult
 
 ARTICLES = frozenset(["a", "an"])
-FIXED_WORDS = NEGATIONS | ARTICLES
-"""Words that are neither masked nor filled in: negations reverse the meaning; articles agree with the next word."""
+LISTED = frozenset(
+    word.lower()
+    for name, separator in (("names", ", "), ("numbers", " "))
+    for _, words in word_groups(name, separator)
+    for word in words
+)
+FIXED_WORDS = LISTED | ARTICLES | frozenset(["unable", "dont", "cant", "wont", "isnt", "wasnt", "didnt", "doesnt"])
+"""Words that are neither masked nor filled in, beside negations, which reverse the meaning: names, numbers, and
+articles, which agree with the next word."""
+LEAST_WEIGHT = 0.05
+"""The least probability of a filled in word, as a share of the likeliest one's."""
 SPARE_PROPOSALS = 16
 """Beyond the top k, because some do not fit."""
 
@@ -35,10 +45,10 @@ class _Row(NamedTuple):
 class MlmFill(ProtectedTermsView):
     """The view.
 
-    A word is eligible if `augment.text.words.replaceable` allows it, it is not a negation or an article, the model sees
-    it whole (not cut off, not sharing a token with a neighbour), and the vocabulary has words in its script. `fraction`
-    and `achieved_fraction` are shares of all words, with numbers and names, as in the paper. The number of words is
-    rounded up or down by the row's own draw, so that the mean over sentences equals the fraction.
+    A word is eligible if `augment.text.words.replaceable` allows it, `is_fixed` does not hold, the model sees it
+    whole (not cut off, not sharing a token with a neighbour), and the vocabulary has words in its script. `fraction`
+    and `achieved_fraction` are shares of all words that the model sees, with numbers and names, as in the paper. The
+    number of words is rounded up or down by the row's own draw, so that the mean over sentences equals the fraction.
     """
 
     name = "mlm-fill"
@@ -76,12 +86,13 @@ class MlmFill(ProtectedTermsView):
         for index in replaceable(words):
             start, end, word, _ = words[index]
             span = token_span(offsets, start, end)
-            if span is None or word.lower() in FIXED_WORDS or touches(protected_spans, start, end):
+            if span is None or is_fixed(word) or touches(protected_spans, start, end):
                 continue
             slot = self._model.words.slot(word, self._model.tokenizer.convert_ids_to_tokens(ids[span[0]]))
             if self._model.words.serves(slot):
                 eligible[index] = (*span, slot)
-        word_count = sum(token.kind != "other" for token in words)
+        seen_end = max((end for _, end in offsets), default=0)
+        word_count = sum(token.kind != "other" and token.end <= seen_end for token in words)
         places = _draw_places(sorted(eligible), max(self.at_least, rounded(self.fraction * word_count, rng)), rng)
         masked_ids, mask_places, following = [], [], 0
         for first, last, _ in map(eligible.__getitem__, places):
@@ -98,16 +109,24 @@ class MlmFill(ProtectedTermsView):
         texts = [token.text for token in row.tokens]
         for place, place_proposals in zip(row.places, proposals, strict=True):
             words = _fitting(place_proposals, texts, place)[: self.top_k]
+            words = [(form, logit) for form, logit in words if logit - words[0][1] >= math.log(LEAST_WEIGHT)]
             if words:
                 weights = [math.exp((logit - words[0][1]) / self.temperature) for _, logit in words]
                 word = row.tokens[place]
                 texts[place] = matching_case(word.text, rng.choices(words, weights)[0][0])
                 edits.append(Edit(word.start, word.end, word.text, texts[place]))
         if not edits:
-            reason = "no-proposal" if row.places else "none-drawn" if row.eligible_count else "no-eligible-word"
+            reason = "capitals" if in_capitals(text) else "no-eligible-word"
+            reason = "no-proposal" if row.places else "none-drawn" if row.eligible_count else reason
             return ViewResult(text, "unchanged", reason, None, (), self.fraction, 0.0)
         share = len(edits) / row.word_count
         return ViewResult(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
+
+
+def is_fixed(word: str) -> bool:
+    """Whether a word is neither masked nor filled in; one with a capital may be a name, if it is no function word."""
+    lower = word.lower()
+    return is_negation(lower) or lower in FIXED_WORDS or (word != lower and lower not in FUNCTION_WORDS)
 
 
 def _draw_places(eligible: Sequence[int], number: int, rng: random.Random) -> list[int]:
@@ -128,7 +147,7 @@ def _fitting(proposals: Proposals, words: Sequence[str], place: int) -> Proposal
     return [
         (word, logit)
         for word, logit in proposals
-        if word not in FIXED_WORDS
+        if not is_fixed(word)
         and folded(word) not in neighbours
         and (previous not in ARTICLES or wants_an(word) == (previous == "an"))
     ]

@@ -22,7 +22,7 @@ from augment.text.edits import apply_edits, words
 from augment.text.english import wants_an
 from augment.text.words import NEGATIONS
 from augment.view import Runtime, ViewSpec, make_view
-from augment.views.mlm_fill import MlmFill
+from augment.views.mlm_fill import MlmFill, is_fixed
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -110,7 +110,7 @@ def test_words_agree_with_the_articles_before_them(folder: Path) -> None:
 
 
 def test_neighbours_are_masked_only_if_nothing_else_is_left(encoder_folder: Path) -> None:
-    text = "two dogs run through green grass on stage"
+    text = "the dogs run through green grass on stage"
     assert len(fill(encoder_folder, fraction=1)([text], [3])[0].edits) == len(text.split())
     for viewed in fill(encoder_folder, fraction=0.25)([text] * 50, range(50)):
         assert all(second.start > first.end + 1 for first, second in pairwise(viewed.edits))
@@ -207,3 +207,21 @@ def test_the_signature_has_every_revision_but_no_path() -> None:
     assert "encoder" not in signature
     with refused(f"has revision {joined}"):
         make_view(ViewSpec("synonym", {"choose": "mlm", "revision": "0123456789ab"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Rose bought a red car.", "Rose"),
+        ("(Google announced a new phone.)", "Google"),
+        ("my friend tom likes london.", "tom london"),
+        ("They cannot come and are unable to call.", "cannot unable"),
+        ("He dont know the twenty men.", "dont twenty"),
+    ],
+)
+def test_names_numbers_and_negations_are_neither_replaced_nor_filled_in(text: str, kept: str) -> None:
+    views = built("mlm-fill", fraction=1.0, candidates=1, top_k=100)([text] * 8, range(8))
+    for edit in (edit for view in views for edit in view.edits):
+        assert edit.old not in kept.split()
+        assert not is_fixed(edit.new.lower())
+    assert any(view.edits for view in views)
