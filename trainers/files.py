@@ -141,3 +141,12 @@ def columns(path: Path, rows: Rows, names: Sequence[str]) -> Iterator[tuple[int,
         if len(fields) != len(header):
             raise bad_line(path, number, f"{len(header)} columns as in the header", fields)
         yield number, [fields[header.index(name)] for name in names]
+
+
+def located(directory: Path, name: str, files: Sequence[str] = ("",)) -> str:
+    """Return a path of a run's recipe, which starts here or in a parent folder of the run; else the name itself.
+
+    It is the first that exists or, if it is a folder, has one of the `files`.
+    """
+    paths = (place / name for place in (Path(), *directory.resolve().parents))
+    return next((str(path) for path in paths if any((path / file).exists() for file in files)), name)

@@ -73,7 +73,7 @@ def test_all_that_is_logged_is_drawn_with_a_line_for_each_run(trained: Path, pag
 
 def test_a_page_opens_with_what_was_trained_and_a_verdict(page: str, tiny_bert: Path) -> None:
     opening = page[page.index("<h1>") : page.index("</header>")]
-    assert re.search(r"<strong>development set: [\d.]+ at step 0, [\d.]+ at step \d+</strong>", opening)
+    assert re.search(r"<strong>development set: -?[\d.]+ at step 0, -?[\d.]+ at step \d+</strong>", opening)
     facts = dict(re.findall(r"<dt>(.+?)</dt><dd>(.+?)</dd>", opening))
     assert facts["encoder"] == f"{tiny_bert.name}, mean pooling"
     assert facts["data"].endswith("text.txt: 49 rows")

@@ -168,6 +168,11 @@ def notes(scores: Scores) -> list[str]:
             remarks.append((item["title"], f"`{metric}` is undefined: all cosines or all grades are equal"))
     titles = [item["title"] for item in sets if item["seen_in_training"] and item["seen_in_training"]["texts"]]
     lines = [f"the model was trained on texts of {', '.join(titles)}: see the column `{SEEN}`"] if titles else []
+    chosen = {item["title"]: (item["seen_in_training"] or {}).get("dev", 0) for item in sets}
+    if any(chosen.values()):
+        lines.append(
+            f"texts of {', '.join(title for title, texts in chosen.items() if texts)} chose this model (--dev)"
+        )
     return [*noted(remarks, len(sets)), *lines, *(f"missing: {item}" for item in scores.suite.missing)]
 
 

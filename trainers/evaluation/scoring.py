@@ -16,6 +16,7 @@ from trainers.data.examples import Examples
 from trainers.data.reading import KINDS, read_examples
 from trainers.encoders.location import STARTER, Source, locate
 from trainers.encoders.vectors import TextEncoder, Vectors
+from trainers.evaluation.dev_set import dev_of
 from trainers.evaluation.pairs import METRICS, average, read_pairs
 from trainers.evaluation.result_files import StoredSuite, load, read_recipe, write
 from trainers.evaluation.suites import SMOKE_TEST, SUITES, expanded, load_suite
@@ -69,7 +70,8 @@ def evaluate_suites(
         vectors = Vectors.encode(encoder, texts, advance)
     encoding, cached = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
     trained = getattr(encoder, "directory", None)
-    leaks, remarks = find_leaks(trained, {suite.name: suite.tasks for suite in suites}) if trained else ({}, [])
+    tasks = {suite.name: suite.tasks for suite in suites}
+    leaks, dev_leaks, remarks = find_leaks(trained, tasks) if trained else ({}, {}, [])
     common = {
         "encoder": encoder.title,
         "model": encoder.card(),
@@ -91,7 +93,7 @@ def evaluate_suites(
                 advance(1)
             predictions = {name: result.predictions for name, result in results.items() if result.predictions}
             times = {"seconds": seconds | {"score": round(time.perf_counter() - start, 2)}}
-            scores.append(Scores(suite, _values(suite, results, leaks) | common | times, predictions))
+            scores.append(Scores(suite, _values(suite, results, leaks, dev_leaks) | common | times, predictions))
     return scores
 
 
@@ -118,17 +120,18 @@ def score_into(
     return file
 
 
-def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks) -> dict[str, Any]:
+def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks, dev_leaks: Leaks) -> dict[str, Any]:
     """Return a suite's results as JSON values; the average has each metric that all counted sets have."""
     sets = {}
     for task in suite.tasks:
-        texts, total = leaks.get((suite.name, task.name), (0, 0))
+        dev, total = dev_leaks.get((suite.name, task.name), (0, 0))
+        texts, total = leaks.get((suite.name, task.name), (0, total))
         fields = ("title", "size", "source", "files", "note", "counted")
         sets[task.name] = {name: getattr(task, name) for name in fields} | {
             "sha256": task.sha256(),
             "figures": dict(results[task.name].metrics),
             "parts": {name: dict(part) for name, part in results[task.name].parts.items()},
-            "seen_in_training": {"texts": texts, "of": total} if total else None,
+            "seen_in_training": {"texts": texts, "of": total, "dev": dev} if total else None,
         }
     counted = [results[task.name].metrics for task in suite.tasks if task.counted and suite.expected]
     shared = [name for name in (counted[0] if counted else ()) if all(name in figures for figures in counted)]
@@ -144,14 +147,16 @@ def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks) -> dict[s
     }
 
 
-def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> tuple[Leaks, list[str]]:
+def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> tuple[Leaks, Leaks, list[str]]:
     """Count which texts of each set a trained model has seen, by its `recipe.json`, and note what cannot be read.
 
-    The training text is read again from where the recipe says, and must have the recipe's hash. Pairs count with both
-    views, the original and the hard negative. If the training began from another run, that run's text counts too.
+    Returns the counts of its training text, of the --dev that chose its weights, and notes. Both are read again from
+    where the recipe says, and must have the recipe's hash. Pairs count with both views, the original and the hard
+    negative. If the training began from another run, that run's texts count too.
     """
     # The three columns of plain sentences are one object.
     columns: dict[int, Sequence[str | None]] = {}
+    dev_texts: list[str] = []
     directory, trainings, remarks = model_directory, set[Path](), list[str]()
     while directory.resolve() not in trainings and (recipe := read_recipe(directory)):
         trainings.add(directory.resolve())
@@ -160,11 +165,16 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> t
         except InputError as error:
             remarks.append(f"the training text of {directory} is not counted: {error}")
         try:
+            dev = dev_of(directory, recipe)
+            dev_texts += [*dev.left, *dev.right] if isinstance(dev, Examples) else dev.texts if dev else []
+        except InputError as error:
+            remarks.append(f"the --dev of {directory} is not counted: {error}")
+        try:
             directory = find_start(directory, recipe).folder or directory
         except InputError as error:
             remarks.append(f"no earlier training text of {directory} is counted: {error}")
     texts = (text for column in columns.values() for text in column if text)
-    return leaks_of(texts, suites) if columns else {}, remarks
+    return leaks_of(texts, suites) if columns else {}, leaks_of(dev_texts, suites) if dev_texts else {}, remarks
 
 
 def find_start(run: Path, recipe: Mapping[str, Any]) -> Source:
@@ -183,15 +193,6 @@ def find_start(run: Path, recipe: Mapping[str, Any]) -> Source:
             if digest in (None, source.digest()):
                 return replace(source, name=name or STARTER)
     raise InputError(f"the encoder that this began with, {name or STARTER}, is gone, or another by now: give --against")
-
-
-def located(directory: Path, name: str, files: Sequence[str] = ("",)) -> str:
-    """Return a path of a run's recipe, which starts here or in a parent folder of the run; else the name itself.
-
-    It is the first that exists or, if it is a folder, has one of the `files`.
-    """
-    paths = (place / name for place in (Path(), *directory.resolve().parents))
-    return next((str(path) for path in paths if any((path / file).exists() for file in files)), name)
 
 
 def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leaks:

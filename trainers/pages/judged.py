@@ -9,8 +9,8 @@ from scipy.stats import rankdata
 
 from pipelines.terminal.console import InputError, note
 from trainers.evaluation.judge import read_judge
-from trainers.evaluation.scoring import located
 from trainers.evaluation.task import Predictions
+from trainers.files import located
 from trainers.results.judged import Judged
 from trainers.results.significance import DECIMAL, interval
 

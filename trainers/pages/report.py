@@ -155,11 +155,10 @@ def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, 
     They come from the run's development set of graded pairs, above and below the middle of the scale; without one, from
     its training data: the two views of a sentence, if they differ, and views of two sentences.
     """
-    from trainers.evaluation.scoring import located, training_text
-    from trainers.training.dev import read_dev
+    from trainers.evaluation.dev_set import dev_of
+    from trainers.evaluation.scoring import training_text
 
-    rng, paths = Random(0), {key: located(run, recipe[key]) for key in ("dev", "dev_data") if recipe.get(key)}
-    dev = read_dev(paths["dev"], paths.get("dev_data")) if "dev" in paths else None
+    rng, dev = Random(0), dev_of(run, recipe)
     if isinstance(dev, Examples):
         grades = dev.labels or []
         rows = list(zip(dev.left, dev.right, grades, strict=True))

@@ -1,55 +1,17 @@
 """The development set: graded pairs that an encoder is scored on while it is trained."""
 
-import os
-import re
-from pathlib import Path
-
 import torch
 from sentence_transformers import SimilarityFunction
 
-from pipelines.terminal.console import InputError, TwinviewsError, note
+from pipelines.terminal.console import TwinviewsError
 from trainers.data.examples import Examples
-from trainers.data.reading import read_graded
 from trainers.encoders.model import described
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.judge import kind_of, read_judge
-from trainers.evaluation.pairs import read_pairs, spearman
-from trainers.evaluation.suites import sts, sts_multilingual
-from trainers.evaluation.task import DATA_VARIABLE, SEED, Missing, Task
-from trainers.files import file_lines
+from trainers.evaluation.pairs import spearman
+from trainers.evaluation.task import SEED, Task
 from trainers.objective import Objective, resolve_precision
 
-ANY_SCALE = (-1e6, 1e6)  # only the ranks of the grades matter
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # sentence-transformers' names; it negates the distances
-
-
-def read_dev(name: str, data: str | None) -> Examples | Task:
-    """Read graded pairs: a file, as `read_graded` does, or a benchmark by its name, such as stsb-dev.
-
-    Of any other table that `read_judge` takes, it is the task of the first figure. Benchmarks are read from `data` (a
-    folder, or `hf:ORGANISATION`), else from TWINVIEWS_DATA. Raises InputError for what cannot be read or told apart.
-    """
-    benchmarks = {benchmark.name: benchmark for benchmark in (*sts.BENCHMARKS, *sts_multilingual.BENCHMARKS)}
-    if name not in benchmarks:
-        path = Path(name.partition(",")[0])
-        is_text = Path(path.name.removesuffix(".gz")).suffix.lower() in ("", ".csv", ".tsv", ".txt")
-        header = next(iter(file_lines(path)), "").strip('"') if is_text and path.is_file() else ""
-        if not is_text or kind_of(re.split('"*[,;\t]"*', header))[0] not in ("", "grade"):
-            return read_judge(name).tasks[0]
-        if not Path(name).is_file():
-            raise InputError(f"--dev {name}: neither a file nor a benchmark; benchmarks are {', '.join(benchmarks)}")
-        examples, _ = read_graded(Path(name), ANY_SCALE)
-        if examples.dropped:
-            note(f"--dev {name}: left out: rows without two texts and a finite grade ({examples.dropped:,})")
-        if len(set(examples.labels or [])) < 2:
-            raise InputError(f"--dev {name}: all of its {len(examples)} pairs have one grade: nothing to rank")
-        return examples
-    folder = data or os.environ.get(DATA_VARIABLE)
-    pairs = read_pairs(benchmarks[name], folder) if folder else "no data"
-    if isinstance(pairs, Missing | str):
-        raise InputError(f"--dev {name}: {pairs}; give --dev-data DIR (or hf:mteb), or set {DATA_VARIABLE}")
-    first, second, gold = zip(*(pair for subset in pairs.subsets.values() for pair in subset), strict=True)
-    return Examples(first, first, second, labels=gold)
 
 
 def dev_score(

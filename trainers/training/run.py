@@ -137,8 +137,8 @@ def _make_plan(request: Request) -> Plan:
 
 def _read_dev(training: Training, preset: Mapping[str, Any], examples: Examples) -> "Examples | Task | None":
     if training.dev is not None:
+        from trainers.evaluation.dev_set import read_dev
         from trainers.evaluation.task import normalised
-        from trainers.training.dev import read_dev
 
         dev = read_dev(training.dev, training.dev_data)
         if not isinstance(dev, Examples) and training.dev_similarity == "best" != preset.get("dev_similarity"):

@@ -688,6 +688,24 @@ def test_all_seeds_are_judged(run: Path, capsys: Capsys) -> None:
     assert row.count(" +- ") == 3
 
 
+def test_a_verdict_says_if_its_texts_chose_the_model(run: Path, capsys: Capsys) -> None:
+    rows = Path("own.csv").read_text(encoding="utf-8").splitlines()
+    Path("dev.csv").write_text("\n".join(rows[:31]).lower(), encoding="utf-8")
+    options = ["--text", "text.txt", "--encoder", "tiny", "--batch-size", 8, "--max-tokens", 16]
+    assert train("mirror", *options, "--dev", "dev.csv", "--out", "runs/chosen") == 0
+    seen = len({row.lower() for row in rows[1:31]})
+    for number, message in ((seen, f"; but {seen} of its "), (0, "")):
+        capsys.readouterr()
+        assert evaluate("runs/chosen", "--judge", "own.csv") == 0
+        shown = capsys.readouterr().err
+        assert (" texts chose this model (--dev): judge it on others" in shown) == bool(number)
+        assert message in shown
+        stored = json.loads(Path("runs/chosen/evaluation/judge-own.json").read_text())["sets"].values()
+        assert {part["seen_in_training"]["dev"] for part in stored} == {number}
+        Path("dev.csv").unlink(missing_ok=True)
+    assert "the --dev of runs/chosen is not counted" in shown
+
+
 def test_options_of_a_training_are_checked_before_anything_is_done(run: Path, capsys: Capsys) -> None:
     options = ["auto", "--text", "text.txt", "--encoder", "tiny"]
     for judge in ([], ["--judge", "own.csv"]):

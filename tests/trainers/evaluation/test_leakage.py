@@ -18,7 +18,7 @@ def texts_of(name: str, *texts: str) -> Task:
 
 def leaks(run: Path, tasks: list[Any]) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """Return the counts of one suite by set, and the notes."""
-    counts, notes = find_leaks(run, {"": tasks})
+    counts, _, notes = find_leaks(run, {"": tasks})
     return {name: count for (_, name), count in counts.items()}, notes
 
 
