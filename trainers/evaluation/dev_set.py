@@ -53,8 +53,7 @@ def dev_of(run: Path, recipe: Mapping[str, Any]) -> Examples | Task | None:
         return None
     name, data = (located(run, recipe[key]) if recipe.get(key) else None for key in ("dev", "dev_data"))
     dev, hashes = read_dev(str(name), data), recipe["twinviews"]
-    if (dev.digest() if isinstance(dev, Examples) else dev.sha256()) not in map(
-        hashes.get, ("dev_xxh64", "dev_sha256")
-    ):
+    digest, key = (dev.digest(), "dev_xxh64") if isinstance(dev, Examples) else (dev.sha256(), "dev_sha256")
+    if digest != hashes.get(key, digest):
         raise InputError(f"{name} has changed since")
     return dev
