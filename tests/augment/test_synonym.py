@@ -8,12 +8,13 @@ import nltk.data
 import pytest
 from samples import built, real_sentences, refused
 from wordfreq import zipf_frequency
+from xxhash import xxh64_hexdigest
 
 from augment.lexicon import omw, wordnet
 from augment.lexicon.synonyms import English, english
 from augment.text.edits import apply_edits
 from augment.text.words import FUNCTION_WORDS, word_list
-from augment.view import ViewResult, ViewSpec, make_view
+from augment.view import ViewResult, ViewSpec, make_view, row_seed
 from augment.views import synonym
 
 SENTENCES = {
@@ -23,6 +24,10 @@ SENTENCES = {
     "Children like ice cream, of course.": ["ice cream, of course"],
 }
 """Sentences, and what must stay."""
+
+
+MARKS = Path(__file__).with_name("data") / "synonym_marks.tsv"
+"""Ids of sentences of the sample, whether a reader kept their view as a paraphrase, and the hash of that view."""
 
 
 @pytest.fixture(scope="module")
@@ -266,3 +271,21 @@ def test_a_language_that_is_not_installed_is_one_line(stop_words: Path, monkeypa
         make_view(ViewSpec("synonym", {"language": "fr"}))
     with refused("language 'de': this Open Multilingual WordNet does not have it; it has: fr"):
         make_view(ViewSpec("synonym", {"language": "de"}))
+
+
+def test_a_reader_kept_most_views_of_the_sample() -> None:
+    """Sixty unpicked ones, read without knowing more than the question; those that are made as they were then."""
+    root = Path(__file__).parents[2]
+    lines = (root / "pipelines/sample/sentences.txt").read_text(encoding="utf-8").splitlines()
+    sentences = {xxh64_hexdigest(line.encode()): line for line in lines}
+    rows = [line.split("\t") for line in MARKS.read_text(encoding="utf-8").splitlines()[1:]]
+    view = built("synonym")
+    signature = view.spec.signature()
+    views = view([sentences[key] for key, *_ in rows], [row_seed(0, key, signature) for key, *_ in rows])
+    marks = [
+        kept == "1"
+        for (_, kept, digest), viewed in zip(rows, views, strict=True)
+        if xxh64_hexdigest((viewed.text or "").encode()) == digest
+    ]
+    assert len(marks) >= 25
+    assert mean(marks) >= 0.8
