@@ -22,20 +22,10 @@ def contrast(
 ) -> Tensor:  # fmt: skip
     """Return the anchors' mean of `-log(exp(s_ip / t) / sum over j of exp(s_ij / t))`, where p is i's positive.
 
-    All 2n rows are anchors, each compared with all others (NT-Xent; Eq. 1 of arXiv:2104.08027). `one_sided`: the n
-    first views are, each compared with the n second views (Eq. 4-5 of arXiv:2104.08821). With
-    `positives` it is the mean over the anchor's positives, all of them in the sum (L_out, Eq. 2 of arXiv:2004.11362).
-
-    Args:
-        vectors: (2n, d), rows i and n + i a pair; of any length.
-        temperature: t, above 0.
-        excluded: (2n, 2n + m), true where column j is not a negative of anchor i.
-        negatives: (m, d), hard negatives.
-        positives: (2n, 2n), true where column j is a positive of anchor i, besides its pair.
-        one_sided: Whether only the first views are anchors.
-
-    Returns:
-        A scalar in nats.
+    All 2n rows of `vectors`, of any length, are anchors, each compared with all others (NT-Xent; Eq. 1 of
+    arXiv:2104.08027). `one_sided`: the n first views are, each compared with the n second views (Eq. 4-5 of
+    arXiv:2104.08821). With `positives` it is the mean over the anchor's positives, all of them in the sum (L_out, Eq. 2
+    of arXiv:2004.11362). `temperature` is t, above 0; the loss is a scalar in nats.
     """
     rows, positive = _places(vectors)
     anchors = len(vectors) // 2 if one_sided else len(vectors)

@@ -57,7 +57,7 @@ class Objective(nn.Module):
     """Whether a step may leave parameters without a gradient; several processes then look for these in every step."""
     literal_mask = False
     """Whether a `[MASK]` in a text stays as written, instead of becoming the tokenizer's mask token."""
-    teacher_role = "teacher"  # the option that names the teachers
+    teacher_role = "teacher"  # the option that names the teacher
     _keys_to_ignore_on_save = None  # Trainer asks for it, as the second names of shared tensors are in no checkpoint
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
@@ -69,24 +69,19 @@ class Objective(nn.Module):
         """Texts to embed at a time; None for the whole batch."""
         self.rates: Mapping[str, float] = {}
         """Factors on the learning rate by the prefix of the parameters' names, the first that fits; 1 for others."""
-        self.teachers: list[EmbeddingModel] = []
+        self.teacher: EmbeddingModel | None = None
         self.texts: list[str] = []
-        """The texts that the teachers encode, set by `columns`."""
-        self.taught: list[NDArray[np.float32]] = []
-        """Each teacher's vectors of the texts, mapped from the disk."""
+        """The texts that the teacher encodes, set by `columns`."""
+        self.taught: NDArray[np.float32] = np.zeros((0, 0), np.float32)
+        """The teacher's vectors of the texts, mapped from the disk."""
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
 
     @classmethod
     def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
         """Load the encoder, with the `dropout` of the options if they have one, and add fresh helpers.
 
-        Args:
-            options: The objective's own `PARAMS`.
-            training: Optimiser, batches and lengths.
-            source: Where the encoder is.
-
-        Raises:
-            InputError: The encoder cannot be loaded, or an option does not fit it.
+        `options` are the objective's own `PARAMS`. Raises InputError: the encoder cannot be loaded, or an option does
+        not fit it.
         """
         dropout, layer = getattr(options, "dropout", None), training.begins_linear and cls.whitenable
         encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=dropout, layer=layer)
@@ -98,14 +93,10 @@ class Objective(nn.Module):
         return int(self.encoder.get_embedding_dimension())
 
     def columns(self, examples: Examples) -> dict[str, Any]:
-        """Tokenise ahead of time: return columns of what `collate` needs of each row.
+        """Tokenise ahead of time: return columns of what `collate` needs of each of n rows of texts.
 
-        Args:
-            examples: n rows of texts: the sentence, both views, and a label or a hard negative if there are any.
-
-        Returns:
-            n values a column: here the ids of both views, and the `keys` (n, 3) if the objective is `keyed`. An
-            objective with teachers adds `taught`, the numbers of each row's `texts`.
+        Here these are the ids of both views, and the `keys` (n, 3) if the objective is `keyed`. An objective with a
+        teacher adds `taught` (n, k), the numbers of each row's `texts`.
         """
         left = self.tokenize(examples.left, side=0)
         is_shared = examples.right is examples.left and len(self.limits) == 1
@@ -116,20 +107,15 @@ class Objective(nn.Module):
         return columns
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Turn rows into the arguments of `forward`.
+        """Turn n rows, the columns and the row's `seed` in this epoch, into the arguments of `forward`.
 
-        Args:
-            rows: n rows: the columns, and the row's `seed` in this epoch.
-
-        Returns:
-            `input_ids` and `attention_mask` (2n, tokens), rows i and n + i being the two views of a sentence, and each
-            further column by its name, (n, ...). `taught` (n, k) becomes each teacher's vectors, `taught_1` (n, k, d).
+        These are `input_ids` and `attention_mask` (2n, tokens), rows i and n + i being the two views of a sentence, and
+        each further column by its name, (n, ...). `taught` (n, k) becomes the teacher's vectors, (n, k, d).
         """
         batch = self.pad([row[side] for side in SIDES if side in rows[0] for row in rows])
         arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0].keys() - {*SIDES, "seed"}}
         if "taught" in arrays:
-            numbers = arrays.pop("taught")
-            arrays |= {f"taught_{number}": vectors[numbers] for number, vectors in enumerate(self.taught, 1)}
+            arrays["taught"] = self.taught[arrays["taught"]]
         return {**batch, **{name: torch.from_numpy(values) for name, values in arrays.items()}}
 
     def tokenize(self, texts: Sequence[str], side: int = -1, limit: int | None = None) -> Sequence[list[int]]:
@@ -162,17 +148,10 @@ class Objective(nn.Module):
         return {"input_ids": ids, "attention_mask": (torch.arange(ids.shape[1]) < lengths[:, None]).long()}
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Encode a batch, with gradients.
+        """Return the vectors (sentences, d), not normalised, of padded ids (sentences, tokens), with gradients.
 
         With `cached`, in parts whose activations are dropped and recomputed in the backward pass, with the same dropout
         (GradCache, arXiv:2101.06983): the gradients are those of the whole batch, the memory that of a part.
-
-        Args:
-            input_ids: (sentences, tokens), padded.
-            attention_mask: (sentences, tokens), 0 at the padding.
-
-        Returns:
-            The encoder's vectors (sentences, d), not normalised.
         """
         if self.cached is None or self.cached >= len(input_ids):
             return embed(self.encoder, input_ids, attention_mask, self.max_tokens)
@@ -198,10 +177,10 @@ class Objective(nn.Module):
         return torch.cat(vectors)
 
     def before_training(self, folder: Path) -> None:
-        """Compute the teachers' vectors, or find them in `folder`; raises InputError if it holds another teacher's."""
-        for number, teacher in enumerate(self.teachers, 1):
-            self.taught.append(teacher.unit_vectors(self.texts, folder / f"teacher-{number}", self.teacher_role))
-        self.teachers, self.texts = [], []
+        """Compute the teacher's vectors, or find them in `folder`; raises InputError if it holds another teacher's."""
+        if self.teacher is not None:
+            self.taught = self.teacher.unit_vectors(self.texts, folder / "teacher", self.teacher_role)
+        self.teacher, self.texts = None, []
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
         """Prepare what is trained besides the encoder, once in a run: here, fit the linear layer, if any."""

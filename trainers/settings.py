@@ -133,8 +133,7 @@ def resolve(
 ) -> tuple[str, Training, Model]:  # fmt: skip
     """Return the preset's name, the training settings and the objective's own options; `chosen` beats the preset.
 
-    Without a `preset` it is the first one. `chosen` are the user's values by field name, None for the preset's, and
-    `NONE` where an optional value is to be None.
+    Without a `preset` it is the first one. `chosen` are values by field name, None for the preset's, `NONE` for None.
     `own_pooling` is the pooling if the preset says `own`. Raises InputError: an unknown preset, or an invalid value.
     """
     name = preset if preset is not None else next(iter(presets))

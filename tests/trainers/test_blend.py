@@ -1,5 +1,6 @@
 """Weights between those of the start and those of the end, and trainings of so many steps."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,20 @@ def test_steps_and_epochs_exclude_each_other_and_a_new_layer_blending(
     assert "--blend 0.5: the start lacks the layer of --whiten, --sharpen or --keep-head" in error_line(capsys)
     assert train(*options, "--preset", "bsl", "--steps", 2, "--batch-size", 8, "--blend", 0) == 0
     assert "--blend 0 saves its start" in capsys.readouterr().out
+
+
+def test_a_recipe_of_steps_is_repeated_and_takes_other_steps_or_epochs(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: Capsys
+) -> None:
+    views = write_pairs(tmp_path / "pairs.arrow", [(text, text, text) for text in sentences])
+    options = ["contrastive", "--views", views, "--encoder", tiny_bert, "--max-tokens", 24, "--preset", "bsl"]
+    assert train(*options, "--steps", 2, "--batch-size", 8, "--out", tmp_path / "run") == 0
+    again = ["contrastive", "--config", tmp_path / "run" / "recipe.json", "--out", tmp_path / "run"]
+    assert train(*again) == 0
+    assert "already finished with this recipe" in capsys.readouterr().out
+    assert train(*again[:3], "--epochs", 1, "--out", tmp_path / "epoch") == 0
+    assert "after 6 steps" in capsys.readouterr().out
+    again = ["contrastive", "--config", tmp_path / "epoch" / "recipe.json"]
+    assert train(*again, "--steps", 3, "--dry-run") == 0
+    assert re.search(r"optimiser steps +3 *$", capsys.readouterr().out, re.MULTILINE)
+    assert train(*again, "--steps", 2, "--epochs", 1, "--dry-run") == 2

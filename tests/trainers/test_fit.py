@@ -7,9 +7,10 @@ import torch
 from safetensors.torch import save_file
 from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, trained
 
+from pipelines.storage.files import write_sums
 from pipelines.terminal.console import TwinviewsError
 from trainers.settings import objective_names
-from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpoint, record_hashes
+from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpoint
 from trainers.training.fit import collapse, fit, make_optimizer
 
 EXHAUSTIVE = pytest.mark.exhaustive
@@ -115,7 +116,7 @@ def test_damaged_checkpoint_is_put_aside_and_the_older_one_taken(
         for file in FILES[2:]:
             torch.save({"state": torch.zeros(9)}, folder / f"checkpoint-{step}" / file)
         if step > 5:  # the first one was left by a crash
-            record_hashes(folder / f"checkpoint-{step}")
+            write_sums(folder / f"checkpoint-{step}")
     file = folder / "checkpoint-15" / name
     whole = file.read_bytes()
     file.unlink()

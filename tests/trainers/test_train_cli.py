@@ -84,7 +84,7 @@ def test_killed_run_is_resumed_exactly(pairs_file: Path, tiny_bert: Path, tmp_pa
     arguments = ["bsl", "--views", pairs_file, "--encoder", tiny_bert, "--epochs", "20", "--save-every", "40", *SMALL]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert train(*arguments, "--out", whole) == 0
-    saved = "checkpoints/checkpoint-*/hashes.json"  # it is written last
+    saved = "checkpoints/checkpoint-*/SHA256SUMS"  # it is written last
     train_killed(lambda: list(killed.glob(saved)), *arguments, "--out", killed)
     assert not (killed / "modules.json").exists()
     assert train(*arguments, "--out", killed) == 0

@@ -21,12 +21,7 @@ from trainers.settings import (
     objective_options,
 )
 
-EXAMPLES = {
-    "views": "--views data/pairs.arrow",
-    "text": "--text sentences.txt",
-    "words": "--words en:10000",
-    "graded": "--graded sts-train.csv",
-}
+FILES = {"views": "data/pairs.arrow", "text": "sentences.txt", "words": "en:10000", "graded": "sts-train.csv"}
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
@@ -117,7 +112,12 @@ def objective_command(name: str) -> tuple[Callable[..., None], str]:
     """Return `train NAME`, for one encoder or several `--seeds`, and the end of its `--help`."""
     objective = objective_options(name)
 
-    def run(_: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the options
+    def run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the options
+        # A recipe has one of them: the other one, typed, replaces it.
+        sources = {key: context.get_parameter_source(key) for key in ("epochs", "steps")}
+        typed = [key for key, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+        if len(typed) == 1:
+            values["steps" if typed == ["epochs"] else "epochs"] = None
         study = checked(Seeds, {key: values.pop(key) for key in Seeds.model_fields}).model_dump()
         if study["seeds"] is not None:
             from trainers.results.studies import train_seeds
@@ -142,7 +142,7 @@ def objective_command(name: str) -> tuple[Callable[..., None], str]:
         *parameters(Seeds, "Several seeds"),
         *parameters(Request, "Running", keys=Request.model_fields.keys() - {"encoder", "preset"}),
     ]
-    command = f"  train {name} {EXAMPLES.get(objective.reads[0], '')}"
+    command = f"  train {name} --{objective.reads[0]} {FILES.get(objective.reads[0], 'FILE')}"
     # \b keeps click from joining the lines.
     epilog = f"\b\nExamples:\n{command} --encoder bert-base-uncased\n{command} --seeds 3 --data DIR"
     return command_of(run, options, objective.text), epilog

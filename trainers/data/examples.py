@@ -169,14 +169,11 @@ def from_pairs(views: Sequence[str], limit: int | None = None, seed: int = 1) ->
             table = table.select(sorted(random.sample(range(len(table)), count)), keep_in_memory=True)
         samples.append(table)
     rows = concatenate_datasets(samples)
-    return Examples(
-        texts=Texts(rows, ["text", "view_a"]),
-        left=Texts(rows, ["view_a"]),
-        right=Texts(rows, ["view_b"]),
-        dropped=sum(dropped for _, dropped in tables),
-        negatives=Texts(rows, [pairs.NEGATIVE], strip=True) if pairs.NEGATIVE in rows.column_names else None,
-        classes=Texts(rows, ["label"], strip=True) if "label" in rows.column_names else None,
-    )
+    optional = (pairs.NEGATIVE, "label")
+    negatives, classes = (Texts(rows, [name], strip=True) if name in rows.column_names else None for name in optional)
+    texts, left, right = (Texts(rows, names) for names in (["text", "view_a"], ["view_a"], ["view_b"]))
+    dropped = sum(dropped for _, dropped in tables)
+    return Examples(texts, left, right, dropped, negatives=negatives, classes=classes)
 
 
 def read_part(written: str) -> tuple[Path, Fraction | None]:

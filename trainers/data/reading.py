@@ -77,11 +77,9 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
     """Read graded pairs; returns them, with labels in [0, 1], and the scale that their scores were on.
 
     Rows without a finite score and two sentences are left out and counted. The file (UTF-8, also .gz) is tab-separated,
-    where a quotation mark is an ordinary character, or separated by commas or semicolons, with quotes. Its layout is
-    STS-B's own (score in column 5, sentences in 6 and 7; 0 to 5), or a header names the columns (score or
-    relatedness_score, sentence1, sentence2 and the like; SICK's is 1 to 5), or there are three columns without a
-    header, the score first or last. The ends of `scale` become 0 and 1; None is that of the layout, else 0 to 1. Raises
-    InputError: no such file, another layout, broken quotes, or a score off the scale.
+    where a quotation mark is an ordinary character, or separated by commas or semicolons, with quotes; `_layout` says
+    which columns it has. The ends of `scale` become 0 and 1; None is that of the layout. Raises InputError: no such
+    file, another layout, broken quotes, or a score off the scale.
     """
     from trainers.files import csv_rows, file_lines, tsv_rows
 
@@ -112,7 +110,10 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
 
 
 def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Scale]:
-    """Return the columns of score and sentences, the number of header lines, and the scale of the layout."""
+    """Return the columns of score and sentences, the number of header lines, and the scale: STS-B's own 0 to 5.
+
+    Else a header names the columns (with SICK's scale of 1 to 5), or there are three, the score first or last.
+    """
     if len(opening) >= 7 and not math.isnan(_number(opening[4])):
         return (4, 5, 6), 0, (0.0, 5.0)
     names = [cell.strip().lower() for cell in opening]

@@ -188,9 +188,9 @@ def resolve(word: str, vocabulary: Container[str]) -> list[str | None]:
 def read_word_vectors(path: Path, needed: Set[str]) -> tuple[dict[str, NDArray[np.float32]], int, str]:
     """Read the vectors of the `needed` words, which contain no space, from a file, gzipped or not.
 
-    A line is a word and its numbers, separated by single spaces; the first may give the number of words and the
-    dimension instead. The first line of a word counts. Returns the vectors by word, their dimension, and the sha256 of
-    the file's text. Raises InputError: there is no such file, it is damaged, or a word has no or too few numbers.
+    A line is a word and its numbers, separated by single spaces; the first may give their numbers instead. Returns the
+    vectors of the first line of each word, their dimension, and the sha256 of the text. Raises InputError: no such
+    file, a damaged one, or a word with no or too few numbers.
     """
     if not path.is_file():
         raise InputError(f"no file of word vectors {str(path)!r}: give glove:FILE or fasttext:FILE one that exists")

@@ -56,16 +56,15 @@ def _for_training(encoder: Encoder, max_tokens: int) -> Encoder:
 
 def _advice(source: Source) -> str:
     """Return what may help with an encoder whose files cannot be read."""
-    folder, modules = source.folder, source.modules()
-    for file in folder.rglob("*.safetensors") if folder else ():
+    folder = source.folder or Path()
+    for file in folder.rglob("*.safetensors") if source.folder else ():
         with file.open("rb") as stream:
-            is_pointer = stream.read(len(LFS)) == LFS
-        if is_pointer:
-            return f"{file.name} is a pointer of Git LFS: run `git lfs pull` in its folder"
-    for kind, name in modules if folder else ():
-        if kind == "Pooling" and not Path(str(folder), name, "config.json").is_file():
+            if stream.read(len(LFS)) == LFS:
+                return f"{file.name} is a pointer of Git LFS: run `git lfs pull` in its folder"
+    for kind, name in source.modules() if source.folder else ():
+        if kind == "Pooling" and not (folder / name / "config.json").is_file():
             return f"{name}/config.json is missing: get it again"
-    return "get its files again" if modules else "get its files again; model2vec's and others need a modules.json"
+    return "get its files again" + "; model2vec's and others need a modules.json" * (not source.modules())
 
 
 @contextmanager
@@ -86,6 +85,10 @@ def _loading(what: str, source: Source, advice: str = "") -> Iterator[None]:
         except InputError as problem:
             reason, advice = str(problem), "nor is it in the Hub's cache: get it with a network, or give a directory"
         raise InputError(f"cannot load {what} {source.name!r} ({reason}): {advice}") from None
+
+
+def _safe(source: Source) -> dict[str, Any]:
+    return {"trust_remote_code": False, "local_files_only": source.folder is not None}
 
 
 def _weight_options(source: Source) -> dict[str, Any]:
@@ -133,13 +136,7 @@ def load_encoder(source: Source, device: str | None) -> Encoder:
     if source.folder is not None:
         check_sums(source.folder)
     with _loading("the encoder", source):
-        encoder = SentenceTransformer(
-            source.path,
-            device=device,
-            trust_remote_code=False,
-            local_files_only=source.folder is not None,
-            model_kwargs=_weight_options(source),
-        )
+        encoder = SentenceTransformer(source.path, device=device, model_kwargs=_weight_options(source), **_safe(source))
     transformers = [module for module in encoder.modules() if isinstance(module, Transformer)]
     _check_weights(transformers, source)
     for module in transformers:
@@ -198,12 +195,8 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[E
 
     encoder = load_encoder(source, "cpu")
     with _loading("the masked LM", source, "name a model with a masked-LM head"):
-        model = AutoModelForMaskedLM.from_pretrained(
-            str(source.transformer or source.path),
-            trust_remote_code=False,
-            local_files_only=source.folder is not None,
-            **_weight_options(source),
-        )
+        path = str(source.transformer or source.path)
+        model = AutoModelForMaskedLM.from_pretrained(path, **_safe(source), **_weight_options(source))
     _keep_names(model)
     encoder[0].model = model.base_model
     return _for_training(repooled(encoder, pooling), max_tokens), model

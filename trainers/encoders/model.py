@@ -74,16 +74,12 @@ class EmbeddingModel:
     def card(self) -> dict[str, Any]:
         """Return the model's name, parts and weights as JSON values."""
         return {
-            "name": self.name,
-            "kind": "transformer",
-            "pooling": self.pooling,
-            "prompts": self.prompts,
+            "name": self.name, "kind": "transformer", "pooling": self.pooling, "prompts": self.prompts,
             "modules": [type(module).__name__ for module in self.model],
             "dimension": self.model.get_embedding_dimension(),
             "max_tokens": self._width or self.model.max_seq_length,
-            "weights": dict(self.weights),
-            "fingerprint": self.fingerprint(),
-        }
+            "weights": dict(self.weights), "fingerprint": self.fingerprint(),
+        }  # fmt: skip
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
         """Return the texts' vectors (texts, d), float32, not normalised; raises TwinviewsError for NaN or infinity."""
@@ -111,14 +107,10 @@ class EmbeddingModel:
         if not self.weights:
             return None
         settings = {
-            "modules": [repr(module) for module in self.model],
-            "pooling": self.pooling,
-            "precision": self.precision,
-            "max_tokens": self.model.max_seq_length,
-            "prompts": [self.model.prompts, self.model.default_prompt_name],
-            "truncate": self.model.truncate_dim,
-            "device": self.device.partition(":")[0],
-        }
+            "modules": [repr(module) for module in self.model], "pooling": self.pooling, "precision": self.precision,
+            "max_tokens": self.model.max_seq_length, "truncate": self.model.truncate_dim,
+            "prompts": [self.model.prompts, self.model.default_prompt_name], "device": self.device.partition(":")[0],
+        }  # fmt: skip
         libraries = {name: version(name) for name in LIBRARIES}
         identity = {"weights": dict(self.weights), "files": {}, "settings": settings, "libraries": libraries}
         if self.directory:
@@ -135,8 +127,7 @@ class EmbeddingModel:
         texts at most. Raises InputError: the folder holds another's vectors; TwinviewsError: NaN or infinity.
         """
         # What decides the vectors: the weights and pooling, and the texts in their order.
-        modules = [type(module).__name__ for module in self.model]
-        identity = [self.weights or self.name, self.pooling, modules]
+        identity = [self.weights or self.name, self.pooling, [type(module).__name__ for module in self.model]]
         state = xxhash.xxh64(json.dumps(identity, sort_keys=True).encode())
         for text in texts:
             state.update(text.encode("utf-8", "surrogatepass") + b"\0")

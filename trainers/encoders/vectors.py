@@ -210,10 +210,7 @@ def nearest(
 
 
 def smooth(vectors: Matrix, neighbours: int) -> Matrix:
-    """Return each unit vector (n, d) averaged, half and half, with its nearest others, and scaled to length 1.
-
-    The neighbours' mean is weighted by their squared cosines.
-    """
+    """Return each unit vector (n, d) plus its nearest others' mean by squared cosine, scaled to length 1."""
     rows = np.linspace(0, len(vectors) - 1, min(len(vectors), MAX_SMOOTHED)).astype(int)
     keys = vectors[rows]
     close = nearest(vectors, keys, neighbours + 1)

@@ -47,7 +47,7 @@ KINDS: Columns = {
 EXPECTED = "text and label; query and document; text1, text2 and grade; or text1, text2 and same"
 LIBRARY: Columns = {"id": (("document", "text", "passage"), ("id", "document_id"))}  # a second table, of documents
 SAME = {"1": 1.0, "1.0": 1.0, "true": 1.0, "yes": 1.0, "0": 0.0, "0.0": 0.0, "false": 0.0, "no": 0.0}
-FOLDS, NEIGHBOURS, CLUSTERINGS, DEPTH = 5, 5, 10, 100
+FOLDS, NEIGHBOURS, CLUSTERINGS, DEPTH = 5, 5, 10, 100  # NMI is a mean because runs of k-means differ by points
 STRENGTH = 10.0  # scikit-learn's C; its default of 1 learns too little from a few vectors of length 1
 QUERIES, DOCUMENTS = 500, 65_536  # how many are searched at a time: 96 MiB of documents at 384 dimensions
 
@@ -121,8 +121,7 @@ def _read_labels(rows: Cells, shots: int | None, omitted: Counter[str]) -> Items
     """Accuracy of classifiers, and how well clusters match the labels; all on vectors of length 1.
 
     A text that several draws test counts once, with the share in which it was right; one that none tests is left out.
-    Equal texts, as leakage counts them, are trained on and tested together. NMI is the mean over `CLUSTERINGS` runs of
-    k-means, which differ by points; as scikit-learn normalises it, it is the V-measure too.
+    Equal texts, as leakage counts them, are trained on and tested together.
     """
     candidates = [(label, text) for text, label, _ in rows if text and label]
     for label, _ in candidates:
@@ -161,10 +160,8 @@ def _accuracy(
     splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(firsts, classes[firsts])
     if shots:
         orders = map(np.random.default_rng(seed).permutation, [len(firsts)] * FOLDS)
-        samples = (
-            np.concatenate([order[classes[firsts[order]] == label][:shots] for label in range(classes.max() + 1)])
-            for order in orders
-        )
+        by_label = ([order[classes[firsts[order]] == label] for label in range(classes.max() + 1)] for order in orders)
+        samples = (np.concatenate([rows[:shots] for rows in parts]) for parts in by_label)
         splits = ((sample, np.setdiff1d(groups, sample)) for sample in samples)
     for train_groups, test_groups in splits:
         train, test = (np.flatnonzero(np.isin(groups, numbers)) for numbers in (train_groups, test_groups))
@@ -198,9 +195,8 @@ def _read_search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
     for query, document, _ in rows:
         text = texts.get(document, document)
         relevant.setdefault(query, {}).update({ids[text]: 1} if text in ids else {})
-    queries: dict[str, dict[str, int]] = {
-        Sided(query, "query"): answers for query, answers in relevant.items() if query and answers
-    }
+    complete = ((query, answers) for query, answers in relevant.items() if query and answers)
+    queries: dict[str, dict[str, int]] = {Sided(query, "query"): answers for query, answers in complete}
     omitted["rows without a query"] = sum(not query for query, *_ in rows)
     omitted["queries without a document"] = len(relevant.keys() - {""}) - len(queries)
     omitted["documents without text or id"] = sum(not (text and name) for text, name, _ in library)

@@ -105,9 +105,8 @@ def average(values: Sequence[float | None], weights: Sequence[float] | None = No
 def score_pairs(subsets: Subsets, is_joined: bool, vectors: Vectors, seed: int = 0) -> Result:
     """Return how the cosines agree with the grades, x 100, and the correlations of every subset.
 
-    Spearman, of cosines rounded to five places, over the concatenated pairs (`all`), and the mean of the subsets'
-    correlations, plain (`mean`) or by size (`weighted`); Pearson as `pearson`, `pearson-mean` and `pearson-weighted`.
-    Unknown subsets (`is_joined`): no means.
+    Spearman, of rounded cosines, over the concatenated pairs (`all`), and the mean of the subsets' correlations, plain
+    (`mean`) or by size (`weighted`), unless subsets are not known (`is_joined`); Pearson as `pearson` and so on.
     """
     grades_and_cosines = {name: _compare(pairs, vectors) for name, pairs in subsets.items()}
     gold, predicted = (np.concatenate(arrays) for arrays in zip(*grades_and_cosines.values(), strict=True))

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from pipelines.storage.files import atomic_write, without_paths
+from pipelines.storage.files import atomic_write, read_json, without_paths
 from pipelines.storage.lock import locked_file
 from pipelines.terminal import console
 from pipelines.terminal.console import InputError
@@ -170,9 +170,8 @@ def notes(scores: Scores) -> list[str]:
     lines = [f"the model was trained on texts of {', '.join(titles)}: see the column `{SEEN}`"] if titles else []
     chosen = {item["title"]: (item["seen_in_training"] or {}).get("dev", 0) for item in sets}
     if any(chosen.values()):
-        lines.append(
-            f"texts of {', '.join(title for title, texts in chosen.items() if texts)} chose this model (--dev)"
-        )
+        named = ", ".join(title for title, texts in chosen.items() if texts)
+        lines.append(f"texts of {named} chose this model (--dev)")
     return [*noted(remarks, len(sets)), *lines, *(f"missing: {item}" for item in scores.suite.missing)]
 
 
@@ -210,15 +209,11 @@ def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str] = ()
     for stored in evaluations:
         model, items = stored["model"], [stored["sets"][name]["sha256"] for name in sets if name in stored["sets"]]
         values = {
-            "pooling": model.get("pooling"),
-            "prompts": model.get("prompts"),
-            "tokens": model.get("max_tokens"),
-            "precision": stored["settings"].get("precision"),
-            "seed": stored.get("seed"),
-            "items": joined(items),
+            "pooling": model.get("pooling"), "prompts": model.get("prompts"), "tokens": model.get("max_tokens"),
+            "precision": stored["settings"].get("precision"), "seed": stored.get("seed"), "items": joined(items),
             "weights": joined(list((model.get("weights") or {"": model.get("sha256", "")}).values())),
             "version": stored.get("versions", {}).get("twinviews"),
-        }
+        }  # fmt: skip
         parts.append({name: str(value or "") for name, value in values.items()})
     line = {"sets": "+".join(sets), "metric": "+".join(metrics)}
     line |= {key: "+".join(dict.fromkeys(values[key] for values in parts if values[key])) for key in parts[0]}
@@ -228,11 +223,8 @@ def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str] = ()
 
 def read_recipe(directory: Path) -> dict[str, Any] | None:
     """Return the recipe of a run, None if the directory is not a run's."""
-    try:
-        recipe = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
-        return dict(recipe) if isinstance(recipe["twinviews"], dict) else None
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
+    recipe = read_json(directory / RECIPE)
+    return recipe if isinstance(recipe, dict) and isinstance(recipe.get("twinviews"), dict) else None
 
 
 def results_folder(
@@ -241,8 +233,7 @@ def results_folder(
     """Make and return the folder for results: `evaluation/` in a run, else `runs/evaluation/NAME-HASH`, or `out`.
 
     `source` is where `model` is, if its name does not say. `parts`, the settings that are not the default, name a
-    folder in it; the hash is of the weights. Raises InputError: the folder cannot be written, or holds another model's
-    results on `suites`.
+    folder in it. Raises InputError: the folder cannot be written, or holds another model's results on `suites`.
     """
 
     def safe(text: str) -> str:
@@ -262,28 +253,22 @@ def results_folder(
         raise InputError(f"cannot write into the folder {str(folder)!r}: give another with --out")
     for file in (folder / f"{suite}.json" for suite in suites if out):
         owner = model
-        with suppress(OSError, ValueError, LookupError, TypeError):
-            owner = str(json.loads(file.read_text(encoding="utf-8"))["model"]["name"])
+        with suppress(LookupError, TypeError):
+            owner = str(read_json(file)["model"]["name"])
         if Path(owner).expanduser().resolve() != Path(model).expanduser().resolve():
             raise InputError(f"{file} holds the results of {owner!r}: give another --out")
     return folder
 
 
 def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
-    """Write the results of every suite that has sets; return the paths.
+    """Write `<suite>.json`, `<suite>.md` and `<suite>.items.npz` (`<set>/gold` and so on) of every suite with sets.
 
-    `<suite>.json`, `<suite>.md`, and `<suite>.items.npz` with the arrays `<set>/gold`, `<set>/predicted` and
-    `<set>/statistic` (see `task.Predictions`). Raises TwinviewsError: one of a suite's files cannot be written, and
-    those of an earlier evaluation stay as they are.
+    Returns the paths. Raises TwinviewsError: a suite's file cannot be written; those of an earlier evaluation stay.
     """
     paths = []
     for scores in (scores for scores in evaluation if scores.suite.tasks):
-        arrays: dict[str, Any] = {
-            f"{name}/{part}": np.asarray(value)
-            for name, predictions in scores.predictions.items()
-            for part, value in predictions._asdict().items()
-            if value is not None
-        }
+        parts = ((name, *part) for name, of in scores.predictions.items() for part in of._asdict().items())
+        arrays: dict[str, Any] = {f"{name}/{part}": value for name, part, value in parts if value is not None}
         items = io.BytesIO()
         np.savez(items, allow_pickle=False, **arrays)
         text = json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n"

@@ -73,14 +73,10 @@ def evaluate_suites(
     tasks = {suite.name: suite.tasks for suite in suites}
     leaks, dev_leaks, remarks = find_leaks(trained, tasks) if trained else ({}, {}, [])
     common = {
-        "encoder": encoder.title,
-        "model": encoder.card(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "encoder": encoder.title, "model": encoder.card(), "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
-        "settings": dict(settings or {}),
-        "seed": seed,
-        "remarks": remarks,
-    }
+        "settings": dict(settings or {}), "seed": seed, "remarks": remarks,
+    }  # fmt: skip
     seconds = {"encode": encoding, "encoded_texts": len(texts) - cached, "cached_texts": cached}
     scores = []
     with progress("scoring", sum(len(suite.tasks) for suite in suites), unit="sets") as advance:
@@ -137,22 +133,18 @@ def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks, dev_leaks
     shared = [name for name in (counted[0] if counted else ()) if all(name in figures for figures in counted)]
     averages = {name: average([figures[name] for figures in counted]) for name in shared}
     return {
-        "suite": suite.name,
-        "title": suite.title,
-        "complete": len(counted) == suite.expected,
+        "suite": suite.name, "title": suite.title, "complete": len(counted) == suite.expected,
         "distinct_texts": len(distinct_texts(suite.tasks)),
-        "average": {"sets": len(counted), "of": suite.expected, "figures": averages},
-        "sets": sets,
+        "average": {"sets": len(counted), "of": suite.expected, "figures": averages}, "sets": sets,
         "missing": [dict(zip(("set", "title", "reason", "where"), item, strict=True)) for item in suite.missing],
-    }
+    }  # fmt: skip
 
 
 def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> tuple[Leaks, Leaks, list[str]]:
-    """Count which texts of each set a trained model has seen, by its `recipe.json`, and note what cannot be read.
+    """Count which texts of each set are in a model's training text and in its --dev, and note what cannot be read.
 
-    Returns the counts of its training text, of the --dev that chose its weights, and notes. Both are read again from
-    where the recipe says, and must have the recipe's hash. Pairs count with both views, the original and the hard
-    negative. If the training began from another run, that run's texts count too.
+    Both are read again from where its `recipe.json` says, and must have the hash there. Pairs count with all columns.
+    If the training began from another run, that run's texts count too.
     """
     # The three columns of plain sentences are one object.
     columns: dict[int, Sequence[str | None]] = {}

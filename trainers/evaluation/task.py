@@ -37,13 +37,10 @@ class Predictions(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A set's scores.
+    """A set's scores: its `metrics`, what was predicted for each item, and the metrics of its subsets (`parts`).
 
-    Attributes:
-        metrics: Figures by name in print order, rates and correlations x 100, None where undefined. Intervals and tests
-            are about the first one.
-        predictions: What was predicted for each item, for intervals and tests.
-        parts: The metrics of subsets.
+    Metrics are in print order, rates and correlations x 100, None where undefined. Intervals and tests are about the
+    first one.
     """
 
     metrics: Mapping[str, float | None]

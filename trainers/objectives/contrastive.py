@@ -79,7 +79,7 @@ class Contrastive(Objective):
         if params.guide is not None:
             from trainers.encoders.model import load_model
 
-            self.teachers = [load_model(params.guide)]
+            self.teacher = load_model(params.guide)
         self.head = train_only_head(encoder, self.dimension) if params.head else nn.Identity()
 
     @classmethod
@@ -96,7 +96,7 @@ class Contrastive(Objective):
         if is_held:
             from trainers.encoders.model import starting_model
 
-            objective.teachers = [starting_model(copy.deepcopy(objective.encoder), source, training.max_tokens)]
+            objective.teacher = starting_model(copy.deepcopy(objective.encoder), source, training.max_tokens)
         return objective
 
     def columns(self, examples: Examples) -> dict[str, Any]:
@@ -123,23 +123,22 @@ class Contrastive(Objective):
             note(f"{count}: rows of one label are positives of each other")
         elif examples.classes and all(examples.classes):
             note("all pairs have labels, which are not used: --preset labels makes rows of one label positives")
-        if self.teachers:
+        if self.teacher is not None:
             self.texts, columns["taught"] = number_texts(texts[:2] if self.params.relate else texts)
         return columns
 
     def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, taught_1: Tensor | None = None,
+        self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, taught: Tensor | None = None,
         labels: Tensor | None = None,
     ) -> dict[str, Tensor]:  # fmt: skip
         """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
 
-        The ids (2n or 3n, tokens) are those of first views, second views and negatives, `taught_1` (n, 2 or 3, d) the
+        The ids (2n or 3n, tokens) are those of first views, second views and negatives, `taught` (n, 2 or 3, d) the
         guide's vectors of the same texts. Strings that equal an anchor's source or positive are never its negatives,
         nor are those that the guide finds more like the anchor than its positive. Other strings with the same label
         (`labels` (n,), -1 for none) are further positives, and those with another one negatives, whatever the guide
-        finds. With `retain` the loss is `contrast + retain * moved`, moved being the mean of `1 - cos(v, v at the
-        start)` over both views; with `relate` it is `contrast + relate * moved`, moved being `moved_cosines`, and there
-        is no guide.
+        finds. With `retain` or `relate`, that times `moved` is added: the mean of `1 - cos(v, v at the start)` over
+        both views, or `moved_cosines`, in which case nothing guides.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask), len(input_ids) // len(keys))
         keys = gather(keys)
@@ -148,19 +147,18 @@ class Contrastive(Objective):
         with float32(vectors.device):
             outputs = self.head(vectors)
             labels = None if labels is None else gather(labels)
-            if taught_1 is not None:
-                guide = gather(taught_1).transpose(0, 1).flatten(0, 1)
-            if taught_1 is not None and not self.params.relate:
+            guide = vectors[:0] if taught is None else gather(taught).transpose(0, 1).flatten(0, 1)
+            if taught is not None and not self.params.relate:
                 closer = closer_than_positive(guide[:pairs], guide[pairs:])
                 if labels is not None:  # other labels are true negatives, however close
                     closer[:, :pairs] &= ((labels < 0)[:, None] | (labels < 0)).repeat(2, 2)
                 excluded |= closer
-            one_sided, temperature = self.params.negatives == "right", self.params.temperature
+            settings = {"one_sided": self.params.negatives == "right"}
             positives = None if labels is None else same_label(keys, labels)
             loss = contrast(
-                outputs[:pairs], temperature, excluded, outputs[pairs:], one_sided=one_sided, positives=positives
+                outputs[:pairs], self.params.temperature, excluded, outputs[pairs:], positives=positives, **settings
             )
-            if taught_1 is not None and (weight := self.params.retain or self.params.relate):
+            if weight := self.params.retain or self.params.relate:
                 views, originals = vectors[:pairs], guide[:pairs]
                 if self.params.retain:
                     distance = (1 - nn.functional.cosine_similarity(views, originals, dim=-1)).mean()

@@ -111,7 +111,7 @@ class Distil(Objective):
         # ConGen's is filled once the teacher's vectors are computed.
         sizes = [0] if self.congen else [params.queue, params.queue]
         self.queues: Any = nn.ModuleList(Queue(size, width) for size in sizes)
-        self.teachers = [teacher]
+        self.teacher = teacher
         self.in_queue = np.zeros(0, np.int64)
         self.batch_size = 1  # rows in a batch of the training, over all processes, once it is built
 
@@ -148,28 +148,27 @@ class Distil(Objective):
         """Compute the teacher's vectors and fill ConGen's queue; raises InputError if `folder` holds another's."""
         super().before_training(folder)
         if self.params.smooth_neighbours:
-            self.taught = [smooth(vectors, self.params.smooth_neighbours) for vectors in self.taught]
+            self.taught = smooth(self.taught, self.params.smooth_neighbours)
         if self.congen:
-            self.queues[0].vectors = torch.from_numpy(self.taught[0][self.in_queue]).to(self.queues[0].vectors)
+            self.queues[0].vectors = torch.from_numpy(self.taught[self.in_queue]).to(self.queues[0].vectors)
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, taught_1: Tensor) -> dict[str, Tensor]:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, taught: Tensor) -> dict[str, Tensor]:
         """Return the loss and the student's vectors (2n, d); in training, move the queues on.
 
-        With s1, s2 the student's vectors of the two views and t1, t2 the teacher's, in `taught_1` (n, 1 or 2, d), all
+        With s1, s2 the student's vectors of the two views and t1, t2 the teacher's, in `taught` (n, 1 or 2, d), all
         of length 1, SR as in `relation_loss`, T and S the temperatures, and the batch's own references in the queues
         (where neighbours are smoothed, Q stays as it is):
         ConGen `1/2 CE(SR(t1, Q, T), SR(s1, Q, S)) + 1/2 CE(SR(t1, Q, T), SR(s2, Q, S))`;
         SCT `1/2 KL(SR(t2, Q2, T) || SR(s1, Q2, S)) + 1/2 KL(SR(t1, Q1, T) || SR(s2, Q1, S))`.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
-        sides = gather(taught_1).transpose(0, 1).contiguous()
+        sides = gather(taught).transpose(0, 1).contiguous()
         loss_of = partial(relation_loss, divergence=not self.congen)
         with float32(vectors.device):
             s1, s2 = nn.functional.normalize(vectors, dim=-1).chunk(2)
             # A smoothed queue has all texts already, or as many as it takes.
-            queues = [
-                queue.vectors if self.smoothed else queue(side) for queue, side in zip(self.queues, sides, strict=True)
-            ]
+            pairs = zip(self.queues, sides, strict=True)
+            queues = [queue.vectors if self.smoothed else queue(side) for queue, side in pairs]
             temperatures = self.params.student_temperature, self.params.teacher_temperature
             # The last queue teaches the first view: in SCT it is that of the other view, in ConGen the only one.
             loss = loss_of(s1, sides[-1], queues[-1], *temperatures) + loss_of(s2, sides[0], queues[0], *temperatures)

@@ -1,12 +1,11 @@
 """Masked language modelling (Devlin et al. 2019), to adapt an encoder to a domain or to give it a masked-LM head."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
@@ -70,9 +69,11 @@ class MaskedLm(Objective):
         return {**self.pad([ids for ids, _ in texts]), "labels": labels, "masked": masked}
 
     def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
-        """Return a text's ids, masked, and its labels."""
+        """Return a text's ids, masked, and its labels: a share of its ordinary tokens, at least one if it has any."""
         random = np.random.default_rng(seed)
-        places = masked_places(ids, self.special, self.params.masked, random)
+        ordinary = np.array([place for place, token in enumerate(ids) if token not in self.special], dtype=np.int64)
+        count = min(len(ordinary), max(1, round(self.params.masked * len(ordinary))))
+        places = random.choice(ordinary, size=count, replace=False) if count else ordinary
         fate = random.random(len(places))
         replacement = random.integers(len(self.encoder.tokenizer), size=len(places))
         masked, labels = np.array(ids), np.full(len(ids), IGNORED)
@@ -107,15 +108,6 @@ class MaskedLm(Objective):
     def save(self, path: Path, card: str) -> None:
         """Write the whole masked LM; loaded by sentence-transformers, it is the encoder with its pooling."""
         save_encoder(self.encoder, path, card, masked_lm=self.masked_lm)
-
-
-def masked_places(
-    ids: Sequence[int], special: Collection[int], share: float, random: np.random.Generator
-) -> NDArray[np.int64]:
-    """Draw the places of a share of a text's ordinary tokens: at least one, if there are any."""
-    ordinary = np.array([place for place, token in enumerate(ids) if token not in special], dtype=np.int64)
-    count = min(len(ordinary), max(1, round(share * len(ordinary))))
-    return random.choice(ordinary, size=count, replace=False) if count else ordinary
 
 
 def masked_lm_logits(model: nn.Module, vectors: Tensor) -> Tensor:

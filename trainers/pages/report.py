@@ -27,19 +27,14 @@ PAGE, MAX_RUNS = "report.html", 6
 MARK = b'<meta name="generator" content="Twinviews report">'
 PAPERS = ["bsl", "mirror", "isbert"]
 TITLES = {
-    "loss": "Loss",
-    "contrast": "Contrastive part of the loss",
+    "loss": "Loss", "contrast": "Contrastive part of the loss",
     "moved": "Distance from the original vectors, part of the loss",
     "accuracy": "Share of masked tokens that are predicted right",
-    "dev": "Development set, x 100",
-    "learning_rate": "Learning rate",
-    "alignment": "Alignment: distance of the two views",
-    "uniformity": "Uniformity: lower is more even",
-    "spread": "Spread: 0 is one direction for all",
-    "isotropy": "Isotropy: 1 is even in all directions",
-    "random_cosine": "Cosine of random pairs",
-    "grad_norm": "Norm of the gradient",
-}
+    "dev": "Development set, x 100", "learning_rate": "Learning rate",
+    "alignment": "Alignment: distance of the two views", "uniformity": "Uniformity: lower is more even",
+    "spread": "Spread: 0 is one direction for all", "isotropy": "Isotropy: 1 is even in all directions",
+    "random_cosine": "Cosine of random pairs", "grad_norm": "Norm of the gradient",
+}  # fmt: skip
 """What is logged, in the order of the page; the parts of the loss, under their own names, follow the loss."""
 WIDTH, HEIGHT, BINS = 100, 40, 40
 NEAREST, MAX_MOVED = 5, 8
@@ -84,10 +79,8 @@ def report(
     judgements = [(Path(run.title), judged) for run in results for judged in judged_files(run)]
     tables += [judged.table for _, judged in judgements if not judged.sides]
     parts = [judged_part(*judgement) for judgement in judgements if judgement[1].sides]
-    page = render_page(
-        "trainers.pages", without_paths, runs=trainings, charts=charts(trainings), tables=tables, judged=parts
-    )
-    write_page(target, page)
+    shown = {"runs": trainings, "charts": charts(trainings), "tables": tables, "judged": parts}
+    write_page(target, render_page("trainers.pages", without_paths, **shown))
     show(f"{target} written")
 
 
@@ -108,32 +101,23 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
         except InputError as error:
             note(f"{run}: no cosines before and after ({error})")
     last = {key: value for line in lines for key, value in line.items()}
-    end = read_json(run / TIME)
+    end, shown = read_json(run / TIME), directory.without_paths(recipe)
     end = end if isinstance(end, dict) else {}
-    return {
-        "name": str(run),
-        "recipe": directory.without_paths(recipe),
-        "log": lines,
-        "last": last,
-        "change": change,
-        "end": end,
-    }
+    return {"name": str(run), "recipe": shown, "log": lines, "last": last, "change": change, "end": end}
 
 
 def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Compare a run's encoder with the one that it started from, on `count` pairs from `sample_pairs`.
+    """Return what the page shows of a run's encoder beside its start, on `count` pairs from `sample_pairs`.
 
-    Returns what the page shows: sizes of the groups, their histograms and mean cosines, and the sentences whose
-    neighbours changed most. Raises InputError if the data or an encoder is missing.
+    Raises InputError if the data or an encoder is missing.
     """
     from trainers.encoders.loading import load_for_training
     from trainers.encoders.model import load_model, starting_model
     from trainers.evaluation.scoring import find_start
 
-    groups = sample_pairs(run, recipe, count)
+    groups, source = sample_pairs(run, recipe, count), find_start(run, recipe)
     columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}
     texts = [text for sides in columns.values() for side in sides for text in side]
-    source = find_start(run, recipe)
     max_tokens = TokenLimit(recipe["max_tokens"])
     before = starting_model(load_for_training(source, recipe["pooling"], max_tokens), source, max_tokens)
     encodings = [Vectors.encode(model, texts) for model in (before, load_model(str(run), max_tokens=max_tokens))]
@@ -163,10 +147,8 @@ def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, 
         grades = dev.labels or []
         rows = list(zip(dev.left, dev.right, grades, strict=True))
         sample, middle = rng.sample(rows, min(count, len(rows))), (min(grades) + max(grades)) / 2
-        groups = {
-            "graded alike": [(left, right) for left, right, grade in sample if grade > middle],
-            "graded unlike": [(left, right) for left, right, grade in sample if grade <= middle],
-        }
+        groups = {"graded alike": [pair[:2] for pair in sample if pair[2] > middle]}
+        groups["graded unlike"] = [pair[:2] for pair in sample if pair[2] <= middle]
     else:
         examples = training_text(run, recipe)
         examples = examples.take(rng.sample(range(len(examples)), min(count, len(examples))))
@@ -218,14 +200,8 @@ def charts(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     keys = dict.fromkeys(key for run in runs for key in run["last"] if key not in ("step", "epoch"))
     figures = []
     for key in ["loss", *(key for key in keys if key not in TITLES), *list(TITLES)[1:]]:
-        curves = [
-            [
-                (line["step"], line[key])
-                for line in run["log"]
-                if "step" in line and math.isfinite(line.get(key, math.nan))
-            ]
-            for run in runs
-        ]
+        logs = ([line for line in run["log"] if "step" in line and key in line] for run in runs)
+        curves = [[(line["step"], line[key]) for line in log if math.isfinite(line[key])] for log in logs]
         points = [point for curve in curves for point in curve]
         if not points:
             continue

@@ -157,13 +157,9 @@ def _table(
     if len(aggregations) > 1:
         ways = ", ".join(name for name in aggregations if name)
         notes.append(f"subsets are joined in different ways ({ways}): compare rows that are joined alike")
-    items = [
-        (run.title, name, evaluation.stored.sets[name])
-        for name in dict.fromkeys(name for column in heads for name in column.sets)
-        for run in runs
-        for evaluation in run.of(suite)
-        if name in evaluation.stored.sets
-    ]
+    stored = [(run.title, evaluation.stored.sets) for run in runs for evaluation in run.of(suite)]
+    names = dict.fromkeys(name for column in heads for name in column.sets)
+    items = [(run, name, sets[name]) for name in names for run, sets in stored if name in sets]
     notes += [*_set_notes(items), *(f"{row.model}: {row.signature}" for row in own if signed)]
     columns = ("model", *(["joined"] if joined else []), *heads.values(), "source")
     return Table(title, columns, tuple(rows), tuple(heads.values()), tuple(notes))
@@ -253,8 +249,6 @@ def _set_notes(items: Sequence[tuple[str, str, StoredSet]]) -> Iterator[str]:
     if titles:
         yield f"{', '.join(titles)}: figures of different copies, by their checksums"
     leaks = [(run, item.title, item.seen_in_training) for run, _, item in items if item.seen_in_training]
-    runs_of = group(
-        (run, f"{title} {leak['texts']:,} of {leak['of']:,}") for run, title, leak in leaks if leak["texts"]
-    )
-    for line, runs in group((", ".join(places), run) for run, places in runs_of.items()).items():
+    counts = ((run, f"{title} {leak['texts']:,} of {leak['of']:,}") for run, title, leak in leaks if leak["texts"])
+    for line, runs in group((", ".join(places), run) for run, places in group(counts).items()).items():
         yield f"{', '.join(runs)}: trained on texts of these sets: {line}"

@@ -34,12 +34,10 @@ the least true difference that this table shows in four of five cases"""
 
 
 class Verdict(NamedTuple):
-    """What the figures say of a model beside another one.
+    """The figures in which a model is `better` than another one, and `worse`.
 
-    Attributes:
-        better: The figures that are higher, with a p of at most `LEVEL` by Holm's correction for the number of figures.
-        worse: Those that are lower.
-        smallest: By figure, the least true difference that the items would have shown in four of five such tables.
+    They have a p of at most `LEVEL` by Holm's correction for the number of figures. `smallest`: by figure, the least
+    true difference that the items would have shown in four of five such tables.
     """
 
     better: tuple[str, ...]
@@ -85,7 +83,6 @@ class Judged(NamedTuple):
     table: Table
     sides: tuple[Sets, Sets] | None = None
     shots: int | None = None  # as `read_judge` takes them
-    verdict: Verdict | None = None
 
 
 class Other(NamedTuple):
@@ -137,7 +134,7 @@ def beside(model: str, directory: Path, suite: str, other: Other | None) -> Judg
     title = f"{suite}: {model} beside {other.title}{', untouched' * (other.role == 'untouched')}"
     columns = tuple(other.role if column == "untouched" else column for column in COLUMNS)
     table = Table(title, columns, tuple(line.cells() for line in lines), columns[1:], notes)
-    return Judged(table, (before, after), sides[1].stored.settings.get("shots"), verdict)
+    return Judged(table, (before, after), sides[1].stored.settings.get("shots"))
 
 
 def judged_files(run: Run) -> list[Judged]:

@@ -53,11 +53,9 @@ class Run(NamedTuple):
     def records(self) -> list[dict[str, Any]]:
         """Return the long form as JSON values: a row for each figure, x 100 for rates."""
         return [
-            {
-                "run": self.title, "file": str(file), "weights": stored.model.get("weights"), "items": item.sha256,
-                "settings": stored.settings, "seed": seed, "suite": stored.suite, "set": name, "metric": metric,
-                "value": value,
-            }
+            {"run": self.title, "file": str(file), "weights": stored.model.get("weights"), "items": item.sha256,
+             "settings": stored.settings, "seed": seed, "suite": stored.suite, "set": name, "metric": metric,
+             "value": value}
             for stored, file, seed in self.evaluations
             for name, item in stored.sets.items()
             for metric, value in item.figures.items()

@@ -19,9 +19,8 @@ def dev_score(
 ) -> float | None:
     """Return Spearman's rho x 100 of the similarities with the grades, or a task's figure; None if it is undefined.
 
-    Texts are encoded as by the encoder that is saved: with its prompts, and cut at its own length. `similarity` is
-    "cosine", or "best" for whichever of `SIMILARITIES` correlates best. Dropout is off, so no random number is drawn.
-    Raises TwinviewsError for vectors that are not finite.
+    Texts are encoded as by the saved encoder, with its prompts and length, and without dropout. `similarity` is
+    "cosine", or "best" for whichever of `SIMILARITIES` correlates best. Raises TwinviewsError for NaN or infinity.
     """
     encoder, mode = objective.encoder, objective.encoder.training
     model = described(encoder, None, "bf16" if resolve_precision(precision) == "bf16" else "fp32")

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipelines.storage.files import SUMS, check_sums, read_json, sha256_of, write_if_changed
+from pipelines.storage.files import SUMS, check_sums, read_json, write_if_changed
 from pipelines.storage.lock import LOCK
 from pipelines.terminal.console import InputError, TwinviewsError, note
 
 RECIPE, DONE, CHECKPOINTS = "recipe.json", "modules.json", "checkpoints"
-LOG, WEIGHTS, STATE, HASHES = "log.jsonl", "model.safetensors", "trainer_state.json", "hashes.json"
+LOG, WEIGHTS, STATE = "log.jsonl", "model.safetensors", "trainer_state.json"
 TIME = "time.jsonl"  # when a training ended, seconds, command; no .json, as those count in a fingerprint
 LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")  # what killed runs leave and finished ones do not need
 ENCODER = (
@@ -42,8 +42,12 @@ UNWRITTEN = ("inline_container", "PytorchStreamWriter", "Error while serializing
 
 def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
     """Return whether a directory holds this very run, finished; raises InputError if it holds anything else."""
-    existing = _existing_recipe(out)
-    if existing is None or overwrite:
+    if not out.exists() or all(path.name == LOCK or path.suffix == ".tmp" for path in out.iterdir()):
+        return False
+    existing = read_json(out / RECIPE)  # which other outputs have too
+    if not isinstance(existing, dict) or not existing.keys() >= {"preset", "pooling", "twinviews"}:
+        raise InputError(f"{out} is not empty and holds no such run (by its {RECIPE}): give another --out")
+    if overwrite:
         return False
     ignored = {"twinviews", "version", *FREE}
     old, new = (
@@ -68,19 +72,6 @@ def without_paths(recipe: Mapping[str, Any]) -> dict[str, Any]:
         return WEIGHTED.sub(lambda match: Path(match[1]).name + (match[2] or ""), value, count=1)
 
     return {key: named(key, value) if key in (*DATA, *STARTS) else value for key, value in recipe.items()}
-
-
-def _existing_recipe(out: Path) -> Mapping[str, Any] | None:
-    """Return the recipe of the run in a directory, or None if the directory is missing or holds only leftovers.
-
-    Raises InputError for anything else, such as another output with a `recipe.json`.
-    """
-    if not out.exists() or all(path.name == LOCK or path.suffix == ".tmp" for path in out.iterdir()):
-        return None
-    recipe = read_json(out / RECIPE)
-    if not isinstance(recipe, dict) or not recipe.keys() >= {"preset", "pooling", "twinviews"}:
-        raise InputError(f"{out} is not empty and holds no such run (by its {RECIPE}): give another --out")
-    return recipe
 
 
 def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, what: str = "another recipe") -> None:
@@ -134,50 +125,25 @@ def newest_checkpoint(out: Path) -> Path | None:
 
     intact = []
     for path in checkpoints(out / CHECKPOINTS) if is_first() else ():
-        if not (path / HASHES).exists():  # unfinished: they are written last
+        if not (path / SUMS).is_file() or not (path / SUMS).stat().st_size:  # unfinished: it is written last
             shutil.rmtree(path)
-        elif _is_intact(path):
+            continue
+        try:
+            check_sums(path)
             intact.append(path)
-        else:
+        except InputError:
             aside = path.with_name(path.name.replace("checkpoint", "damaged"))
             shutil.rmtree(aside, ignore_errors=True)
             note(f"warning: {path} is damaged: renamed to {path.rename(aside).name}")
     return of_first(intact[0] if intact else None)  # type: ignore[no-any-return]
 
 
-def _is_intact(checkpoint: Path) -> bool:
-    """Whether no file is missing or truncated, and no bit has flipped since it was written."""
-    try:
-        hashes = json.loads((checkpoint / HASHES).read_bytes())
-        return all(sha256_of(checkpoint / name) == digest for name, digest in hashes.items())
-    except (OSError, ValueError, AttributeError):
-        return False
-
-
-def record_hashes(checkpoint: Path) -> None:
-    """Write the sha256 of each file of a checkpoint, which is finished then."""
-    files = sorted(path for path in checkpoint.iterdir() if path.is_file() and path.name != HASHES)
-    write_if_changed(checkpoint / HASHES, json.dumps({path.name: sha256_of(path) for path in files}))
-
-
 def checkpoints(folder: Path) -> list[Path]:
     """Return all checkpoints in a folder, intact or not, the newest first."""
-    paths = folder.glob("checkpoint-*")
-    return sorted((path for path in paths if path.name[len("checkpoint-") :].isdigit()), key=step_of, reverse=True)
-
-
-def step_of(checkpoint: Path) -> int:
-    """Return the step after which a checkpoint was written, by its name."""
-    return int(checkpoint.name.removeprefix("checkpoint-"))
+    steps = (path.name.removeprefix("checkpoint-") for path in folder.glob("checkpoint-*"))
+    return [folder / f"checkpoint-{step}" for step in sorted(map(int, filter(str.isdigit, steps)), reverse=True)]
 
 
 def history_of(checkpoint: Path) -> list[dict[str, float]]:
-    """Return what was logged up to a checkpoint; the last entry belongs to the checkpoint's own step.
-
-    Raises InputError if its state has no such list.
-    """
-    state = read_json(checkpoint / STATE)
-    history = state.get("log_history") if isinstance(state, dict) else None
-    if not isinstance(history, list) or not all(isinstance(entry, dict) for entry in history):
-        raise InputError(f"{checkpoint / STATE} has no log_history: remove {checkpoint}, to resume from an earlier one")
-    return history
+    """Return what was logged up to an intact checkpoint; the last entry belongs to the checkpoint's own step."""
+    return json.loads((checkpoint / STATE).read_bytes())["log_history"]  # type: ignore[no-any-return]

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from pipelines.storage.files import write_if_changed
+from pipelines.storage.files import write_if_changed, write_sums
 from pipelines.terminal.console import TwinviewsError, note, progress
 from trainers.data.examples import Examples, Order, Rows
 from trainers.losses import geometry
@@ -23,7 +23,7 @@ from trainers.objective import Objective, Row, enable_checkpointing, resolve_pre
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
 from trainers.training.best import DEV, History, dev_scores, keep_best, load_weights, out_of_patience, restore_best
-from trainers.training.directory import CHECKPOINTS, LOG, WEIGHTS, history_of, newest_checkpoint, record_hashes
+from trainers.training.directory import CHECKPOINTS, LOG, WEIGHTS, history_of, newest_checkpoint
 
 if TYPE_CHECKING:
     from trainers.evaluation.task import Task
@@ -49,10 +49,9 @@ def fit(
 
     A resumed run ends with exactly the parameters of an uninterrupted one; any number of processes, all calling this,
     gives the same training up to rounding. `seed` decides the order of `rows` (at least a batch), dropout and draws.
-    With `dev`, `objective` ends with the best weights, unless `training` keeps the last; then they are
-    blended with those that it began with. Raises TwinviewsError: loss or weights are no longer finite, or no gradient
-    reaches the encoder. Raises InputError: a precision that this machine does not support, or an encoder without
-    gradient checkpointing.
+    With `dev`, `objective` ends with the best weights, unless `training` keeps the last; then they are blended with
+    those that it began with. Raises TwinviewsError: loss or weights are no longer finite, or no gradient reaches the
+    encoder. Raises InputError: no such precision here, or an encoder without gradient checkpointing.
     """
     out.mkdir(parents=True, exist_ok=True)
     start = copy.deepcopy(objective.encoder.state_dict()) if training.blend < 1 else {}
@@ -97,12 +96,8 @@ def fit(
 def blend_into(encoder: nn.Module, start: Mapping[str, Tensor], share: float) -> None:
     """Make an encoder's weights `(1 - share) start + share trained`, tensor by tensor; `share` in [0, 1]."""
     state = encoder.state_dict()
-    encoder.load_state_dict(
-        {
-            name: torch.lerp(start[name], value.to(start[name]), share) if value.is_floating_point() else value
-            for name, value in state.items()
-        }
-    )
+    floats = {name: value.to(start[name]) for name, value in state.items() if value.is_floating_point()}
+    encoder.load_state_dict(state | {name: torch.lerp(start[name], end, share) for name, end in floats.items()})
 
 
 def score_on(dev: "Examples | Task | None", objective: Objective, training: Training, step: int) -> float | None:
@@ -131,36 +126,20 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
     if training.report_to == "wandb" and is_first():
         import_module("wandb").finish()  # otherwise it would log into the previous training of this process
     arguments = TrainingArguments(
-        output_dir=str(out / CHECKPOINTS),
-        report_to=training.report_to,
-        run_name=out.as_posix(),
-        num_train_epochs=training.epochs,
-        max_steps=training.steps or -1,
+        output_dir=str(out / CHECKPOINTS), report_to=training.report_to, run_name=out.as_posix(), seed=seed,
+        num_train_epochs=training.epochs, max_steps=training.steps or -1,
         per_device_train_batch_size=training.batch_size // processes(),
-        gradient_accumulation_steps=training.accumulate,
-        learning_rate=training.lr,
+        gradient_accumulation_steps=training.accumulate, learning_rate=training.lr, max_grad_norm=training.clip,
         lr_scheduler_type="constant_with_warmup" if training.schedule == "constant" else "linear",
-        warmup_steps=training.warmup,
-        max_grad_norm=training.clip,
-        bf16=precision == "bf16",
-        fp16=precision == "fp16",
-        use_cpu=not cuda,
-        seed=seed,
-        dataloader_drop_last=True,
-        dataloader_pin_memory=cuda,
-        accelerator_config={"non_blocking": cuda},
+        warmup_steps=training.warmup, bf16=precision == "bf16", fp16=precision == "fp16", use_cpu=not cuda,
+        dataloader_drop_last=True, dataloader_pin_memory=cuda, accelerator_config={"non_blocking": cuda},
         remove_unused_columns=False,
         ddp_broadcast_buffers=False,  # all processes compute the same ones, such as queues of vectors
-        logging_steps=max(1, min(total // 50, training.save_every)),
-        logging_first_step=True,
-        logging_nan_inf_filter=False,
-        save_strategy="steps" if total > training.save_every else "no",
-        save_steps=training.save_every,
+        logging_steps=max(1, min(total // 50, training.save_every)), logging_first_step=True,
+        logging_nan_inf_filter=False, disable_tqdm=True, log_level="error", log_level_replica="error",
+        save_strategy="steps" if total > training.save_every else "no", save_steps=training.save_every,
         save_total_limit=2,  # the older one in case the newest is damaged
-        disable_tqdm=True,
-        log_level="error",
-        log_level_replica="error",
-    )
+    )  # fmt: skip
     if arguments.n_gpu > 1:
         # Trainer would split each batch, and with it the negatives, among the GPUs.
         note(f"training on one of {arguments.n_gpu} GPUs: torchrun --nproc-per-node {arguments.n_gpu} uses all")
@@ -196,13 +175,8 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         if not resumed:
             torch.manual_seed(seed)  # the same in all processes
             objective.before_first_step(cast("list[Row]", rows), training)
-        super().__init__(
-            model=objective,
-            args=arguments,
-            train_dataset=rows,
-            data_collator=objective.collate,
-            optimizers=(make_optimizer(objective, training), None),
-        )
+        data = {"train_dataset": rows, "data_collator": objective.collate}
+        super().__init__(objective, arguments, optimizers=(make_optimizer(objective, training), None), **data)
         self.remove_callback(PrinterCallback)  # it prints raw dictionaries to stdout
         self.training, self.out, self.dev = training, out, dev
         self.order = Order(rows, seed, training.batch_size if training.group_by_length else None)
@@ -280,7 +254,7 @@ class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is unt
         """Record the hashes of the checkpoint once all processes have written their parts."""
         of_first(None)
         if is_first():
-            record_hashes(self.trainer.out / CHECKPOINTS / f"checkpoint-{state.global_step}")
+            write_sums(self.trainer.out / CHECKPOINTS / f"checkpoint-{state.global_step}")
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Move the bar; score when due; log at each score and checkpoint, where the means start again."""

@@ -55,8 +55,7 @@ class Plan(NamedTuple):
 def run_training(request: Request) -> None:
     """Train, or resume, and write the encoder; all processes call this, and the first one writes.
 
-    Raises InputError: data, encoder or options that cannot be used, or an output of another recipe. Raises
-    TwinviewsError: the training failed, such as at a loss of NaN.
+    Raises InputError: something cannot be used, or an output of another recipe; TwinviewsError: the training failed.
     """
     join_processes()
     plan = _make_plan(request)
@@ -124,14 +123,9 @@ def _make_plan(request: Request) -> Plan:
     recipe = {
         "command": request.objective,
         "twinviews": {"version": version("twinviews"), "rows": len(examples), **hashes},
-        **sources,
-        "encoder": request.encoder,
-        "preset": preset,
-        "seed": request.seed,
-        "limit": request.data.limit,
-        **settings,
-        **unset,
-    }
+        **sources, "encoder": request.encoder, "preset": preset, "seed": request.seed, "limit": request.data.limit,
+        **settings, **unset, **({"epochs": None} if training.steps else {}),
+    }  # fmt: skip
     return Plan(source, examples, dev, training, params, recipe)
 
 

@@ -32,14 +32,9 @@ BLOCK = 1024  # rows of the matrix of all cosines that are computed at a time
 def score_texts(texts: Sequence[str], positive: Sequence[tuple[str, str]], vectors: Vectors, seed: int = 0) -> Result:
     """Return the metrics of the distinct texts and of the pairs of equal meaning; nothing is drawn.
 
-    `isotropy`: `min Z(c) / max Z(c)` over the eigenvectors of V'V for unit vectors V, 1 is perfect; see
-        `trainers.losses.isotropy`.
-    `mean-norm`: length of the mean of the vectors as they are.
-    `spread`: `sqrt(1 - |mean unit vector|^2)`, 0 to 1.
-    `uniformity`: log of the mean of exp(-2 |u - v|^2) over two texts, -8 to 0.
-    `alignment`: mean |u - v|^2 of the positive pairs, 0 to 4.
-    `random-cosine`, `random-sd`: mean and standard deviation over all pairs of two different texts.
-    `positive-cosine`, `positive-sd`: the same over the positive pairs.
+    `isotropy`, `spread`, `uniformity` and `alignment` are as in `trainers.losses`, `mean-norm` is the length of the
+    mean of the vectors as they are. Uniformity, `random-cosine` and `random-sd` (mean and standard deviation) are over
+    all pairs of two different texts, alignment, `positive-cosine` and `positive-sd` over the positive pairs.
     """
     matrix = vectors.of(list(dict.fromkeys(texts)))
     rows = torch.from_numpy(matrix)

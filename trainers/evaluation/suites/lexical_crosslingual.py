@@ -12,10 +12,9 @@ SIZES = {"ENG-FRA": 1786, "ENG-CMN": 2919, "ENG-HEB": 2967, "FRA-CMN": 1801, "FR
 
 
 def read_crossed(languages: str, scores: Path, words: Path) -> Iterator[Pair]:
-    """Return the crossed pairs of two languages (`ENG-FRA`), made of aligned pairs as Vulic et al. 2020 make them.
+    """Return the crossed pairs of two languages (`ENG-FRA`), as Vulic et al. 2020 make them of aligned pairs.
 
-    Both crossings of an aligned pair are taken once: the first word in one language with the second in the other. The
-    grade is the mean of both languages'; pairs whose grades are more than `AGREE` apart are left out.
+    Both crossings of a pair are taken once, with the mean of both grades, unless these are more than `AGREE` apart.
     """
     sides = (read_multi_simlex(language, scores, words) for language in languages.split("-"))
     crossings: dict[tuple[str, str], float] = {}

@@ -160,11 +160,10 @@ def folded(classes: Rows, rows: Rows, seed: int) -> list[Split]:
 def judge(
     inputs: Floats, classes: Rows, train: Rows, test: Rows, inner: Sequence[Split], strengths: Sequence[float]
 ) -> tuple[Rows, dict[str, float | None]]:
-    """Classify the rows `test` by a regression on the rows `train`, its strength chosen by the splits `inner`.
+    """Classify the rows `test` by a regression on the rows `train`; return the classes, and what was chosen.
 
-    `inputs` are (n, d), `classes` (n,), `strengths` values of scikit-learn's C, each fitted from the solution of the
-    one before. A strength's accuracy is its mean over the splits, rounded to two decimals as in SentEval; of equal ones
-    the smallest strength wins. Returns the classes, and the chosen `strength` with its accuracy x 100, `inner`.
+    That is the `strength` (scikit-learn's C) with the highest accuracy x 100, `inner`: the mean over the splits
+    `inner`, rounded to two decimals as in SentEval; of equal ones the smallest strength wins.
     """
     count = len(np.unique(classes))
     dense = inputs.shape[1] * (count if count > 2 else 1) <= DENSE
