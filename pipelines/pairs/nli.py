@@ -19,7 +19,7 @@ from pipelines.pairs.candidates import DROPPED, TASK_ROWS, PairSource
 from pipelines.pairs.filter import SENTENCE_B
 from pipelines.sentences.rows import Columns, listed
 from pipelines.sentences.selection import Seen
-from pipelines.sentences.sources import Source, check_source, load_hub, read_rows
+from pipelines.sentences.sources import Source, check_source, read_rows
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS
 from pipelines.storage.plan import Input, Plan
 
@@ -63,23 +63,15 @@ def nli_sources(names: Sequence[str], spool: Path, pair: Sequence[str] = ()) -> 
 
 def nli_rows(source: Source, pair: Sequence[str] = ()) -> Iterator[NliRow]:
     """The rows of a source, those of a `pair` of columns all entailed; raises InputError for a label without a name."""
-    features = load_hub(source.name).features if source.format == "hub" else {}
-    labels = next((features[name].names for name in COLUMNS["label"] if hasattr(features.get(name), "names")), ())
-
-    def label_text(label: str | None) -> str | None:
-        text = (label or "").strip().lower()
-        if not text.isdecimal():
-            return None if text in UNLABELLED else text
-        if int(text) >= len(labels):
-            raise InputError(f"{source.name}: the label {text!r} is a number without a name: give labels as words")
-        return str(labels[int(text)]).lower()
-
     for rows in read_rows(source, partial(_choose_columns, source.name, pair)):
-        hypotheses = (normalise(text or "") for text in rows.pairs)
+        labels = ["entailment" if pair else (label or "").strip().lower() for label in rows.labels]
         if pair and not NLI_LABELS.isdisjoint(rows.labels):
             raise InputError(NLI_INSTEAD.format(source.name))
-        row_labels = ["entailment"] * len(rows.labels) if pair else map(label_text, rows.labels)
-        yield from map(NliRow, map(normalise, rows.texts), hypotheses, row_labels)
+        if number := next(filter(str.isdecimal, labels), None):
+            raise InputError(f"{source.name}: the label {number!r} is a number without a name: give labels as words")
+        hypotheses = (normalise(text or "") for text in rows.pairs)
+        gold = (None if label in UNLABELLED else label for label in labels)
+        yield from map(NliRow, map(normalise, rows.texts), hypotheses, gold)
 
 
 def _choose_columns(source: str, pair: Sequence[str], names: Sequence[str]) -> Columns:
@@ -89,14 +81,11 @@ def _choose_columns(source: str, pair: Sequence[str], names: Sequence[str]) -> C
         raise InputError(f"{source} has no column {listed(missing)}, only {listed(names)}: check --columns")
     if pair:
         return Columns(pair[0], next((name for name in COLUMNS["label"] if name in names), ""), pair[1])
-    columns = []
-    for role, choices in COLUMNS.items():
-        column = next((name for name in choices if name in names), None)
-        if column is None:
-            problem = f"has no {role} column ({' or '.join(choices)}), only {listed(names)}"
-            raise InputError(f"{source} {problem}: {EXAMPLE}")
-        columns.append(column)
-    return Columns(*columns)
+    columns = {role: next((name for name in choices if name in names), "") for role, choices in COLUMNS.items()}
+    if role := next((role for role, column in columns.items() if not column), None):
+        problem = f"has no {role} column ({' or '.join(COLUMNS[role])}), only {listed(names)}"
+        raise InputError(f"{source} {problem}: {EXAMPLE}")
+    return Columns(*columns.values())
 
 
 def table_pairs(
@@ -108,20 +97,16 @@ def table_pairs(
     name, how = ("columns", "columns {} and {}") if pair else ("entailment", "premises and hypotheses that they entail")
     plan = Plan(kind="pairs", name=name, params=params, limit=limit, shard_size=0, inputs=inputs)
     made_by = dict.fromkeys((source.name for source in sources), how.format(*pair))
-    tasks = _candidates(sources, limit, pair)
+    rows, again = (islice(chain.from_iterable(nli_rows(source, pair) for source in sources), limit) for _ in range(2))
+    tasks = _candidates(rows, pair)
     if not negatives:
         return PairSource(plan, "rows", tasks, made_by)
-    tasks = _with_negatives(tasks, _all_rows(sources, limit, ()))
-    return PairSource(plan, "rows", tasks, made_by, columns={NEGATIVE: pa.string()})
+    return PairSource(plan, "rows", _with_negatives(tasks, again), made_by, columns={NEGATIVE: pa.string()})
 
 
-def _all_rows(sources: Sequence[Source], limit: int | None, pair: Sequence[str]) -> Iterator[NliRow]:
-    return islice(chain.from_iterable(nli_rows(source, pair) for source in sources), limit)
-
-
-def _candidates(sources: Sequence[Source], limit: int | None, pair: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _candidates(remaining: Iterator[NliRow], pair: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """A candidate for each row, with a reason if it is not entailed or is a duplicate."""
-    remaining, names = _all_rows(sources, limit, pair), pair or ("premise", "hypothesis")
+    names = pair or ("premise", "hypothesis")
     with TemporaryDirectory() as spool:
         hashes = Seen(Path(spool))
         while rows := list(islice(remaining, TASK_ROWS)):

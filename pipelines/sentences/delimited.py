@@ -19,14 +19,8 @@ def read_cells(format: str, open_lines: Callable[[], Iterator[str]], name: str, 
     is_quoted = format == "csv" or _is_quoted(open_lines(), delimiter)
     # Blanks before a cell are its own, unless the header or the first row shows that they are not.
     is_spaced = f"{delimiter} " in "".join(head[:1]) or re.search(rf'[{delimiter}] +"(?!")', "".join(head)) is not None
-    lines = chain(head, lines)
-    reader = csv.reader(
-        lines,
-        delimiter=delimiter,
-        quoting=csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE,
-        skipinitialspace=is_spaced,
-        strict=True,
-    )
+    quoting, lines = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE, chain(head, lines)
+    reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, skipinitialspace=is_spaced, strict=True)
     indices: list[int] = []
     try:
         for cells in reader:
@@ -51,8 +45,8 @@ def read_cells(format: str, open_lines: Callable[[], Iterator[str]], name: str, 
             text, label, pair = (cells[index] if index >= 0 else None for index in indices)
             yield text or "", label, pair
     except csv.Error as error:
-        advice = "fix the line, or give --format"
-        raise InputError(f"{name}: line {reader.line_num} is not valid CSV ({error}): {advice}") from None
+        problem = f"line {reader.line_num} is not valid CSV ({error})"
+        raise InputError(f"{name}: {problem}: fix the line, or give --format") from None
 
 
 def _delimiter(format: str, line: str, columns: ColumnChoice) -> str:

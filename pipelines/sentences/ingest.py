@@ -19,7 +19,7 @@ from pipelines.sentences.documents import language_code
 from pipelines.sentences.rows import Columns, cuts_word, read_spans
 from pipelines.sentences.selection import Selection
 from pipelines.sentences.sources import MAX_DOCUMENT, SAMPLE, TEXT_FORMATS, Source, check_source, read_rows
-from pipelines.storage.card import dataset_card
+from pipelines.storage.card import dataset_card, file_name
 from pipelines.storage.dataset import (
     PLACE,
     STATE_FILE,
@@ -62,23 +62,18 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
         finished = claim_folder(out, plan, overwrite=overwrite, dry_run=dry_run)
         if finished is not None:
             return finished, False
-        dropped = set[int]()
-        if options.on_conflict == "drop":
-            trial = Selection(Path(spool), options.words, None)
-            deque(_sentences(options, sources, trial, {}), maxlen=0)
-            dropped = trial.conflicts
-        if overwrite and not dry_run and (out / STATE_FILE).exists():
-            # A bad line must not cost the old sentences: read everything before they are removed.
-            trial = Selection(Path(spool), options.words, options.limit, dropped)
-            deque(_sentences(options, sources, trial, {}), maxlen=0)
         folder, notes = Path(spool) if dry_run or is_remote(out) else out, dict[str, str]()
-        selection = Selection(folder, options.words, options.limit, dropped)
-        sentences = _sentences(options, sources, selection, notes)
-        if dry_run:
-            deque(sentences, maxlen=0)
-            dataset = Dataset(out, plan, (), selection.counts)
-        else:
-            dataset = _write(options, plan, out, sentences, selection.counts)
+        trial = Selection(Path(spool), options.words, None)
+        if options.on_conflict == "drop":
+            deque(_sentences(options, sources, trial, {}), maxlen=0)
+        selections = [Selection(folder, options.words, options.limit, trial.conflicts) for _ in range(2)]
+        # A bad line must not cost the old sentences: read everything before they are removed.
+        if dry_run or (overwrite and (out / STATE_FILE).exists()):
+            deque(_sentences(options, sources, selections[0], notes if dry_run else {}), maxlen=0)
+            dataset = Dataset(out, plan, (), selections[0].counts)
+        if not dry_run:
+            sentences = _sentences(options, sources, selections[1], notes)
+            dataset = _write(options, plan, out, sentences, selections[1].counts)
         for text in notes.values():
             note(text)
         return dataset, not dry_run
@@ -158,9 +153,13 @@ def _sentences(
     """
     columns, counts = Columns(options.column, options.label_column, options.pair_column), selection.counts
     language, odd_spans = options.language if options.split else None, Counter[bool]()
+    documents = Counter[str]()
     for source in sources:
-        number, filled = 1, set[str]()
-        for rows in read_rows(source, columns, language):
+        number, filled, document = 1, set[str](), file_name(source.name)
+        documents[document] += 1
+        if documents[document] > 1:  # a file of another folder
+            document = f"{document} ({documents[document]})"
+        for rows in read_rows(source, columns, language, document):
             texts, pairs = ([normalise(cell or "") for cell in cells] for cells in (rows.texts, rows.pairs))
             labels = [label and (label if options.labels else normalise(label)) for label in rows.labels]
             cells = {"label": rows.labels, "pair": rows.pairs}

@@ -115,17 +115,15 @@ def _json_values(texts: Iterable[tuple[int, str]], name: str) -> Iterator[Any]:
     """The value of each line, "" for a blank one; of a document, as line 0, its values or the items of its arrays."""
     decoder = json.JSONDecoder()
     for number, text in texts:
-        end = len(text) - len(text.lstrip())
-        if number and end == len(text):
-            yield ""
+        text, end = text.rstrip() or '""', 0
         while end < len(text):
             try:
-                value, end = (json.loads(text), len(text)) if number else decoder.raw_decode(text, end)
+                start = next(VISIBLE.finditer(text, end)).start()
+                value, end = (json.loads(text), len(text)) if number else decoder.raw_decode(text, start)
             except (ValueError, RecursionError) as error:
                 line = number or text.count("\n", 0, getattr(error, "pos", end)) + 1
                 problem = f"{name}: line {line} is not JSON ({getattr(error, 'msg', error)})"
                 raise InputError(f"{problem}: give one object a line, or an array of them") from None
-            end = next((match.start() for match in VISIBLE.finditer(text, end)), len(text))
             yield from value if isinstance(value, list) and not number else [value]
 
 

@@ -96,14 +96,8 @@ class Selection:
 
     def fates(self, texts: Sequence[str], values: Sequence[str]) -> list[str]:
         """The fate of each text up to the last one that is kept; `values` are its label and pair, "" if it has none."""
-        fates = ["" if text else "empty" for text in texts]
-        if self._words is not None:
-            fewest, most = self._words[0], self._words[1] or math.inf
-            lengths = [*map(word_count, texts)]
-            fates = [fate or ("" if fewest <= n <= most else "length") for fate, n in zip(fates, lengths, strict=True)]
         hashes = [xxhash.xxh64_intdigest(text.encode()) for text in texts]
-        if self._dropped:
-            fates = [fate or "conflict" * (h in self._dropped) for fate, h in zip(fates, hashes, strict=True)]
+        fates = [*map(self._fate, texts, hashes)]
         places = [place for place, fate in enumerate(fates) if not fate]
         is_new = self._texts.add(np.array([hashes[place] for place in places], dtype=np.uint64)).tolist()
         for place, new in zip(places, is_new, strict=True):
@@ -117,7 +111,14 @@ class Selection:
         kept = [place for place, fate in enumerate(fates) if fate == "kept"]
         if self._limit is not None and self.counts["kept"] + len(kept) >= self._limit:
             fates = fates[: kept[self._limit - self.counts["kept"] - 1] + 1]
-        for fate, number in Counter(fates).items():
+        for fate, number in {**Counter(fates), "read": len(fates)}.items():
             self.counts[fate] = self.counts.get(fate, 0) + number
-        self.counts["read"] += len(fates)
         return fates
+
+    def _fate(self, text: str, digest: int) -> str:
+        """The fate of a text that does not depend on those before it, else ""."""
+        if not text:
+            return "empty"
+        if self._words and not self._words[0] <= word_count(text) <= (self._words[1] or math.inf):
+            return "length"
+        return "conflict" if digest in self._dropped else ""

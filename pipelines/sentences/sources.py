@@ -128,11 +128,11 @@ def _is_json(path: Path) -> bool:
     return False
 
 
-def read_rows(source: Source, columns: ColumnChoice, language: str | None = None) -> Iterator[Rows]:
-    """Stream a source's rows, empty ones included.
+def read_rows(source: Source, columns: ColumnChoice, language: str | None = None, document: str = "") -> Iterator[Rows]:
+    """Stream a source's rows, empty ones included; a paragraph of Markdown or HTML is one.
 
-    A paragraph of Markdown or HTML is a row. With a `language`, text is read by paragraphs too, and every row is split
-    into its sentences. Raises InputError if the content is not what the format says, or a column is missing.
+    With a `language`, text is read by paragraphs too, and every row is split into its sentences, which are placed in
+    `document`. Raises InputError if the content is not what the format says, or a column is missing.
     """
     import pyarrow as pa
 
@@ -143,7 +143,7 @@ def read_rows(source: Source, columns: ColumnChoice, language: str | None = None
         batches = _read(source, columns, by_paragraph=language is not None)
         if language is not None:
             by_row = source.format not in TEXT_FORMATS
-            batches = collect(split_sentences(batches, language, source.name, by_row=by_row))
+            batches = collect(split_sentences(batches, language, document, by_row=by_row))
         for rows in batches:
             yield rows
             count += len(rows.texts)

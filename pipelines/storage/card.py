@@ -18,13 +18,15 @@ PATH_PARAMS = (*WEIGHTS_PARAMS, *REVISION_PARAMS)
 
 def public_name(name: str) -> str:
     """What others may read of a source or a model: a name on the Hub as it is, of a path only the last part."""
+    return name if HUB_NAME.fullmatch(name) and not Path(name).exists() else file_name(name)
+
+
+def file_name(name: str) -> str:
+    """The name of a file that was read, or of a dataset of the Hub."""
     prefix = HUB if name.startswith(HUB) else ""
-    name = name.removeprefix(prefix)
-    if name.startswith("sample:") or (
-        HUB_NAME.fullmatch(name.partition(":")[0] if prefix else name) and not Path(name).exists()
-    ):
-        return prefix + name
-    return prefix + re.split(r"[/\\]", name.rstrip("/\\"))[-1]
+    repository = name.removeprefix(HUB).partition(":")[0]
+    is_path = not (prefix and HUB_NAME.fullmatch(repository)) or Path(repository).exists()
+    return prefix + re.split(r"[/\\]", name.removeprefix(HUB).rstrip("/\\"))[-1] if is_path else name
 
 
 def public_params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,8 +64,3 @@ def dataset_card(plan: Plan, counts: Mapping[str, Any], **facts: Any) -> str:  #
     facts |= {"place": PLACE, "view_columns": view_schema().names, "inputs": inputs, "filters": filters}
     text = environment.get_template("card.md").render(plan=plan, counts=counts, checksum=UNSEALED, **facts)
     return seal(without_paths(text))
-
-
-def file_name(name: str) -> str:
-    """The name of a file that was read, or of a dataset of the Hub."""
-    return public_name(name) if name.startswith(HUB) else re.split(r"[/\\]", name.rstrip("/\\"))[-1]
