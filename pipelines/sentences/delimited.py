@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
+from typing import Literal
 
 from augment.errors import InputError
 from pipelines.sentences.rows import TEXT_COLUMNS, ColumnChoice, Row, find_columns, listed
@@ -19,7 +20,8 @@ def read_cells(format: str, open_lines: Callable[[], Iterator[str]], name: str, 
     is_quoted = format == "csv" or _is_quoted(open_lines(), delimiter)
     # Blanks before a cell are its own, unless the header or the first row shows that they are not.
     is_spaced = f"{delimiter} " in "".join(head[:1]) or re.search(rf'[{delimiter}] +"(?!")', "".join(head)) is not None
-    quoting, lines = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE, chain(head, lines)
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    lines = chain(head, lines)
     reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, skipinitialspace=is_spaced, strict=True)
     indices: list[int] = []
     try:

@@ -199,17 +199,13 @@ def _sentences(
                 raise InputError(f"{source.name} has nothing in a column {column!r}: check --{name}-column")
         if selection.is_full:
             break
-    if odd_spans[True]:
-        problem = (
-            f"{odd_spans[True]:,} of {counted(odd_spans.total(), 'span')} begin or end inside a word or on a blank"
-        )
+    if odd := odd_spans[True]:
+        problem = f"{odd:,} of {counted(odd_spans.total(), 'span')} begin or end inside a word or on a blank"
         notes["span"] = f"{problem}, such as {notes['span']}: offsets are in characters, not in UTF-16 units"
     if conflicts := counts.get("conflict"):
         advice = "" if options.on_conflict == "drop" else "; the first row of a text is kept, see --on-conflict"
         notes["conflict"] = f"{counted(conflicts, 'row')} left out for conflicts, such as {notes['conflict']}{advice}"
     if not counts["kept"]:
         names = ", ".join(source.name for source in sources)
-        raise InputError(
-            f"no sentences to keep in {names} ({counts['read']} lines, {counts['empty']} of them empty): "
-            "give one sentence a line, and see --min-words and --max-words"
-        )
+        problem = f"no sentences to keep in {names} ({counts['read']} lines, {counts['empty']} of them empty)"
+        raise InputError(f"{problem}: give one sentence a line, and see --min-words and --max-words")

@@ -68,9 +68,8 @@ def find_columns(where: str, columns: ColumnChoice, names: Sequence[str]) -> Col
     columns = columns(names) if callable(columns) else columns
     for name in (columns.text or "text", columns.label, columns.pair):
         if names.count(name) > 1:
-            raise InputError(
-                f"{where} has {names.count(name)} columns of the name {listed([name])}: rename all but one"
-            )
+            problem = f"has {names.count(name)} columns of the name {listed([name])}"
+            raise InputError(f"{where} {problem}: rename all but one")
     if columns.text is not None and columns.text not in names:
         raise InputError(f"{where} has no column {listed([columns.text])}, only {listed(names)}: give --column")
     for name in TEXT_COLUMNS if columns.text is None else (columns.text,):
@@ -176,25 +175,23 @@ def rows_of(batches: Any, schema: Any, name: str, columns: ColumnChoice) -> Iter
     """The rows of the Arrow `batches(batch_size, columns)`; null texts are empty, labels become strings."""
     import pyarrow as pa
 
-    types = dict(_column_types(schema))
-    chosen = find_columns(name, columns, [column for column, _ in _column_types(schema)])
+    inner = [*_column_types(schema)]
+    types, chosen = dict(inner), find_columns(name, columns, [column for column, _ in inner])
     text, label, pair = (column if column in types else None for column in chosen)
     for column in filter(None, (text, pair)):
         kind = types[column]
         if str(kind.value_type if pa.types.is_dictionary(kind) else kind) not in TEXT_TYPES:
             raise InputError(f"{name}: column {column!r} is {kind}, not string: give --column")
-    outer = {
-        column: column if column in schema.names else column.partition(".")[0] for column in chosen if column in types
-    }
-    classes, selection, number = _class_names(schema, label), list(dict.fromkeys(outer.values())), 0
-    for batch in batches(batch_size=BATCH_ROWS, columns=selection):
-        batch = batch.select(selection)
+    present = [column for column in chosen if column in types]
+    is_nested = not {*present} <= {*schema.names}
+    outer = dict.fromkeys(column if column in schema.names else column.partition(".")[0] for column in present)
+    classes, number = _class_names(schema, label), 0
+    for batch in batches(batch_size=BATCH_ROWS, columns=[*outer]):
+        batch = batch.select([*outer])
         batch.validate(full=True)
-        if any(column not in schema.names for column in outer):
-            records = enumerate(batch.to_pylist(), number + 1)
-            yield from collect(
-                row for place, value in records for row in _record_rows(f"{name}: row {place}", value, chosen)
-            )
+        if is_nested:
+            records = ((f"{name}: row {place}", value) for place, value in enumerate(batch.to_pylist(), number + 1))
+            yield from collect(row for where, value in records for row in _record_rows(where, value, chosen))
             number += batch.num_rows
             continue
         nulls = [None] * batch.num_rows
@@ -254,6 +251,5 @@ def cuts_word(text: str, span: LabelledSpan) -> bool:
     """Whether a span begins or ends inside a word or on a blank; scripts without spaces have no words here."""
     covered = text[span.start : span.end]
     ends = [(text[span.start - 1 : span.start], covered[:1]), (covered[-1:], text[span.end : span.end + 1])]
-    return covered != covered.strip() or any(
-        left.isalnum() and right.isalnum() and not UNSPACED.search(left + right) for left, right in ends
-    )
+    is_cut = (left.isalnum() and right.isalnum() and not UNSPACED.search(left + right) for left, right in ends)
+    return covered != covered.strip() or any(is_cut)

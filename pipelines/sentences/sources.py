@@ -32,9 +32,7 @@ ENDINGS: Mapping[str, Format] = {
     ".ndjson": "jsonl",
     ".feather": "arrow",
 }
-OFFICE_ENDINGS = frozenset(
-    [".doc", ".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".ppt", ".pptx", ".rtf", ".xls", ".xlsx"]
-)
+OFFICE_ENDINGS = (".doc", ".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".ppt", ".pptx", ".rtf", ".xls", ".xlsx")
 """Endings of files that are never plain text."""
 CHUNK_BYTES = 1 << 20
 MAX_LINE = 1 << 24
@@ -110,22 +108,18 @@ def check_source(
         raise InputError(f"cannot read {label[:200]} ({error.strerror}): check the path and its permissions") from None
     ending = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
     format = format or ENDINGS.get(ending)
-    if format is None and ending in OFFICE_ENDINGS:
-        raise InputError(f"{label} is not read: save it as CSV, text or HTML, or give --format if its ending is wrong")
-    if format is None and is_table:
+    if format is None:
+        if ending in OFFICE_ENDINGS:
+            problem = "is not read: save it as CSV, text or HTML, or give --format if its ending is wrong"
+            raise InputError(f"{label} {problem}")
         with path.open("rb") as stream:
-            format = "jsonl" if _is_json(path) else "tsv" if b"\t" in stream.readline(MAX_LINE) else "csv"
-    if format is None and _is_json(path):
-        raise InputError(f"{label} begins with a JSON object: give --format jsonl, or else --format text")
-    return Source(label, path, format or "text", digest, max_document)
-
-
-def _is_json(path: Path) -> bool:
-    """Whether the first line of a file is a JSON object."""
-    with path.open("rb") as stream, suppress(ValueError, RecursionError):
-        line = stream.readline(MAX_LINE)
-        return line.lstrip().startswith(b"{") and isinstance(json.loads(line), dict)
-    return False
+            line, is_json = stream.readline(MAX_LINE), False
+        with suppress(ValueError, RecursionError):
+            is_json = line.lstrip().startswith(b"{") and isinstance(json.loads(line), dict)
+        if is_json and not is_table:
+            raise InputError(f"{label} begins with a JSON object: give --format jsonl, or else --format text")
+        format = "text" if not is_table else "jsonl" if is_json else "tsv" if b"\t" in line else "csv"
+    return Source(label, path, format, digest, max_document)
 
 
 def read_rows(source: Source, columns: ColumnChoice, language: str | None = None, document: str = "") -> Iterator[Rows]:
@@ -203,9 +197,8 @@ def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
         config = parts.pop(0) if has_config else None
         return load_dataset(path, config, split=parts[0] if parts else "train")
     except Exception as error:  # scripts, damaged files, no network: the library's errors have no common root
-        raise InputError(
-            f"cannot load {name!r} ({describe(error)}): check name, config and split, and the network"
-        ) from None
+        problem = f"cannot load {name!r} ({describe(error)})"
+        raise InputError(f"{problem}: check name, config and split, and the network") from None
 
 
 def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[str]]:

@@ -49,9 +49,8 @@ def dataset_card(plan: Plan, counts: Mapping[str, Any], **facts: Any) -> str:  #
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("pipelines.storage")
-    environment = Environment(
-        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
+    layout: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
+    environment = Environment(loader=loader, undefined=StrictUndefined, **layout)
     environment.filters["cell"] = _cell
     inputs = [(_code(file_name(item.name)), f"`{item.sha256}`") for item in plan.inputs]
     filters = [

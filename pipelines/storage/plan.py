@@ -108,8 +108,6 @@ def read_plan(folder: Path) -> Plan | None:
         raise InputError(f"{path} cannot be read ({error.strerror}): mend that, or give another folder") from None
     except ValidationError:
         pass
-    is_ours = is_written_by(path, *PLAN_MARKS)
-    problem = (
-        f"is damaged, or of another version: {ADVICE}" if is_ours else "is not a plan of ours: give another folder"
-    )
+    damaged, foreign = f"is damaged, or of another version: {ADVICE}", "is not a plan of ours: give another folder"
+    problem = damaged if is_written_by(path, *PLAN_MARKS) else foreign
     raise InputError(f"{path} {problem}")
