@@ -28,6 +28,8 @@ from pipelines.terminal.console import (
 
 FORMATS = ("parquet", "jsonl", "csv")
 PathArgument = Annotated[Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.")]
+TO_HELP = "Format to write (parquet, jsonl or csv), or hf:NAME, a dataset on the Hub."
+LICENSE_HELP = "For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0."
 PATHS_HELP = "Datasets, pairs, rejects or exports, or a folder that holds some, such as data."
 PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH...", help=PATHS_HELP)]
 SampleOption = Annotated[int, Number(min=0, help="Rows to sample for the statistics; 0 for all.")]
@@ -138,14 +140,10 @@ def _report(
 
 def _export(
     path: PathArgument,
-    to: Annotated[
-        str, typer.Option(help="Format to write (parquet, jsonl or csv), or hf:NAME, a dataset on the Hub.")
-    ] = "parquet",
+    to: Annotated[str, typer.Option(help=TO_HELP)] = "parquet",
     out: Annotated[Path | None, Output(help="File to write. [PATH with the format's ending]")] = None,
     public: Annotated[bool, typer.Option("--public", help="For hf: make it public.")] = False,
-    license: Annotated[
-        str, typer.Option(help="For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0.")
-    ] = "unknown",
+    license: Annotated[str, typer.Option(help=LICENSE_HELP)] = "unknown",
     limit: Annotated[int | None, Number(min=1, help="Only the first N rows.", rich_help_panel="Running")] = None,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,

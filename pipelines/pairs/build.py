@@ -171,21 +171,19 @@ def pair_views(choices: Mapping[Path, Choice], sentences: Dataset, options: Pair
             params[ROW_PAIRS[policy]] = getattr(options, ROW_PAIRS[policy])
         if views or policy == "labels":
             seed = options.seed or 0
-        tasks: Iterator[Any] = row_pair_batches(
-            row_pairs, sentences, views, columns, seed, second_texts=policy == "columns"
-        )
+        second_texts = policy == "columns"
+        tasks: Iterator[Any] = row_pair_batches(row_pairs, sentences, views, columns, seed, second_texts=second_texts)
     else:
         paired = [name for name, view in views.items() if view_attribute(view.plan.name, "equal_alternatives", False)]
         if options.alternatives is not None:
             paired = [*views] if options.alternatives else []
-        params |= {"alternatives": paired} if paired else {}
         names = list(views) or [ORIGINAL]
         sides = [(names[0], names[1])] if policy == "bsl" else [(ORIGINAL, name) for name in names]
         makers = {name: makers[name] for couple in sides for name in couple}
         tasks = ((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS))
         are_round_trips = all(is_round_trip(view.plan.name) for view in views.values())
         fallback = policy == "bsl" and not options.strict and are_round_trips
-        params |= {"fallback": True} if fallback else {}
+        params |= ({"alternatives": paired} if paired else {}) | ({"fallback": True} if fallback else {})
         if fallback:
             makers[ORIGINAL] = "the sentence itself"
         candidates = partial(view_candidates, sentences, views, sides, columns, paired, fallback)

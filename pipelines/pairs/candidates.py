@@ -23,13 +23,9 @@ TASK_ROWS = 16_000
 """Rows that are read and judged together; a multiple of the rows in a batch of pairs."""
 ORIGINAL = "original"
 """The name of the sentence itself as a side of a pair."""
-DROPPED = ".dropped"
-"""An additional column of candidates: why a row is dropped, null if it is kept."""
-UNUSED = ".unused"
-"""An additional column of candidates of views: how many alternatives of its sentence are in no candidate."""
-
-RANK = ".rank"
-"""An additional column of candidates of which only the first that passes is a pair: 0 where a sentence's begin."""
+DROPPED, UNUSED, RANK = ".dropped", ".unused", ".rank"
+"""Additional columns of candidates: why a row is dropped, null if it is kept; of views, how many alternatives of its
+sentence are in no candidate; where only a sentence's first that passes is a pair, its number from 0."""
 
 
 @dataclass(frozen=True)

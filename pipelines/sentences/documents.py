@@ -11,13 +11,13 @@ from augment.text.sentences import sentences
 from pipelines.sentences.rows import Row, Rows
 from pipelines.storage.recipe import parse_yaml
 
+HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
 BLOCK_NAMES = """
 address article aside blockquote body caption dd details dialog div dl dt fieldset figcaption figure footer form
-h1 h2 h3 h4 h5 h6 header hgroup hr li main nav ol option p section summary table tbody td tfoot th thead tr ul
+header hgroup hr li main nav ol option p section summary table tbody td tfoot th thead tr ul
 """
-BLOCKS = frozenset(BLOCK_NAMES.split())
+BLOCKS = HEADINGS.union(BLOCK_NAMES.split())
 """Elements of HTML that begin and end a paragraph."""
-HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
 HEADING = "\ud800"
 """Begins a paragraph that is a heading; half a surrogate pair, which no text that was read holds."""
 NON_PROSE = frozenset(["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"])
