@@ -47,7 +47,8 @@ class BestOfN(View):
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its own parts, its number of candidates, its floor and its judge; may raise InputError."""
-        return super().build(runtime)._with_judge(runtime.device)
+        view = super().build(runtime)
+        return view._with_judge(runtime.device) if isinstance(view, BestOfN) else view  # a plugin's can be anything
 
     def languages(self) -> list[str]:
         """The languages of the sentences and of the view, as far as options name them."""

@@ -111,7 +111,7 @@ def test_a_view_with_an_option_that_all_views_have_is_left_out(augment: Augment)
             (view(made), "view 'odd' did not return a list of 2 ViewResult, each with a text unless it failed or is ")
             for made in ("None", "list(texts)", "[]", "[ViewResult(None)] * 2")
         ),
-        (view("[ViewResult(7)] * 2"), "view 'odd' of odd_module failed: ArrowTypeError: "),
+        (view("[ViewResult(7)] * 2"), "view 'odd' gave a value that is not text for 'one two': fix the view"),
         (view(built="1 / 0"), "view 'odd' of odd_module failed: ZeroDivisionError: division by zero"),
         (view(built="None"), "view 'odd': build gave NoneType, which is not a view: fix the plugin"),
     ],
