@@ -105,6 +105,15 @@ def inputs(text_file: Path) -> None:
 
 
 @pytest.mark.usefixtures("inputs")
+def test_a_guide_of_equal_views_is_refused(tiny_bert: Path, capsys: Capsys) -> None:
+    options = ["--encoder", tiny_bert, *SMALL, "--out", "run", "--text", "text.txt"]
+    assert train("contrastive", "--preset", "tuned", "--guide", "starter", *options) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("error: --guide finds nothing where both views")
+    assert not Path("run").exists()
+
+
+@pytest.mark.usefixtures("inputs")
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -121,7 +130,6 @@ def inputs(text_file: Path) -> None:
         ("contrastive --preset adapt --text text.txt --sharpen 5", "--sharpen"),
         ("contrastive --preset tuned --text text.txt --sharpen 5", "--whiten and --sharpen fit the same layer"),
         ("isbert --text text.txt --sharpen 5", "--sharpen: isbert trains no layer behind the pooling"),
-        ("contrastive --preset tuned --guide starter --text text.txt", "--guide finds nothing where both views"),
         ("isbert --text text.txt --widths 1 --widths 4", "--widths [1, 4]: a width must be odd"),
         ("isbert --text text.txt --pooling cls", "--pooling cls: IS-BERT's sentence vector is the mean"),
         ("distil --text text.txt", "--teacher: give an encoder to learn from, or --smooth-neighbours"),
