@@ -5,14 +5,15 @@ import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from threading import Lock
 from traceback import walk_tb
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from augment.errors import InputError, TwinviewsError, describe
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 logger = logging.getLogger(__name__)
+_lock, _replaced = Lock(), list[TextIO]()
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Plugins:
         point = self.entry_point(name)
         try:
             # What a plugin prints is no result of ours.
-            with nullcontext() if point is None else redirect_stdout(sys.stderr):
+            with nullcontext() if point is None else _printing_to_stderr():
                 yield
         except (TwinviewsError, KeyboardInterrupt, GeneratorExit):
             raise
@@ -72,6 +74,21 @@ class Plugins:
             if point is None:
                 raise
             raise TwinviewsError(f"{_label(point)} failed: {describe(error)}{_line_of(point, error)}") from error
+
+
+@contextmanager
+def _printing_to_stderr() -> Iterator[None]:
+    """As `redirect_stdout`, which leaves the wrong stream behind when the blocks of two threads overlap."""
+    with _lock:
+        _replaced.append(sys.stdout)
+        sys.stdout = sys.stderr
+    try:
+        yield
+    finally:
+        with _lock:
+            if len(_replaced) == 1:
+                sys.stdout = _replaced[0]
+            _replaced.pop()  # not the first, unless it is the only one
 
 
 def plugin_model(module: ModuleType) -> "type[BaseModel] | None":
@@ -119,7 +136,7 @@ def _usable_points(plugins: Plugins) -> list[str]:
 def _module_or_reason(plugins: Plugins, point: EntryPoint) -> ModuleType | str:
     """The module of an entry point, or why it cannot be used."""
     try:
-        with redirect_stdout(sys.stderr):
+        with _printing_to_stderr():
             module = point.load()
         if isinstance(module, ModuleType):
             return plugins.missing_part(module) or module

@@ -221,7 +221,7 @@ def test_labels_come_along(augment: Augment, folder: Path) -> None:
     (folder / "a.csv").write_text("text,label\nOne small step.,x\nTwo big steps.,\n")
     augment("ingest", "a.csv")
     assert augment("build-pairs", "--pairs", "self").code == 0
-    assert [row["label"] for row in read_pairs("data/pairs.arrow")] == ["x", ""]
+    assert [row["label"] for row in read_pairs("data/pairs.arrow")] == ["x", None]
 
 
 def test_pairs_are_written_once_and_belong_to_their_recipe(augment: Augment, lines: Path) -> None:

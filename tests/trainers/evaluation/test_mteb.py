@@ -39,14 +39,15 @@ def test_a_task_of_mteb_is_scored_by_mteb_and_filed_with_the_others(
     Path("local-sts").mkdir()
     Path("local-sts/test.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     assert evaluate("tiny", "--mteb", "LocalSTS") == 0
-    stored = json.loads(Path("tiny/evaluation/mteb.json").read_text())
+    (results,) = Path("runs/evaluation").glob("tiny-*")
+    stored = json.loads((results / "mteb.json").read_text())
     encoder = load_model("tiny")
     (task,) = read_judge("local-sts/test.jsonl").tasks
     expected = task.score(Vectors.encode(encoder, sentences), 0).metrics["score"]
     assert stored["sets"]["LocalSTS"]["figures"] == {"main score": pytest.approx(expected, abs=1e-4)}
-    (kept,) = Path("tiny/evaluation/mteb").rglob("LocalSTS.json")
+    (kept,) = (results / "mteb").rglob("LocalSTS.json")
     assert encoder.fingerprint() in kept.parts
-    assert train("compare", "tiny", "--with", "none") == 0
+    assert train("compare", results, "--with", "none") == 0
     assert "LocalSTS main score" in capsys.readouterr().out
     assert evaluate("tiny", "--mteb", "NoSuchTask") == 2
     assert "--mteb NoSuchTask: " in capsys.readouterr().err
