@@ -6,14 +6,13 @@ DATA holds SICK, SNLI, counterfactual SNLI, Breaking NLI and STS-B (data_cards/)
 compares them with training text: letters and digits only, without case.
 """
 
-import gzip
 import json
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from trainers.evaluation.task import normalised
+from trainers.files import filled_lines
 
 FOLDERS = ("sts/SICK", "nli/SNLI", "nli/counterfactual-snli", "nli/breaking_nli")
 STSB = ("sts-dev.csv", "sts-test.csv")
@@ -21,10 +20,8 @@ STSB = ("sts-dev.csv", "sts-test.csv")
 
 def cells(path: Path) -> Iterator[str]:
     """Every cell of every line, whatever the file's layout."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as file:
-        for line in file:
-            yield from map(str, json.loads(line).values()) if ".jsonl" in path.suffixes else re.split(r"\t|\n", line)
+    for _, line in filled_lines(path):
+        yield from map(str, json.loads(line).values()) if ".jsonl" in path.suffixes else line.split("\t")
 
 
 def main(text: str, data: str) -> None:
