@@ -24,6 +24,7 @@ VIEWS = {
     "synonym": ViewSpec("synonym"),
     "synonym, `--choose mlm`": ViewSpec("synonym", {"choose": "mlm"}),
     "mlm-fill": ViewSpec("mlm-fill"),
+    "mlm-fill, `--no-related`": ViewSpec("mlm-fill", {"related": False}),
     "span-mask": ViewSpec("span-mask"),
     "backtranslate de": ViewSpec("backtranslate", BUNDLED | {"pivot": "de"}),
     "backtranslate fr": ViewSpec("backtranslate", BUNDLED | {"pivot": "fr"}),

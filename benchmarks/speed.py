@@ -167,7 +167,11 @@ def word_views(_opus: Path) -> Iterator[Bench]:
         models = ("--models", str(STARTER_TRANSLATION))
         yield Bench(
             f"{name}, cold", "captions", rows,
-            [Contestant(f"augment {name}", ours, [INGEST]), Contestant(nlpaug, peer(nlpaug, *models))],
+            [
+                Contestant(f"augment {name}", ours, [INGEST]),
+                Contestant(f"augment {name} --candidates 1", [*ours, "--candidates", "1"], [INGEST]),
+                Contestant(nlpaug, peer(nlpaug, *models)),
+            ],
             {nlpaug: cold},
         )  # fmt: skip
         yield Bench(

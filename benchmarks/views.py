@@ -39,6 +39,7 @@ OURS = {
         for how, params in {"": {}, ", chosen by the MLM": {"choose": "mlm"}}.items()
     },
     "mlm-fill": ViewSpec("mlm-fill"),
+    "mlm-fill, any word": ViewSpec("mlm-fill", {"related": False}),
     "span-mask": ViewSpec("span-mask"),
     "backtranslate de": ViewSpec("backtranslate", {"pivot": "de", "models": "starter"}),
     "backtranslate fr": ViewSpec("backtranslate", {"pivot": "fr", "models": "starter"}),

@@ -30,6 +30,8 @@ REVIEWED = {(part, lemma): frozenset(names) for lemma, part, *names in map(str.s
 """Of common words, the synonyms that a reader kept in ten thousand sentences; of many of these words there is none."""
 SAFE_TIERS = 2
 """Tiers of `TIERS` that are used of other words; of the rarer senses in the rest, a fifth of the synonyms fit."""
+LEAST_SHARE = 0.12
+"""The least share of its word's uses of a sense that relates words to each other."""
 MODIFIERS = frozenset(["DT", "PRP$", "JJ", "JJR", "JJS", "CD", "POS"])
 """Tags of words before a noun."""
 TIERS = ((0.3, 5, 0.2), (0.3, 1, 0.2), (0.5, 0, 0.1), (0.2, 1, 0.0), (0.1, 0, 0.0))
@@ -47,6 +49,7 @@ class English:
         self.synonyms = lru_cache(maxsize=50_000)(self._synonyms)
         self.lemma = lru_cache(maxsize=50_000)(self._lemma)
         self.senses = lru_cache(maxsize=50_000)(self._senses)
+        self.related = lru_cache(maxsize=50_000)(self._related)
 
     def choices(self, rows: Sequence[Sequence[Token]]) -> list[dict[int, Tiers]]:
         """The eligible words of each text by their place among its tokens, each with its synonyms.
@@ -55,6 +58,15 @@ class English:
         words, and no parts of what WordNet has as one phrase ("ice cream").
         """
         return list(map(self._choices, rows, tags_of(rows)))
+
+    def related_words(self, rows: Sequence[Sequence[Token]]) -> list[dict[int, frozenset[str]]]:
+        """The content words of each text that have related words, by their place among its tokens, with these."""
+        tagged = zip(rows, tags_of(rows), strict=True)
+        words = [
+            {place: self.related(tokens[place].text.lower(), tags[place]) for place in self.content_words(tokens, tags)}
+            for tokens, tags in tagged
+        ]
+        return [{place: related for place, related in row.items() if related} for row in words]
 
     def content_words(self, tokens: Sequence[Token], tags: Sequence[str]) -> Iterator[int]:
         """The places of content words that are no names and no parts of WordNet's phrases, as in `choices`."""
@@ -165,6 +177,26 @@ class English:
             tiers[SAFE_TIERS:] = [tiers[SAFE_TIERS - 1]] * (len(tiers) - SAFE_TIERS)
         return tuple(tuple(sorted(weights.items())) for weights in tiers) if tiers[-1] else ()
 
+    def _related(self, word: str, tag: str) -> frozenset[str]:
+        """Words, inflected for `tag`, of the main senses of the lower-case `word` and of those above or like them.
+
+        No other form of the word is among them, none whose own main senses are others, and of verbs with reviewed
+        synonyms only these.
+        """
+        lemma, part, related = self.lemma(word, tag), PARTS[tag[:1]], set[str]()
+        own_forms = {word, lemma, *(inflect(lemma or word, form) for form in INFLECTED)} - {None}
+        for synset, _, share in self.senses(lemma or word, part, word):
+            neighbours = [synset, *(self._wordnet.synset(*place) for place in synset.neighbours)]
+            entries = chain.from_iterable(near.entries for near in neighbours if share >= LEAST_SHARE)
+            names = {entry.name for entry in entries if _is_plain(entry)} - FUNCTION_WORDS
+            for name in names & REVIEWED.get((part, lemma or word), names) if part == "v" else names:
+                form = inflect(name, tag)
+                is_main = any(near in neighbours for near, _, share in self.senses(name, part) if share >= LEAST_SHARE)
+                is_other = own_forms.isdisjoint([form, *(inflect(name, tag) for tag in INFLECTED)])
+                if form and is_main and is_other:
+                    related.add(form)
+        return frozenset(related)
+
     def _form(self, entry: Entry, tag: str, *, is_certain: bool) -> str | None:
         """The form of an entry for a tag, if any; entries that are plurals themselves ("woods") are plurals only.
 
@@ -230,10 +262,14 @@ def _parts(word: str) -> tuple[str, ...]:
 
 
 def _fits(entry: Entry, original: Entry) -> bool:
-    """Whether an entry is one plain, unobjectionable word that can stand wherever `original` can."""
+    """Whether an entry is another plain, unobjectionable word that can stand wherever `original` can."""
+    return _is_plain(entry) and entry.marker in (None, original.marker) and entry.name != original.name
+
+
+def _is_plain(entry: Entry) -> bool:
     name = entry.name
-    is_plain = len(name) > 1 and name.isalpha() and name.islower() and _VOWEL.search(name) is not None
-    return is_plain and entry.marker in (None, original.marker) and name != original.name and not entry.unwanted
+    is_word = len(name) > 1 and name.isalpha() and name.islower() and _VOWEL.search(name) is not None
+    return is_word and not entry.unwanted
 
 
 def _pasts(verb: str) -> set[str | None]:

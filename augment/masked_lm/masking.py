@@ -1,7 +1,7 @@
 """A masked language model that proposes whole words for masked words, many rows in one forward pass."""
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -21,6 +21,9 @@ MAX_TOKENS = 512
 BYTE_LEVEL_SPACE = "Ġ"
 SPACES = (BYTE_LEVEL_SPACE, "▁")
 """First characters of tokens after a space: in byte-level tokenizers, whose tokens spell bytes, and SentencePiece."""
+LEAST_LOG_PROBABILITY, LEAST_COSINE = -7.0, 0.45
+FIT_WEIGHT, COSINE_WEIGHT = 0.5, 20.0
+"""When a word fits the place of one that the model sees, and what its log-probability and its cosine count."""
 UNSPACED_SCRIPTS = frozenset(["CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR"])
 
 Proposals = list[tuple[str, float]]
@@ -122,6 +125,44 @@ class FillModel:
                     proposals[number][index] = [*word_logits.items()][:top]
         return proposals
 
+    def substitutes(self, rows: Sequence[Masked], words: Sequence[Sequence[Collection[str]]]) -> list[list[Proposals]]:
+        """For every place, whose own word the model sees, those of its `words` that fit it; the best first.
+
+        The score of a word is f / 2 + 20 c: f its log-probability, c the cosine of its input vector with that of the
+        place's own word, both less the mean vector. It fits with f of -7 and c of 0.45 or more.
+        """
+        import torch
+
+        proposals: list[list[Proposals]] = [[[] for _ in row.places] for row in rows]
+        for batch, logits in self.batches(rows):
+            log_probabilities = iter(logits.log_softmax(-1).cpu())
+            for number in batch:
+                row = rows[number]
+                for index, place_words in enumerate(words[number]):
+                    fits = next(log_probabilities)
+                    ids = self.words.ids(row.slots[index])
+                    forms = sorted(word for word in place_words if word in ids)
+                    numbers = [ids[form] for form in forms]
+                    cosines = (self._vectors[numbers] @ self._vectors[row.ids[row.places[index]]]).tolist()
+                    scored = zip(forms, fits[torch.tensor(numbers, dtype=torch.long)].tolist(), cosines, strict=True)
+                    proposals[number][index] = sorted(
+                        (
+                            (form, FIT_WEIGHT * fit + COSINE_WEIGHT * cosine)
+                            for form, fit, cosine in scored
+                            if round(fit, 3) >= LEAST_LOG_PROBABILITY and cosine >= LEAST_COSINE
+                        ),
+                        key=lambda proposal: -proposal[1],
+                    )
+        return proposals
+
+    @cached_property
+    def _vectors(self) -> "torch.Tensor":
+        """The input vectors of all tokens less their mean, of length 1: (vocabulary, width)."""
+        import torch
+
+        vectors = self.model.get_input_embeddings().weight.detach().float().cpu()
+        return torch.nn.functional.normalize(vectors - vectors.mean(0))
+
     def batches(self, rows: Sequence[Masked]) -> Iterator[tuple[list[int], "torch.Tensor"]]:
         """Batches of the rows that have places: their numbers, and the logits at all their places in order."""
         with_places = [number for number, row in enumerate(rows) if row.places]
@@ -198,6 +239,7 @@ class WholeWords:
             raise InputError(f"--encoder {tokenizer.name_or_path}: its vocabulary has no whole words to fill in")
         self._tables = after_space, bare if self._mark else after_space
         self.fitting = lru_cache(maxsize=None)(self._fitting)
+        self.ids = lru_cache(maxsize=None)(lambda slot: dict(zip(*reversed(self.fitting(slot)), strict=True)))
 
     def _fitting(self, slot: Slot) -> tuple[list[int], list[str]]:
         """Ids of the tokens that fit such a place, and their words in lower case."""

@@ -1,21 +1,28 @@
-"""Mask a share of the words and let a masked language model fill in others (BSL, section 4.4: 20%)."""
+"""Let a masked language model replace a share of the words, by related ones or by any (BSL, section 4.4: 20%)."""
 
+import logging
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.metadata import version
 from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr
 
+from augment.lexicon import wordnet
+from augment.lexicon.synonyms import English, english
 from augment.masked_lm.masking import FillModel, Masked, Proposals, Slot, folded, token_span
 from augment.models.weights import find_encoder
 from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import Token, apply_edits, matching_case, tokens
-from augment.text.english import wants_an
+from augment.text.english import is_english, wants_an
 from augment.text.negation import is_negation
 from augment.text.words import FUNCTION_WORDS, in_capitals, replaceable, rounded, word_groups
+from augment.types import JSON
 from augment.view import Edit, Runtime, ViewResult
 
+logger = logging.getLogger(__name__)
 ARTICLES = frozenset(["a", "an"])
 LISTED = frozenset(
     word.lower()
@@ -33,11 +40,15 @@ SPARE_PROPOSALS = 16
 
 
 class _Row(NamedTuple):
-    """A text's masked row, its tokens, the places of the masked words, and the numbers of eligible and of all words."""
+    """A text's row for the model, its tokens, the places of the words to replace and the last token of each in it.
+
+    Then the numbers of eligible and of all words.
+    """
 
     masked: Masked
     tokens: list[Token]
     places: list[int]
+    lasts: Sequence[int]
     eligible_count: int
     word_count: int
 
@@ -49,60 +60,115 @@ class MlmFill(ProtectedTermsView):
     whole (not cut off, not sharing a token with a neighbour), and the vocabulary has words in its script. `fraction`
     and `achieved_fraction` are shares of all words that the model sees, with numbers and names, as in the paper. The
     number of words is rounded up or down by the row's own draw, so that the mean over sentences equals the fraction.
+
+    With `related`, the model sees the sentence unmasked, and only words of one token are eligible for which WordNet has
+    related words that fit; fewer words are then replaced than `fraction` asks for.
     """
 
     name = "mlm-fill"
     runs_model = True
+    draws, floor, judged = 4, 0.9, 0
     libraries = ("inflect", "tokenizers")
     constants: ClassVar = {"of": "words"}
 
-    fraction: float = Field(default=0.2, gt=0, le=1, description="share of the words to mask")
-    at_least: int = Field(default=0, ge=0, description="least number of words to mask, if as many are eligible")
+    fraction: float = Field(default=0.2, gt=0, le=1, description="share of the words to replace")
+    at_least: int = Field(default=0, ge=0, description="least number of words to replace, if as many are eligible")
+    related: bool | None = Field(
+        default=None,
+        description="fill in only words that WordNet relates to the word, which the model sees; else any, for a mask "
+        "[with the starter model]",
+    )
     top_k: int = Field(default=10, ge=1, le=1000, description="sample from this many likeliest words")
     temperature: float = Field(default=1.0, gt=0, description="below 1 prefers the likelier of them")
     encoder: str = Field(default="starter", description="model: starter, a folder, or a name on the Hub")
     revision: str | None = Field(default=None, description="hold the model to this revision")
 
     _model: FillModel = PrivateAttr()
+    _english: English | None = PrivateAttr(default=None)
+
+    @property
+    def keeps_meaning(self) -> bool:  # type: ignore[override]
+        """Whether only related words are filled in: any word is none that means the same."""
+        return self.related if self.related is not None else self.encoder == "starter"
+
+    @property
+    def versions(self) -> dict[str, JSON]:
+        """The versions of its libraries, and of what relates words."""
+        own = {"wordnet": wordnet.revision(wordnet.find()), "lemminflect": version("lemminflect")}
+        return {**super().versions, **(own if self.keeps_meaning else {})}
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its model and terms; raises InputError if one is missing."""
+        """The view with its model, word lists and terms; raises InputError if one is missing."""
         weights = find_encoder(self.encoder, self.revision)
-        view = super().build(runtime).model_copy(update={"revision": weights.revision})
+        view = self.model_copy(update={"revision": weights.revision, "related": self.keeps_meaning})
+        view = super(MlmFill, view).build(runtime)
         view._model = FillModel(weights.path, runtime)
+        view._english = english(wordnet.find()) if view.related else None
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed; each row goes through the model once."""
-        rngs = [random.Random(seed) for seed in seeds]
-        rows = [self._mask(text, rng) for text, rng in zip(texts, rngs, strict=True)]
-        proposals = self._model.propose([row.masked for row in rows], self.top_k + SPARE_PROPOSALS)
-        return [self._fill(*row) for row in zip(texts, rows, proposals, rngs, strict=True)]
+        rngs, distinct = [random.Random(seed) for seed in seeds], [*dict.fromkeys(texts)]
+        sentences = [*map(tokens, distinct)]
+        if self._english is None:
+            rows = dict(zip(distinct, map(self._row, distinct, sentences, map(replaceable, sentences)), strict=True))
+            masked = [self._masked(rows[text], rng) for text, rng in zip(texts, rngs, strict=True)]
+            proposals = self._model.propose([row.masked for row in masked], self.top_k + SPARE_PROPOSALS)
+            return [self._fill(*row) for row in zip(texts, masked, proposals, rngs, strict=True)]
+        if not is_english(sentences):
+            _warn_of_language()
+        places = self._english.related_words(sentences)
+        rows = dict(zip(distinct, map(self._row, distinct, sentences, places), strict=True))
+        words = [[related[place] for place in row.places] for row, related in zip(rows.values(), places, strict=True)]
+        fills = dict(zip(rows, self._model.substitutes([row.masked for row in rows.values()], words), strict=True))
+        return [
+            self._fill(text, *self._drawn(rows[text], fills[text], rng), rng)
+            for text, rng in zip(texts, rngs, strict=True)
+        ]
 
-    def _mask(self, text: str, rng: random.Random) -> _Row:
+    def _row(self, text: str, words: list[Token], places: Iterable[int]) -> _Row:
+        """The eligible ones of some places, in the unmasked text."""
         ids, offsets = self._model.encoded(text)
-        words, protected_spans = tokens(text), self.protected_spans(text)
+        protected_spans = self.protected_spans(text)
         eligible: dict[int, tuple[int, int, Slot]] = {}
-        for index in replaceable(words):
+        for index in places:
             start, end, word, _ = words[index]
             span = token_span(offsets, start, end)
             if span is None or is_fixed(word) or touches(protected_spans, start, end):
                 continue
             slot = self._model.words.slot(word, self._model.tokenizer.convert_ids_to_tokens(ids[span[0]]))
-            if self._model.words.serves(slot):
+            if self._model.words.serves(slot) and (self._english is None or span[0] == span[1]):
                 eligible[index] = (*span, slot)
         seen_end = max((end for _, end in offsets), default=0)
         word_count = sum(token.kind != "other" and token.end <= seen_end for token in words)
-        places = _draw_places(sorted(eligible), max(self.at_least, rounded(self.fraction * word_count, rng)), rng)
-        masked_ids, mask_places, following = [], [], 0
-        for first, last, _ in map(eligible.__getitem__, places):
+        originals = [words[place].text for place in eligible]
+        firsts, lasts, slots = zip(*eligible.values(), strict=True) if eligible else ((), (), ())
+        return _Row(Masked(ids, [*firsts], slots, originals), words, [*eligible], lasts, len(eligible), word_count)
+
+    def _drawn(self, row: _Row, proposals: list[Proposals], rng: random.Random) -> tuple[_Row, list[Proposals]]:
+        """A row with as many of its places as are to be filled, of those that have proposals, and these."""
+        fitting = {place: words for place, words in zip(row.places, proposals, strict=True) if words}
+        places = _draw_places([*fitting], self._number(row, rng), rng)
+        return row._replace(places=places), [fitting[place] for place in places]
+
+    def _number(self, row: _Row, rng: random.Random) -> int:
+        """How many words of a row are to be replaced."""
+        return max(self.at_least, rounded(self.fraction * row.word_count, rng))
+
+    def _masked(self, row: _Row, rng: random.Random) -> _Row:
+        """A row with as many of its places as are to be filled, each as one mask."""
+        chosen = {*_draw_places(row.places, self._number(row, rng), rng)}
+        ids, masked_ids, mask_places, following = row.masked.ids, list[int](), list[int](), 0
+        kept = [index for index, place in enumerate(row.places) if place in chosen]
+        for index in kept:
+            first = row.masked.places[index]
             masked_ids += ids[following:first]
             mask_places.append(len(masked_ids))
             masked_ids.append(self._model.tokenizer.mask_token_id)
-            following = last + 1
-        slots, originals = [eligible[place][2] for place in places], [words[place].text for place in places]
+            following = row.lasts[index] + 1
+        slots, originals = [row.masked.slots[index] for index in kept], [row.masked.originals[index] for index in kept]
         masked = Masked(masked_ids + ids[following:], mask_places, slots, originals)
-        return _Row(masked, words, places, len(eligible), word_count)
+        return row._replace(masked=masked, places=[row.places[index] for index in kept])
 
     def _fill(self, text: str, row: _Row, proposals: Sequence[Proposals], rng: random.Random) -> ViewResult:
         edits: list[Edit] = []
@@ -121,6 +187,11 @@ class MlmFill(ProtectedTermsView):
             return ViewResult(text, "unchanged", reason, None, (), self.fraction, 0.0)
         share = len(edits) / row.word_count
         return ViewResult(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
+
+
+@cache
+def _warn_of_language() -> None:
+    logger.warning("mlm-fill: most words are not English; fill in any word with --no-related and a model of theirs")
 
 
 def is_fixed(word: str) -> bool:

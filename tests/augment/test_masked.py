@@ -15,6 +15,7 @@ from tokenizers.models import BPE
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertModel, PreTrainedTokenizerFast
 
 from augment.lexicon import wordnet
+from augment.lexicon.synonyms import english
 from augment.masked_lm.masking import MAX_TOKENS, FillModel, WholeWords, folded, script_of
 from augment.masked_lm.ranking import FIT_WEIGHT, SIMILARITY_WEIGHT, Ranking, Target
 from augment.models.weights import STARTER_ENCODER, find_encoder
@@ -210,6 +211,36 @@ def test_the_signature_has_every_revision_but_no_path() -> None:
 
 
 @pytest.mark.parametrize(
+    ("word", "tag", "related", "unrelated"),
+    [
+        ("bicycle", "NN", "bike", "car bicycles motorcycle"),
+        ("dogs", "NNS", "canines", "cats dog"),
+        ("boy", "NN", "", "girl man"),
+        ("day", "NN", "", "night time week"),
+        ("large", "JJ", "huge big", "small larger"),
+        ("bought", "VBD", "purchased", "sold buying"),
+    ],
+)
+def test_related_words_are_no_antonyms_and_no_neighbours_of_a_kind(
+    word: str, tag: str, related: str, unrelated: str
+) -> None:
+    words = english(wordnet.find()).related(word, tag)
+    assert ({*related.split()} - words, {*unrelated.split()} & words) == (set(), set())
+
+
+def test_the_starter_model_fills_in_related_words_as_often_as_asked_for() -> None:
+    texts = ["A man rides his bicycle to the store.", "The big dog is sleeping in the garden.", "Hm."] * 20
+    views = built("mlm-fill")(texts, range(60))
+    related = english(wordnet.find())
+    edits = [edit for view in views for edit in view.edits]
+    assert {("bicycle", "bike"), ("store", "shop")} <= {(edit.old, edit.new) for edit in edits}
+    assert all(edit.new in {*related.related(edit.old, "NN"), *related.related(edit.old, "JJ")} for edit in edits)
+    assert views == [built("mlm-fill")([text], [seed])[0] for seed, text in enumerate(texts)]
+    assert {view.reason for view in views[2::3]} == {"no-eligible-word"}
+    assert len({view.text for view in views}) > 3
+
+
+@pytest.mark.parametrize(
     ("text", "kept"),
     [
         ("Rose bought a red car.", "Rose"),
@@ -220,7 +251,7 @@ def test_the_signature_has_every_revision_but_no_path() -> None:
     ],
 )
 def test_names_numbers_and_negations_are_neither_replaced_nor_filled_in(text: str, kept: str) -> None:
-    views = built("mlm-fill", fraction=1.0, candidates=1, top_k=100)([text] * 8, range(8))
+    views = built("mlm-fill", fraction=1.0, candidates=1, top_k=100, related=False)([text] * 8, range(8))
     for edit in (edit for view in views for edit in view.edits):
         assert edit.old not in kept.split()
         assert not is_fixed(edit.new.lower())
