@@ -233,6 +233,7 @@ class Request(Options):
     preset: str | None = Field(None, description="A preset of the objective. [the first one]")
     out: Path | None = Field(None, description="Directory of the run, or of all seeds. [runs/NAME]")
     seed: int = Field(1, ge=0, lt=1 << 32, description="Decides order, dropout and masks.")
+    seeds: int | None = Field(None, ge=1, description="Train with N seeds, from --seed on, into OUT/seed-1 and so on.")
     dry_run: bool = Field(False, description="Say what would be done; write nothing.")
     overwrite: bool = Field(False, description="Delete the run in --out and train again.")
 

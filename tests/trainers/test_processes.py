@@ -210,12 +210,10 @@ def test_a_launched_command_that_fails_says_so_once(small: list[str]) -> None:
 
 
 @pytest.mark.exhaustive
-def test_two_processes_train_the_seeds_together_and_the_first_one_scores(small: list[str], graded_data: Path) -> None:
-    done = launched("torchrun", "mirror", *small, "--seeds", 2, "--data", graded_data, "--baseline")
-    seeds, untrained = done.stdout.splitlines()[3:]
-    assert seeds.rstrip().endswith(", 2 seeds")
-    assert untrained.startswith("untrained ")
-    assert [run["error"] for run in json.loads(Path("runs/mirror/seeds.json").read_text())["runs"]] == [None, None]
+def test_two_processes_train_the_seeds_together(small: list[str]) -> None:
+    done = launched("torchrun", "mirror", *small, "--seeds", 2)
+    (row,) = done.stdout.splitlines()[3:]
+    assert row.rstrip().endswith(", 2 seeds")
 
 
 def test_batch_is_as_large_as_rows_and_processes_allow_or_refused() -> None:

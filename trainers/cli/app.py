@@ -28,7 +28,7 @@ The usual next steps after `augment build-pairs`:
 
 One objective under several seeds:
 
-  train bsl --seeds 3 --data DIR
+  train bsl --seeds 3
 """
 
 

@@ -34,8 +34,7 @@ def compare(
     test: Annotated[bool, typer.Option("--test", help="Test every further run against the first.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Decides the samples of intervals and tests.")] = 0,
     judge: JudgeOption = None,
-    signature: Annotated[bool, typer.Option("--signature", help="Print all settings behind each row of ours.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON: a record a figure, and the tables.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write the tables to this file as Markdown.")] = None,
     config: ConfigOption = None,
 ) -> None:
@@ -57,7 +56,7 @@ def compare(
     suites = _suites(suite, results, papers)
     printed = [table for name in suites for table in published_tables(papers, name, everything=all_tables)]
     for name in suites:
-        tables += compare_suite(name, results, [table for table in printed if table.suite == name], signed=signature)
+        tables += compare_suite(name, results, [table for table in printed if table.suite == name])
         if intervals or test:
             statistics = assess(name, results, seed, intervals=intervals, test=test)
             tables, test_tables = tables + statistics, test_tables + statistics
@@ -65,8 +64,7 @@ def compare(
         option, lack = ("--test", "two runs") if test else ("--intervals", "run")
         raise InputError(f"nothing for {option}: no {lack} of one seed with {NO_ITEMS}")
     if json:
-        records = [record for run in results for record in run.records()]
-        show_json({"records": records, "tables": [table._asdict() for table in tables]})
+        show_json({"tables": [table._asdict() for table in tables]})
     else:
         show(tables)
     _note_gaps(results, [name for name in papers if not any(table in printed for table in load_paper(name))], suites)
@@ -76,10 +74,7 @@ def compare(
 
 
 def _note_gaps(runs: Sequence[Run], papers: Sequence[str], suites: Sequence[str]) -> None:
-    """Say which runs have no results, and which papers no row."""
-    for run in runs:
-        if not run.evaluations:
-            note(f"{run.title}: {f'none of its {run.seeds} seeds has' if run.seeds > 1 else 'no'} results")
+    """Say which runs have no scores, and which papers no row."""
     if TRAINING in suites:
         logged = [run.title for run in runs if run.of(TRAINING)]
         note(f"no scores of {', '.join(logged)}: run `train evaluate` on the folders of their seeds")

@@ -180,7 +180,7 @@ def _print(evaluation: Sequence[Scores], *, json: bool) -> None:
         for line in notes(scores):
             note(line if single else f"{scores.suite.name}: {line}")
         if scores.suite.tasks:
-            note(f"signature: {signature([scores.values])}")
+            note(f"signature: {signature(scores.values)}")
     for line in first["remarks"]:
         note(line)
     if first["seconds"]["cached_texts"]:

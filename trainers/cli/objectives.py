@@ -5,38 +5,22 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Annotated, Any, get_args, get_origin
 
 import typer
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from pipelines.terminal.console import ConfigOption, InputError
+from pipelines.terminal.console import ConfigOption
 from trainers.settings import (
     DataOptions,
-    Options,
     Presets,
     Request,
     TokenLimit,
     Training,
-    checked,
     data_keys,
     objective_options,
 )
 
 FILES = {"views": "data/pairs.arrow", "text": "sentences.txt", "words": "en:10000", "graded": "sts-train.csv"}
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
-
-
-class Seeds(Options):
-    """How several runs are made and scored."""
-
-    seeds: int | None = Field(
-        None, ge=1, description="Train with this many seeds, from --seed on, into OUT/seed-1 ...; one table."
-    )
-    data: str | None = Field(
-        None,
-        description="Benchmarks to score every run on, as `train evaluate --data`: a folder, or hf:mteb. "
-        "[TWINVIEWS_DATA]",
-    )
-    baseline: bool = Field(False, description="Score the encoder before training too: the row `untrained`.")
 
 
 def parameters(
@@ -118,15 +102,12 @@ def objective_command(name: str) -> tuple[Callable[..., None], str]:
         typed = [key for key, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
         if len(typed) == 1:
             values["steps" if typed == ["epochs"] else "epochs"] = None
-        study = checked(Seeds, {key: values.pop(key) for key in Seeds.model_fields}).model_dump()
-        if study["seeds"] is not None:
+        request = Request.of(name, values)
+        if request.seeds is not None:
             from trainers.results.studies import train_seeds
 
-            train_seeds(name, values, **study)
+            train_seeds(name, values)
             return
-        for key in (key for key, value in study.items() if value):
-            raise InputError(f"--{key} goes with --seeds N: give that too, or run `train evaluate` afterwards")
-        request = Request.of(name, values)
         from trainers.training.run import run_training
 
         run_training(request)
@@ -139,10 +120,9 @@ def objective_command(name: str) -> tuple[Callable[..., None], str]:
         option("preset", str | None, f"One of {', '.join(names)}. [{names[0]}]", None, heading, names),
         *parameters(objective.params, f"Objective ({name})", presets=presets),
         *parameters(Training, "Training", keys=shared, presets=presets),
-        *parameters(Seeds, "Several seeds"),
         *parameters(Request, "Running", keys=Request.model_fields.keys() - {"encoder", "preset"}),
     ]
     command = f"  train {name} --{objective.reads[0]} {FILES.get(objective.reads[0], 'FILE')}"
     # \b keeps click from joining the lines.
-    epilog = f"\b\nExamples:\n{command} --encoder bert-base-uncased\n{command} --seeds 3 --data DIR"
+    epilog = f"\b\nExamples:\n{command} --encoder bert-base-uncased\n{command} --seeds 3"
     return command_of(run, options, objective.text), epilog

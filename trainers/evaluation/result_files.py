@@ -188,37 +188,30 @@ def page(scores: Scores) -> str:
     return markdown(table.title, [scores.suite.title, "", f"{values['date']}; {versions}"], tables)
 
 
-def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str] = (), metrics: Sequence[str] = ()) -> str:
-    """Return every setting that decides figures of one suite, in one line that a paper can quote.
+def signature(values: Mapping[str, Any]) -> str:
+    """Return every setting that decides the figures of a suite, in one line that a paper can quote.
 
     Example: `sts|sets:stsb|metric:all|pooling:mean|tokens:128|precision:fp32|seed:1111|items:0f3c92a1...|...`
 
-    `evaluations` are stored results, one for each training seed; what differs between them is joined by "+", like
-    `sets` and `metrics` (for correlations, how subsets were joined), by default those of the average or of all sets.
+    `values` are the stored results. The sets are those of the average, or all of them.
     """
-    first = evaluations[0]
-    counted = [name for name, item in first["sets"].items() if item["counted"]]
-    sets = sets or (counted if len(counted) > 1 else list(first["sets"]))
-    metrics = metrics or list(dict.fromkeys(next(iter(first["sets"][name]["figures"])) for name in sets))
+    model, sets = values["model"], values["sets"]
+    counted = [name for name, item in sets.items() if item["counted"]]
+    names = counted if len(counted) > 1 else list(sets)
 
     def joined(digests: Sequence[object]) -> str:
         text = "".join(map(str, digests))
         return (hashlib.sha256(text.encode()).hexdigest() if len(digests) > 1 else text)[:DIGITS]
 
-    parts = []
-    for stored in evaluations:
-        model, items = stored["model"], [stored["sets"][name]["sha256"] for name in sets if name in stored["sets"]]
-        values = {
-            "pooling": model.get("pooling"), "prompts": model.get("prompts"), "tokens": model.get("max_tokens"),
-            "precision": stored["settings"].get("precision"), "seed": stored.get("seed"), "items": joined(items),
-            "weights": joined(list((model.get("weights") or {"": model.get("sha256", "")}).values())),
-            "version": stored.get("versions", {}).get("twinviews"),
-        }  # fmt: skip
-        parts.append({name: str(value or "") for name, value in values.items()})
-    line = {"sets": "+".join(sets), "metric": "+".join(metrics)}
-    line |= {key: "+".join(dict.fromkeys(values[key] for values in parts if values[key])) for key in parts[0]}
-    line["runs"] = str(len(parts)) if len(parts) > 1 else ""
-    return "|".join([str(first["suite"]), *(f"{key}:{value}" for key, value in line.items() if value)])
+    parts = {
+        "sets": "+".join(names), "metric": "+".join(dict.fromkeys(next(iter(sets[name]["figures"])) for name in names)),
+        "pooling": model.get("pooling"), "prompts": model.get("prompts"), "tokens": model.get("max_tokens"),
+        "precision": values["settings"].get("precision"), "seed": values.get("seed"),
+        "items": joined([sets[name]["sha256"] for name in names]),
+        "weights": joined(list((model.get("weights") or {"": model.get("sha256", "")}).values())),
+        "version": values.get("versions", {}).get("twinviews"),
+    }  # fmt: skip
+    return "|".join([values["suite"], *(f"{key}:{value}" for key, value in parts.items() if value)])
 
 
 def read_recipe(directory: Path) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trainers.evaluation.result_files import DECIMALS, Figure, StoredSet, Table, group, mean, noted, signature
+from trainers.evaluation.result_files import DECIMALS, Figure, StoredSet, Table, group, mean, noted
 from trainers.evaluation.task import MARK
 from trainers.results.runs import Run
 
@@ -31,7 +31,7 @@ class Column(NamedTuple):
 class Row(NamedTuple):
     """A line of a comparison: what is printed in each column, and how subsets were joined if the measure has that.
 
-    `origin`: where the authors of a printed row took it from; `signature`: that of a row of ours.
+    `origin`: where the authors of a printed row took it from.
     """
 
     model: str
@@ -40,7 +40,6 @@ class Row(NamedTuple):
     aggregation: str | None = None
     origin: str | None = None
     note: str | None = None
-    signature: str | None = None
 
 
 class PublishedTable(NamedTuple):
@@ -105,10 +104,8 @@ def _read_figure(printed: str, times: int) -> Figure:
     return Figure(float(Decimal(value) * times), digits, float(Decimal(deviation) * times) if deviation else None)
 
 
-def compare_suite(
-    suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable] = (), *, signed: bool = False
-) -> list[Table]:
-    """Put a suite's results beside the rows of the papers' tables; `signed` adds the signatures of ours below.
+def compare_suite(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable] = ()) -> list[Table]:
+    """Put a suite's results beside the rows of the papers' tables.
 
     The first table has the columns that the papers print, the second those of our sets that no paper prints. If papers
     join subsets in different ways, our rows are repeated for each.
@@ -117,8 +114,8 @@ def compare_suite(
     for table in tables:
         heads |= {column: head for column, head in table.heads.items() if column not in heads}
     title = f"{suite}, sets without a printed row" if tables else suite
-    printed = _table(suite, suite, heads, runs, tables, signed)
-    own = _table(suite, title, _unprinted_columns(suite, runs, tables), runs, (), signed)
+    printed = _table(suite, suite, heads, runs, tables)
+    own = _table(suite, title, _unprinted_columns(suite, runs, tables), runs, ())
     return [table for table in (printed, own) if table.rows]
 
 
@@ -141,9 +138,8 @@ def _unprinted_columns(suite: str, runs: Sequence[Run], tables: Sequence[Publish
 
 
 def _table(
-    suite: str, title: str, heads: Mapping[Column, str], runs: Sequence[Run], tables: Sequence[PublishedTable],
-    signed: bool,
-) -> Table:  # fmt: skip
+    suite: str, title: str, heads: Mapping[Column, str], runs: Sequence[Run], tables: Sequence[PublishedTable]
+) -> Table:
     printed = _merge_rows(tables)
     aggregations = list(dict.fromkeys(row.aggregation for row in printed)) or [ALL]
     own = [row for run in runs for row in _own_rows(run, suite, list(heads), aggregations)]
@@ -160,7 +156,7 @@ def _table(
     stored = [(run.title, evaluation.stored.sets) for run in runs for evaluation in run.of(suite)]
     names = dict.fromkeys(name for column in heads for name in column.sets)
     items = [(run, name, sets[name]) for name in names for run, sets in stored if name in sets]
-    notes += [*_set_notes(items), *(f"{row.model}: {row.signature}" for row in own if signed)]
+    notes += _set_notes(items)
     columns = ("model", *(["joined"] if joined else []), *heads.values(), "source")
     return Table(title, columns, tuple(rows), tuple(heads.values()), tuple(notes))
 
@@ -175,7 +171,6 @@ def _own_rows(run: Run, suite: str, columns: Sequence[Column], aggregations: Seq
     marked_sets = {name for name, item in items if _is_resized(name, item) or (item.note or "").startswith(MARK)}
     for aggregation in aggregations:
         cells: dict[Column, Figure] = {}
-        metrics: dict[str, None] = {}
         for column in columns:
             metric = (aggregation or ALL) if column.measure == SPEARMAN else column.measure
             digits = OF_TRAINING.get(column.measure, DECIMALS.get(suite, 2))
@@ -183,11 +178,8 @@ def _own_rows(run: Run, suite: str, columns: Sequence[Column], aggregations: Seq
             if figure is not None:
                 mark = "" if marked_sets.isdisjoint(column.sets) else MARK.strip()
                 cells[column] = figure._replace(mark=mark)
-                metrics[metric] = None
         if cells:
-            sets = dict.fromkeys(name for column in cells for name in column.sets)
-            signed = signature([stored.model_dump() for stored in seeds], list(sets), list(metrics))
-            yield Row(run.title, source, cells, aggregation, signature=signed)
+            yield Row(run.title, source, cells, aggregation)
 
 
 def _value(sets: Mapping[str, StoredSet], names: Sequence[str], metric: str) -> float | None:

@@ -116,9 +116,9 @@ def beside(model: str, directory: Path, suite: str, other: Other | None) -> Judg
 
     Raises InputError: a figure is undefined, or the items are damaged.
     """
-    sides = [Evaluation(load(StoredSuite, file), file, "") for file in (directory / f"{suite}.json",)]
+    sides = [Evaluation(load(StoredSuite, file), file) for file in (directory / f"{suite}.json",)]
     if other and (path := other.folder / f"{suite}.json").is_file():
-        sides = [Evaluation(load(StoredSuite, path), path, ""), *sides]
+        sides = [Evaluation(load(StoredSuite, path), path), *sides]
     if len(sides) < 2 or len({tuple(item.sha256 for item in side.stored.sets.values()) for side in sides}) > 1:
         tables = assess(suite, [Run(model, sides[-1:])], intervals=True)
         if not tables:
@@ -201,7 +201,7 @@ def best_of(suite: str, files: Mapping[str, Path]) -> tuple[Table, dict[str, Any
     Returns a table, and as JSON values the same, the `best`, the `outcome` and the `verdict` of `choose`. Raises
     InputError: a figure is undefined.
     """
-    sets = {name: read_sets(Evaluation(load(StoredSuite, file), file, name)) for name, file in files.items()}
+    sets = {name: read_sets(Evaluation(load(StoredSuite, file), file)) for name, file in files.items()}
     start, untouched = next(iter(sets.items()))
     titles = {key: stored.title for key, (stored, *_) in untouched.items()}
     if not titles or any(titles.keys() != candidate.keys() for candidate in sets.values()):

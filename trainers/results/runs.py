@@ -1,4 +1,4 @@
-"""Stored scores: the files that evaluations and studies leave, read as runs with an evaluation for each seed."""
+"""Stored scores: the files that evaluations leave, read as runs with an evaluation for each seed."""
 
 import json
 from collections import Counter
@@ -7,36 +7,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipelines.terminal.console import InputError
-from trainers.evaluation.result_files import Stored, StoredSet, StoredSuite, load
+from trainers.evaluation.result_files import StoredSet, StoredSuite, load
 from trainers.evaluation.suites import suite_names
 from trainers.training.directory import LOG, RECIPE
 
 FOLDER, TRAINING = "evaluation", "training"
-STUDY, UNTRAINED = "seeds.json", "untrained"
-
-
-class SeedRun(Stored):
-    """One training of several seeds, in the folder `seed-N`, and why it failed if it did."""
-
-    seed: int
-    error: str | None = None
-
-
-class StoredSeeds(Stored):
-    """The file that `train OBJECTIVE --seeds` writes."""
-
-    runs: list[SeedRun]
 
 
 class Evaluation(NamedTuple):
-    """The results of one suite and their file; `seed`: the training's, or the folder if it is not known."""
+    """The results of one suite and their file."""
 
     stored: StoredSuite
     file: Path
-    seed: str
 
 
-Reader = Callable[[Path, str], list[Evaluation]]  # from a run's folder and its seed to its evaluations
+Reader = Callable[[Path], list[Evaluation]]  # from a run's folder to its evaluations
 
 
 class Run(NamedTuple):
@@ -50,32 +35,20 @@ class Run(NamedTuple):
         """Return the evaluations on a suite, one for each seed."""
         return [evaluation for evaluation in self.evaluations if evaluation.stored.suite == suite]
 
-    def records(self) -> list[dict[str, Any]]:
-        """Return the long form as JSON values: a row for each figure, x 100 for rates."""
-        return [
-            {"run": self.title, "file": str(file), "weights": stored.model.get("weights"), "items": item.sha256,
-             "settings": stored.settings, "seed": seed, "suite": stored.suite, "set": name, "metric": metric,
-             "value": value}
-            for stored, file, seed in self.evaluations
-            for name, item in stored.sets.items()
-            for metric, value in item.figures.items()
-        ]  # fmt: skip
-
 
 def read_runs(path: Path) -> list[Run]:
-    """Read a run's directory, a folder of results, a JSON file of them, or a study.
+    """Read a run's directory, a folder of results, a JSON file of them, or the folder of several seeds.
 
-    A model that has only results of other settings gives a run for each. A study without results gives what its
+    A model that has only results of other settings gives a run for each. Seeds without results give what their
     trainings logged. Raises InputError if none can be read.
     """
     if not path.exists():
         raise InputError(f"no run at {str(path)!r}: give a run's directory, or a JSON file of results")
-    for reader in (read_results, read_training):
-        runs = [run for file in _studies(path) for run in read_study(file, reader)]
-        if any(run.evaluations for run in runs):
-            return runs
+    for reader in (read_results, read_training) if seed_folders(path) != [path] else ():
+        if (seeds := read_seeds(path, reader)).evaluations:
+            return [seeds]
     if path.is_file():
-        return [Run(str(path), [Evaluation(load(StoredSuite, path), path, str(path))])]
+        return [Run(str(path), [Evaluation(load(StoredSuite, path), path)])]
     runs = _runs([path]) or _runs(sorted((path / FOLDER).glob("*/")))
     if not runs:
         raise InputError(f"no results in {str(path)!r}: run `train evaluate` first, or name folders in it")
@@ -83,15 +56,22 @@ def read_runs(path: Path) -> list[Run]:
 
 
 def seed_folders(path: Path) -> list[Path]:
-    """Return the folders of several seeds, those that failed left out; of anything else the path itself."""
-    return [folder for file in _studies(path) for folder in _folders(file).values()] or [path]
+    """Return the folders that `--seeds` makes in a folder, in the order of the seeds; of anything else itself."""
+    folders = sorted(file.parent for file in path.glob(f"seed-*/{RECIPE}"))
+    return sorted(folders, key=lambda folder: len(folder.name)) or [path]
+
+
+def read_seeds(path: Path, reader: Reader) -> Run:
+    """Return all seeds in a folder as one run."""
+    folders = seed_folders(path)
+    return Run(str(path), [scores for folder in folders for scores in reader(folder)], len(folders))
 
 
 def named(runs: Sequence[Run]) -> list[Run]:
     """Return the runs titled by the name of their folder, or of the model that results are of, where that is unique."""
 
     def name(run: Run) -> str:
-        own = run.seeds > 1 or (Path(run.title) / FOLDER).is_dir() or Path(run.title).name == UNTRAINED
+        own = run.seeds > 1 or (Path(run.title) / FOLDER).is_dir()
         models = [] if own else [str(scores.stored.model.get("name", run.title)) for scores in run.evaluations]
         return Path([*models, run.title][0]).name
 
@@ -99,19 +79,15 @@ def named(runs: Sequence[Run]) -> list[Run]:
     return [run._replace(title=name(run)) if counts[name(run)] == 1 else run for run in runs]
 
 
-def _studies(path: Path) -> list[Path]:
-    return [file for file in (path, path / STUDY) if file.name == STUDY and file.is_file()]
-
-
-def read_results(directory: Path, seed: str) -> list[Evaluation]:
+def read_results(directory: Path) -> list[Evaluation]:
     """Return the evaluations in a run's `evaluation/`, or in the directory itself; raises as `load` does."""
     folder = directory / FOLDER if (directory / FOLDER).is_dir() else directory
     names = [*suite_names(), *sorted(path.stem for path in folder.glob("judge-*.json")), "mteb"]
     files = [path for name in names if (path := folder / f"{name}.json").is_file()]
-    return [Evaluation(load(StoredSuite, path), path, seed) for path in files]
+    return [Evaluation(load(StoredSuite, path), path) for path in files]
 
 
-def read_training(run: Path, seed: str) -> list[Evaluation]:
+def read_training(run: Path) -> list[Evaluation]:
     """Return the last loss and spread in a run's log, and the dev score of the weights that were kept."""
     try:
         lines = [json.loads(line) for line in (run / LOG).read_text(encoding="utf-8").splitlines()]
@@ -123,23 +99,10 @@ def read_training(run: Path, seed: str) -> list[Evaluation]:
         figures["dev"] = max(dev) if keep == "best" else dev[-1]
     common: dict[str, Any] = {"title": "", "size": 0, "counted": False, "sha256": ""}
     sets = {key: StoredSet(figures={key: value}, **common) for key, value in figures.items()}
-    return [Evaluation(StoredSuite(suite=TRAINING, model={}, settings={}, sets=sets), run, seed)] if sets else []
+    return [Evaluation(StoredSuite(suite=TRAINING, model={}, settings={}, sets=sets), run)] if sets else []
 
 
-def read_study(file: Path, reader: Reader = read_results) -> list[Run]:
-    """Return the seeds of a `seeds.json` as one run, and the untrained encoder beside it if it was scored."""
-    evaluations = [found for seed, folder in _folders(file).items() for found in reader(folder, str(seed))]
-    seeds = Run(str(file.parent), evaluations, len(load(StoredSeeds, file).runs))
-    return [seeds, *_runs([file.parent / UNTRAINED], reader)]
-
-
-def _folders(file: Path) -> dict[int, Path]:
-    """Return the folders of the seeds that did not fail; their parent may have been moved since."""
-    runs = load(StoredSeeds, file).runs
-    return {run.seed: file.parent / f"seed-{run.seed}" for run in runs if run.error is None}
-
-
-def _runs(folders: Sequence[Path], reader: Reader = read_results) -> list[Run]:
+def _runs(folders: Sequence[Path]) -> list[Run]:
     """Return a run for each folder that has results."""
-    runs = [Run(str(folder), reader(folder, str(folder))) for folder in folders]
+    runs = [Run(str(folder), read_results(folder)) for folder in folders]
     return [run for run in runs if run.evaluations]

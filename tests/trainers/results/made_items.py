@@ -1,7 +1,7 @@
 """Results as an evaluation leaves them, made by hand, and what `train compare` prints of them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,11 +39,11 @@ def lines(text: str, start: str) -> list[list[str]]:
     return [[cell.strip() for cell in cells if cell.strip()] for cells in found]
 
 
-def write_study(folder: Path, *seeds: int, failed: Sequence[int] = ()) -> None:
-    """Write what several seeds leave beside their runs, some of which failed."""
-    runs = [{"seed": seed, "error": "memory" if seed in failed else None} for seed in seeds]
-    folder.mkdir(exist_ok=True)
-    (folder / "seeds.json").write_text(json.dumps({"runs": runs}))
+def write_study(folder: Path, *seeds: int) -> None:
+    """Write what makes folders of several seeds runs: their recipes."""
+    for seed in seeds:
+        (folder / f"seed-{seed}").mkdir(parents=True, exist_ok=True)
+        (folder / f"seed-{seed}" / "recipe.json").write_text("{}")
 
 
 def figure(items: Predictions, rows: Any = slice(None)) -> float:  # noqa: ANN401 - any index

@@ -9,6 +9,7 @@ import pytest
 from made_items import NAMES, compare, figures, figures_of, lines, similar, tables, write_run, write_study
 from small_trainings import Capsys, error_line, train
 
+from trainers.evaluation.result_files import signature
 from trainers.results.comparison import read_published
 
 
@@ -58,19 +59,14 @@ def test_ablations_are_shown_with_all_tables(capsys: Capsys) -> None:
 def test_seeds_are_mean_and_deviation(tmp_path: Path, capsys: Capsys) -> None:
     for seed, shift in ((1, 0.0), (2, 1.0), (3, 2.0)):
         write_run(f"runs/study/seed-{seed}", figures(shift))
-    write_run("runs/study/untrained", figures(-30))
-    write_study(tmp_path / "runs/study", 1, 2, 3, 4, failed=[4])
-    for study in ("runs/study", "runs/study/seeds.json"):
-        assert compare(study, "--with", "mirror") == 0
-        shown = capsys.readouterr()
-        (row,) = lines(shown.out, "study ")
-        assert row[1] == "61.00 +- 1.00"
-        assert row[-2:] == ["64.00 +- 1.00", "ours, 2026-11-21, 3 of 4 seeds"]
-        (start,) = lines(shown.out, "untrained")
-        assert start[1] == "30.00"
-    write_study(tmp_path / "runs/study", 1, 2, failed=[1, 2])
-    assert compare("runs/study") == 0
-    assert "study: none of its 2 seeds has results" in capsys.readouterr().err
+    write_study(tmp_path / "runs/study", 1, 2, 3, 4)
+    assert compare("runs/study", "--with", "mirror") == 0
+    (row,) = lines(capsys.readouterr().out, "study ")
+    assert row[1] == "61.00 +- 1.00"
+    assert row[-2:] == ["64.00 +- 1.00", "ours, 2026-11-21, 3 of 4 seeds"]
+    write_study(tmp_path / "runs/failed", 1, 2)
+    assert compare("runs/failed") == 2
+    assert "no results in 'runs/failed'" in error_line(capsys)
 
 
 def test_a_figure_that_not_every_seed_has_is_empty(tmp_path: Path, capsys: Capsys) -> None:
@@ -137,18 +133,6 @@ def test_the_page_has_what_the_screen_shows(capsys: Capsys) -> None:
     assert "BSL Table 1, SBERT: The printed average is 74.89" in page
 
 
-def test_json_has_a_record_for_each_figure(capsys: Capsys) -> None:
-    run = write_run("mine", {"stsb": {"all": 70.123456, "pearson": None}}, sets={"stsb": {"sha256": "abc"}})
-    assert compare(run, "--with", "none", "--json") == 0
-    first, second = json.loads(capsys.readouterr().out)["records"]
-    assert first == {
-        "run": "mine", "file": "mine/evaluation/sts.json", "weights": {"model.safetensors": "0" * 64}, "items": "abc",
-        "settings": {"precision": "fp32"}, "seed": "mine", "suite": "sts", "set": "stsb",
-        "metric": "all", "value": 70.123456,
-    }  # fmt: skip
-    assert (second["metric"], second["value"]) == ("pearson", None)
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -212,9 +196,8 @@ def test_two_evaluations_of_the_program_itself_can_be_compared(tiny_bert: Path, 
         assert train("evaluate", tiny_bert, *options) == 0
     signatures = [line for line in capsys.readouterr().err.splitlines() if line.startswith("signature: ")]
     assert all("|tokens:32|" in line and "|seed:1111|" in line for line in signatures)
-    assert compare("run0", "run1", "--intervals", "--test", "--signature", "--json") == 0
+    assert compare("run0", "run1", "--intervals", "--test", "--json") == 0
     scores, intervals, tests = tables(capsys.readouterr().out)
-    assert [f"signature: {line[6:]}" for line in scores["notes"] if "|sets:" in line] == signatures
     printed = json.loads(Path("run1/sample.json").read_text())["sets"]["sample"]["figures"]["all"]
     assert [row["model"] for row in scores["rows"]] == ["run0", "run1"]
     assert scores["rows"][1]["smoke test"] == intervals["rows"][1]["score"] == f"{printed:.2f}"
@@ -263,18 +246,13 @@ def test_a_set_of_another_size_than_published_is_marked_in_any_suite(capsys: Cap
     assert said == "* ours, BC5CDR-DISEASE: 4,363 items, the papers score 4,424: another test"
 
 
-def signatures(run: Path, capsys: Capsys) -> list[str]:
-    assert compare(run, "--with", "mirror", "--json", "--signature") == 0
-    return [line.partition(": ")[2] for line in tables(capsys.readouterr().out)[0]["notes"] if "|sets:" in line]
+def signed(run: Path) -> str:
+    return signature(json.loads((run / "evaluation" / "sts.json").read_text()))
 
 
-def test_signatures_are_printed_on_request(capsys: Capsys) -> None:
-    run = write_run("mine", {"stsb": {"all": 70.0}})
-    assert compare(run, "--with", "mirror") == 0
-    assert "weights:" not in capsys.readouterr().err
-    assert compare(run, "--with", "mirror", "--signature") == 0
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if "weights:" in line]
-    assert line == "mine: sts|sets:stsb|metric:all|pooling:mean|precision:fp32|items:stsb|weights:000000000000"
+def test_a_signature_names_sets_settings_items_and_weights() -> None:
+    line = signed(write_run("mine", {"stsb": {"all": 70.0}}))
+    assert line == "sts|sets:stsb|metric:all|pooling:mean|precision:fp32|items:stsb|weights:000000000000"
 
 
 @pytest.mark.parametrize(
@@ -287,17 +265,14 @@ def test_signatures_are_printed_on_request(capsys: Capsys) -> None:
         {"sets": {"sts13": {"sha256": "other"}}},
     ],
 )
-def test_the_signature_has_whatever_decides_a_score(changed: dict[str, Any], capsys: Capsys) -> None:
-    (before,) = signatures(write_run("mine", figures()), capsys)
-    (after,) = signatures(write_run("mine", figures(), **changed), capsys)
-    assert before != after
+def test_the_signature_has_whatever_decides_a_score(changed: dict[str, Any]) -> None:
+    assert signed(write_run("mine", figures())) != signed(write_run("mine", figures(), **changed))
 
 
-def test_word_vectors_have_their_checksum_in_the_signature(capsys: Capsys) -> None:
+def test_word_vectors_have_their_checksum_in_the_signature() -> None:
     for digit in "12":
-        known = {"weights": None, "sha256": digit * 64}
-        (line,) = signatures(write_run("mine", figures(), model=known), capsys)
-        assert line.endswith("|weights:" + digit * 12)
+        run = write_run("mine", figures(), model={"weights": None, "sha256": digit * 64})
+        assert signed(run).endswith("|weights:" + digit * 12)
 
 
 def test_papers_without_a_row_are_named(capsys: Capsys) -> None:
@@ -306,11 +281,3 @@ def test_papers_without_a_row_are_named(capsys: Capsys) -> None:
     assert capsys.readouterr().err == "papers without a row on sample: simcse, sct\n"
     assert compare(write_run("mine", figures()), "--with", "simcse,sct") == 0
     assert "without a row" not in capsys.readouterr().err
-
-
-def test_seeds_share_one_signature_with_their_differences_joined(tmp_path: Path, capsys: Capsys) -> None:
-    for seed in "12":
-        write_run(f"study/seed-{seed}", {"stsb": {"all": 70.0}}, model={"weights": {"model.safetensors": seed * 64}})
-    write_study(tmp_path / "study", 1, 2)
-    (line,) = signatures(Path("study"), capsys)
-    assert line.endswith("weights:111111111111+222222222222|runs:2")

@@ -23,42 +23,23 @@ def saved(path: Path) -> dict[str, Any]:
 def test_every_seed_is_the_run_that_the_single_command_makes(small: list[str]) -> None:
     assert train("mirror", *small, "--seeds", 2, "--seed", 4, "--out", "study") == 0
     assert train("mirror", *small, "--seed", 5, "--out", "alone") == 0
-    assert sorted(path.name for path in Path("study").iterdir()) == ["seed-4", "seed-5", "seeds.json", "seeds.md"]
+    assert sorted(path.name for path in Path("study").iterdir()) == ["seed-4", "seed-5"]
     assert weights(Path("study/seed-5")) == weights(Path("alone"))
     assert weights(Path("study/seed-4")) != weights(Path("study/seed-5"))
 
 
-def test_seeds_are_scored_beside_the_untrained_encoder(small: list[str], graded_data: Path, capsys: Capsys) -> None:
-    assert train("mirror", *small, "--seeds", 2, "--data", graded_data, "--baseline") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "sts"
-    seeds, untrained = lines[3:]
-    assert re.match(r"mirror +-?\d+\.\d\d \+- \d+\.\d\d .*, 2 seeds *$", seeds)
-    assert untrained.startswith("untrained ")
-    assert train("evaluate", "runs/mirror/seed-2", "--data", graded_data, "--out", "by-hand") == 0
-    scores = saved(Path("by-hand/sts.json"))["sets"]
-    assert saved(Path("runs/mirror/seed-2/evaluation/sts.json"))["sets"] == scores
-    assert train("evaluate", small[3], "--pooling", "mean", "--data", graded_data, "--out", "start") == 0
-    assert f" {saved(Path('start/sts.json'))['sets']['stsb']['figures']['all']:.2f} " in untrained
+def test_seeds_are_scored_and_compared_as_one_row(small: list[str], graded_data: Path, capsys: Capsys) -> None:
+    assert train("mirror", *small, "--seeds", 2) == 0
+    before = stamps(Path("runs"))
+    for folder in Path("runs/mirror").iterdir():
+        assert train("evaluate", folder, "--data", graded_data) == 0
     capsys.readouterr()
     assert train("compare", "runs/mirror", "--with", "none") == 0
-    assert capsys.readouterr().out.splitlines()[3:] == [seeds, untrained]
-    assert "| untrained " in Path("runs/mirror/seeds.md").read_text()
-
-
-def test_second_call(small: list[str], graded_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
-    assert train("mirror", *small, "--seeds", 1) == 0
-    first = capsys.readouterr()
-    assert "loss" in first.out
-    assert "give --data DIR" in first.err
-    before = stamps(Path("runs"))
-    monkeypatch.setenv("TWINVIEWS_DATA", str(graded_data))
+    title, *_, row = capsys.readouterr().out.splitlines()
+    assert title == "sts"
+    assert re.match(r"mirror +-?\d+\.\d\d \+- \d+\.\d\d .*, 2 seeds *$", row)
     assert train("mirror", *small, "--seeds", 2) == 0
-    assert "STS-B dev" in capsys.readouterr().out
-    assert stamps(Path("runs/mirror/seed-1")) == before
-    scored = Path("runs/mirror/seed-1/evaluation/sts.json").stat().st_mtime_ns
-    assert train("mirror", *small, "--seeds", 2) == 0
-    assert Path("runs/mirror/seed-1/evaluation/sts.json").stat().st_mtime_ns == scored
+    assert stamps(Path("runs")) == before
     assert train("mirror", *small, "--seeds", 1, "--overwrite") == 0
     assert stamps(Path("runs/mirror/seed-1")) != before
 
@@ -68,11 +49,10 @@ def test_seeds_without_benchmarks_are_compared_and_drawn_by_their_trainings(smal
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "training"
     assert printed[1].split() == ["model", "loss", "spread", "source"]
-    for study in ("study", "study/seeds.json"):
-        assert train("compare", study) == 0
-        captured = capsys.readouterr()
-        assert captured.out.splitlines() == printed
-        assert captured.err.startswith("no scores of study: run `train evaluate`")
+    assert train("compare", "study") == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == printed
+    assert captured.err.startswith("no scores of study: run `train evaluate`")
     assert train("report", "study", "--sample", 0) == 0
     page = Path("study/report.html").read_text()
     assert "study/seed-1" in page
@@ -82,11 +62,8 @@ def test_seeds_without_benchmarks_are_compared_and_drawn_by_their_trainings(smal
 
 def test_a_failing_seed_says_why(small: list[str], capsys: Capsys) -> None:
     assert train("mlm", *small, "--epochs", 1, "--lr", "1e30", "--seeds", 2) == 1
-    captured = capsys.readouterr()
-    assert "seed 2 failed: the loss became nan by step" in captured.err
-    assert captured.err.splitlines()[-1].startswith("error: 2 of 2 runs failed")
-    assert "seed 1 failed: the loss became nan" in Path("runs/mlm/seeds.md").read_text()
-    assert all("the loss became nan" in run["error"] for run in saved(Path("runs/mlm/seeds.json"))["runs"])
+    assert capsys.readouterr().err.splitlines()[-1].startswith("error: the loss became nan by step")
+    assert not Path("runs/mlm/seed-2").exists()
 
 
 @pytest.mark.exhaustive
@@ -130,11 +107,7 @@ def test_seeds_with_other_options_are_refused_and_left_as_they_are(small: list[s
 
 @pytest.mark.parametrize(("arguments", "message"), [
     (["--seeds", "1", "--preset", "best"], "no preset 'best'"),
-    (["--seeds", "1", "--data", "nowhere"], "no data folder 'nowhere'"),
-    (["--seeds", "1", "--baseline"], "--baseline needs benchmarks"),
     (["--seeds", "0"], "--seeds"),
-    (["--data", "folder"], "--data goes with --seeds N"),
-    (["--baseline"], "--baseline goes with --seeds N"),
 ])  # fmt: skip
 def test_bad_input(arguments: list[str], message: str, small: list[str], capsys: Capsys) -> None:
     assert train("mirror", *small, *arguments) == 2

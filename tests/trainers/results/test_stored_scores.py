@@ -1,4 +1,4 @@
-"""The scores of runs with several seeds, and when stored ones are taken."""
+"""What a training is judged by without scores, and when stored scores are taken."""
 
 import json
 import shutil
@@ -9,8 +9,9 @@ import pytest
 from safetensors.torch import load_file, save_file
 from small_trainings import Capsys
 
+from trainers.encoders.model import load_model
+from trainers.evaluation.scoring import find_suites, score_into
 from trainers.results.runs import read_results, read_training
-from trainers.results.studies import Scorer, find_scorer
 
 
 def write_run(folder: Path, log: list[dict[str, Any]], **recipe: str) -> Path:
@@ -21,7 +22,7 @@ def write_run(folder: Path, log: list[dict[str, Any]], **recipe: str) -> Path:
 
 def logged(run: Path) -> dict[str, float | None]:
     figures: dict[str, float | None] = {}
-    for each in read_training(run, "1"):
+    for each in read_training(run):
         for item in each.stored.sets.values():
             figures |= item.figures
     return figures
@@ -44,29 +45,24 @@ def model(tiny_bert: Path, tmp_path: Path) -> Path:
     return shutil.copytree(tiny_bert, tmp_path / "model")
 
 
-def scored(model: Path, score: Scorer) -> tuple[float | None, int]:
+def scored(model: Path, data: Path) -> tuple[float | None, int]:
     """Return the figure of STS-B and when the file of the scores was written."""
-    score(str(model), Path("scores"), "mean")
-    (found,) = read_results(Path("scores"), "1")
+    (suite,) = find_suites(["sts"], str(data))
+    score_into(load_model(str(model), pooling="mean"), suite, Path("scores"))
+    (found,) = read_results(Path("scores"))
     return found.stored.sets["stsb"].figures["all"], Path("scores/sts.json").stat().st_mtime_ns
 
 
-def find(data: Path) -> Scorer:
-    found = find_scorer(str(data), baseline=False)
-    assert found is not None
-    return found
-
-
 def test_stored_scores_are_used_until_something_that_decides_them_changes(model: Path, graded_data: Path) -> None:
-    first = scored(model, find(graded_data))
+    first = scored(model, graded_data)
     moved = shutil.copytree(graded_data, "moved")
-    assert scored(model.rename("renamed"), find(moved)) == first
+    assert scored(model.rename("renamed"), moved) == first
 
 
 @pytest.mark.parametrize("change", ["weights", "items", "", "{", "[]", '{"sets": {}}', "\ud800"])
 def test_scores_of_something_else_are_made_again(model: Path, graded_data: Path, change: str, capsys: Capsys) -> None:
     data = shutil.copytree(graded_data, Path("data"))
-    before, _ = scored(model, find(data))
+    before, _ = scored(model, data)
     capsys.readouterr()
     if change == "weights":
         weights = {name: weight.flip(0).contiguous() for name, weight in load_file(model / "model.safetensors").items()}
@@ -78,7 +74,7 @@ def test_scores_of_something_else_are_made_again(model: Path, graded_data: Path,
         (data / "stsbenchmark" / "sts-test.csv").write_text("".join(swapped), encoding="utf-8")
     else:
         Path("scores/sts.json").write_bytes(change.encode("utf-8", "surrogatepass"))
-    after, _ = scored(model, find(data))
+    after, _ = scored(model, data)
     assert (after != before) == (change in ("weights", "items"))
     assert [line for line in capsys.readouterr().err.splitlines() if "scores" in line] == [
         "scores/sts.json is damaged, or of other weights, settings or items: it is replaced"
