@@ -295,13 +295,3 @@ def autocast(device: torch.device, precision: str) -> torch.autocast:
     """Return the context in which an encoder runs on `device`."""
     dtype = DTYPES.get(resolve_precision(precision))
     return torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)
-
-
-def enable_checkpointing(model: Any) -> None:  # noqa: ANN401 - transformers' model
-    """Recompute activations in the backward pass; raises InputError if the architecture does not support it."""
-    # The older name is deprecated.
-    enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
-    try:
-        enable({"use_reentrant": False})
-    except (ValueError, NotImplementedError):
-        raise InputError(f"{type(model).__name__} does not support --gradient-checkpointing: leave it out") from None

@@ -61,12 +61,12 @@ class Options(BaseModel):
 class DataOptions(Options):
     """The data of a training; without any, what `augment` writes by default."""
 
-    views: list[str] | None = Field(None, description="Pairs; again as FILE=WEIGHT for a mixture. [data/pairs.arrow]")
+    views: list[str] | None = Field(None, description="Pairs; again for more. [data/pairs.arrow]")
     text: Path | None = Field(None, description="Sentences, one a line, or a dataset folder. [data/sentences]")
     words: str | None = Field(None, description="Words, one a line, or a language's most frequent ones: en, en:5000.")
     graded: Path | None = Field(None, description="Graded pairs: a TSV or CSV file such as STS-B's or SICK's.")
     scale: str | None = Field(None, description="LOW:HIGH of --graded. [STS-B's file 0:5, SICK's 1:5, others 0:1]")
-    limit: int | None = Field(None, ge=1, description="Take N rows only: the first, or of several files their share.")
+    limit: int | None = Field(None, ge=1, description="Take the first N rows only, of several files of each.")
 
 
 def data_keys(reads: tuple[str, ...]) -> set[str]:
@@ -105,7 +105,6 @@ class Training(Options):
         1.0, ge=0, le=1, description="Share of the trained weights in those saved; the rest: the start's."
     )
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="Number format; auto: bf16 or fp32.")
-    gradient_checkpointing: bool = Field(False, description="Less memory, about a third more time.")
     cached: int | None = Field(None, ge=1, description="Embed this many texts at a time, for less memory (GradCache).")
     save_every: int = Field(500, ge=1, description="Optimiser steps between checkpoints.")
     dev: str | None = Field(None, description="To score on: a file as --judge of `train evaluate`, or stsb-dev.")
@@ -114,7 +113,6 @@ class Training(Options):
     evaluations: int = Field(10, ge=1, description="How often to score on --dev, the last time at the end.")
     keep: Literal["best", "last"] = Field("best", description="Save the encoder that was best on --dev, or the last.")
     patience: int | None = Field(None, ge=1, description="Stop after this many scores on --dev without a new best.")
-    report_to: Literal["none", "tensorboard", "wandb"] = Field("none", description="Log there too.")
 
     @property
     def begins_linear(self) -> bool:

@@ -1,17 +1,14 @@
 import gzip
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
 import wordfreq
 from datasets import Dataset, DatasetDict
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from small_trainings import write_columns, write_pairs
 
 from pipelines.terminal.console import InputError
-from trainers.data.examples import Examples, Texts, read_part, shares
+from trainers.data.examples import Examples, Texts
 from trainers.data.reading import KINDS, read_examples, read_words
 from trainers.settings import DataOptions, data_keys
 
@@ -25,8 +22,8 @@ def pairs_file(path: Path, count: int, missing: tuple[int, ...] = (), **more: li
     return write_pairs(path, rows, **more)
 
 
-def read(seed: int = 1, reads: tuple[str, ...] = KINDS, **wanted: object) -> Examples:
-    return read_examples(DataOptions(**wanted), reads, seed)[0]
+def read(reads: tuple[str, ...] = KINDS, **wanted: object) -> Examples:
+    return read_examples(DataOptions(**wanted), reads)[0]
 
 
 def views(examples: Examples) -> list[tuple[str, str, str]]:
@@ -93,60 +90,19 @@ def test_labels_are_read_where_there_are_any(tmp_path: Path, big: Path) -> None:
 
 
 def test_pairs_stay_in_their_file(big: Path, small: Path) -> None:
-    for weights in ({big: ""}, {big: "=1", small: "=1"}):
-        left = read(views=[f"{file}{weight}" for file, weight in weights.items()]).left
+    for files in ([big], [big, small]):
+        left = read(views=[str(file) for file in files]).left
         assert isinstance(left, Texts)
-        assert [Path(file["filename"]) for file in left.rows.cache_files] == [*weights]
+        assert [Path(file["filename"]) for file in left.rows.cache_files] == files
 
 
-@pytest.mark.parametrize(
-    ("weights", "limit", "expected"),
-    [
-        (("", ""), None, {"big": 40, "small": 10}),
-        (("", ""), 20, {"big": 16, "small": 4}),
-        (("=1", "=1"), None, {"big": 10, "small": 10}),
-        (("=3", ""), None, {"big": 30, "small": 10}),
-        (("=8", "=1"), None, {"big": 40, "small": 5}),
-        (("=0.5", "=1/2"), None, {"big": 10, "small": 10}),
-    ],
-)
-def test_weights_are_proportions_and_no_row_comes_twice(
-    big: Path, small: Path, weights: tuple[str, str], limit: int | None, expected: dict[str, int]
+@pytest.mark.parametrize(("limit", "expected"), [(None, {"big": 40, "small": 10}), (20, {"big": 20, "small": 10})])
+def test_several_files_are_read_one_after_the_other(
+    big: Path, small: Path, limit: int | None, expected: dict[str, int]
 ) -> None:
-    examples = read(views=[f"{big}{weights[0]}", f"{small}{weights[1]}"], limit=limit)
+    examples = read(views=[str(big), str(small)], limit=limit)
     assert from_each(examples) == expected
-    assert len(set(examples.texts)) == len(examples)
     assert all(left == f"{text} a" for text, left in zip(examples.texts, examples.left, strict=True))
-
-
-def test_a_mixture_is_drawn_by_the_seed_and_is_part_of_the_digest(big: Path, small: Path) -> None:
-    even = [f"{big}=1", f"{small}=1"]
-    assert views(read(views=even, seed=3)) == views(read(views=even, seed=3)) != views(read(views=even, seed=4))
-    digests = {read(views=views, seed=seed).digest() for views in (even, [f"{big}=2", f"{small}=1"]) for seed in (3, 4)}
-    assert len(digests) == 4
-
-
-@settings(deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(1, 500), st.fractions(Fraction(1, 50), 50)), min_size=2, max_size=4),
-    st.none() | st.integers(1, 800),
-)
-def test_shares_are_proportional_within_a_row(parts: list[tuple[int, Fraction]], limit: int | None) -> None:
-    rows, weights = [count for count, _ in parts], [weight for _, weight in parts]
-    counts = shares(rows, weights, limit)
-    total, whole = sum(counts), sum(weights)
-    assert all(0 <= count <= most for count, most in zip(counts, rows, strict=True))
-    assert all(abs(count - total * weight / whole) < 1 for count, weight in zip(counts, weights, strict=True))
-    # One row more in all would be too many for some part, or more than was asked for.
-    assert total == limit or any((total + 1) * w / whole > most for most, w in zip(rows, weights, strict=True))
-
-
-def test_parts_are_files_with_a_weight_above_0(tmp_path: Path, big: Path) -> None:
-    path = pairs_file(tmp_path / "lr=2", 3)
-    assert (read_part(str(path)), read_part(f"{path}=4")) == ((path, None), (path, Fraction(4)))
-    for weight in ("0", "1/0", ""):
-        refused(f"the weight '{weight}' must be a number above 0", views=[f"{big}={weight}"])
-    refused("is given twice: give it once", views=[str(big), f"{big}=2"])
     refused("no pairs at 'nothing.arrow'", views=[str(big), "nothing.arrow"])
 
 
@@ -179,15 +135,15 @@ def test_the_returned_options_read_the_same_data_again(kind: str, big: Path, sma
     text.write_text("one\ntwo\nthree\n")
     graded.write_text("score\tsentence1\tsentence2\n2\ta\tb\n4\tc\td\n")
     wanted = {
-        "views": DataOptions(views=[f"{big}=2", f"{small}=1/2"], limit=7),
+        "views": DataOptions(views=[str(big), str(small)], limit=7),
         "text": DataOptions(text=text, limit=2),
         "words": DataOptions(words=str(text), limit=2),
         "graded": DataOptions(graded=graded, scale="0:5"),
     }[kind]
-    examples, where = read_examples(wanted, (kind,), seed=9)
+    examples, where = read_examples(wanted, (kind,))
     again = {key: Path(value) if key in ("text", "graded") else value for key, value in where.items()}
     assert set(where) <= data_keys((kind,))
-    found, there = read_examples(DataOptions(**again, limit=wanted.limit), (kind,), seed=9)
+    found, there = read_examples(DataOptions(**again, limit=wanted.limit), (kind,))
     assert (views(found), there) == (views(examples), where)
 
 
@@ -210,7 +166,7 @@ def test_the_default_is_what_augment_writes(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     pairs_file(tmp_path / "data" / "pairs.arrow", 3)
     for nothing in (None, []):
-        examples, where = read_examples(DataOptions(views=nothing), ("views", "text"), 1)
+        examples, where = read_examples(DataOptions(views=nothing), ("views", "text"))
         assert (len(examples), where) == (3, {"views": ["data/pairs.arrow"]})
 
 

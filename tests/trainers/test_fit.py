@@ -177,29 +177,3 @@ def test_collapse_is_reported_once(tiny_bert: Path, sentences: list[str], tmp_pa
     fit(objective, rows, training, tmp_path, seed=1)
     said = capsys.readouterr().err
     assert said.count("warning: the encoder collapses: spread 0.0") == said.count("warning") == 1
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", objective_names())
-def test_gradient_checkpointing(name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
-    states = []
-    for checkpointing in (False, True):
-        given = {"gradient_checkpointing": checkpointing, "epochs": 0.5}
-        objective, _ = trained(name, tiny_bert, sentences, tmp_path / str(checkpointing), **given)
-        states.append(objective.state_dict())
-    for model in filter(None, (objective.encoder[0].model, getattr(objective, "discriminator", None))):
-        assert model.encoder.layer[0].gradient_checkpointing
-    for key, value in states[0].items():
-        torch.testing.assert_close(states[1][key], value, msg=key)
-
-
-def test_tensorboard_gets_what_is_logged(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    trained("mirror", tiny_bert, sentences, tmp_path, report_to="tensorboard")
-    events = EventAccumulator(str(tmp_path / "tensorboard"))
-    events.Reload()
-    logged = [line["loss"] for line in read_log(tmp_path)]
-    assert [event.value for event in events.Scalars("train/loss")] == pytest.approx(logged)
-    assert "train/spread" in events.Tags()["scalars"]

@@ -94,13 +94,13 @@ def test_an_encoder_its_card_and_its_recipe_are_pushed_privately_without_a_path(
 
 @pytest.mark.parametrize(("key", "value", "name"), [
     ("text", "../../../../mnt/share/x.csv", "x.csv"),
-    ("views", ["/a/b.arrow=1/3", "c/d.arrow=2", "e.arrow"], ["b.arrow=1/3", "d.arrow=2", "e.arrow"]),
+    ("views", ["/a/b.arrow", "e.arrow"], ["b.arrow", "e.arrow"]),
     ("encoder", "org/encoder", "org/encoder"),
     ("encoder", "~/models/encoder", "encoder"),
     ("encoder", "here/encoder", "encoder"),
     ("teacher", None, None),
     ("words", "en:5000", "en:5000"),
-    ("report_to", "none", "none"),
+    ("schedule", "linear", "linear"),
 ])  # fmt: skip
 def test_a_recipe_for_others_names_files_alone(key: str, value: object, name: object) -> None:
     Path("here/encoder").mkdir(parents=True)

@@ -79,9 +79,9 @@ def test_what_a_preset_sets_can_be_unset_and_the_recipe_repeats_it(
 
 def test_none_is_a_value_of_optional_settings_alone() -> None:
     module = load_objective("contrastive")
-    chosen = {"report_to": "none", "guide": "none", "positives": "none"}
-    _, training, params = resolve(module.PRESETS, module.PARAMS, "labels", chosen)
-    assert (training.report_to, params.guide, params.positives) == ("none", None, None)
+    chosen = {"guide": "none", "positives": "none"}
+    _, _, params = resolve(module.PRESETS, module.PARAMS, "labels", chosen)
+    assert (params.guide, params.positives) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import re
 import shlex
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -154,12 +153,6 @@ def test_a_guide_of_equal_views_is_refused(tiny_bert: Path, capsys: Capsys) -> N
         ("mirror --text text.txt --dev flat.tsv", "all of its 2 pairs have one grade"),
         ("mirror --text text.txt --temperature inf", "--temperature inf: input should be a finite number"),
         ("mirror --text text.txt --seed 4294967296", "--seed 4294967296: input should be less than 4294967296"),
-        ("mirror --text text.txt --report-to email", "'email'"),
-        pytest.param(
-            "mirror --text text.txt --report-to wandb",
-            "--report-to wandb needs its package: pip install wandb",
-            marks=pytest.mark.skipif(find_spec("wandb") is not None, reason="wandb is installed"),
-        ),
         ("mirror --text text.txt --out text.txt/run", "another --out"),
         ("mirror --text text.txt --out /proc/run", "another --out"),
     ],
@@ -199,7 +192,7 @@ def test_dev_set(text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Pat
     assert (recipe["dev"], recipe["evaluations"], recipe["keep"]) == (str(dev_file), 3, "best")
     moved.write_text(dev_file.read_text())
     other.write_text(dev_file.read_text().replace("\n5\t", "\n4\t"))
-    run_mirror(text_file, tiny_bert, out, dev=str(moved), evaluations=3, save_every=7, gradient_checkpointing=True)
+    run_mirror(text_file, tiny_bert, out, dev=str(moved), evaluations=3, save_every=7)
     assert "is already finished with this recipe" in capsys.readouterr().out
     with pytest.raises(InputError, match="dev_xxh64 was"):
         run_mirror(text_file, tiny_bert, out, dev=str(other), evaluations=3)

@@ -38,7 +38,7 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
 class AutoData(DataOptions):
     """The data: sentences, or pairs."""
 
-    views: list[str] | None = Field(None, description="Pairs instead of sentences; again as FILE=WEIGHT for a mixture.")
+    views: list[str] | None = Field(None, description="Pairs instead of sentences; again for more.")
 
 
 class AutoOptions(Options):

@@ -1,22 +1,21 @@
 """`train push`: publish a trained encoder on the Hugging Face Hub."""
 
 import json
-import shutil
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
-from huggingface_hub import HfApi, get_token, metadata_load, metadata_save
+from huggingface_hub import CommitOperationAdd, HfApi, ModelCard, get_token
 from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from yaml import YAMLError
 
 from pipelines.storage.files import check_sums, read_json
 from pipelines.terminal.console import ConfigOption, InputError, TwinviewsError, show
-from trainers.encoders.location import Source, first_line, locate
+from trainers.encoders.location import first_line
 from trainers.training.directory import DONE, ENCODER, RECIPE, without_paths
 
 LICENSE = "Licence for the model card, by the Hub's name."
+CARD = "README.md"
 
 
 def push(
@@ -37,56 +36,44 @@ def push(
     name = repository.removeprefix("hf:")
     if name == repository or not name:
         raise InputError(f"cannot push to {repository!r}: give hf:USER/MODEL")
-    with TemporaryDirectory() as folder:
-        files = _copy_run(directory, Path(folder))
-        card = Path(folder, "README.md")
-        try:
-            metadata = metadata_load(card) or {}
-        except (ValueError, YAMLError) as error:
-            problem = f"its header is not valid YAML ({first_line(error)}): correct it"
-            raise InputError(f"{directory / card.name}: {problem}") from None
-        if public and not (license or metadata.get("license")):
-            raise InputError(f"{directory / card.name} names no licence: --public needs one, as --license apache-2.0")
-        if license is not None:
-            metadata_save(card, {**metadata, "license": license})
-        if dry_run:
-            show("\n".join(files))
-            return
-        url = _send(locate(str(directory)), folder, name, public=public)
-    show(f"{url}: {len(files)} files, {'public' if public else 'private'}")
-
-
-def _copy_run(directory: Path, folder: Path) -> list[str]:
-    """Put what is published of a run into an empty folder, the weights as links; return the names of the files."""
-    recipe = read_json(directory / RECIPE)
-    for name in (RECIPE, DONE, "README.md", "*.safetensors"):
-        if not any(directory.glob(name)) or not isinstance(recipe, dict):
-            raise InputError(f"{directory} is not a finished run, it has no {name}: give a run's directory")
-    check_sums(directory)
-    matches = {path for pattern in ENCODER for path in (*directory.glob(pattern), *directory.glob(f"{pattern}/**/*"))}
-    for path in (path for path in matches if path.is_file() and not path.is_symlink()):
-        target = folder / path.relative_to(directory)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.symlink_to(path.resolve()) if path.suffix == ".safetensors" else shutil.copyfile(path, target)
-    (folder / RECIPE).write_text(json.dumps(without_paths(recipe), indent=2, ensure_ascii=False) + "\n", "utf-8")
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-
-
-def _send(run: Source, folder: str, name: str, *, public: bool) -> str:
-    """Create the repository, unless it is there and as public, and send what is in the folder; return its address."""
+    contents = published(directory)
+    try:
+        card = ModelCard.load(directory / CARD)
+    except (ValueError, YAMLError) as error:
+        raise InputError(
+            f"{directory / CARD}: its header is not valid YAML ({first_line(error)}): correct it"
+        ) from None
+    card.data.license = license or card.data.license
+    if public and not card.data.license:
+        raise InputError(f"{directory / CARD} names no licence: --public needs one, as --license apache-2.0")
+    contents[CARD] = str(card).encode()
+    if dry_run:
+        show("\n".join(sorted(contents)))
+        return
     if get_token() is None:
         raise InputError("no token for the Hub: run `hf auth login`, or set HF_TOKEN")
-    from trainers.encoders.loading import load_encoder
-
-    encoder, api = load_encoder(run, "cpu"), HfApi(library_name="twinviews")
+    api = HfApi(library_name="twinviews")
     try:
         url = api.create_repo(name, private=not public, exist_ok=True)
         if api.repo_info(name).private is public:
             state, advice = ("private", "leave --public out") if public else ("public", "give --public")
             raise InputError(f"{url} exists and is {state}: {advice}, or another name")
-        message = "Upload an encoder with Twinviews"
-        encoder.push_to_hub(name, exist_ok=True, local_model_path=folder, commit_message=message)
+        additions = [CommitOperationAdd(path, content) for path, content in contents.items()]
+        api.create_commit(name, additions, commit_message="Upload an encoder with Twinviews")
     # The client raises ValueError for impossible names, RuntimeError for a large file that cannot be sent.
     except (HTTPError, OSError, ValueError, RuntimeError) as error:
         raise TwinviewsError(f"cannot push to hf:{name} ({first_line(error)})") from error
-    return str(url)
+    show(f"{url}: {len(contents)} files, {'public' if public else 'private'}")
+
+
+def published(directory: Path) -> dict[str, Path | bytes]:
+    """Return what is published of a run, by name: files, and its recipe without paths; raises InputError for others."""
+    recipe = read_json(directory / RECIPE)
+    for name in (RECIPE, DONE, CARD, "*.safetensors"):
+        if not any(directory.glob(name)) or not isinstance(recipe, dict):
+            raise InputError(f"{directory} is not a finished run, it has no {name}: give a run's directory")
+    check_sums(directory)
+    matches = {path for pattern in ENCODER for path in (*directory.glob(pattern), *directory.glob(f"{pattern}/**/*"))}
+    files = (path for path in matches if path.is_file() and not path.is_symlink())
+    text = json.dumps(without_paths(recipe), indent=2, ensure_ascii=False) + "\n"
+    return {RECIPE: text.encode(), **{path.relative_to(directory).as_posix(): path for path in files}}

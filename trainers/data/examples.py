@@ -4,10 +4,8 @@ import struct
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import islice
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -143,51 +141,19 @@ def _dataset_texts(path: Path) -> Texts:
     return Texts(rows, ["text"], strip=True)
 
 
-def from_pairs(views: Sequence[str], limit: int | None = None, seed: int = 1) -> Examples:
+def from_pairs(views: Sequence[str], limit: int | None = None) -> Examples:
     """Read files or folders of pairs, one after the other; rows with a missing or blank view are left out and counted.
 
-    Each is written `FILE` or `FILE=WEIGHT`. One file gives its first `limit` rows. Several without weights give all
-    rows, or their even share of `limit`. With weights (by default 1) the files' rows are in that proportion: the file
-    that is smallest for its weight is used up, and no row comes twice. `seed` decides which rows of the others are left
-    out. Raises InputError: not a pairs dataset, no pair in it, a file given twice, or a weight not above 0.
+    Each gives its first `limit` rows. Raises InputError: not a pairs dataset, or no pair in it.
     """
     from datasets import concatenate_datasets
 
-    parts = dict(map(read_part, views))
-    if len(parts) < len(views):
-        raise InputError(f"--views {' and '.join(views)}: a file is given twice: give it once")
-    tables = [_read(path, limit if len(parts) == 1 else None) for path in parts]
-    sizes = [len(table) for table, _ in tables]
-    weights = [weight or Fraction(1) for weight in parts.values()]
-    if not any(parts.values()):
-        weights = [Fraction(size) for size in sizes]
-    samples = []
-    for part, count in enumerate(shares(sizes, weights, limit)):
-        table, _ = tables[part]
-        if count < len(table):
-            random = Random(xxhash.xxh64_intdigest(f"{seed}|mixture|{part}".encode()))
-            table = table.select(sorted(random.sample(range(len(table)), count)), keep_in_memory=True)
-        samples.append(table)
-    rows = concatenate_datasets(samples)
+    tables, dropped = zip(*(_read(Path(path), limit) for path in views), strict=True)
+    rows = concatenate_datasets(tables)
     optional = (pairs.NEGATIVE, "label")
     negatives, classes = (Texts(rows, [name], strip=True) if name in rows.column_names else None for name in optional)
     texts, left, right = (Texts(rows, names) for names in (["text", "view_a"], ["view_a"], ["view_b"]))
-    dropped = sum(dropped for _, dropped in tables)
-    return Examples(texts, left, right, dropped, negatives=negatives, classes=classes)
-
-
-def read_part(written: str) -> tuple[Path, Fraction | None]:
-    """Return the path and the weight in `FILE` or `FILE=WEIGHT`; a file's name may hold a `=`. Raises InputError."""
-    name, equals, number = written.rpartition("=")
-    if not equals or Path(written).exists():
-        return Path(written), None
-    try:
-        weight = Fraction(number.strip())
-    except (ValueError, ZeroDivisionError):
-        weight = Fraction(0)
-    if weight <= 0:
-        raise InputError(f"--views {written}: the weight {number!r} must be a number above 0: write FILE=WEIGHT")
-    return Path(name), weight
+    return Examples(texts, left, right, sum(dropped), negatives=negatives, classes=classes)
 
 
 def _read(path: Path, limit: int | None) -> tuple["Dataset", int]:
@@ -209,19 +175,6 @@ def _read(path: Path, limit: int | None) -> tuple["Dataset", int]:
         raise InputError(f"{path} has no row with two views: build pairs with `augment build-pairs`")
     dropped = len(rows) - len(complete)
     return rows.select(complete, keep_in_memory=True) if dropped else rows, dropped
-
-
-def shares(rows: Sequence[int], weights: Sequence[Fraction], limit: int | None) -> list[int]:
-    """Return how many of its `rows` each part gives: by weight (above 0) to within one row, at most `limit` in all."""
-    weight_sum = sum(weights, Fraction(0))
-    total = int(min(count * weight_sum / weight for count, weight in zip(rows, weights, strict=True)))
-    total = total if limit is None else min(total, limit)
-    exact = [total * weight / weight_sum for weight in weights]
-    counts = [int(share) for share in exact]
-    by_remainder = sorted(range(len(rows)), key=lambda part: counts[part] - exact[part])
-    for part in by_remainder[: total - sum(counts)]:
-        counts[part] += 1
-    return counts
 
 
 class Ragged(Sequence[list[int]]):

@@ -19,12 +19,12 @@ SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesi
 Scale = tuple[float, float]
 
 
-def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -> tuple[Examples, dict[str, Any]]:
+def read_examples(options: DataOptions, reads: tuple[str, ...]) -> tuple[Examples, dict[str, Any]]:
     """Read the data that the options name, by default that of the first of the kinds `reads`.
 
     If that is pairs and there are none, plain text is read where `reads` allows it. Returns the examples, and the
-    options that name the same data, by field of `DataOptions`. `seed` decides which rows of a mixture are left out.
-    Raises InputError: two kinds at once, nothing to read, or data that cannot be used.
+    options that name the same data, by field of `DataOptions`. Raises InputError: two kinds at once, or data that
+    cannot be used.
     """
     kinds = [kind for kind in KINDS if getattr(options, kind) not in (None, [], ())]
     if len(kinds) > 1:
@@ -35,7 +35,7 @@ def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -
         kind = "text"
     if kind == "views":
         views = options.views or [PAIRS]
-        return from_pairs(views, options.limit, seed), {"views": views}
+        return from_pairs(views, options.limit), {"views": views}
     if kind == "text":
         path = options.text or SENTENCES
         return from_text(path, options.limit), {"text": path.as_posix()}

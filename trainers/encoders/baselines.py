@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Container, Sequence, Set
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -71,33 +70,22 @@ def open_encoder(name: str, **options: Any) -> TextEncoder:  # noqa: ANN401 - as
 
 
 def load_function(name: str) -> Baseline:
-    """Return `package.module:function` as an encoder, from the working directory's file of that name if there is one.
+    """Return `package.module:function` as an encoder, from an installed package or the working directory.
 
-    Modules beside that file can be imported while it is loaded, and shadow no others. Raises InputError: the module
-    cannot be imported or has no such function.
+    Raises InputError: the module cannot be imported or has no such function.
     """
     module, _, function = name.partition(":")
-    folder = str(Path.cwd())
-    place = Path(folder, *module.split("."))
-    path = next(filter(Path.is_file, (place.with_suffix(".py"), place / "__init__.py")), None)
-    absent = folder not in sys.path
-    sys.path += [folder] * absent
+    folders = list(sys.path)
+    sys.path.append(str(Path.cwd()))  # last: the files there shadow no other modules
     try:
-        if path is None:
-            loaded = import_module(module)
-        else:
-            spec: Any = spec_from_file_location(module, path)
-            loaded = module_from_spec(spec)
-            sys.modules.setdefault(module, loaded)  # dataclasses look it up; an imported one of that name stays
-            spec.loader.exec_module(loaded)
+        loaded = import_module(module)
     except (Exception, SystemExit) as error:  # a module's code can raise anything, or exit
         raise InputError(f"cannot import {module}: {type(error).__name__}: {error}") from error
     finally:
-        if absent:
-            sys.path.remove(folder)
+        sys.path[:] = folders
     source, mapping = getattr(loaded, "__file__", None), getattr(loaded, function, None)
     if not callable(mapping):
-        raise InputError(f"{module} has no function {function!r}: name one that maps texts to vectors")
+        raise InputError(f"{source or module} has no function {function!r}: name one that maps texts to vectors")
     return function_encoder(mapping, name, Path(source) if source else None)
 
 

@@ -21,7 +21,6 @@ from trainers.settings import Pooling
 
 WRAPPERS = r"^(?:module\.|_orig_mod\.)+"  # what DataParallel and torch.compile put before the names of weights
 LAYER = re.compile(r"\.\d+\.")  # the number of a layer in the name of a weight
-LFS = b"version https://git-lfs"  # how a pointer of Git's large file storage begins
 PADDED = 64  # tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation
 
 
@@ -54,19 +53,6 @@ def _for_training(encoder: Encoder, max_tokens: int) -> Encoder:
     return encoder
 
 
-def _advice(source: Source) -> str:
-    """Return what may help with an encoder whose files cannot be read."""
-    folder = source.folder or Path()
-    for file in folder.rglob("*.safetensors") if source.folder else ():
-        with file.open("rb") as stream:
-            if stream.read(len(LFS)) == LFS:
-                return f"{file.name} is a pointer of Git LFS: run `git lfs pull` in its folder"
-    for kind, name in source.modules() if source.folder else ():
-        if kind == "Pooling" and not (folder / name / "config.json").is_file():
-            return f"{name}/config.json is missing: get it again"
-    return "get its files again" + "; model2vec's and others need a modules.json" * (not source.modules())
-
-
 @contextmanager
 def _loading(what: str, source: Source, advice: str = "") -> Iterator[None]:
     """Load quietly; raises InputError for whatever the libraries raise if they cannot read a model's files."""
@@ -79,7 +65,8 @@ def _loading(what: str, source: Source, advice: str = "") -> Iterator[None]:
         # Torch's own message about a refused pickle says how to run it.
         is_refused = pickled(source.transformer) and isinstance(error, (UnpicklingError, EOFError, LookupError))
         reason = f"a damaged file, or a {PICKLE} of more than weights" if is_refused else first_line(error)
-        advice = "name a model that has safetensors" if is_refused else advice or _advice(source)
+        others = "get its files again" + "; model2vec's and others need a modules.json" * (not source.modules())
+        advice = "name a model that has safetensors" if is_refused else advice or others
         try:
             source.check()
         except InputError as problem:

@@ -207,7 +207,7 @@ def training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples:
         elif kind != "words" or (place / recipe["words"]).is_file():
             values[str(kind)] = str(place / recipe[str(kind)])
         try:
-            examples, _ = read_examples(DataOptions(**values), (str(kind),), recipe.get("seed", 1))
+            examples, _ = read_examples(DataOptions(**values), (str(kind),))
         except (InputError, MissingExtraError) as error:
             reason = str(error) if place == Path() else reason
             continue

@@ -27,14 +27,13 @@ ENCODER = (
     "[1-9]_WeightedLayerPooling", "[1-9]_WordWeights",
 )  # fmt: skip
 """The files and folders of an encoder."""
-MADE = (*LEFTOVERS, LOG, TIME, "tensorboard", "evaluation", "report.html", *ENCODER)
+MADE = (*LEFTOVERS, LOG, TIME, "evaluation", "report.html", *ENCODER)
 """All that a training and `train evaluate` write into a run's directory; `--overwrite` removes nothing else."""
 DATA = ("views", "text", "words", "graded", "dev", "dev_data")
 STARTS = ("encoder", "teacher", "guide")  # what a training begins with
-FREE = frozenset({*DATA, "save_every", "report_to", "gradient_checkpointing"})
+FREE = frozenset({*DATA, "save_every"})
 """Settings that may change when a run is resumed: paths (the data are compared by hash) and what changes no result."""
 HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
-WEIGHTED = re.compile(r"^(.+?)(=[\d./]+)?$", re.DOTALL)  # FILE or FILE=WEIGHT
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITTEN = ("inline_container", "PytorchStreamWriter", "Error while serializing")
 """Parts of the messages with which torch and safetensors report a failed write, in errors other than OSError."""
@@ -69,7 +68,7 @@ def without_paths(recipe: Mapping[str, Any]) -> dict[str, Any]:
             return [named(key, part) for part in value]
         if not isinstance(value, str) or (key in STARTS and HUB_NAME.fullmatch(value) and not Path(value).exists()):
             return value
-        return WEIGHTED.sub(lambda match: Path(match[1]).name + (match[2] or ""), value, count=1)
+        return Path(value).name
 
     return {key: named(key, value) if key in (*DATA, *STARTS) else value for key, value in recipe.items()}
 

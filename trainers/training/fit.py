@@ -3,10 +3,8 @@
 import copy
 import json
 import math
-import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -19,7 +17,7 @@ from pipelines.storage.files import write_if_changed, write_sums
 from pipelines.terminal.console import TwinviewsError, note, progress
 from trainers.data.examples import Examples, Order, Rows
 from trainers.losses import geometry
-from trainers.objective import Objective, Row, enable_checkpointing, resolve_precision
+from trainers.objective import Objective, Row, resolve_precision
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
 from trainers.training.best import DEV, History, dev_scores, keep_best, load_weights, out_of_patience, restore_best
@@ -121,12 +119,8 @@ def diverged(what: str, step: int, training: Training) -> TwinviewsError:
 def training_arguments(training: Training, out: Path, seed: int, total: int) -> TrainingArguments:
     """Return Trainer's arguments: silent, about fifty lines of log, checkpoints if `total` exceeds `save_every`."""
     cuda, precision = torch.cuda.is_available(), resolve_precision(training.precision)
-    os.environ["TENSORBOARD_LOGGING_DIR"] = str(out / "tensorboard")
-    os.environ.setdefault("WANDB_PROJECT", "twinviews")
-    if training.report_to == "wandb" and is_first():
-        import_module("wandb").finish()  # otherwise it would log into the previous training of this process
     arguments = TrainingArguments(
-        output_dir=str(out / CHECKPOINTS), report_to=training.report_to, run_name=out.as_posix(), seed=seed,
+        output_dir=str(out / CHECKPOINTS), report_to="none", seed=seed,
         num_train_epochs=training.epochs, max_steps=training.steps or -1,
         per_device_train_batch_size=training.batch_size // processes(),
         gradient_accumulation_steps=training.accumulate, learning_rate=training.lr, max_grad_norm=training.clip,
@@ -170,8 +164,6 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         arguments.ddp_find_unused_parameters = objective.unused
         arguments.eval_on_start = dev is not None and not resumed
         objective.to(arguments.device)
-        if training.gradient_checkpointing:
-            enable_checkpointing(objective.encoder[0].model)
         if not resumed:
             torch.manual_seed(seed)  # the same in all processes
             objective.before_first_step(cast("list[Row]", rows), training)

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
-from importlib.util import find_spec
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -87,12 +86,10 @@ def run_training(request: Request) -> None:
 def _make_plan(request: Request) -> Plan:
     source, objective = locate(request.encoder), objective_options(request.objective)
     preset, training, params = request.resolved(source.pooling())
-    if (name := training.report_to) != "none" and find_spec(name) is None:
-        raise InputError(f"--report-to {name} needs its package: pip install {name}")
     if training.blend < 1 and (training.begins_linear or getattr(params, "keep_head", False)):
         raise InputError(f"--blend {training.blend:g}: the start lacks the layer of --whiten, --sharpen or --keep-head")
     precision = resolve_precision(training.precision)
-    examples, sources = read_examples(request.data, objective.reads, request.seed)
+    examples, sources = read_examples(request.data, objective.reads)
     if len(examples) < 2:
         kind, value = next(iter(sources.items()))
         data = value if isinstance(value, str) else " and ".join(value)

@@ -62,20 +62,21 @@ def test_unusable_function_is_one_line(
         load_function(f"{name}:f").encode(TEXTS)
 
 
-def test_only_the_named_file_of_the_working_directory_is_imported(tmp_path: Path) -> None:
-    """Its neighbours can be imported by it, but shadow nothing, then or later."""
+def test_files_beside_a_function_shadow_nothing(tmp_path: Path) -> None:
+    """Its neighbours can be imported by it, but take the place of no other module, then or later."""
     sys.modules.pop("colorsys", None)
     paths = list(sys.path)
     (tmp_path / "colorsys.py").write_text("raise RuntimeError")
     (tmp_path / "own_neighbour.py").write_text("SIZE = 2.0")
-    code = "import colorsys\nfrom own_neighbour import SIZE\ndef f(texts): return [[SIZE] for _ in texts]"
-    (tmp_path / "json.py").write_text(code)
     (tmp_path / "own_package").mkdir()
-    (tmp_path / "own_package" / "inner.py").write_text(code)
-    for name in ("json:f", "own_package.inner:f"):
-        assert load_function(name).encode(TEXTS).tolist() == [[2.0]] * 4
+    (tmp_path / "own_package" / "inner.py").write_text(
+        "import colorsys\nfrom own_neighbour import SIZE\ndef f(texts): return [[SIZE] for _ in texts]"
+    )
+    assert load_function("own_package.inner:f").encode(TEXTS).tolist() == [[2.0]] * 4
     assert sys.path == paths
-    assert hasattr(sys.modules["json"], "dumps")
+    (tmp_path / "json.py").write_text("def f(texts): return [[1.0] for _ in texts]")
+    with pytest.raises(InputError, match=r"/json/__init__\.py has no function 'f'"):
+        load_function("json:f")
 
 
 def test_vectors_of_changing_length_are_refused() -> None:

@@ -117,7 +117,7 @@ def test_nan_is_an_error(tiny_mlm: Path) -> None:
         encoder.encode(["a cat"])
 
 
-@pytest.mark.skipif(importlib.util.find_spec("mteb") is None, reason="needs the extra eval")
+@pytest.mark.skipif(importlib.util.find_spec("mteb") is None, reason="needs mteb")
 def test_mteb_takes_a_directory_as_a_model(tiny_mlm: Path, sentences: list[str], tmp_path: Path) -> None:
     from mteb.evaluate import evaluate as run
     from mteb.mocks.mock_tasks import MockSTSTask
