@@ -133,7 +133,7 @@ def _dataset(folder: Path) -> Iterator[Verified]:
     yield from _reports(sibling_path(folder, REPORT_FILE), folder / REPORT_FILE)
     yield from _rejects_elsewhere(folder, folder / RECIPE_FILE)
     state = folder / STATE_FILE
-    shards, hashes = read_state(folder)
+    shards, hashes, _ = read_state(folder)
     is_finished = state.is_file()
     yield state, "unfinished" if not is_finished else None if shards else "damaged"
     for path in (folder / name for name in (FILES[1:] if is_finished else [PLAN_FILE])):

@@ -1,9 +1,9 @@
 """A dataset as a folder that `datasets.load_from_disk` opens.
 
-A writer holds the folder's lock. It writes the plan, then shards and their receipts, then recipe, card, counts and
-features, and last `state.json` with the hash of every file. Each file appears whole and is synced before the next kind
-is written; they are removed in reverse order. So a file with one of our names beside a plan is ours, a shard without a
-matching receipt is made again, and without `state.json` nothing is read.
+A writer holds the folder's lock. It writes the plan, then shards and their receipts, then recipe, card and features,
+and last `state.json` with the counts and the hash of every file. Each file appears whole and is synced before the next
+kind is written; they are removed in reverse order. So a file with one of our names beside a plan is ours, a shard
+without a matching receipt is made again, and without `state.json` nothing is read.
 """
 
 import hashlib
@@ -23,11 +23,10 @@ from pipelines.storage.shards import RECEIPTS, Receipt, read_table, shard_number
 
 STATE_FILE = "state.json"
 INFO_FILE = "dataset_info.json"
-COUNTS_FILE = "counts.json"
 RECIPE_FILE = "recipe.json"
 CARD_FILE = "card.md"
 REPORT_FILE = "report.html"
-FILES = (STATE_FILE, INFO_FILE, COUNTS_FILE, RECIPE_FILE, CARD_FILE, PLAN_FILE)
+FILES = (STATE_FILE, INFO_FILE, RECIPE_FILE, CARD_FILE, PLAN_FILE)
 SPANS, SPANS_LOST = "spans", "spans_lost"
 """Columns with labelled spans of characters and, in a view, the number of its sentence's spans that it lost."""
 PLACE = ("document", "position", "heading")
@@ -104,13 +103,12 @@ def finalise(
     features = {field.name: _feature(field.type) for field in schema}
     description = plan.signature or f"{plan.kind}: {plan.name}"
     info = {"citation": "", "description": description, "features": features, "homepage": "", "license": ""}
-    texts = {PLAN_FILE: plan.to_json(), RECIPE_FILE: recipe, CARD_FILE: card}
-    texts |= {COUNTS_FILE: _json(counts), INFO_FILE: _json(info)}
+    texts = {PLAN_FILE: plan.to_json(), RECIPE_FILE: recipe, CARD_FILE: card, INFO_FILE: _json(info)}
     hashes = {name: _sha256(text) for name, text in texts.items()}
-    shards = [(receipt.file, receipt.sha256) for receipt in receipts]
-    if read_state(folder) != (shards, hashes):
+    state = ([(receipt.file, receipt.sha256) for receipt in receipts], hashes, counts)
+    if read_state(folder) != state:
         (folder / STATE_FILE).unlink(missing_ok=True)  # it would mark other files as finished
-    for name, text in (*texts.items(), (STATE_FILE, state_text(shards, hashes))):
+    for name, text in (*texts.items(), (STATE_FILE, state_text(*state))):
         write_if_changed(folder / name, text)
     return Dataset(folder, plan, tuple(receipts), counts)
 
@@ -125,9 +123,10 @@ def _feature(kind: Any) -> Any:  # noqa: ANN401 - a pyarrow type
     return {"dtype": "float64" if name == "double" else name, "_type": "Value"}
 
 
-def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str]) -> str:
-    """`state.json`: name and sha256 of every shard, the sha256 of the other files by name, its own fingerprint."""
+def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str], counts: Mapping[str, Any]) -> str:
+    """`state.json`: name and sha256 of every shard, the sha256 of the other files by name, counts, its fingerprint."""
     state = {
+        "_counts": counts,
         "_data_files": [{"filename": name, "sha256": sha256} for name, sha256 in shards],
         "_files": dict(sorted(hashes.items())),
         "_format_columns": None,
@@ -139,15 +138,15 @@ def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str]) -> 
     return _json({"_fingerprint": _sha256(json.dumps(state))[:16], **state})
 
 
-def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
+def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str], dict[str, Any]]:
     """What `state.json` was made from, as `state_text` takes it; empty if it is missing or altered."""
     with suppress(OSError, TypeError, KeyError, AttributeError, ValueError, RecursionError):
         text = (folder / STATE_FILE).read_bytes().decode()
         state = json.loads(text)
         shards = [(shard["filename"], shard["sha256"]) for shard in state["_data_files"]]
-        if text == state_text(shards, state["_files"]):
-            return shards, state["_files"]
-    return [], {}
+        if text == state_text(shards, state["_files"], state["_counts"]):
+            return shards, state["_files"], state["_counts"]
+    return [], {}, {}
 
 
 def open_dataset(folder: Path, kind: Kind | None = None, *, strict: bool = False) -> Dataset:
@@ -164,7 +163,7 @@ def open_dataset(folder: Path, kind: Kind | None = None, *, strict: bool = False
     advice = "run the command that makes it again"
     if not (folder / STATE_FILE).exists():
         raise InputError(f"{folder} is not finished (it has no {STATE_FILE}): {advice}")
-    shards, hashes = read_state(folder)
+    shards, hashes, counts = read_state(folder)
     unchecked = () if strict else (RECIPE_FILE, CARD_FILE)
     files = {folder / name: sha256 for name, sha256 in hashes.items() if name not in unchecked}
     receipts = [valid_receipt(folder, index) for index in range(len(shards))]
@@ -173,7 +172,7 @@ def open_dataset(folder: Path, kind: Kind | None = None, *, strict: bool = False
     damaged += [path.name for path, sha256 in files.items() if not path.is_file() or sha256_of(path) != sha256]
     if damaged or not shards:
         raise InputError(f"{folder / (*damaged, STATE_FILE)[0]} is missing, altered or damaged: {advice}")
-    return Dataset(folder, plan, tuple(filter(None, receipts)), json.loads((folder / COUNTS_FILE).read_bytes()))
+    return Dataset(folder, plan, tuple(filter(None, receipts)), counts)
 
 
 def finished_dataset(folder: Path) -> Dataset | None:

@@ -173,7 +173,7 @@ def test_spans_go_from_a_source_through_a_view(augment: Augment, form: str) -> N
             name = row["text"][old["start"] : old["end"]].split()
             assert list(dict.fromkeys(row["view"][new["start"] : new["end"]].split())) == name
         assert row["spans_lost"] == 0
-    assert json.loads(Path("data/views/repeat/counts.json").read_text())["spans"] == {"carried": 4, "lost": 0}
+    assert json.loads(Path("data/views/repeat/state.json").read_text())["_counts"]["spans"] == {"carried": 4, "lost": 0}
 
 
 def test_what_could_not_be_carried_is_counted(augment: Augment) -> None:
@@ -189,7 +189,7 @@ def test_what_could_not_be_carried_is_counted(augment: Augment) -> None:
     assert str(lost) in augment("inspect", "data/views/span-mask").out
     # A view that rewrites the text whole carries none.
     augment("backtranslate", "--pivot", "de", "--models", "starter")
-    counts = json.loads(Path("data/views/backtranslate-de/counts.json").read_text())
+    counts = json.loads(Path("data/views/backtranslate-de/state.json").read_text())["_counts"]
     assert counts["spans"] == {"carried": 0, "lost": 4}
 
 

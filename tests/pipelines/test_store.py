@@ -293,7 +293,7 @@ BROKEN = {
 }
 
 
-RECORDS = ("counts.json", "state.json", "dataset_info.json", "receipts/data-00000.arrow.json")
+RECORDS = ("state.json", "dataset_info.json", "receipts/data-00000.arrow.json")
 BUILD = ("build-pairs", "--pairs", "original", "--view", "span-mask")
 INGEST, MASK = ("ingest", "lines.txt"), ("span-mask", "lines.txt")
 

@@ -89,7 +89,7 @@ def test_what_is_missing_or_unfinished_is_named(outputs: Augment) -> None:
 
 
 def test_a_stopped_run_is_unfinished_and_its_shards_are_verified(outputs: Augment, folder: Path) -> None:
-    for name in ("state.json", "counts.json", "card.md", "receipts/data-00001.arrow.json"):
+    for name in ("state.json", "card.md", "receipts/data-00001.arrow.json"):
         (FOLDER / name).unlink()
     expected = {FOLDER / "state.json": "unfinished", FOLDER / "data-00001.arrow": "unfinished"}
     assert problems(FOLDER) == expected
