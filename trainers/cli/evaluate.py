@@ -42,7 +42,6 @@ def evaluate(
     batch_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens in a batch. [16384; CPU 2048]")] = None,
     precision: Annotated[Literal["fp32", "bf16"], typer.Option(help="bf16 moves figures by hundredths.")] = "fp32",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
-    cache: Annotated[Path | None, typer.Option(help="Folder of kept vectors. [~/.cache/twinviews/vectors]")] = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Encode every text, and keep no vectors.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for the results. [evaluation/ beside the model]")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")] = False,
@@ -65,11 +64,9 @@ def evaluate(
     if dry_run:
         _show_sets(suites, model)
         return
-    if cache is not None and (no_cache or cache.expanduser().is_file()):
-        raise InputError(f"--cache {cache}: give a folder, or --no-cache alone")
     chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
     running = {"batch_tokens": batch_tokens, "device": device}
-    opened = partial(_open, options=chosen | running, cache=cache, no_cache=no_cache)
+    opened = partial(_open, options=chosen | running, no_cache=no_cache)
     encoder, settings = opened(model, pooling), {**chosen, "seed": seed, "data": data, "shots": shots}
     changes = [pooling, max_tokens and f"tokens-{max_tokens}", f"seed-{seed}" * (seed != SEED)]
     parts = [part for part in (*changes, precision * (precision != "fp32")) if part]
@@ -132,13 +129,11 @@ def _show_sets(suites: Sequence[Suite], model: str) -> None:
     note(f"dry run: {len(distinct_texts(task for _, task in tasks))} distinct texts would be encoded with {model}")
 
 
-def _open(
-    name: str, pooling: Pooling | None, *, options: Mapping[str, Any], cache: Path | None, no_cache: bool
-) -> TextEncoder:
+def _open(name: str, pooling: Pooling | None, *, options: Mapping[str, Any], no_cache: bool) -> TextEncoder:
     from trainers.encoders.baselines import open_encoder
 
     encoder = open_encoder(name, **{**options, "pooling": options["pooling"] or pooling})
-    return encoder if no_cache else cached(encoder, cache and cache.expanduser())
+    return encoder if no_cache else cached(encoder)
 
 
 def _score(

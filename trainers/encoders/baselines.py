@@ -23,8 +23,6 @@ from trainers.files import sha256_of
 Described: TypeAlias = tuple[Matrix, str, dict[str, Any]]  # vectors (texts, d), the end of the title, more of the card
 
 FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
-EDGES = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
-CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))", re.IGNORECASE | re.DOTALL)
 HEADER = re.compile(rb"\d+ (\d+)")
 DEFAULTS = {"pooling": None, "max_tokens": None, "precision": "fp32", "device": "auto"}  # of options baselines lack
 
@@ -128,15 +126,17 @@ def function_encoder(
 def word_vectors(name: str, path: Path) -> Baseline:
     """Return the plain mean of the vectors of a text's words (the papers' avg. GloVe embeddings), 0 if none is known.
 
-    Words are separated by white space, as in SentEval's tokenised text, and looked up as `resolve` says; unknown words
-    are left out of the mean. Encoding reads the file once, and raises InputError: it cannot be read.
+    Words are separated by white space, as in SentEval's tokenised text; an unknown one is split as the Penn Treebank
+    splits it, and what is unknown then is left out. Encoding reads the file, and raises InputError: it cannot be read.
     """
+    from nltk.tokenize import NLTKWordTokenizer
 
     def vectors(texts: Sequence[str], advance: Advance) -> Described:
-        distinct = {word for text in texts for word in text.split()}
-        forms = {form for word in distinct for form in (word, *parts(word))}
+        split = NLTKWordTokenizer().tokenize
+        parts = {word: [word, *split(word)] for word in {word for text in texts for word in text.split()}}
+        forms = {form for pieces in parts.values() for form in pieces}
         table, dimension, digest = read_word_vectors(path, forms | {form.lower() for form in forms})
-        entries_by_word = {word: resolve(word, table) for word in distinct}
+        entries_by_word = {word: resolve(pieces, table) for word, pieces in parts.items()}
         matrix = np.zeros((len(texts), dimension), np.float32)
         counts: Counter[str] = Counter(words=0, unknown=0, zero_vectors=0)
         for row, text in enumerate(texts):
@@ -154,23 +154,13 @@ def word_vectors(name: str, path: Path) -> Baseline:
     return Baseline(name, "word vectors", vectors)
 
 
-def parts(word: str) -> tuple[str, ...]:
-    """Return the marks at a word's ends one by one, its core, and an English clitic on its own.
+def resolve(pieces: Sequence[str], vocabulary: Container[str]) -> list[str | None]:
+    """Return the entry of the first piece, a word, else those of the others, its parts; None where one is unknown.
 
-    >>> parts("(Don't,")
-    ('(', 'Do', "n't", ',')
+    Each is looked up as written, then in lower case.
     """
-    before, core, after = EDGES.fullmatch(word).groups()  # type: ignore[union-attr]
-    clitic = CLITIC.fullmatch(core)
-    return (*before, *(clitic.groups() if clitic else (core,) if core else ()), *after)
-
-
-def resolve(word: str, vocabulary: Container[str]) -> list[str | None]:
-    """Return a word's entries, its own or its `parts`' (None: unknown), each looked up as written, then lower-case."""
-    entry, *part_entries = (
-        next((form for form in (piece, piece.lower()) if form in vocabulary), None) for piece in (word, *parts(word))
-    )
-    return part_entries if entry is None else [entry]
+    entry, *entries = (next((form for form in (piece, piece.lower()) if form in vocabulary), None) for piece in pieces)
+    return entries if entry is None else [entry]
 
 
 def read_word_vectors(path: Path, needed: Set[str]) -> tuple[dict[str, NDArray[np.float32]], int, str]:

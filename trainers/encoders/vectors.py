@@ -179,7 +179,7 @@ class CachedEncoder:
             with atomic_write(self.folder / f"{uuid4().hex}.npz") as stream:
                 np.savez(stream, keys=np.frombuffer(b"".join(keys), np.uint8), vectors=vectors, allow_pickle=False)
         except (OSError, TwinviewsError) as error:
-            note(f"cannot keep vectors in {self.folder} ({error}): give another --cache, or --no-cache")
+            note(f"cannot keep vectors in {self.folder} ({error}): give --no-cache, or set XDG_CACHE_HOME")
             self._writable = False
 
 

@@ -136,7 +136,6 @@ def test_baselines_are_evaluated_by_name_and_named_in_the_title(
         (["tiny", "--suite", "sts"], "sts needs data: give --data DIR"),
         (["tiny", "--suite", "stss"], "no suite 'stss': there are "),
         (["tiny", "--suite", "all", "--data", "."], "no set of afs, bli, "),
-        (["tiny", "--cache", "tiny/config.json"], "--cache tiny/config.json: give a folder"),
         (["tiny", "--data", ""], "--data is empty"),
         (["tiny", "--data", "nowhere"], "no data folder 'nowhere'"),
         (["tiny", "--data", "."], "no set of sts is in .; the first is STS12: "),
