@@ -7,8 +7,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from augment.errors import InputError, one_line
+from augment.errors import InputError
 from augment.models.device import pack, padded, quiet_transformers, resolve_device
+from augment.models.loading import check_length, check_weights, loading
 from augment.types import Runtime
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class FillModel:
         """The tokenizer; raises InputError if it has no offsets or no vocabulary."""
         from transformers import AutoTokenizer
 
-        tokenizer = self._read("tokenizer", AutoTokenizer)
+        tokenizer = self._read(AutoTokenizer)
         if not tokenizer.is_fast or len(tokenizer) <= len(tokenizer.all_special_tokens):
             raise InputError(f"--encoder {self.path}: needs a fast tokenizer (tokenizer.json) with its vocabulary")
         return tokenizer
@@ -73,17 +74,15 @@ class FillModel:
         if self.tokenizer.mask_token_id is None:
             raise InputError(f"--encoder {self.path}: no mask token; give a masked language model")
         settings = {"dtype": torch.float32, "use_safetensors": True, "output_loading_info": True}
-        model, info = self._read("masked language model", AutoModelForMaskedLM, **settings)
+        model, info = self._read(AutoModelForMaskedLM, **settings)
+        check_weights(model, f"--encoder {self.path}")
         if info["missing_keys"]:
             raise InputError(f"--encoder {self.path}: without a masked-language head (no {min(info['missing_keys'])})")
         return model.to(resolve_device(self.runtime.device)).eval()
 
-    def _read(self, what: str, kind: Any, **settings: Any) -> Any:  # noqa: ANN401 - one of transformers' classes
-        try:
-            with quiet_transformers():
-                return kind.from_pretrained(self.path, **settings)
-        except (OSError, ValueError, KeyError) as error:
-            raise InputError(f"--encoder {self.path}: no {what} could be read there ({one_line(error, 120)})") from None
+    def _read(self, kind: Any, **settings: Any) -> Any:  # noqa: ANN401 - one of transformers' classes
+        with loading(f"--encoder {self.path}", self.path), quiet_transformers():
+            return kind.from_pretrained(self.path, **settings)
 
     @cached_property
     def words(self) -> "WholeWords":
@@ -97,7 +96,8 @@ class FillModel:
         pad = self.model.config.pad_token_id or 0
         # RoBERTa counts positions from the id of the padding token, which is then one of the first, special ones.
         unused = pad + 1 if 0 < pad < 10 else 0
-        return min(positions - unused, int(self.tokenizer.model_max_length), MAX_TOKENS)
+        limits = (positions - unused, self.tokenizer.model_max_length, MAX_TOKENS)
+        return min(check_length(tokens, f"--encoder {self.path}") for tokens in limits)
 
     def encoded(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Token ids with special tokens, cut at the model's limit, and each token's characters in `text`."""

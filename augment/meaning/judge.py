@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from augment.errors import InputError, one_line
 from augment.models.device import pack, quiet_transformers, resolve_device, usable_cores
 from augment.models.engine import COMPUTE_TYPES
+from augment.models.loading import check_length, check_weights, loading
 from augment.models.weights import STARTER_ENCODER, Weights, cache_folder, cached
 
 if TYPE_CHECKING:
@@ -141,22 +141,22 @@ def _of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 @cache
 def sentence_encoder(path: Path, device: str, *, double: bool = False) -> "SentenceTransformer":
     """The encoder in a folder, a plain model with mean pooling; raises InputError if it cannot be loaded."""
-    from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)  # it warns that a plain model gets mean pooling
-    try:
-        with quiet_transformers():
-            model = SentenceTransformer(
-                str(path),
-                device=str(resolve_device(device)),
-                trust_remote_code=False,
-                local_files_only=True,
-                model_kwargs={"use_safetensors": True},
-            )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
-        raise InputError(f"encoder {path} cannot be loaded ({one_line(error, 120)})") from None
-    return (model.double() if double else model.float()).eval()
+    with loading(f"encoder {path}", path), quiet_transformers():
+        model = SentenceTransformer(
+            str(path),
+            device=str(resolve_device(device)),
+            trust_remote_code=False,
+            local_files_only=True,
+            model_kwargs={"use_safetensors": True},
+        )
+    if model.max_seq_length is not None:
+        check_length(model.max_seq_length, f"encoder {path}")
+    model = (model.double() if double else model.float()).eval()
+    check_weights(model, f"encoder {path}")
+    return model
 
 
 def _ctranslate2_encoder(weights: Weights, tokenizer: "Tokenizer", compute_type: str) -> Encode:
@@ -166,10 +166,8 @@ def _ctranslate2_encoder(weights: Weights, tokenizer: "Tokenizer", compute_type:
     place = cache_folder() / "ctranslate2" / f"{weights.revision}-{ctranslate2.__version__}"
     convert = partial(_convert, weights.path, tokenizer.get_vocab())
     folder, cores = cached(place, convert), usable_cores()
-    try:
+    with loading(f"CTranslate2's copy of the encoder, {folder}", folder):
         encoder = ctranslate2.Encoder(str(folder), compute_type=compute_type, inter_threads=cores, intra_threads=1)
-    except RuntimeError as error:
-        raise InputError(f"{folder}: CTranslate2 cannot load it ({error}); delete it to convert again") from None
 
     def hidden_means(rows: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         return np.array(encoder.forward_batch(rows).last_hidden_state).mean(axis=1)  # type: ignore[no-any-return]

@@ -8,6 +8,7 @@ import ctranslate2
 from augment.errors import InputError
 from augment.models.device import padded, usable_cores
 from augment.models.engine import COMPUTE_TYPES
+from augment.models.loading import loading
 from augment.models.weights import cache_folder, cached, local_weights
 from augment.translate.decoding import Decoding
 from augment.translate.vocabulary import Vocabulary
@@ -31,12 +32,10 @@ class CTranslate2Engine:
         folder = converted(path, vocabulary, revision or local_weights(path, "--models").revision)
         # Batches that stay in the caches are faster than large ones, unless it is the weights that do not fit there.
         self.batch_tokens = 1_024 if (folder / "model.bin").stat().st_size < LARGE_MODEL_BYTES else 2_048
-        try:
+        with loading(f"CTranslate2's copy of the model, {folder}", folder):
             self._translator = ctranslate2.Translator(
                 str(folder), compute_type=COMPUTE_TYPES[precision], inter_threads=cores, intra_threads=1
             )
-        except RuntimeError as error:
-            raise InputError(f"{folder}: CTranslate2 cannot load it ({error}); delete it to convert again") from None
 
     def search(
         self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]

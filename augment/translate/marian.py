@@ -16,6 +16,7 @@ import regex
 
 from augment.models.device import SECONDS, pack, padded, timed
 from augment.models.engine import resolve_engine
+from augment.models.loading import loading
 from augment.text.sentences import sentences
 from augment.translate.decoding import Decoding
 from augment.translate.vocabulary import Vocabulary
@@ -75,8 +76,9 @@ class MarianTranslator:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The model's tokens."""
-        return Vocabulary(self.path)
+        """The model's tokens; raises InputError if they cannot be read."""
+        with loading(f"--models {self.path}", self.path):
+            return Vocabulary(self.path)
 
     @cached_property
     def _engine(self) -> "CTranslate2Engine | TransformersEngine":

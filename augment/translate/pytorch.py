@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from augment.errors import InputError, one_line
+from augment.errors import InputError
 from augment.models.device import LENGTH_STEP, padded, quiet_transformers, resolve_device
+from augment.models.loading import check_weights, loading
 from augment.translate.decoding import Decoding
 from augment.translate.vocabulary import Vocabulary
 
@@ -68,16 +69,13 @@ class TransformersEngine:
 
 def load_model(path: Path) -> "MarianMTModel":
     """A model in float32; raises InputError if weights are missing or cannot be read."""
-    from safetensors import SafetensorError
     from transformers import MarianMTModel
 
-    try:
-        with quiet_transformers():
-            model, info = MarianMTModel.from_pretrained(
-                path, dtype=torch.float32, use_safetensors=True, attn_implementation="sdpa", output_loading_info=True
-            )
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"--models {path}: cannot be read ({one_line(error, 120)}); get the model again") from None
+    with loading(f"--models {path}", path), quiet_transformers():
+        model, info = MarianMTModel.from_pretrained(
+            path, dtype=torch.float32, use_safetensors=True, attn_implementation="sdpa", output_loading_info=True
+        )
+    check_weights(model, f"--models {path}")
     if info["missing_keys"]:
         raise InputError(f"--models {path}: not a complete MarianMT model (no {min(info['missing_keys'])})")
     return model

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from augment.models.device import LENGTH_STEP
+from augment.models.loading import check_length
 
 # MarianTokenizer's defaults, which transformers leaves out of the files that it writes.
 _SPECIAL_TOKENS = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
@@ -32,8 +33,8 @@ class Vocabulary:
         self._special = {target_ids[token] for token in (end, self.unknown, pad) if token in target_ids}
         suppressed = re.compile(rf">>.*<<|{re.escape(pad)}", re.DOTALL)  # language codes and padding
         self.suppress_tokens = sorted(number for token, number in target_ids.items() if suppressed.fullmatch(token))
-        positions, longest = config.get("max_position_embeddings", 1_024), settings.get("model_max_length", 512)
-        self.limit = int(min(positions, longest))  # the most tokens of a source, the end included
+        limits = config.get("max_position_embeddings", 1_024), settings.get("model_max_length", 512)
+        self.limit = min(check_length(limit, f"--models {path}") for limit in limits)  # of a source, with its end
 
     def encode(self, texts: Sequence[str], prefix: str | None = None) -> list[tuple[int, ...]]:
         """The token ids of texts, with the code before each and the end after it; any other code is plain text."""
@@ -58,5 +59,5 @@ class Vocabulary:
         return min(int(length * width) + LENGTH_STEP, self.limit - 1)
 
 
-def _json(path: Path) -> dict[str, Any]:
-    return dict(json.loads(path.read_text(encoding="utf-8")))
+def _json(path: Path) -> Any:  # noqa: ANN401 - an object, unless the file is damaged
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -131,7 +131,7 @@ def test_an_encoder_without_its_head_or_its_tokenizer_is_one_line(encoder_folder
         fill(headless)(["A man runs"], [0])
     folder = shutil.copytree(encoder_folder, tmp_path / "bare", ignore=shutil.ignore_patterns("*token*", "vocab*"))
     (folder / "config.json").write_text("{}", encoding="utf-8")
-    with refused(f"--encoder {folder}: no tokenizer could be read there"):
+    with refused(f"--encoder {folder} cannot be loaded ("):
         fill(folder)(["A man runs"], [0])
 
 

@@ -3,11 +3,12 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Router
 from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding, Transformer
@@ -55,9 +56,9 @@ def broken(kind: str, bert: Path, folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("kind", "advice"),
     [
-        ("lfs", "get its files again"),
-        ("half", ": get its files again"),
-        ("no pooling", "get its files again"),
+        ("lfs", "model.safetensors is a pointer of Git LFS): run `git lfs pull` in its folder"),
+        ("half", "model.safetensors is damaged"),
+        ("no pooling", "1_Pooling/config.json is missing): get it again"),
         ("no padding", "has no padding token: give it one, such as its end token (tokenizer.pad_token), and save it"),
         ("adapter", "is an adapter, not an encoder: merge it into its encoder with peft, and save that"),
         ("model2vec", "model2vec's and others need a modules.json"),
@@ -73,6 +74,46 @@ def test_an_encoder_that_cannot_be_loaded(
     assert advice in error
     assert "that has safetensors" not in error
     assert "fit together" not in error
+
+
+DAMAGED = [
+    *((name, content, "is damaged") for name in ("config.json", "tokenizer_config.json", "sentence_bert_config.json",
+       "config_sentence_transformers.json", "modules.json", "1_Pooling/config.json")
+      for content in ("{", "", "[" * 100_000)),
+    *((name, "3", name) for name in ("config.json", "sentence_bert_config.json", "modules.json")),
+    ("tokenizer_config.json", {"model_max_length": -5}, "reads at most -5 tokens"),
+    ("sentence_bert_config.json", {"max_seq_length": -5}, "reads at most -5 tokens"),
+    ("config.json", {"hidden_size": 32}, "its weights have other sizes than its config.json says"),
+    ("config.json", {"hidden_size": "x"}, "hidden_size"),
+    ("config.json", {"num_attention_heads": 0}, "ZeroDivisionError"),
+    ("model.safetensors", float("nan"), "its weights are NaN or infinite"),
+    ("model.safetensors", float("inf"), "its weights are NaN or infinite"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "cause"), DAMAGED)
+def test_the_cause_of_a_damaged_encoder_is_named(
+    name: str, content: str | float | dict[str, Any], cause: str, tiny_bert: Path, text_file: Path, tmp_path: Path,
+    capsys: Capsys,
+) -> None:  # fmt: skip
+    folder = saved(tmp_path / "broken", Transformer(str(tiny_bert)), Pooling(16))
+    path = folder / name
+    if isinstance(content, float):
+        tensors = load_file(path)
+        tensors[max(tensors)][0] = content
+        save_file(tensors, path, metadata={"format": "pt"})
+    elif isinstance(content, dict):
+        path.write_text(json.dumps({**json.loads(path.read_text()), **content}))
+    else:
+        path.write_text(content)
+    capsys.readouterr()
+    options = ["--text", text_file, "--batch-size", "8", "--max-tokens", "8", "--steps", "2"]
+    for command in (["evaluate", folder], ["mirror", *options, "--encoder", folder, "--out", "run"]):
+        assert train(*command) == 2
+        error = capsys.readouterr().err.splitlines()[-1]
+        assert cause in error
+        assert "that has safetensors" not in error
+        assert "modules.json" not in error or name == "modules.json"
 
 
 @pytest.mark.parametrize("kind", ["static", "router"])

@@ -12,9 +12,10 @@ from typing import Any
 
 import torch
 
+from pipelines.encoders import check_length, check_weights, fault
 from pipelines.storage.files import check_sums, write_sums
 from pipelines.terminal.console import InputError, note
-from trainers.encoders.location import PICKLE, Source, first_line, pickled, quiet, transformer_weights
+from trainers.encoders.location import PICKLE, Source, pickled, quiet, transformer_weights
 from trainers.encoders.modules import Encoder, add_linear, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
 from trainers.processes import is_first
 from trainers.settings import Pooling
@@ -54,7 +55,7 @@ def _for_training(encoder: Encoder, max_tokens: int) -> Encoder:
 
 
 @contextmanager
-def _loading(what: str, source: Source, advice: str = "") -> Iterator[None]:
+def _loading(what: str, source: Source, advice: str = "get its files again") -> Iterator[None]:
     """Load quietly; raises InputError for whatever the libraries raise if they cannot read a model's files."""
     try:
         with quiet():
@@ -63,10 +64,10 @@ def _loading(what: str, source: Source, advice: str = "") -> Iterator[None]:
         raise
     except Exception as error:
         # Torch's own message about a refused pickle says how to run it.
-        is_refused = pickled(source.transformer) and isinstance(error, (UnpicklingError, EOFError, LookupError))
-        reason = f"a damaged file, or a {PICKLE} of more than weights" if is_refused else first_line(error)
-        others = "get its files again" + "; model2vec's and others need a modules.json" * (not source.modules())
-        advice = "name a model that has safetensors" if is_refused else advice or others
+        if pickled(source.transformer) and isinstance(error, (UnpicklingError, EOFError, LookupError)):
+            reason, advice = f"a {PICKLE} that is damaged, or more than weights", "name a model that has safetensors"
+        else:
+            reason, advice = fault(source.folder, error, advice)
         try:
             source.check()
         except InputError as problem:
@@ -95,6 +96,7 @@ def _check_weights(transformers: Sequence[Any], source: Source) -> None:
 
     for module in transformers:
         _keep_names(module.model)
+        check_weights(module.model, f"the encoder {source.name!r}")
         weights = dict(module.model.named_parameters())
         if module.module_output_name == "token_embeddings":
             weights = {name: weight for name, weight in weights.items() if "pooler" not in name.split(".")}
@@ -129,6 +131,8 @@ def load_encoder(source: Source, device: str | None) -> Encoder:
     for module in transformers:
         if (limit := _positions(module.model)) < (module.max_seq_length or limit):
             module.max_seq_length = limit
+        if module.max_seq_length is not None:
+            check_length(module.max_seq_length, f"the encoder {source.name!r}")
     tokenizer, model = encoder.tokenizer, getattr(encoder[0], "model", None)
     if callable(tokenizer) and isinstance(encoder[0], Transformer) and model is not None:
         vocabulary_size = int(getattr(model.config, "vocab_size", 0) or len(tokenizer))

@@ -75,7 +75,7 @@ class Source:
         file = self.file(name)
         try:
             return None if file is None else json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"{file} is damaged ({first_line(error)}): download it again") from None
 
     @property
