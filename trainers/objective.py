@@ -63,8 +63,6 @@ class Objective(nn.Module):
     def __init__(self, encoder: Encoder, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
         super().__init__()
         self.encoder, self.max_tokens, self.params = encoder, max_tokens, params
-        self.limits: tuple[int, ...] = getattr(max_tokens, "sides", (max_tokens,))
-        """The most tokens of left and of right texts, one number if they are the same."""
         self.cached: int | None = None
         """Texts to embed at a time; None for the whole batch."""
         self.rates: Mapping[str, float] = {}
@@ -98,9 +96,8 @@ class Objective(nn.Module):
         Here these are the ids of both views, and the `keys` (n, 3) if the objective is `keyed`. An objective with a
         teacher adds `taught` (n, k), the numbers of each row's `texts`.
         """
-        left = self.tokenize(examples.left, side=0)
-        is_shared = examples.right is examples.left and len(self.limits) == 1
-        right = left if is_shared else self.tokenize(examples.right)
+        left = self.tokenize(examples.left)
+        right = left if examples.right is examples.left else self.tokenize(examples.right)
         columns: dict[str, Any] = {"left": left, "right": right}
         if self.keyed:
             columns["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]
@@ -118,13 +115,13 @@ class Objective(nn.Module):
             arrays["taught"] = self.taught[arrays["taught"]]
         return {**batch, **{name: torch.from_numpy(values) for name, values in arrays.items()}}
 
-    def tokenize(self, texts: Sequence[str], side: int = -1, limit: int | None = None) -> Sequence[list[int]]:
-        """Return the ids of each text, special tokens included, cut at `limit`, or as left (side 0) or right ones (-1).
+    def tokenize(self, texts: Sequence[str], limit: int | None = None) -> Sequence[list[int]]:
+        """Return the ids of each text, special tokens included, cut at `limit`, by default as in training.
 
         A `[MASK]` becomes the tokenizer's own mask token (InputError: it has none), unless `literal_mask` leaves it.
         The encoder's default prompt precedes every text.
         """
-        tokenizer, limit, prompt = self.encoder.tokenizer, limit or self.limits[side], prompt_of(self.encoder)
+        tokenizer, limit, prompt = self.encoder.tokenizer, limit or self.max_tokens, prompt_of(self.encoder)
         settings = {"return_attention_mask": False, "return_token_type_ids": False}
 
         def ids() -> Iterator[list[int]]:

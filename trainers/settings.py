@@ -4,15 +4,14 @@ An option is a field of a pydantic model, its description the help.
 """
 
 import ast
-import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipelines.terminal.console import InputError, Plugins, first_problem
 
@@ -26,30 +25,6 @@ all positions that a text is padded to, padding included (as in Mirror-BERT's co
 or the mean weighted by position."""
 
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
-
-
-class TokenLimit(int):
-    """Most tokens of a text, special tokens included: the greater one of its `sides`, left and right texts.
-
-    It is written `64`, or `32,256` for two sides. Raises ValueError for anything else, and for fewer than 4.
-    """
-
-    sides: tuple[int, ...]
-
-    def __new__(cls, value: object) -> Self:
-        """Read the limits."""
-        if not re.fullmatch(r"\d{1,9}(,\d{1,9})?", str(value)):
-            raise ValueError("write a number of tokens, or LEFT,RIGHT for pairs")
-        sides = tuple(map(int, str(value).split(",")))
-        if min(sides) < 4:
-            raise ValueError("input should be greater than or equal to 4")
-        limit = super().__new__(cls, max(sides))
-        limit.sides = sides
-        return limit
-
-    def written(self) -> int | str:
-        """Return it for a recipe."""
-        return int(self) if len(self.sides) == 1 else "{},{}".format(*self.sides)
 
 
 class Options(BaseModel):
@@ -95,9 +70,7 @@ class Training(Options):
     decay_all: bool = Field(False, description="Decay biases and norms too, not only matrices.")
     eps: float = Field(1e-8, gt=0, description="AdamW's epsilon.")
     clip: float = Field(0.0, ge=0, description="Clip the gradient's norm to this; 0 leaves it.")
-    max_tokens: Annotated[TokenLimit, PlainValidator(TokenLimit), PlainSerializer(TokenLimit.written)] = Field(
-        TokenLimit(64), description="Longer texts are cut here, special tokens included; of pairs, LEFT,RIGHT."
-    )
+    max_tokens: int = Field(64, ge=4, description="Longer texts are cut here, special tokens included.")
     pooling: Pooling = Field("mean", description="How the tokens' vectors become one.")
     whiten: bool = Field(False, description="Begin with vectors whitened on the training text (Su et al. 2021).")
     sharpen: int | None = Field(None, ge=0, description="Begin with a layer that draws texts to so many neighbours.")

@@ -1,6 +1,5 @@
 """Options, presets and help, of our objectives and of those that others add."""
 
-import json
 import os
 import subprocess
 import sys
@@ -9,12 +8,11 @@ from typing import Any
 
 import pytest
 from foreigners import add_package, start_beside
-from small_trainings import Capsys, build, error_line, train, write_pairs
+from small_trainings import Capsys, error_line, train
 
 import trainers.objectives
 from pipelines.terminal.console import call
 from trainers.cli.app import make_app
-from trainers.data.examples import Examples
 from trainers.encoders.location import locate
 from trainers.encoders.model import load_model
 from trainers.objectives.bsl import PARAMS, PRESETS
@@ -218,38 +216,8 @@ def test_presets_are_the_papers(name: str, preset: str, common: dict[str, Any], 
     assert {key: found[key] for key in expected} == expected
 
 
-def test_left_and_right_texts_have_limits_of_their_own(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: Capsys
+def test_fewer_tokens_than_special_ones_and_a_word_are_refused(
+    text_file: Path, tiny_bert: Path, capsys: Capsys
 ) -> None:
-    long = [f"{text} {text}" for text in sentences[:9]]
-    path = write_pairs(tmp_path / "pairs.arrow", list(zip(long, long, long[1:] + long[:1], strict=True)))
-    options = ["contrastive", "--views", path, "--encoder", tiny_bert, "--batch-size", 4, "--out", tmp_path / "run"]
-    assert train(*options, "--max-tokens", "5,9") == 0
-    recipe = json.loads((tmp_path / "run" / "recipe.json").read_text())
-    assert recipe["max_tokens"] == "5,9"
-    assert "| max_tokens | 5,9 |" in (tmp_path / "run" / "README.md").read_text()
-    columns = build("contrastive", tiny_bert, max_tokens="5,9").columns(Examples(long, long, long, negatives=long))
-    lengths = {name: max(columns[name].lengths) for name in ("left", "right", "negative")}
-    assert lengths == {"left": 5, "right": 9, "negative": 9}
-    assert train("report", tmp_path / "run") == 0
-    capsys.readouterr()
-    assert train("contrastive", "--config", tmp_path / "run" / "recipe.json", "--out", tmp_path / "run") == 0
-    assert "already finished" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("limits", "message"),
-    [
-        ("3", "--max-tokens '3': input should be greater than or equal to 4"),
-        ("5,3", "--max-tokens '5,3': input should be greater than or equal to 4"),
-        ("5,six", "--max-tokens '5,six': write a number of tokens, or LEFT,RIGHT for pairs"),
-        ("5,6", "--max-tokens 5,6: sentences have no two sides: give one limit"),
-        ("5,99", "--max-tokens 5,99"),
-    ],
-)
-def test_limits_that_cannot_be_used_are_one_line(
-    limits: str, message: str, text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys
-) -> None:
-    options = ["mirror", "--text", text_file, "--encoder", tiny_bert, "--out", tmp_path / "run"]
-    assert train(*options, "--max-tokens", limits) == 2
-    assert message in error_line(capsys)
+    assert train("mirror", "--text", text_file, "--encoder", tiny_bert, "--max-tokens", "3") == 2
+    assert "--max-tokens 3: input should be greater than or equal to 4" in error_line(capsys)

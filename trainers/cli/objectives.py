@@ -13,7 +13,6 @@ from trainers.settings import (
     DataOptions,
     Presets,
     Request,
-    TokenLimit,
     Training,
     data_keys,
     objective_options,
@@ -38,7 +37,7 @@ def parameters(
             text, default = field.description, field.default
             if presets is not None:
                 unset = type(None) in get_args(kind) and any(preset.get(key) for preset in presets.values())
-                kind = str if kind is TokenLimit or unset else kind  # a word, where `none` is one
+                kind = str if unset else kind  # a word, where `none` is one
                 kind = list[get_args(kind)[0]] if get_origin(kind) is tuple else kind  # type: ignore[misc]
                 kind, text, default = kind | None, f"{text} [{_by_preset(key, field, presets)}]", None
             made.append(option(key, kind, text, default, heading))

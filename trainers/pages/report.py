@@ -19,7 +19,6 @@ from trainers.data.examples import Examples
 from trainers.encoders.vectors import Vectors, unit
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.runs import FOLDER, named, read_runs, seed_folders
-from trainers.settings import TokenLimit
 from trainers.training import directory
 from trainers.training.directory import LOG, RECIPE, TIME
 
@@ -118,7 +117,7 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
     groups, source = sample_pairs(run, recipe, count), find_start(run, recipe)
     columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}
     texts = [text for sides in columns.values() for side in sides for text in side]
-    max_tokens = TokenLimit(recipe["max_tokens"])
+    max_tokens = recipe["max_tokens"]
     before = starting_model(load_for_training(source, recipe["pooling"], max_tokens), source, max_tokens)
     encodings = [Vectors.encode(model, texts) for model in (before, load_model(str(run), max_tokens=max_tokens))]
     cosines = [{name: vectors.cosines(*sides) for name, sides in columns.items()} for vectors in encodings]

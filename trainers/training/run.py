@@ -94,8 +94,6 @@ def _make_plan(request: Request) -> Plan:
         kind, value = next(iter(sources.items()))
         data = value if isinstance(value, str) else " and ".join(value)
         raise InputError(f"--{kind} {data} has 1 usable row: training needs at least 2")
-    if len(training.max_tokens.sides) > 1 and examples.left is examples.right:
-        raise InputError(f"--max-tokens {training.max_tokens.written()}: sentences have no two sides: give one limit")
     if examples.dropped:
         note(f"{examples.dropped} rows without text{' or score' * (examples.labels is not None)} left out")
     dev = _read_dev(training, objective.presets[preset], examples)
