@@ -4,12 +4,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from pipelines.terminal.console import ConfigOption, InputError, note, show_json, table
+from pipelines.terminal.console import ConfigOption, InputError, MissingExtraError, note, show_json, table
 from trainers.encoders.vectors import BATCH_SIZE, TextEncoder, cached
 from trainers.evaluation.result_files import notes, results_folder, results_table, show, signature, write
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
@@ -25,6 +26,7 @@ JUDGE = """Your own data, by columns: text, label; query, document; text1, text2
 the encoder that a run began from. Documents with ids may be in a second file: QUERIES,DOCUMENTS."""
 AGAINST = "Put the scores of --judge beside this encoder's instead."
 SHOTS = "Train the classifiers of --judge on this many texts a label. [four of five folds]"
+MTEB = "A task of MTEB, read from the Hub; repeat it for more. Needs the extra `eval`."
 POOLING = "Pooling, instead of the model's own. padded-mean: over 64 tokens, padding included."
 JudgeOption = Annotated[str | None, typer.Option(help=JUDGE, metavar="FILE")]
 
@@ -36,6 +38,7 @@ def evaluate(
     judge: JudgeOption = None,
     shots: Annotated[int | None, typer.Option(min=1, help=SHOTS)] = None,
     against: Annotated[str | None, typer.Option(help=AGAINST, metavar="MODEL")] = None,
+    mteb: Annotated[list[str] | None, typer.Option(help=MTEB, metavar="TASK", show_default=False)] = None,
     pooling: Annotated[Pooling | None, typer.Option(help=POOLING)] = None,
     max_tokens: Annotated[int | None, typer.Option(min=3, help="Most tokens of a text. [the model; padded 64]")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For folds and draws; SentEval's is 1111.")] = SEED,
@@ -60,7 +63,7 @@ def evaluate(
     """
     if against and not judge:
         raise InputError(f"--against {against} is for --judge FILE: give that too, or leave it out")
-    suites = _suites(suite, data, judge, shots)
+    suites = _suites(suite, data, judge, shots, mteb)
     if dry_run:
         _show_sets(suites, model)
         return
@@ -70,8 +73,8 @@ def evaluate(
     encoder, settings = opened(model, pooling), {**chosen, "seed": seed, "data": data, "shots": shots}
     changes = [pooling, max_tokens and f"tokens-{max_tokens}", f"seed-{seed}" * (seed != SEED)]
     parts = [part for part in (*changes, precision * (precision != "fp32")) if part]
-    directory = _score(model, encoder, suites, out, parts, settings, json=json)
-    if judge is not None or [suite.name for suite in suites] == [SMOKE_TEST]:
+    directory = _score(model, encoder, suites, mteb, out, parts, settings, json=json)
+    if judge is not None or (not mteb and [suite.name for suite in suites] == [SMOKE_TEST]):
         with redirect_stdout(sys.stderr if json else sys.stdout):
             _put_beside(model, directory, suites[-1], opened, against, parts, settings)
 
@@ -103,15 +106,19 @@ def _put_beside(
         show([table._replace(notes=table.notes[:1]) if is_smoke else table])
 
 
-def _suites(names: Sequence[str] | None, data: str | None, judge: str | None, shots: int | None) -> list[Suite]:
-    """Read the suites, that of `--judge` last."""
+def _suites(
+    names: Sequence[str] | None, data: str | None, judge: str | None, shots: int | None, mteb: Sequence[str] | None
+) -> list[Suite]:
+    """Read the suites, that of `--judge` last; those of `--mteb` need the encoder and come later."""
     from trainers.evaluation.judge import read_judge
     from trainers.evaluation.scoring import find_suites
 
+    if mteb and find_spec("mteb") is None:
+        raise MissingExtraError("--mteb", "eval")
     if shots and not judge:
         raise InputError(f"--shots {shots} is for --judge FILE: give that too, or leave it out")
     suites: list[Suite] = []
-    if names or not judge:
+    if names or not (judge or mteb):
         if not names and data == "":
             raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
         if not names and data is None:
@@ -137,13 +144,18 @@ def _open(name: str, pooling: Pooling | None, *, options: Mapping[str, Any], no_
 
 
 def _score(
-    model: str, encoder: TextEncoder, suites: Sequence[Suite], out: Path | None, parts: Sequence[str],
-    settings: Mapping[str, Any], *, json: bool,
+    model: str, encoder: TextEncoder, suites: Sequence[Suite], mteb: Sequence[str] | None, out: Path | None,
+    parts: Sequence[str], settings: Mapping[str, Any], *, json: bool,
 ) -> Path:  # fmt: skip
     """Score an encoder, print the results, write them into a folder, and return the folder."""
     from trainers.evaluation.scoring import evaluate_suites
 
-    directory = results_folder(model, out, parts, [suite.name for suite in suites])
+    names = [*(suite.name for suite in suites), *(["mteb"] if mteb else [])]
+    directory = results_folder(model, out, parts, names)
+    if mteb:
+        from trainers.evaluation.mteb import mteb_suite
+
+        suites = [*suites, mteb_suite(mteb, encoder, directory / "mteb")]
     used = {"device": str(getattr(encoder, "device", "cpu")), "batch_size": BATCH_SIZE}
     used |= {"batch_tokens": getattr(encoder, "batch_tokens", None)}
     evaluation = evaluate_suites(encoder, suites, seed=settings["seed"], settings={**settings, **used})

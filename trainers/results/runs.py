@@ -82,7 +82,7 @@ def named(runs: Sequence[Run]) -> list[Run]:
 def read_results(directory: Path) -> list[Evaluation]:
     """Return the evaluations in a run's `evaluation/`, or in the directory itself; raises as `load` does."""
     folder = directory / FOLDER if (directory / FOLDER).is_dir() else directory
-    names = [*suite_names(), *sorted(path.stem for path in folder.glob("judge-*.json"))]
+    names = [*suite_names(), *sorted(path.stem for path in folder.glob("judge-*.json")), "mteb"]
     files = [path for name in names if (path := folder / f"{name}.json").is_file()]
     return [Evaluation(load(StoredSuite, path), path) for path in files]
 
