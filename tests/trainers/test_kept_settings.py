@@ -58,7 +58,13 @@ def test_every_training_text_gets_the_default_prompt(made: Path, sentences: list
     assert [[*map(list, ids[side])] for side in SIDES if side in ids] == [expected, expected]
 
 
-@pytest.mark.parametrize("name", sorted(set(objective_names()) - {"mlm", "isbert", "regression"}))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.exhaustive] * (name != "bsl"))
+        for name in sorted(set(objective_names()) - {"mlm", "isbert", "regression"})
+    ],
+)
 def test_a_training_keeps_all_of_it(name: str, made: Path, sentences: list[str], tmp_path: Path) -> None:
     """The others put other layers behind the transformer, or are no training without labels."""
     objective, _ = trained(name, made, sentences, tmp_path / "run", pooling="mean", epochs=1)

@@ -204,6 +204,7 @@ def test_launched_command_says_all_once(launcher: str, text_file: Path, tiny_ber
     assert "FutureWarning" not in done.stderr, "of other packages, which a user cannot mend"
 
 
+@pytest.mark.exhaustive
 def test_a_launched_command_that_fails_says_so_once(small: list[str]) -> None:
     done = launched("torchrun", "mirror", *small, "--batch-size", 7, ok=False)
     assert done.stderr.count("error: --batch-size 7 of 48 rows cannot be divided among 2 processes") == 1

@@ -79,6 +79,7 @@ def test_same_recipe(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: C
     assert json.loads((second / "recipe.json").read_text())["seed"] == 6
 
 
+@pytest.mark.exhaustive
 def test_killed_run_is_resumed_exactly(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
     arguments = ["bsl", "--views", pairs_file, "--encoder", tiny_bert, "--epochs", "20", "--save-every", "40", *SMALL]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
@@ -412,6 +413,7 @@ for name, (reads, presets, params, text) in options.items():
 """
 
 
+@pytest.mark.exhaustive
 def test_the_options_that_are_read_ahead_are_those_of_the_module() -> None:
     done = subprocess.run([sys.executable, "-c", OPTIONS_THEN_MODULE], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
