@@ -11,6 +11,8 @@ from augment.text.negation import WORDS
 from augment.text.words import word_groups
 
 _NUMBERS = {word: [other for other in group if other != word] for _, group in word_groups("numbers") for word in group}
+_HOURS = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_TIMES = [["half", "past"], ["quarter", "past"], ["quarter", "to"]]
 _NAME = re.compile(r"NNP|JJ")
 _GLUE = frozenset("-–/\\=<>_#@~^&+([{'’")
 MAX_DIGITS = 30
@@ -40,9 +42,15 @@ def numbers(tokens: Sequence[Token], tags: Sequence[str], rng: random.Random) ->
             is_ordinal = (
                 tags[place] == "JJ" and tags[place - 1] in ("DT", "PRP$", "PRP") and tags[place + 1] in ("NN", "NNS")
             )
-            new = rng.choice(_NUMBERS[word]) if is_ordinal or tags[place] in ("CD", "NNS") else None
+            others = [hour for hour in _HOURS if hour != word] if _is_hour(tokens, place) else _NUMBERS[word]
+            new = rng.choice(others) if is_ordinal or tags[place] in ("CD", "NNS") else None
         changes += [Change(place, place + 1, matching_case(text, new))] if new else []
     return changes
+
+
+def _is_hour(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a number word names an hour: half past seven, a quarter to eight."""
+    return [token.text.lower() for token in tokens[max(place - 2, 0) : place]] in _TIMES
 
 
 def names(tokens: Sequence[Token], tags: Sequence[str], rng: random.Random) -> list[Change]:

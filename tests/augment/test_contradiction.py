@@ -109,6 +109,10 @@ NUMBERS = [
     ("He left on May 21 alone.", r"He left on May (?!21)([2-9]|1\d|2[0-8]) alone\."),
     ("She came 22nd then.", r"She came (?!22)\d\d(st|nd|rd|th) then\."),
     ("It was her third win.", r"It was her (?!third)\w+ win\."),
+    (
+        "It was a quarter to eight.",
+        r"It was a quarter to (?!eight)(two|three|four|five|six|seven|nine|ten|eleven|twelve)\.",
+    ),
     ("Millions of dollars went.", r"(?!Millions)\w+ of dollars went\."),
 ]
 
