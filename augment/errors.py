@@ -6,7 +6,7 @@ TwinviewsError            something failed; exit code 1
 """
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -30,12 +30,18 @@ class MissingExtraError(InputError):
         return "{} needs an extra that is not installed: pip install 'twinviews[{}]'".format(*self.args)
 
 
-def first_problem(error: "ValidationError") -> tuple[str, Any, str]:
-    """The first problem that pydantic found: the field (empty: all together), the value and what is wrong with it."""
+UNKNOWN = "unknown parameter"
+
+
+def first_problem(error: "ValidationError", form: str = "{}={!r}") -> str:
+    """The first problem that pydantic found: a field and its value in this form, and what is wrong with it."""
     problem = error.errors()[0]
-    is_unknown = problem["type"] == "extra_forbidden"
-    message = "unknown parameter" if is_unknown else problem["msg"].removeprefix("Value error, ")
-    return ".".join(map(str, problem["loc"])), problem["input"], message[:1].lower() + message[1:]
+    field, value, kind = ".".join(map(str, problem["loc"])), problem["input"], problem["type"]
+    if kind == "missing":  # its value would be all the others
+        return f"{field} is missing"
+    message = UNKNOWN if kind == "extra_forbidden" else problem["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    return f"{form.format(field, value)}: {message}" if field else message
 
 
 def is_out_of_memory(error: BaseException) -> bool:

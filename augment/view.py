@@ -8,7 +8,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from augment.errors import InputError, TwinviewsError, first_problem
+from augment.errors import UNKNOWN, InputError, TwinviewsError, first_problem
 from augment.meaning.best import BestOfN
 from augment.plugins import Plugins, missing_model, plugin_model
 from augment.types import JSON as JSON
@@ -76,9 +76,9 @@ def check_params(name: str, params: Mapping[str, Any]) -> View:
         try:
             return view_class(name)(**params)
         except ValidationError as error:
-            field, value, problem = first_problem(error)
-            hint = f" (it takes: {', '.join(view_options(name))})" if problem == "unknown parameter" else ""
-            raise InputError(f"{name}: {field or 'parameters'}={value!r}: {problem}{hint}") from None
+            problem = first_problem(error)
+            hint = f" (it takes: {', '.join(view_options(name))})" if problem.endswith(UNKNOWN) else ""
+            raise InputError(f"{name}: {problem}{hint}") from None
 
 
 def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None = None) -> View:

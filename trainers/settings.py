@@ -129,9 +129,8 @@ def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
     try:
         return model(**values)
     except ValidationError as error:
-        field, value, problem = first_problem(error)
-        value_text = "" if value is None or error.errors()[0]["type"] == "missing" else f" {value!r}"
-        raise InputError(f"--{field.partition('.')[0].replace('_', '-')}{value_text}: {problem}") from None
+        field, _, problem = first_problem(error, "{} {!r}").partition(" ")
+        raise InputError(f"--{field.partition('.')[0].replace('_', '-')} {problem}") from None
 
 
 PARTS = ("READS", "PRESETS", "PARAMS", "build")

@@ -209,9 +209,7 @@ def make_filter(text: str, runtime: Runtime) -> Filter:
         try:
             filter = model(**params)
         except ValidationError as error:
-            field, value, problem = first_problem(error)
-            problem = f"{field}={value!r}: {problem}" if field else problem
             names = ", ".join(model.model_fields) or "no parameters"
-            raise InputError(f"--filter {text}: {problem} (it takes {names})") from None
+            raise InputError(f"--filter {text}: {first_problem(error)} (it takes {names})") from None
         filter._name = name
         return filter.build(runtime)

@@ -32,7 +32,8 @@ def _row_pairs(sentences: Dataset, rows: int, distance: int) -> Iterator[RowPair
         sections = [documents, *(column.fill_null("") for column in headings)]
         lefts, rights = [], []
         for apart in range(1, min(distance, len(table) - 1) + 1):
-            is_near = pc.less_equal(pc.subtract(positions[apart:], positions[:-apart]), distance)
+            steps = pc.subtract(positions[apart:], positions[:-apart])
+            is_near = pc.and_(pc.greater_equal(steps, 0), pc.less_equal(steps, distance))
             for column in sections:
                 is_near = pc.and_(is_near, pc.equal(column[apart:], column[:-apart]))
             lefts.append(first + np.flatnonzero(is_near.to_numpy(zero_copy_only=False)))

@@ -110,4 +110,4 @@ def language_code(language: str) -> str:
         parsed = Language.get(language)
         if parsed.is_valid():
             return str(parsed.language)
-    raise InputError(f"--language {language[:40]!r} is no code of a language: write it like en, de or pt-BR")
+    raise InputError(f"--language {language!r} is no code of a language: write it like en, de or pt-BR")

@@ -105,7 +105,7 @@ def check_source(
             raise InputError(f"{label} is empty (0 bytes): give one sentence a line")
         digest = sha256_of(path)
     except OSError as error:
-        raise InputError(f"cannot read {label[:200]} ({error.strerror}): check the path and its permissions") from None
+        raise InputError(f"cannot read {label} ({error.strerror}): check the path and its permissions") from None
     ending = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
     format = format or ENDINGS.get(ending)
     if format is None:

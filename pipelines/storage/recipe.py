@@ -76,6 +76,10 @@ def load_config(context: typer.Context, parameter: typer.CallbackParam, value: P
     unknown = ", ".join(map(repr, sorted(values.keys() - options)))
     if unknown:
         raise InputError(f"{value}: no option {unknown} in `{name}`; it knows {', '.join(sorted(options))}")
+    for key, item in values.items():
+        takes_list = getattr(options[key], "multiple", False) or options[key].nargs != 1
+        if options[key].metavar != "YAML" and isinstance(item, dict if takes_list else list | dict):
+            raise InputError(f"{value}: {key} is {item!r}: write a single value")
     defaults = {
         # An option that may be repeated takes a single value as a list of one.
         key: [item] if getattr(options[key], "multiple", False) and not isinstance(item, list) else item

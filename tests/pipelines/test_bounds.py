@@ -37,6 +37,48 @@ def test_endless_files_are_refused(augment: Augment, folder: Path) -> None:
     is_refused(augment("repeat", "a.txt", "--keep", "/dev/zero"), "more than 16 million bytes")
 
 
+def test_what_is_echoed_is_cut_in_one_place(augment: Augment, folder: Path) -> None:
+    Path("a.txt").write_text("One two.\n")
+    word, text = "x" * 6_000, "x y " * 1_500
+    Path("r.yaml").write_text(json.dumps({"column": word}))
+    commands = [
+        ["ingest", word], ["ingest", f"hf:{word}"], ["ingest", "a.txt", "--column", word],
+        ["ingest", "a.txt", "--out", word],
+        ["ingest", "a.txt", "--config", word], ["ingest", "a.txt", "--config", "r.yaml"], ["ingest", f"--{word}"],
+        ["repeat", "a.txt", "--keep", word], ["repeat", "a.txt", "--keep-pattern", f"({word}"], ["inspect", text],
+        ["build-pairs", "a.txt", "--filter", text], ["build-pairs", "a.txt", "--view", word], [word],
+    ]  # fmt: skip
+    for command in commands:
+        done = augment(*command)
+        is_refused(done, "x")
+        assert len(done.err.splitlines()[-1]) < 1_300
+        assert word[:400] not in done.err
+    is_refused(augment("inspect", "a\x1b[31m.arrow"), "a\\x1b[31m.arrow")
+
+
+@pytest.mark.parametrize(
+    ("command", "recipe", "expected"),
+    [
+        ("ingest a.txt", {"column": {"by": "foo"}}, "column is {'by': 'foo'}: write a single value"),
+        ("ingest a.txt", {"limit": [1, 2]}, "limit is [1, 2]: write a single value"),
+        ("ingest", {"sources": {"by": "foo"}}, "sources is {'by': 'foo'}"),
+        ("repeat a.txt", {"keep_pattern": {"by": "foo"}}, "keep_pattern is {'by': 'foo'}"),
+        ("import-views a.txt", {"by": "foo"}, "Missing option '--file'"),
+    ],
+)
+def test_a_recipe_of_another_shape_is_told_in_the_words_of_its_options(
+    augment: Augment, folder: Path, command: str, recipe: dict[str, Any], expected: str
+) -> None:
+    Path("a.txt").write_text("One two.\n")
+    Path("r.json").write_text(json.dumps(recipe))
+    is_refused(augment(*command.split(), "--config", "r.json"), expected)
+
+
+def test_a_parameter_that_is_missing_is_named_without_the_others() -> None:
+    with pytest.raises(InputError, match=r"^import-views: file is missing$"):
+        make_view(ViewSpec("import-views", {"by": "foo"}))
+
+
 def test_a_pipe_in_the_place_of_a_plan_is_not_waited_for(augment: Augment, folder: Path) -> None:
     Path("a.txt").write_text("One two.\n")
     Path("out").mkdir()

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import chain, combinations
 from pathlib import Path
+from typing import cast
 
 import datasets
 import pyarrow as pa
@@ -13,6 +14,8 @@ import pytest
 from foreigners import Augment, is_refused, rows_of
 
 from pipelines.pairs import labels
+from pipelines.pairs.neighbours import _row_pairs
+from pipelines.storage.dataset import Dataset
 
 FAQ = [
     ("How do I pay?", "By card or in cash, at the desk."),
@@ -255,3 +258,13 @@ def test_an_empty_column_is_counted_and_nothing_is_written(augment: Augment) -> 
     done = augment("build-pairs", "t.csv", "--pairs", "columns", "--columns", "title,body")
     assert (done.code, "no pair is left of 2 rows (empty title or body: 2)" in done.err) == (1, True)
     assert not Path("data/pairs.arrow").exists()
+
+
+def test_a_sentence_that_stands_before_the_row_above_it_is_no_neighbour() -> None:
+    class Sentences:
+        def read(self, start: int, stop: int) -> pa.Table:
+            table = pa.table({"document": ["a"] * 4, "position": pa.array([5, 6, 0, 1], pa.int32())})
+            return table.slice(start, stop - start)
+
+    pairs = [(left.tolist(), right.tolist()) for left, right, _ in _row_pairs(cast(Dataset, Sentences()), 4, 2)]
+    assert pairs == [([0, 2], [1, 3])]

@@ -1,5 +1,7 @@
 """What a worker raises reaches the process that asked for its work."""
 
+import os
+import resource
 from collections.abc import Iterator
 from functools import partial
 
@@ -50,3 +52,18 @@ def test_tasks_that_cannot_be_listed_are_not_taken_for_a_dead_worker() -> None:
 
     with pytest.raises(ConnectionResetError, match="the list of tasks broke off"):
         list(run_workers(partial(build, "idle"), tasks(), 1, ordered=True))
+
+
+def test_a_first_worker_that_finds_no_file_left_is_one_error() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest, filled = max(map(int, os.listdir("/proc/self/fd"))), [os.open("/dev/null", os.O_RDONLY)]
+    while filled[-1] < highest:
+        filled.append(os.open("/dev/null", os.O_RDONLY))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(highest, *filled) + 1, before[1]))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            list(run_workers(partial(build, "idle"), range(4), 2, ordered=True))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        for number in filled:
+            os.close(number)

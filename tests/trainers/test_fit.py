@@ -103,7 +103,11 @@ FILES = ("trainer_state.json", "model.safetensors", "optimizer.pt", "scheduler.p
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [*product(FILES, ["empty", "half", "missing"]), *((name, "flipped") for name in FILES[1:])],
+    [
+        *product(FILES, ["empty", "half", "missing"]),
+        *((name, "flipped") for name in FILES[1:]),
+        *((FILES[0], state) for state in ("{}", "[]", "null", '{"log_history": 3}', '{"log_history": [5]}')),
+    ],
 )
 def test_damaged_checkpoint_is_put_aside_and_the_older_one_taken(
     name: str, size: str, tmp_path: Path, capsys: Capsys
@@ -111,7 +115,7 @@ def test_damaged_checkpoint_is_put_aside_and_the_older_one_taken(
     folder = tmp_path / CHECKPOINTS
     for step in (5, 10, 15):
         (folder / f"checkpoint-{step}").mkdir(parents=True)
-        (folder / f"checkpoint-{step}" / FILES[0]).write_text('{"log_history": []}')
+        (folder / f"checkpoint-{step}" / FILES[0]).write_text('{"log_history": [{"step": 5}]}')
         save_file({"weight": torch.zeros(9)}, folder / f"checkpoint-{step}" / FILES[1])
         for file in FILES[2:]:
             torch.save({"state": torch.zeros(9)}, folder / f"checkpoint-{step}" / file)
@@ -123,6 +127,9 @@ def test_damaged_checkpoint_is_put_aside_and_the_older_one_taken(
     if size == "flipped":
         at = whole.index(bytes(36))  # the nine zeros
         file.write_bytes(whole[:at] + b"\1" + whole[at + 1 :])
+    elif name == FILES[0] and size not in ("empty", "half", "missing"):  # whole by its hash
+        file.write_text(size)
+        write_sums(file.parent)
     elif size != "missing":
         file.write_bytes(whole[: len(whole) // 2] if size == "half" else b"")
     for _ in range(2):

@@ -123,13 +123,29 @@ def test_only_pages_are_replaced(trained: Path, page: str, capsys: Capsys) -> No
     assert capsys.readouterr().err.count("error:") == 4
 
 
-@pytest.mark.parametrize("name", ["recipe.json", "log.jsonl"])
-@pytest.mark.parametrize("content", ["[]", "{"])
-def test_a_damaged_recipe_or_log_is_one_line(tmp_path: Path, name: str, content: str, capsys: Capsys) -> None:
-    for each in ("recipe.json", "log.jsonl"):
-        (tmp_path / each).write_text(content if each == name else '{"loss": 1, "step": 1}\n')
+DAMAGED = [
+    *((name, content) for name in ("recipe.json", "log.jsonl", "time.jsonl")
+      for content in ("[]", "{", "null", "3", "[" * 100_000, "\xff")),
+    ("recipe.json", '{"pooling": 5}'),
+    ("recipe.json", '{"pooling": "mean", "max_tokens": "x"}'),
+    ("recipe.json", '{"twinviews": {"version": "0.1.0"}}'),
+    ("recipe.json", '{"encoder": ["x"]}'),
+    ("recipe.json", '{"text": {"a": 1}}'),
+    ("log.jsonl", '{"step": "x", "loss": 1}'),
+    ("log.jsonl", '{"step": 1, "loss": null}'),
+    ("time.jsonl", '{"date": "2026-01-01"}'),
+    ("time.jsonl", '{"seconds": "x", "date": "2026-01-01"}'),
+    ("time.jsonl", '{"seconds": 1, "date": 5}'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content"), DAMAGED)
+def test_a_damaged_recipe_log_or_time_is_one_line(tmp_path: Path, name: str, content: str, capsys: Capsys) -> None:
+    for file in ("recipe.json", "log.jsonl"):
+        (tmp_path / file).write_text('{"loss": 1, "step": 1}\n')
+    (tmp_path / name).write_bytes(content.encode("latin-1"))
     assert report(tmp_path) == 2
-    assert "the recipe or the log of" in error_line(capsys)
+    assert "is damaged (" in error_line(capsys)
 
 
 @pytest.mark.parametrize(("data", "groups"), [("dev", {"graded alike", "graded unlike"}), ("text", {"two sentences"})])

@@ -10,15 +10,17 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
 
-from pipelines.storage.files import is_written_by, read_json, without_paths
+from pipelines.storage.files import is_written_by, without_paths
 from pipelines.storage.lock import write_page
-from pipelines.terminal.console import ConfigOption, InputError, note, render_page, show
+from pipelines.terminal.console import ConfigOption, InputError, first_problem, note, render_page, show
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.data.examples import Examples
 from trainers.encoders.vectors import Vectors, unit
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.runs import FOLDER, named, read_runs, seed_folders
+from trainers.settings import Training
 from trainers.training import directory
 from trainers.training.directory import LOG, RECIPE, TIME
 
@@ -37,6 +39,35 @@ TITLES = {
 """What is logged, in the order of the page; the parts of the loss, under their own names, follow the loss."""
 WIDTH, HEIGHT, BINS = 100, 40, 40
 NEAREST, MAX_MOVED = 5, 8
+
+
+class Ended(BaseModel, strict=True):
+    """When a training ended, after how many seconds."""
+
+    date: str
+    seconds: float
+    command: str = ""
+
+
+class Rows(BaseModel, strict=True):
+    """How many rows were trained on."""
+
+    rows: int
+
+
+class Recorded(BaseModel, strict=True):
+    """What the page shows of a training's recipe, log and time; any of them may be missing."""
+
+    twinviews: Rows | None = None
+    encoder: str | None = None
+    views: str | list[str] | None = None
+    text: str | None = None
+    words: str | None = None
+    graded: str | None = None
+    dev: str | None = None
+    dev_data: str | None = None
+    log: list[dict[str, int | float]]
+    end: Ended = Ended(date="", seconds=0)
 
 
 def report(
@@ -86,13 +117,14 @@ def report(
 def read_run(run: Path, sample: int) -> dict[str, Any]:
     """Return a run's name, its recipe and log (empty if missing), its last values, and its change, if any."""
     try:
-        texts = [(run / name).read_text("utf-8") if (run / name).is_file() else "" for name in (RECIPE, LOG)]
-        recipe, *lines = map(json.loads, [texts[0] or "{}", *texts[1].splitlines()])
-        numbers = [value for line in lines for value in line.values()]
-        if not isinstance(recipe.get("twinviews", {}), dict) or not all(isinstance(n, int | float) for n in numbers):
-            raise ValueError("not settings, or not numbers")
-    except (ValueError, AttributeError) as error:
-        raise InputError(f"the recipe or the log of {run} is damaged ({error}): train it again") from None
+        texts = [(run / name).read_text("utf-8") if (run / name).is_file() else "" for name in (RECIPE, LOG, TIME)]
+        recipe, end, *lines = map(json.loads, [texts[0] or "{}", texts[2] or "{}", *texts[1].splitlines()])
+        Recorded.model_validate({**recipe, "log": lines, **({"end": end} if texts[2] else {})})
+        if "pooling" in recipe:
+            Training.model_validate({key: recipe[key] for key in Training.model_fields.keys() & recipe})
+    except (ValueError, TypeError, RecursionError) as error:
+        reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
+        raise InputError(f"{RECIPE}, {LOG} or {TIME} of {run} is damaged ({reason}): train it again") from None
     change = None
     if lines and sample and "pooling" in recipe:  # a translation model has no vectors
         try:
@@ -100,8 +132,7 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
         except InputError as error:
             note(f"{run}: no cosines before and after ({error})")
     last = {key: value for line in lines for key, value in line.items()}
-    end, shown = read_json(run / TIME), directory.without_paths(recipe)
-    end = end if isinstance(end, dict) else {}
+    shown = directory.without_paths(recipe)
     return {"name": str(run), "recipe": shown, "log": lines, "last": last, "change": change, "end": end}
 
 

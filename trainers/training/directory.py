@@ -129,6 +129,7 @@ def newest_checkpoint(out: Path) -> Path | None:
             continue
         try:
             check_sums(path)
+            history_of(path)
             intact.append(path)
         except InputError:
             aside = path.with_name(path.name.replace("checkpoint", "damaged"))
@@ -144,5 +145,9 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def history_of(checkpoint: Path) -> list[dict[str, float]]:
-    """Return what was logged up to an intact checkpoint; the last entry belongs to the checkpoint's own step."""
-    return json.loads((checkpoint / STATE).read_bytes())["log_history"]  # type: ignore[no-any-return]
+    """Return what was logged up to a checkpoint, at last at its own step; raises InputError if that is damaged."""
+    state = read_json(checkpoint / STATE)
+    history = state.get("log_history") if isinstance(state, dict) else None
+    if not isinstance(history, list) or not history or not isinstance(history[-1], dict) or "step" not in history[-1]:
+        raise InputError(f"{checkpoint / STATE} has no log_history: remove the checkpoint, or train again")
+    return history
