@@ -1,7 +1,6 @@
 """Files as the trainers read them: found below a data folder, as lines, rows or columns; arrays, checksums, drafts."""
 
 import csv
-import gzip
 import sys
 import time
 import zipfile
@@ -14,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.storage.files import MAX_LINE, MAX_TEXT, check_end, read_bounded, temporaries
 from pipelines.storage.files import sha256_of as sha256_of
-from pipelines.storage.files import temporaries
 from pipelines.terminal.console import InputError
 
 Rows: TypeAlias = list[tuple[int, list[str]]]  # cells of each row, with the number of the line that it begins in
@@ -42,8 +41,8 @@ def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
     With `bytewise`, a file that is not UTF-8 is read as latin-1. Raises InputError if it cannot be read as text.
     """
     try:
-        raw = path.read_bytes()
-        raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+        check_end(path)
+        raw = read_bounded(path, MAX_TEXT, unpack=True)
         text = raw.decode("utf-8-sig")
     except (EOFError, OSError, zlib.error) as error:
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
@@ -55,7 +54,10 @@ def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
     if "\0" in text:
         raise InputError(f"{path} is binary, not text: it holds NUL bytes")
     # Not splitlines, which also splits at characters that occur within sentences.
-    return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
+    if len(longest := max(lines, key=len, default="")) > MAX_LINE:
+        raise InputError(f"{path} line {lines.index(longest) + 1} is longer than {MAX_LINE:,} characters: split it")
+    return lines
 
 
 def tsv_rows(path: Path) -> Rows:
@@ -85,9 +87,20 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of an `.npz` file by name; raises ValueError if it cannot be read."""
     try:
         with np.load(path, allow_pickle=False) as stored:
+            if sum(entry.file_size for entry in stored.zip.infolist()) > MAX_TEXT:  # of what it unpacks to
+                raise ValueError(f"it holds more than {MAX_TEXT:,} bytes")
             return {name: stored[name] for name in stored.files}
     # A bit that flipped in the archive's own records can be taken for an unknown compression or for encryption.
-    except (OSError, LookupError, EOFError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+    except (
+        OSError,
+        LookupError,
+        EOFError,
+        TypeError,
+        RuntimeError,
+        MemoryError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise ValueError(str(error) or type(error).__name__) from error
 
 

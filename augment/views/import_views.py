@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 from xxhash import xxh64_intdigest
 
 from augment.errors import InputError
+from augment.files import check_end
 from augment.models.weights import check_revision
 from augment.text.words import STRAIGHT_QUOTES, special_tokens
 from augment.view import Runtime, View, ViewResult, normalise, row_id
@@ -56,6 +57,7 @@ class ImportViews(View):
         import numpy as np
 
         try:
+            check_end(Path(self.file))
             file = Path(self.file).open("rb")  # noqa: SIM115 - each call reads a few of its lines
             revision = hashlib.file_digest(file, "sha256").hexdigest()[:12]
         except OSError as error:

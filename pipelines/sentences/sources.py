@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from augment.errors import InputError, TwinviewsError, describe
+from augment.files import MAX_LINE, check_end
 from pipelines.sentences.delimited import read_cells
 from pipelines.sentences.documents import document_paragraphs, paragraphs, split_sentences
 from pipelines.sentences.rows import ColumnChoice, Rows, collect, read_columns, read_json, rows_of
@@ -35,8 +36,6 @@ ENDINGS: Mapping[str, Format] = {
 OFFICE_ENDINGS = (".doc", ".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".ppt", ".pptx", ".rtf", ".xls", ".xlsx")
 """Endings of files that are never plain text."""
 CHUNK_BYTES = 1 << 20
-MAX_LINE = 1 << 24
-"""Characters; a small archive can unpack to an endless line."""
 MAX_DOCUMENT = 50
 """Millions of characters of a document, which is held in memory several times."""
 ARCHIVES = {
@@ -96,6 +95,8 @@ def check_source(
                 advice = "patterns are the shell's; for files in folders of folders, give $(find FOLDER -name '*.md')"
             raise InputError(f"no file {name!r}: {advice}")
         if name == STDIN or is_remote(path) or not path.is_file():
+            if name != STDIN and not is_remote(path):
+                check_end(path)
             copy = spool / f"{len(list(spool.iterdir()))}{path.suffix}"
             source: AbstractContextManager[Any] = nullcontext(sys.stdin.buffer) if name == STDIN else path.open("rb")
             with copy.open("wb") as target, source as stream:

@@ -17,8 +17,12 @@ from typing import Any, BinaryIO, cast
 import xxhash
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
+from augment.files import MAX_LINE as MAX_LINE
+from augment.files import MAX_TEXT as MAX_TEXT
 from augment.files import SUMS as SUMS
+from augment.files import check_end as check_end
 from augment.files import check_sums as check_sums
+from augment.files import read_bounded as read_bounded
 from augment.files import write_sums as write_sums
 
 TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)

@@ -188,7 +188,7 @@ BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
     ("deep.jsonl", b'{"text": "a", "more": ' + b"[" * 200_000 + b"]" * 200_000 + b"}\n", "line 1 is not JSON"),
     ("lacking.jsonl", b'{"text": "a"}\n{"id": "secret"}\n', "line 2 has no column 'text', only 'id'"),
     ("ids.jsonl", b'{"id": "secret"}\n', "line 1 has the columns 'id': say which with --column"),
-    ("long.txt", b"fine\n\n" + b"x" * (1 << 24) + b"x\n", "long.txt: line 3 is longer than 16,777,216 characters"),
+    ("long.txt", b"fine\n\n" + b"x" * (1 << 23) + b"x\n", "long.txt: line 3 is longer than 8,388,608 characters"),
     ("endless.txt.gz", gzip.compress(b"fine\n" + b"x" * (1 << 26)), "endless.txt.gz: line 2 is longer than"),
     ("open.csv", b'text\n"' + b"never closed\n" * 1_500_000, "is not valid CSV (field larger than field limit"),
     ("latin.parquet", lambda path: pq.write_table(no_utf8("text"), path), "cannot be read as parquet"),

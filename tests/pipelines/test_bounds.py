@@ -35,6 +35,10 @@ def test_endless_files_are_refused(augment: Augment, folder: Path) -> None:
     Path("a.txt").write_text("One two.\n")
     is_refused(augment("ingest", "a.txt", "--config", "/dev/zero"), "more than 16 million bytes")
     is_refused(augment("repeat", "a.txt", "--keep", "/dev/zero"), "more than 16 million bytes")
+    is_refused(augment("ingest", "/dev/zero", "--out", "new"), "/dev/zero is a device, not a file")
+    is_refused(
+        augment("import-views", "a.txt", "--file", "/dev/zero", "--by", "x"), "/dev/zero is a device, not a file"
+    )
 
 
 def test_what_is_echoed_is_cut_in_one_place(augment: Augment, folder: Path) -> None:

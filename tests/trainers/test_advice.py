@@ -1,10 +1,12 @@
 """Errors whose advice helps: what an encoder, a table or a tokenizer lacks, and how to get it."""
 
+import gzip
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import torch
@@ -14,6 +16,8 @@ from sentence_transformers.base.modules import Router
 from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding, Transformer
 from small_trainings import Capsys, error_line, train, write_columns
 
+from pipelines.terminal.console import InputError
+from trainers import files
 from trainers.data.examples import from_pairs
 
 
@@ -154,3 +158,32 @@ def test_labels_may_be_numbers(kind: pa.DataType, sentences: list[str], tmp_path
     zero, one = ("false", "true") if kind == pa.bool_() else ("0", "1")
     expected = ["" if value is None else (zero, one)[value] for value in values]
     assert examples.positive_labels("labels") == expected
+
+
+def test_inputs_without_an_end_are_refused_or_bounded(tmp_path: Path, text_file: Path, capsys: Capsys) -> None:
+    zero = "/dev/zero"
+    if Path(zero).exists():
+        for command in (["mirror", "--text", zero], ["evaluate", "starter", "--judge", zero, "--no-cache"]):
+            assert train(*command) == 2
+            assert f"{zero} is a device, not a file" in capsys.readouterr().err.splitlines()[-1]
+    long = tmp_path / "long.txt"
+    long.write_text("A dog runs.\n" + "word " * 2_000_000 + "\n")
+    assert train("mirror", "--text", long) == 2
+    assert "long.txt line 2 is longer than 8,388,608 characters: split it" in error_line(capsys)
+    vectors = tmp_path / "bomb.gz"
+    with gzip.open(vectors, "wb") as stream:
+        stream.write(b"the 0.1 0.2\n" + b"x" * 20_000_000)
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("text1\ttext2\tgrade\na the\tthe\t1\nb the\tx\t0\nc\tthe the\t0.5\n")
+    assert train("evaluate", f"glove:{vectors}", "--judge", pairs, "--no-cache") == 2
+    assert "line 2: a line of 8,388,608 bytes or more" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_arrays_that_unpack_to_more_than_memory_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_TEXT", 1_000_000)
+    np.savez_compressed(tmp_path / "bomb.npz", a=np.zeros(1_000_000))
+    with pytest.raises(ValueError, match="it holds more than 1,000,000 bytes"):
+        files.read_arrays(tmp_path / "bomb.npz")
+    (tmp_path / "bomb.txt.gz").write_bytes(gzip.compress(b"a\n" * 1_000_000))
+    with pytest.raises(InputError, match="has more than 1 million bytes"):
+        files.file_lines(tmp_path / "bomb.txt.gz")

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.storage.files import MAX_LINE
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import BATCH_SIZE, Advance, Matrix, TextEncoder, check, still
 from trainers.files import sha256_of
@@ -177,7 +178,9 @@ def read_word_vectors(path: Path, needed: Set[str]) -> tuple[dict[str, NDArray[n
     dimension, number, digest = 0, 0, hashlib.sha256()
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            for number, raw in enumerate(stream, 1):
+            for number, raw in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), 1):
+                if len(raw) == MAX_LINE:
+                    raise ValueError(f"a line of {MAX_LINE:,} bytes or more")
                 digest.update(raw)
                 line = raw.rstrip(b" \r\n")
                 if number == 1 and (header := HEADER.fullmatch(line)):
