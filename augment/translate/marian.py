@@ -180,6 +180,7 @@ class MarianTranslator:
     ) -> Iterator[tuple[list[_Piece], list[list[list[int]]]]]:
         """The pieces in batches, with the token ids of their hypotheses; the engine works on several at a time."""
         engine = self._engine
+        pieces = sorted(pieces, key=lambda piece: -len(piece.ids))  # those of a batch end at about the same step
         widths = [padded(len(piece.ids), self.vocabulary.limit, engine.length_step) for piece in pieces]
         default = engine.batch_tokens if decoding.num_beams == 1 else engine.beam_tokens
         budget = (self.batch_tokens or default) // decoding.num_beams

@@ -1,9 +1,9 @@
-"""MarianMT: the search and draws, batches, models, hops, long texts, second tries."""
+"""MarianMT: draws, batches, models, hops, long texts, second tries."""
 
 import json
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import version
 from itertools import product
@@ -25,10 +25,8 @@ from samples import (
     LOOPING,
     PARAPHRASE,
     POSITIONS,
-    random_marian,
     real_sentences,
 )
-from transformers import GenerationConfig, MarianMTModel
 
 from augment.errors import InputError
 from augment.meaning.figures import fault
@@ -39,84 +37,29 @@ from augment.text.words import has_non_word, shared_words
 from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.marian import MarianTranslator, Translation, _joined, copies, repeats, split, translated_alone
 from augment.translate.model_names import resolve_models
-from augment.translate.pytorch import MAX_CPU_SCORES, Decoder, _mix, cut, draw, search, uniform
+from augment.translate.pytorch import Draws, TransformersEngine
+from augment.translate.vocabulary import Vocabulary
 from augment.view import View, ViewResult, ViewSpec, make_view, row_seed
 
-END, PAD, NEVER = 0, 59, [7, 59]
 
-
-def random_model(separate: bool = False) -> MarianMTModel:
-    """A small untrained model that ends its texts now and then."""
-    torch.manual_seed(5)
-    tied = {"share_encoder_decoder_embeddings": not separate, "tie_word_embeddings": not separate}
-    model = random_marian(PAD + 1, layers=2, **tied, init_std=0.4).eval()
-    model.generation_config.forced_eos_token_id = None
-    model.final_logits_bias[0, END] = 8.0 if separate else 12.0
-    return model
-
-
-def batch(model: MarianMTModel, rows: int, width: int, seed: int = 0) -> tuple[Any, Any]:
-    draw = random.Random(seed)
-    pad = model.config.pad_token_id
-    lengths = [draw.randint(2, width) for _ in range(rows)]
-    sources = [[draw.randint(8, pad - 1) for _ in range(length - 1)] + [END] for length in lengths]
-    ids = torch.tensor([source + [pad] * (width - len(source)) for source in sources])
-    return ids, (ids != pad).long()
-
-
-def generated(model: MarianMTModel, ids: Any, mask: Any, decoding: Decoding, max_length: int) -> list[list[list[int]]]:  # noqa: ANN401
-    """The same from transformers' own `generate`."""
-    beams = {"num_beams": decoding.num_beams, "num_return_sequences": decoding.hypotheses, "early_stopping": True}
-    scores = {"repetition_penalty": decoding.repetition_penalty, "renormalize_logits": True, "do_sample": False}
-    ends = {"pad_token_id": PAD, "eos_token_id": END, "decoder_start_token_id": PAD, "suppress_tokens": NEVER}
-    config = GenerationConfig(max_new_tokens=max_length, **beams, **scores, **ends)
-    with torch.inference_mode():
-        outputs = model.generate(input_ids=ids, attention_mask=mask, generation_config=config)[:, 1:].tolist()
-    texts = [cut(output, END) for output in outputs]
-    return [texts[place : place + decoding.hypotheses] for place in range(0, len(texts), decoding.hypotheses)]
-
-
-BEAMS = [Decoding(num_beams=beams, hypotheses=texts) for beams, texts in ((2, 1), (4, 4), (5, 3))]
-
-
-@pytest.mark.parametrize("decoding", [Decoding(), Decoding(repetition_penalty=1.1), *BEAMS])
-@pytest.mark.parametrize("separate", [False, True])
-def test_the_search_finds_what_generate_finds(separate: bool, decoding: Decoding) -> None:
-    model = random_model(separate)
-    ids, mask = batch(model, 24, 16)
-    with torch.inference_mode():
-        found = search(Decoder(model, ids, mask, decoding, NEVER), 24)
-    expected = generated(model, ids, mask, decoding, 24)
-    stripped = [[[token for token in text if token != model.config.pad_token_id] for text in row] for row in expected]
-    assert found == stripped
-    lengths = [len(text) for row in found for text in row]
-    assert min(lengths) < max(lengths), "rows end at different steps, so some left the batch before others"
+def drawn(decoding: Decoding, logits: torch.Tensor, seeds: Sequence[int], position: int, length: int = 16) -> list[int]:
+    """The token of each row at a position of its text."""
+    texts = torch.zeros(len(seeds), position + 1, dtype=torch.int64)
+    scores = Draws(decoding, seeds, length)(texts, logits.expand(len(seeds), -1))
+    assert scores.isfinite().sum(dim=-1).tolist() == [1] * len(seeds)
+    return scores.argmax(dim=-1).tolist()
 
 
 def test_draws_follow_the_softmax_and_differ_by_seed_and_position() -> None:
     logits = torch.tensor([2.0, 1.0, 0.0, -1.0])
     rows = 20_000
     for position in (0, 9):
-        drawn = draw(logits.expand(rows, 4), Decoding(sampled=True, temperature=0.5), torch.arange(rows), position)
-        shares = torch.bincount(drawn, minlength=4) / rows
+        tokens = drawn(Decoding(sampled=True, temperature=0.5), logits, range(rows), position)
+        shares = torch.bincount(torch.tensor(tokens), minlength=4) / rows
         assert torch.allclose(shares, (logits / 0.5).softmax(0), atol=0.012)
-    first = draw(logits.expand(rows, 4), Decoding(sampled=True), torch.arange(rows), 0)
-    second = draw(logits.expand(rows, 4), Decoding(sampled=True), torch.arange(rows), 1)
+    first, second = (torch.tensor(drawn(Decoding(sampled=True), logits, range(rows), place)) for place in (0, 1))
     chance = float((logits.softmax(0) ** 2).sum())
     assert float((first == second).float().mean()) == pytest.approx(chance, abs=0.015)
-
-
-def test_uniform_numbers_are_uniform_and_the_published_generators() -> None:
-    # The first outputs of SplitMix64 for seed 1234567, from the reference code (prng.di.unimi.it/splitmix64.c).
-    steps = torch.tensor(1234567) + torch.arange(1, 4) * -7046029254386353131
-    expected = [6457827717110365317, 3203168211198807973, 9817491932198370423 - 2**64]
-    assert _mix(steps).tolist() == expected
-    numbers = uniform(torch.arange(200), 3, torch.arange(500)[None])
-    assert numbers.shape == (200, 500)
-    assert 0 < float(numbers.min()) < 1e-3
-    assert 0.999 < float(numbers.max()) < 1
-    counts = torch.histc(numbers.float(), bins=10, min=0, max=1)
-    assert float((counts - 10_000).abs().max()) < 500
 
 
 @pytest.mark.parametrize(
@@ -125,16 +68,34 @@ def test_uniform_numbers_are_uniform_and_the_published_generators() -> None:
 def test_only_tokens_that_the_options_leave_are_drawn(decode: str, allowed: set[int]) -> None:
     logits = torch.tensor([0.6, 0.2, 0.15, 0.05]).log()[[2, 0, 3, 1]]
     places = [2, 0, 3, 1]
-    drawn = draw(logits.expand(3_000, 4), parse_decoding(decode), torch.arange(3_000), 0)
-    assert {places[token] for token in drawn.tolist()} == allowed
+    assert {places[token] for token in drawn(parse_decoding(decode), logits, range(3_000), 0)} == allowed
 
 
 @pytest.mark.parametrize("decode", ["sample", "top-k:3", "top-p:0.9"])
 def test_many_rows_are_drawn_as_each_row_alone(decode: str) -> None:
-    logits, seeds = torch.randn(19, MAX_CPU_SCORES // 5, generator=torch.manual_seed(0)), torch.arange(19)
+    logits, seeds = torch.randn(19, 50_000, generator=torch.manual_seed(0)), [-(2**63), *range(18)]
     decoding = parse_decoding(decode)
-    alone = [draw(logits[row : row + 1], decoding, seeds[row : row + 1], 3) for row in range(19)]
-    assert draw(logits, decoding, seeds, 3).tolist() == torch.cat(alone).tolist()
+    alone = [drawn(decoding, logits[row], seeds[row : row + 1], 3, length=40)[0] for row in range(19)]
+    assert drawn(decoding, logits, seeds, 3) == alone
+    assert len({*alone}) > 9
+
+
+@pytest.mark.parametrize("decode", ["greedy", "beam:4"])
+def test_both_engines_find_the_same_texts(decode: str) -> None:
+    ctranslate2, transformers = (
+        view("translate", "starter", to="de", decode=decode, translator=name, retry=False, candidates=1)
+        for name in ("ctranslate2", "transformers")
+    )
+    assert transformers(SENTENCES, range(3)) == ctranslate2(SENTENCES, range(3))
+
+
+def test_a_beam_search_returns_the_likeliest_texts_first(translation_models: Path) -> None:
+    vocabulary = Vocabulary(translation_models / "en-xx")
+    engine = TransformersEngine(translation_models / "en-xx", vocabulary, "fp32", "cpu")
+    sources = vocabulary.encode([DOGS], ">>de<<")
+    (texts,) = engine.search(sources, Decoding(num_beams=4, hypotheses=3), [0])()
+    ((best,),) = engine.search(sources, Decoding(num_beams=4), [0])()
+    assert (texts[0], len({*map(tuple, texts)})) == (best, 3)
 
 
 def words(text: str) -> int:
