@@ -56,7 +56,7 @@ PRESETS: Presets = {
     # Ours: adapts a good encoder to pairs of one's own domain without changing it elsewhere.
     "adapt": {**_BSL, "lr": 2e-5, "pooling": OWN, "retain": 1.0},
     # Ours: learns that a hard negative, such as a denial, is another meaning, and keeps all other similarities.
-    "contradiction": {**_BSL, "lr": 2e-5, "pooling": OWN, "steps": 80, "relate": 60.0},
+    "contradiction": {**_BSL, "lr": 2e-5, "pooling": OWN, "steps": 80, "relate": 60.0, "blend": 0.85},
     # Ours: sentences of one label together, before a classifier learns from few of them.
     "labels": {**_BSL, "lr": 2e-5, "pooling": OWN, "temperature": 0.1, "positives": "labels"},
 }
