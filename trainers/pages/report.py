@@ -20,7 +20,7 @@ from trainers.data.examples import Examples
 from trainers.encoders.vectors import Vectors, unit
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.runs import FOLDER, named, read_runs, seed_folders
-from trainers.settings import Training
+from trainers.settings import Pooling
 from trainers.training import directory
 from trainers.training.directory import LOG, RECIPE, TIME
 
@@ -66,6 +66,8 @@ class Recorded(BaseModel, strict=True):
     graded: str | None = None
     dev: str | None = None
     dev_data: str | None = None
+    pooling: Pooling | None = None
+    max_tokens: int | None = None
     log: list[dict[str, int | float]]
     end: Ended = Ended(date="", seconds=0)
 
@@ -120,8 +122,6 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
         texts = [(run / name).read_text("utf-8") if (run / name).is_file() else "" for name in (RECIPE, LOG, TIME)]
         recipe, end, *lines = map(json.loads, [texts[0] or "{}", texts[2] or "{}", *texts[1].splitlines()])
         Recorded.model_validate({**recipe, "log": lines, **({"end": end} if texts[2] else {})})
-        if "pooling" in recipe:
-            Training.model_validate({key: recipe[key] for key in Training.model_fields.keys() & recipe})
     except (ValueError, TypeError, RecursionError) as error:
         reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
         raise InputError(f"{RECIPE}, {LOG} or {TIME} of {run} is damaged ({reason}): train it again") from None
