@@ -67,19 +67,15 @@ def compare(
         show_json({"tables": [table._asdict() for table in tables]})
     else:
         show(tables)
-    _note_gaps(results, [name for name in papers if not any(table in printed for table in load_paper(name))], suites)
+    absent = [name for name in papers if not any(table in printed for table in load_paper(name))]
+    if TRAINING in suites:
+        logged = ", ".join(run.title for run in results if run.of(TRAINING))
+        note(f"no scores of {logged}: run `train evaluate` on the folders of their seeds")
+    elif absent:
+        note(f"papers without a row on {', '.join(suites)}: {', '.join(absent)}")
     if page:
         write_page(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
         note(f"written: {out}")
-
-
-def _note_gaps(runs: Sequence[Run], papers: Sequence[str], suites: Sequence[str]) -> None:
-    """Say which runs have no scores, and which papers no row."""
-    if TRAINING in suites:
-        logged = [run.title for run in runs if run.of(TRAINING)]
-        note(f"no scores of {', '.join(logged)}: run `train evaluate` on the folders of their seeds")
-    elif papers:
-        note(f"papers without a row on {', '.join(suites)}: {', '.join(papers)}")
 
 
 def _papers(beside: str) -> list[str]:

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -68,8 +67,13 @@ def evaluate(
         _show_sets(suites, model)
         return
     chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
-    running = {"batch_tokens": batch_tokens, "device": device}
-    opened = partial(_open, options=chosen | running, no_cache=no_cache)
+
+    def opened(name: str, own_pooling: Pooling | None) -> TextEncoder:
+        from trainers.encoders.baselines import open_encoder
+
+        options = {**chosen, "pooling": pooling or own_pooling, "batch_tokens": batch_tokens, "device": device}
+        return open_encoder(name, **options) if no_cache else cached(open_encoder(name, **options))
+
     encoder, settings = opened(model, pooling), {**chosen, "seed": seed, "data": data, "shots": shots}
     changes = [pooling, max_tokens and f"tokens-{max_tokens}", f"seed-{seed}" * (seed != SEED)]
     parts = [part for part in (*changes, precision * (precision != "fp32")) if part]
@@ -134,13 +138,6 @@ def _show_sets(suites: Sequence[Suite], model: str) -> None:
         for item in suite.missing:
             note(f"{suite.name}: missing: {item}")
     note(f"dry run: {len(distinct_texts(task for _, task in tasks))} distinct texts would be encoded with {model}")
-
-
-def _open(name: str, pooling: Pooling | None, *, options: Mapping[str, Any], no_cache: bool) -> TextEncoder:
-    from trainers.encoders.baselines import open_encoder
-
-    encoder = open_encoder(name, **{**options, "pooling": options["pooling"] or pooling})
-    return encoder if no_cache else cached(encoder)
 
 
 def _score(

@@ -175,7 +175,11 @@ def assess(
     tables = []
     if intervals:
         columns: tuple[str, ...] = ("run", "set", "items", "score", "low", "high")
-        rows = [(title, *row) for title, sets in titled_sets for row in _interval_rows(sets, seed)]
+        rows = []
+        for run_title, sets in titled_sets:
+            for title, count, joined in _set_lines(sets):
+                samples = average_estimate([sets[name][2] for name in joined], seed)
+                rows.append((run_title, title, count, *map(DECIMAL, (samples[0], *interval(samples)))))
         remark = f"intervals: 95%, percentiles of {RESAMPLES:,} bootstrap samples of the items; {AVERAGED}"
         tables.append(Table(f"{suite}: intervals, {names}", columns, tuple(rows), columns[2:], (remark,)))
     if test:
@@ -189,12 +193,6 @@ def assess(
         remark = f"tests: second minus first, its 95% interval, and the two-sided p of the paired bootstrap; {AVERAGED}"
         tables.append(Table(f"{suite}: tests, {names}", columns, tuple(rows), columns[3:], (remark,)))
     return [table for table in tables if table.rows]
-
-
-def _interval_rows(sets: Sets, seed: int) -> Iterator[tuple[str, ...]]:
-    for title, count, names in _set_lines(sets):
-        samples = average_estimate([sets[name][2] for name in names], seed)
-        yield title, count, *map(DECIMAL, (samples[0], *interval(samples)))
 
 
 class Difference(NamedTuple):

@@ -51,9 +51,12 @@ def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
     ignored = {"twinviews", "version", *FREE}
     old, new = (
         {key: value for key, value in {**settings, **settings["twinviews"]}.items() if key not in ignored}
-        for settings in (existing, recipe)
+        for settings in (existing, json.loads(json.dumps(recipe)))  # a tuple was read back as a list
     )
-    check_same(out, old, new)
+    for key in sorted({*old, *new}):
+        if old.get(key) != new.get(key):
+            problem = f"{out} belongs to another recipe ({key} was {old.get(key)!r}, is now {new.get(key)!r})"
+            raise InputError(f"{problem}: use --overwrite, change it back, or give another --out")
     is_done = (out / DONE).is_file()
     if is_done:
         check_sums(out, "train it again with --overwrite")
@@ -73,22 +76,12 @@ def without_paths(recipe: Mapping[str, Any]) -> dict[str, Any]:
     return {key: named(key, value) if key in (*DATA, *STARTS) else value for key, value in recipe.items()}
 
 
-def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, what: str = "another recipe") -> None:
-    """Raise InputError naming the first setting that differs between `old`, as read back, and `new`."""
-    new = json.loads(json.dumps(new))  # a tuple was read back as a list
-    for key in sorted({*old, *new}):
-        if old.get(key) != new.get(key):
-            problem = f"{out} belongs to {what} ({key} was {old.get(key)!r}, is now {new.get(key)!r})"
-            raise InputError(f"{problem}: use --overwrite, change it back, or give another --out")
-
-
 def begin(out: Path, recipe: Mapping[str, Any]) -> None:
     """Remove an earlier run and write the new one's recipe; raises InputError if the new one begins in the folder."""
     # A run that is killed would need it again.
-    for name in map(recipe.get, STARTS):
-        for start in filter(None, [name] if isinstance(name, str) else name or []):
-            if Path(start).exists() and Path(start).resolve().is_relative_to(out.resolve()):
-                raise InputError(f"{start} is needed for this training and would be removed: give another --out")
+    for start in filter(None, map(recipe.get, STARTS)):
+        if Path(start).exists() and Path(start).resolve().is_relative_to(out.resolve()):
+            raise InputError(f"{start} is needed for this training and would be removed: give another --out")
     remove(out, MADE)
     write_if_changed(out / RECIPE, json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
 
