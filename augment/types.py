@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 import xxhash
 from pydantic import BaseModel, ConfigDict
 
-from augment import __version__
+from augment.version import __version__
 
 JSON: TypeAlias = str | int | float | bool | Sequence["JSON"] | Mapping[str, "JSON"] | None
 Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
@@ -27,6 +27,8 @@ INVISIBLE = re.compile("[\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b\u2060\ufef
 """Characters that change no text; joiners, direction marks and variation selectors do."""
 SEEN = re.compile("[^\\s\u034f\u061c\u115f\u1160\u180e\u200c-\u200f\u202a-\u202e\u2061-\u206f\u3164\ufe00-\ufe0f]")
 """A character that can be seen."""
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
 
 
 class Edit(NamedTuple):

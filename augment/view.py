@@ -1,6 +1,7 @@
 """Views by name, beside the central types, which are imported from here."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from types import new_class
 from typing import Any, cast
@@ -12,6 +13,7 @@ from augment.errors import UNKNOWN, InputError, TwinviewsError, first_problem
 from augment.meaning.best import BestOfN
 from augment.plugins import Plugins, missing_model, plugin_model
 from augment.types import JSON as JSON
+from augment.types import LONE_SURROGATE
 from augment.types import WEIGHTS_PARAMS as WEIGHTS_PARAMS
 from augment.types import Edit as Edit
 from augment.types import Runtime as Runtime
@@ -25,6 +27,10 @@ from augment.types import row_seed as row_seed
 
 VIEWS = Plugins("augment.views", missing_model)
 """All views: ours, one file each in `augment/views/`, and those of installed packages."""
+
+LOADED: dict[str, View] = {}
+MAX_LOADED = 8
+"""How many views keep their models from one call to the next."""
 
 
 def view_class(name: str) -> type[View]:
@@ -108,3 +114,58 @@ def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None 
         problem = f"build gave {type(view).__name__}, which is not a view: fix the plugin"
         raise TwinviewsError(f"view {spec.name!r}: {problem}")
     return view
+
+
+def loaded_view(spec: ViewSpec, device: str = "auto") -> View:
+    """`make_view`, but the last few views are kept with the models that they have loaded."""
+    view = make_view(spec, device=device)
+    key = f"{view.spec.name} {json.dumps(view.spec.params)} {device}"  # with the revisions of files
+    while key not in LOADED and len(LOADED) >= MAX_LOADED:
+        del LOADED[next(iter(LOADED))]
+    return LOADED.setdefault(key, view)
+
+
+def checked_views(view: View, texts: Sequence[str], seeds: Sequence[int]) -> Sequence[ViewResult]:
+    """A view of each text; raises TwinviewsError unless that is a list of consistent `ViewResult`s."""
+    name = view.spec.name
+    with VIEWS.errors_of(name):
+        views = view(texts, seeds)
+        is_listed = isinstance(views, Sequence) and {*map(type, views)} <= {ViewResult} and len(views) == len(texts)
+        if not is_listed or any((view.text is None) != (view.status in ("failed", "rejected")) for view in views):
+            text = f"did not return a list of {len(texts)} ViewResult, each with a text unless it failed or is rejected"
+            raise TwinviewsError(f"view {name!r} {text}: fix the view")
+        if VIEWS.entry_point(name):
+            for text, result in zip(texts, views, strict=True):
+                if problem := result.problem(text):
+                    raise TwinviewsError(f"view {name!r} gave {problem} for {text[:60]!r}: fix the view")
+    return views
+
+
+def checked_texts(texts: Iterable[str]) -> list[str]:
+    """The texts, normalised; raises InputError for one string instead of many, and for what is no text."""
+    if isinstance(texts, str):
+        raise InputError(f"{texts[:60]!r} is one text: give a list of them")
+    for number, text in enumerate(texts := [*texts]):
+        if not isinstance(text, str) or LONE_SURROGATE.search(text):
+            raise InputError(f"text {number} is {ascii(text)[:60]}: give a string of whole characters")
+    return [*map(normalise, texts)]
+
+
+def make_views(
+    texts: Iterable[str], view: str, *, seed: int = 0, device: str = "auto", **options: JSON
+) -> list[ViewResult]:
+    """View any number of texts as `augment VIEW` does with these options; the first call loads its models.
+
+    A result depends on its text, the seed and the options, not on the other texts; an empty text has "failed". A view
+    that draws nothing has no use for the seed. Raises InputError for a wrong text or option, and as `make_view` does.
+
+    Example:
+        >>> [view.text for view in make_views(["a small dog runs home", ""], "repeat", seed=4, rate=0.5)]
+        ['a small dog dog runs home', None]
+    """
+    normalised, built = checked_texts(texts), loaded_view(ViewSpec(view, options), device)
+    signature, draws = built.spec.signature(), getattr(built, "uses_seed", True)
+    distinct = [*dict.fromkeys(filter(None, normalised))]
+    seeds = [row_seed(seed, row_id(text), signature) if draws else 0 for text in distinct]
+    views = dict(zip(distinct, checked_views(built, distinct, seeds), strict=True))
+    return [views.get(text, ViewResult(None, "failed", "empty")) for text in normalised]

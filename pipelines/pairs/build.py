@@ -1,16 +1,17 @@
 """`augment build-pairs`: check the options, make the missing views, pair row by row, filter and write the pairs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
+from pyarrow.feather import write_feather
 
 from augment.errors import InputError
-from augment.view import view_attribute
-from pipelines.options import PairsOptions
+from augment.view import ViewSpec, checked_texts, labelled_view, loaded_view, view_attribute, view_label
+from pipelines.options import IngestOptions, PairsOptions, ViewOptions
 from pipelines.pairs.candidates import ORIGINAL, TASK_ROWS, PairSource
 from pipelines.pairs.columns import column_row_pairs
 from pipelines.pairs.filter import Filter, is_round_trip, make_filter
@@ -21,14 +22,17 @@ from pipelines.pairs.nli import nli_sources, table_pairs
 from pipelines.pairs.row_pairs import PAIR, RowPairs, row_pair_batches, view_candidates
 from pipelines.pairs.views import Choice, choose_views, describe_sides, make_views, plan_views
 from pipelines.pairs.write import PairsJob, write_pairs
-from pipelines.sentences.ingest import sentences_for
+from pipelines.sentences.ingest import ingest, sentences_for
 from pipelines.storage.dataset import CARD_FILE, RECIPE_FILE, REPORT_FILE, Dataset, check_folder
 from pipelines.storage.files import is_written_by, resolve_path, sibling_path
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, REASON
 from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS, Input, Plan, read_plan
 from pipelines.terminal.console import note
-from pipelines.views.run import STARTER, preview_run
+from pipelines.views.run import STARTER, make_run, plan_run, preview_run
 from pipelines.views.windows import ViewRun
+
+if TYPE_CHECKING:
+    import datasets
 
 ROW_PAIRS = {"columns": "columns", "neighbours": "distance", "labels": "per_sentence"}
 """Policies that pair a sentence, or a view of it, with another text, and their own option."""
@@ -64,6 +68,42 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
             "default_filters": None if options.default_filters else False,
         }
         return write_pairs(PairsJob(source, filters, options, settings))
+
+
+def make_pairs(
+    sentences: Iterable[str], views: Sequence[str | ViewSpec] = (), *,
+    pairs: Literal["original", "bsl", "multilingual", "self"] = "original", filter: Sequence[str] = (),
+    default_filters: bool = True, negative_view: str | ViewSpec | None = None, seed: int = 0, device: str = "auto",
+) -> "datasets.Dataset":  # fmt: skip
+    """Pair sentences with their views as `augment build-pairs` does, whose options these are.
+
+    A view is named as "synonym" or "backtranslate-de", or with other options `ViewSpec("synonym", {"fraction": 0.3})`;
+    `seed` is that of the views. Equal sentences count once, and empty ones not at all. Returns the rows of `read_pairs`
+    in memory; sentence-transformers trains on every column, so select `view_a` and `view_b` for it. Raises InputError
+    for a wrong text, view, option or filter, TwinviewsError if no pair is left.
+    """
+    if pairs not in ("original", "bsl", "multilingual", "self"):
+        raise InputError(f"pairs={pairs!r} needs more than sentences: take original, bsl, multilingual or self")
+    if not (texts := [text for text in checked_texts(sentences) if text]):
+        raise InputError("there is no sentence to pair: give some that are not empty")
+    named = [*views, *([negative_view] if negative_view else [])]
+    specs = [view if isinstance(view, ViewSpec) else labelled_view(view) for view in named]
+    from datasets import Dataset as ArrowDataset
+
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        write_feather(pa.table({"text": texts}), str(folder / "sentences.arrow"))
+        source, _ = ingest(IngestOptions([str(folder / "sentences.arrow")], out=folder / "sentences"))
+        folders = [str(folder / str(number) / view_label(spec)) for number, spec in enumerate(specs)]
+        for spec, out in zip(specs, folders, strict=True):
+            make_run(plan_run(loaded_view(spec, device), source, ViewOptions(seed=seed), Path(out)))
+        options = PairsOptions(
+            sources=[str(source.path)], pairs=pairs, view=folders[: len(views)], filter=[*filter],
+            default_filters=default_filters, negative_view=folders[-1] if negative_view else None, device=device,
+            out=folder / "pairs.arrow",
+        )  # fmt: skip
+        build_pairs(options)
+        return ArrowDataset.from_file(str(options.out), in_memory=True)
 
 
 def preview_pairs(options: PairsOptions) -> dict[str, Any]:

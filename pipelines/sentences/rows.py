@@ -10,15 +10,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from augment.errors import InputError
 from augment.text.edits import LabelledSpan
-from augment.types import visible
+from augment.types import LONE_SURROGATE, visible
 from pipelines.similarity import UNSPACED
 from pipelines.storage.shards import check_stream_end
 
 TEXT_COLUMNS = ("text", "sentence")
 TEXT_TYPES = ("string", "large_string", "string_view")
 BATCH_ROWS = 10_000
-LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
 VISIBLE = re.compile(r"\S")
 SPAN_KEYS = ("start", "end", "label")
 Place: TypeAlias = tuple[str, int, str | None]

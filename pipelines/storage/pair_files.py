@@ -10,10 +10,11 @@ from pydantic import ValidationError
 
 from augment.errors import InputError
 from pipelines.storage.dataset import open_dataset
-from pipelines.storage.files import sibling_path
+from pipelines.storage.files import atomic_write, sibling_path
+from pipelines.storage.lock import locked_file
 from pipelines.storage.plan import Plan, read_plan
 from pipelines.storage.recipe import read_made
-from pipelines.storage.shards import read_table
+from pipelines.storage.shards import BATCH_ROWS, read_table
 
 if TYPE_CHECKING:
     import datasets
@@ -59,6 +60,24 @@ def read_pairs(path: str | Path) -> "datasets.Dataset":
     if not pairs.num_rows:
         raise InputError(f"{path} holds no pairs: make them with `augment build-pairs`")
     return pairs
+
+
+def write_pairs(pairs: "datasets.Dataset", path: str | Path) -> None:
+    """Write the pairs of `make_pairs` for `train --views`, in place of those that this wrote there before.
+
+    Raises InputError: a column of `read_pairs` is missing, or the file is another one, such as a command's.
+    """
+    import pyarrow as pa
+
+    path, schema = Path(path), pairs.features.arrow_schema.remove_metadata()
+    if missing := [name for name in PAIR_COLUMNS if name not in schema.names]:
+        raise InputError(f"the dataset has no column {missing[0]!r}, only {', '.join(schema.names)}: it holds no pairs")
+    with locked_file(path):
+        if sibling_path(path, "recipe.json").exists() or (path.exists() and not pair_files(path)):
+            raise InputError(f"{path} is what a command made: choose another path")
+        with atomic_write(path) as file, pa.ipc.new_stream(pa.PythonFile(file, "w"), schema) as stream:
+            for rows in pairs.with_format("arrow").iter(BATCH_ROWS):
+                stream.write(pa.concat_batches(rows.to_batches()))
 
 
 def check_dataset(folder: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from augment import __version__
 from augment.errors import InputError
+from augment.version import __version__
 from augment.view import WEIGHTS_PARAMS
 from pipelines.storage.files import is_written_by
 

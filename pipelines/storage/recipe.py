@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from augment import __version__
 from augment.errors import InputError
 from augment.files import read_bounded
+from augment.version import __version__
 from pipelines.storage.files import UNSEALED, is_sealed, read_json, seal, sibling_path
 
 RECIPE_METADATA = frozenset({"checksum", "command", "made", "twinviews"})

@@ -15,7 +15,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from augment import __version__
 from augment.errors import InputError as InputError
 from augment.errors import MissingExtraError as MissingExtraError
 from augment.errors import TwinviewsError as TwinviewsError
@@ -23,6 +22,7 @@ from augment.errors import first_problem as first_problem
 from augment.errors import is_out_of_memory
 from augment.models.weights import DRY_RUN
 from augment.plugins import Plugins as Plugins
+from augment.version import __version__
 from pipelines.storage.files import WRONG_PATH
 from pipelines.storage.recipe import ConfigOption as ConfigOption
 from pipelines.terminal import interrupt

@@ -17,7 +17,7 @@ import pyarrow as pa
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.models.device import SECONDS, Stage, device_kind, timed
 from augment.text.edits import LabelledSpan, carry_spans
-from augment.view import VIEWS, View, ViewResult, ViewSpec, check_params, make_view, row_seed
+from augment.view import VIEWS, View, ViewResult, ViewSpec, check_params, checked_views, make_view, row_seed
 from pipelines.options import ViewOptions
 from pipelines.storage.dataset import SPANS, Dataset, view_schema
 from pipelines.storage.plan import Plan
@@ -121,20 +121,10 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Rows | None:
 
 
 def _make(run: ViewRun, rows: Rows) -> Sequence[ViewResult]:
-    """The view of each row's text; raises TwinviewsError unless it is a consistent `ViewResult`."""
+    """The view of each row's text; raises TwinviewsError as `checked_views` does."""
     _, (_, texts, *_), seeds = rows
-    name, view = run.plan.name, cast(View, run.view)
     model_seconds, start = SECONDS["model"], time.perf_counter()
-    with VIEWS.errors_of(name):
-        views = view(texts, seeds)
-        is_listed = isinstance(views, Sequence) and {*map(type, views)} <= {ViewResult} and len(views) == len(texts)
-        if not is_listed or any((view.text is None) != (view.status in ("failed", "rejected")) for view in views):
-            text = f"did not return a list of {len(texts)} ViewResult, each with a text unless it failed or is rejected"
-            raise TwinviewsError(f"view {name!r} {text}: fix the view")
-        if VIEWS.entry_point(name):
-            for text, result in zip(texts, views, strict=True):
-                if problem := result.problem(text):
-                    raise TwinviewsError(f"view {name!r} gave {problem} for {text[:60]!r}: fix the view")
+    views = checked_views(cast(View, run.view), texts, seeds)
     if SECONDS["model"] == model_seconds:  # for a view that does not time its model, all time counts as the model's
         SECONDS["model"] += time.perf_counter() - start
     return views

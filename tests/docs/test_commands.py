@@ -171,7 +171,7 @@ def test_the_commands_of_the_choice_of_trainers_run_as_typed(
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("page", sorted({each.page for each in RUN}))
+@pytest.mark.parametrize("page", sorted({"docs/python.md", *(each.page for each in RUN)}))
 def test_the_blocks_of_a_page_run_one_after_the_other(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,3 +190,8 @@ def test_the_blocks_of_a_page_run_one_after_the_other(
         assert call(APPS[words[0]], [*words[1:], *more]) == 0, f"{command}: {capfd.readouterr().err}"
     for snippet in PYTHON.findall((ROOT / page).read_text(encoding="utf-8")):
         exec(compile(snippet, page, "exec"), {})
+
+
+def test_from_a_list_to_a_verdict_takes_fifteen_lines() -> None:
+    (snippet,) = PYTHON.findall((ROOT / "docs/python.md").read_text(encoding="utf-8"))
+    assert len([line for line in snippet.splitlines() if line]) <= 15

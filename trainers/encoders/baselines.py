@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Sequence, Set
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,10 @@ from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import BATCH_SIZE, Advance, Matrix, TextEncoder, check, still
 from trainers.files import sha256_of
 
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+Encoder: TypeAlias = "str | Path | SentenceTransformer | Callable[[list[str]], Any]"
 Described: TypeAlias = tuple[Matrix, str, dict[str, Any]]  # vectors (texts, d), the end of the title, more of the card
 
 FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
@@ -49,12 +53,23 @@ class Baseline:
         return {"name": self.name, "kind": self.kind, **self._about}
 
 
-def open_encoder(name: str, **options: Any) -> TextEncoder:  # noqa: ANN401 - as `load_model` has them
-    """Return the encoder called `name`; `options` are those of `load_model`.
+def open_encoder(encoder: Encoder, **options: Any) -> TextEncoder:  # noqa: ANN401 - as `load_model` has them
+    """Return the encoder of a name, with the `options` of `load_model`, or one that was loaded, or a function as one.
 
     A directory of that name comes first, then `glove:FILE`, `fasttext:FILE` and `package.module:function`; anything
     else is `starter` or a model on the Hub. Raises InputError: it does not exist, cannot be loaded, or lacks an option.
     """
+    if not isinstance(encoder, str | Path):
+        from sentence_transformers import SentenceTransformer
+
+        from trainers.encoders.model import described
+
+        if isinstance(encoder, SentenceTransformer):
+            return described(encoder, None)
+        if not callable(encoder):
+            raise InputError(f"a {type(encoder).__name__} is no function: give one, such as its `encode`")
+        return function_encoder(encoder, getattr(encoder, "__name__", "the function"))
+    name = str(encoder)
     kind, colon, file = name.partition(":")
     static = colon and kind in ("glove", "fasttext")
     if Path(name).expanduser().is_dir() or not (static or FUNCTION.fullmatch(name)):

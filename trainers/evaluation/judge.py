@@ -22,7 +22,7 @@ from sklearn.metrics import average_precision_score, normalized_mutual_info_scor
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
-from pipelines.sentences.tables import table_cells
+from pipelines.sentences.tables import TableSource, table_cells
 from pipelines.terminal.console import InputError, counted, note
 from trainers.data.reading import FIRST, SCORES, SECOND
 from trainers.encoders.vectors import Sided, Vectors, nearest, unit
@@ -36,6 +36,7 @@ Score: TypeAlias = Callable[[Vectors, int], Result]
 Items: TypeAlias = tuple[str, Sequence[str], Sequence[str], int, Mapping[str, Score]]
 """What a table was taken for, the texts to encode, the items as text, their number, and how each figure is computed."""
 
+IN_MEMORY = "the table"
 PREFIX, SCORE = "judge-", "score"  # how the names of such suites begin, and their metric
 KINDS: Columns = {
     "grade": (FIRST, SECOND, SCORES),
@@ -62,15 +63,16 @@ def kind_of(names: Iterable[str], kinds: Columns = KINDS) -> tuple[str, list[str
     return "", []
 
 
-def read_judge(source: str, shots: int | None = None) -> Suite:
+def read_judge(table: TableSource, shots: int | None = None) -> Suite:
     """Read a table as a suite; a line on stderr says what it was taken for, and how many rows cannot be used.
 
-    `source` is a CSV, TSV, JSONL, Parquet or Arrow file, `hf:NAME` or "-"; after a comma, a second one may have the
-    documents, which queries then name by id or by text. `shots`: classifiers learn from this many texts a label, in
-    `FOLDS` draws. Raises InputError: other columns, or nothing that can be told apart.
+    `table` is a CSV, TSV, JSONL, Parquet or Arrow file, `hf:NAME` or "-"; after a comma, a second one may have the
+    documents, which queries then name by id or by text. Or it is columns by name. `shots`: classifiers learn from this
+    many texts a label, in `FOLDS` draws. Raises InputError: other columns, or nothing that can be told apart.
     """
-    name, _, library = (source, "", "") if Path(source).exists() else source.partition(",")
-    digest, rows, kind, columns = _read(name, KINDS, EXPECTED)
+    source = table if isinstance(table, str) else IN_MEMORY
+    name, _, library = (source, "", "") if source is not table or Path(source).exists() else source.partition(",")
+    digest, rows, kind, columns = _read(name if source is table else table, KINDS, EXPECTED)
     files, omitted = {name: digest}, Counter[str]()
     for option, value, column in ((library, library, "document"), (f"--shots {shots}", shots, "label")):
         if value and kind != column:
@@ -98,8 +100,9 @@ def read_judge(source: str, shots: int | None = None) -> Suite:
     return Suite(PREFIX + stem, f"{source}: {summary}", (SCORE,), 0, tuple(tasks))
 
 
-def _read(name: str, kinds: Columns, expected: str) -> tuple[str, Cells, str, list[str]]:
+def _read(table: TableSource, kinds: Columns, expected: str) -> tuple[str, Cells, str, list[str]]:
     kind, columns = "", list[str]()
+    name = table if isinstance(table, str) else IN_MEMORY
 
     def choose(names: Sequence[str]) -> Sequence[str]:
         nonlocal kind, columns
@@ -108,7 +111,7 @@ def _read(name: str, kinds: Columns, expected: str) -> tuple[str, Cells, str, li
             raise InputError(f"{name} has the columns {', '.join(names)[:200]}: expected {expected}")
         return columns[0], columns[-1], columns[1] if len(columns) > 2 else ""
 
-    return *table_cells(name, choose), kind, columns
+    return *table_cells(table, choose), kind, columns
 
 
 def _mean_result(outcomes: NDArray[np.float64], groups: "Rows | None" = None) -> Result:

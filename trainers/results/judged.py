@@ -6,10 +6,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from pipelines.sentences.tables import TableSource
 from pipelines.terminal.console import InputError, note
-from trainers.evaluation.judge import PREFIX
-from trainers.evaluation.result_files import StoredSuite, Table, load, read_recipe, results_folder
-from trainers.evaluation.scoring import find_start
+from trainers.encoders.baselines import Encoder, open_encoder
+from trainers.encoders.vectors import cached
+from trainers.evaluation.judge import PREFIX, read_judge
+from trainers.evaluation.result_files import StoredSet, StoredSuite, Table, load, read_recipe, results_folder
+from trainers.evaluation.scoring import evaluate_suites, find_start
+from trainers.evaluation.task import SEED
 from trainers.results.runs import Evaluation, Run
 from trainers.results.significance import (
     DECIMAL,
@@ -18,6 +22,7 @@ from trainers.results.significance import (
     Sets,
     assess,
     differences,
+    estimate,
     holm,
     interval,
     p_value,
@@ -227,3 +232,44 @@ def best_of(suite: str, files: Mapping[str, Path]) -> tuple[Table, dict[str, Any
     return table, {
         "candidates": records, "notes": [*seen], "best": choice.best, "outcome": choice.outcome, "verdict": verdict,
     }  # fmt: skip
+
+
+class Judgement(NamedTuple):
+    """An encoder's figures, x 100 with the ends of their 95% intervals, and for `compare` the items behind them.
+
+    Figures that are undefined are left out.
+    """
+
+    figures: Mapping[str, tuple[float, float, float]]
+    sets: Sets
+
+
+def judge(encoder: Encoder, table: TableSource, *, shots: int | None = None, seed: int = SEED) -> Judgement:
+    """Score an encoder on your own texts as `train evaluate --judge` does, whose options these are.
+
+    `encoder` is a folder or name, whose vectors are kept on disk, a `SentenceTransformer`, or a function from a list of
+    n texts to vectors (n, d). `table` is a file or a dict or `DataFrame` of columns: `text` and `label`; `query` and
+    `document`; `text1`, `text2` and `grade` or `same`. Raises InputError if one of them cannot be used or the function
+    fails, TwinviewsError for NaN or infinity.
+
+    Example:
+        >>> table = {"text1": ["a cat", "a dog"], "text2": ["a cat", "two cars"], "same": [1, 0]}
+        >>> judge(lambda texts: [[len(text), 1] for text in texts], table).figures
+        {'average precision': (100.0, 100.0, 100.0)}
+    """
+    suite = read_judge(table, shots)
+    (scores,) = evaluate_suites(cached(open_encoder(encoder)), [suite], seed=seed)
+    stored = {name: StoredSet.model_validate(values) for name, values in scores.values["sets"].items()}
+    items = {name: of for name, of in scores.predictions.items() if None not in stored[name].figures.values()}
+    sets = {name: (stored[name], of, estimate(of)) for name, of in items.items()}
+    return Judgement({of.title: (float(draws[0]), *interval(draws)) for of, _, draws in sets.values()}, sets)
+
+
+def compare(first: Judgement, second: Judgement) -> Verdict:
+    """Return in which figures the first is better than the second, and in which worse.
+
+    Raises InputError: they were judged on different items, or no figure is defined for both.
+    """
+    if not (lines := differences(second.sets, first.sets)):
+        raise InputError(UNDEFINED)
+    return verdict_of({line.title: line.samples for line in lines})
