@@ -4,7 +4,6 @@ import gzip
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache, reduce
-from importlib.metadata import distribution
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -221,13 +220,11 @@ def _unknown_plural(lemma: str) -> str | None:
 
 @cache
 def written_words(least_zipf: float = 0.0) -> frozenset[str]:
-    """The words of wordfreq's English list from a Zipf frequency on; by wordfreq itself it takes 0.25 s to load."""
-    import msgpack
+    """The words of wordfreq's English list from a Zipf frequency on."""
+    from wordfreq import get_frequency_list
 
-    path = Path(str(distribution("wordfreq").locate_file("wordfreq/data/large_en.msgpack.gz")))
-    _, *words = msgpack.unpackb(gzip.decompress(path.read_bytes()))
     # The list's n-th part has the words that make up 10^(-n/100) of all text: those of Zipf frequency 9 - n/100.
-    return frozenset(chain.from_iterable(words[: round(100 * (9 - least_zipf)) + 1]))
+    return frozenset(chain.from_iterable(get_frequency_list("en")[: round(100 * (9 - least_zipf)) + 1]))
 
 
 def is_english(sentences: Sequence[Sequence[Token]]) -> bool:

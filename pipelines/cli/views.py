@@ -1,10 +1,9 @@
 """The subcommand of a view, with an option for every field of the view."""
 
 import inspect
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -106,7 +105,6 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     note_starter(views[0].spec)
     for text in getattr(views[0], "notes", ()):
         note(text)
-    _skip_pandas()
     results = []
     for view, folder in zip(views, folders, strict=True):
         run = plan_run(view, source, options, folder)
@@ -134,17 +132,6 @@ def _check_running(view: View, options: ViewOptions) -> None:
     if ignored:
         does = "draws nothing" if ignored[0].startswith("--seed") else "runs no model"
         raise InputError(f"{ignored[0]}: {view.spec.name} {does} with these options: leave it out")
-
-
-def _skip_pandas() -> None:
-    """Make pyarrow's first lookup of pandas fail, to save 0.2 s; pandas can be imported afterwards."""
-    import pyarrow as pa
-
-    if "pandas" not in sys.modules:
-        sys.modules["pandas"] = None  # type: ignore[assignment]
-        with suppress(ImportError, AttributeError):  # the latter of a pyarrow that takes None for the module
-            pa.array([])
-        del sys.modules["pandas"]
 
 
 def _report(dataset: Dataset, new_rows: int, seconds: float, *, quiet: bool) -> dict[str, Any]:
