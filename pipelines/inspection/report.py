@@ -3,15 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from augment import __version__
 from augment.errors import InputError
+from augment.meaning.judge import sentence_encoder
+from augment.models.weights import STARTER_ENCODER
 from pipelines.inspection.inspect import figure, heading, lines, percent, sampling
 from pipelines.inspection.opened import QUANTILES, DatasetReader, statistics
 from pipelines.storage.card import file_name, public_params
 from pipelines.storage.dataset import REPORT_FILE
 from pipelines.storage.files import UNSEALED, is_written_by, seal, sibling_path, without_paths, write_if_changed
 from pipelines.storage.lock import locked_file
+from pipelines.storage.pair_files import NEGATIVE
 from pipelines.storage.plan import read_plan
 from pipelines.terminal.console import flat, render_page
 
@@ -81,11 +85,24 @@ def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> st
         # With the share of the greatest; left out if there is only the number of rows.
         counts=[(name, number, number / greatest) for name, number in numbers if greatest and len(numbers) > 1],
         quantiles=list(QUANTILES),
-        groups={title: table.to_pylist() for title, table in groups.items()},
+        groups={title: _with_cosines(table.to_pylist()) for title, table in groups.items()},
         sampling=sampling(summary),
         command=_command(rows, sampled, seed),
     )
     return seal(f"{html}<!-- checksum {UNSEALED} -->\n")
+
+
+def _with_cosines(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, those with a negative with its cosine and the second view's to the first, by the bundled encoder."""
+    contrasted = [row for row in rows if row.get(NEGATIVE)]
+    if contrasted:
+        model = sentence_encoder(STARTER_ENCODER, "cpu")
+        for row in contrasted:
+            view, *others = model.encode([row["view_a"], row["view_b"], row[NEGATIVE]], normalize_embeddings=True)
+            row |= zip(
+                ("cosine of view_b", "cosine of negative"), (float(view @ other) for other in others), strict=True
+            )
+    return rows
 
 
 def _command(rows: int, sampled: int, seed: int) -> str:
