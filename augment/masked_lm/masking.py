@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 CPU_BATCH_TOKENS = 4_096
 CUDA_BATCH_TOKENS = 65_536
 MAX_TOKENS = 512
+SPECIAL_TOKENS, MOST_TOKENS = 2, 4
+"""Tokens around a text, and the most that a character can take: its bytes."""
 BYTE_LEVEL_SPACE = "Ġ"
 SPACES = (BYTE_LEVEL_SPACE, "▁")
 """First characters of tokens after a space: in byte-level tokenizers, whose tokens spell bytes, and SentencePiece."""
@@ -98,6 +101,18 @@ class FillModel:
         unused = pad + 1 if 0 < pad < 10 else 0
         limits = (positions - unused, self.tokenizer.model_max_length, MAX_TOKENS)
         return min(check_length(tokens, f"--encoder {self.path}") for tokens in limits)
+
+    def windows(self, text: str) -> list[str]:
+        """The text in parts that the model takes whole, cut at white space where there is any."""
+        if MOST_TOKENS * len(text) <= self.limit - SPECIAL_TOKENS:
+            return [text]
+        batch = self.tokenizer(text, return_offsets_mapping=True, add_special_tokens=False, verbose=False)
+        offsets, size, starts, first = batch["offset_mapping"], self.limit - SPECIAL_TOKENS, [0], 0
+        while first + size < len(offsets):
+            blanks = [place for place in range(first + 1, first + size + 1) if text[offsets[place][0] - 1].isspace()]
+            first = blanks[-1] if blanks else first + size
+            starts.append(offsets[first][0])
+        return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
     def encoded(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Token ids with special tokens, cut at the model's limit, and each token's characters in `text`."""
