@@ -41,7 +41,8 @@ def first_problem(error: "ValidationError", form: str = "{}={!r}") -> str:
         return f"{field} is missing"
     message = UNKNOWN if kind == "extra_forbidden" else problem["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
-    return f"{form.format(field, value)}: {message}" if field else message
+    named = field if value is None else form.format(field, value)
+    return f"{named}: {message}" if field else message
 
 
 def is_out_of_memory(error: BaseException) -> bool:

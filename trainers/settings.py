@@ -4,6 +4,7 @@ An option is a field of a pydantic model, its description the help.
 """
 
 import ast
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
@@ -129,8 +130,9 @@ def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
     try:
         return model(**values)
     except ValidationError as error:
-        field, _, problem = first_problem(error, "{} {!r}").partition(" ")
-        raise InputError(f"--{field.partition('.')[0].replace('_', '-')} {problem}") from None
+        problem = first_problem(error, "{} {!r}")
+        field = re.split("[ :]", problem, maxsplit=1)[0]
+        raise InputError(f"--{field.partition('.')[0].replace('_', '-')}{problem[len(field) :]}") from None
 
 
 PARTS = ("READS", "PRESETS", "PARAMS", "build")

@@ -230,12 +230,13 @@ def test_related_words_are_no_antonyms_and_no_neighbours_of_a_kind(
 
 def test_the_starter_model_fills_in_related_words_as_often_as_asked_for() -> None:
     texts = ["A man rides his bicycle to the store.", "The big dog is sleeping in the garden.", "Hm."] * 20
-    views = built("mlm-fill")(texts, range(60))
+    view = built("mlm-fill")
+    views = view(texts, range(60))
     related = english(wordnet.find())
     edits = [edit for view in views for edit in view.edits]
     assert {("bicycle", "bike"), ("store", "shop")} <= {(edit.old, edit.new) for edit in edits}
     assert all(edit.new in {*related.related(edit.old, "NN"), *related.related(edit.old, "JJ")} for edit in edits)
-    assert views == [built("mlm-fill")([text], [seed])[0] for seed, text in enumerate(texts)]
+    assert views == [view([text], [seed])[0] for seed, text in enumerate(texts)]
     assert {view.reason for view in views[2::3]} == {"no-eligible-word"}
     assert len({view.text for view in views}) > 3
 

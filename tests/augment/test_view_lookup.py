@@ -212,7 +212,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("import-views", {"file": "/nowhere", "by": "x"}, "cannot read"),
     ("import-views", {"file": "x", "by": "a/b"}, "by="),
     ("nlpaug", {"augmenter": "SynonmAug"}, "unknown augmenter for text 'SynonmAug': choose one of AbstSummAug"),
-    ("backtranslate", {}, "backtranslate: pivot="),
+    ("backtranslate", {}, "backtranslate: pivot is missing"),
     ("translate", {"to": "de", "judge_revision": "0" * 12, "models": "starter"}, "without a judge_encoder; name one"),
     ("translate", {"to": "de", "min_meaning": 0.5}, "nothing compares en with de; name a judge_encoder that does"),
     *(

@@ -184,6 +184,7 @@ def test_the_blocks_of_a_page_run_one_after_the_other(
     intents = [f"{text},{row % 4}" for row, text in enumerate(sample[:24]) if "," not in text]
     Path("intents.csv").write_text("text,intent\n" + "\n".join(intents) + "\n", encoding="utf-8")
     assert call(APPS["augment"], ["ingest", "sentences.txt"]) == 0
+    assert call(APPS["augment"], ["build-pairs", "--pairs", "self"]) == 0
     for command in (each.command for each in RUN if each.page == page):
         words = [found for word in shlex.split(command, comments=True) for found in sorted(glob(word)) or [word]]
         more = MORE.get(" ".join(words[:2]), "").split()

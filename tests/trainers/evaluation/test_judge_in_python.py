@@ -55,7 +55,7 @@ def test_a_loaded_encoder_a_folder_and_its_function_are_one(tiny_mlm: Path) -> N
     encoder = SentenceTransformer(str(tiny_mlm), device="cpu")
     folder, loaded, function = (trainers.judge(of, TABLES["label"]) for of in (tiny_mlm, encoder, encoder.encode))
     for other in (loaded, function):
-        assert other.figures == pytest.approx(folder.figures)
+        assert {title: pytest.approx(figure) for title, figure in other.figures.items()} == folder.figures
     assert trainers.compare(loaded, folder).outcome == "unclear"
     tensors = trainers.judge(lambda texts: torch.tensor(lengths(texts), requires_grad=True), TABLES["label"])
     assert tensors.figures == trainers.judge(lambda texts: np.array(lengths(texts)), TABLES["label"]).figures

@@ -83,5 +83,5 @@ def test_they_are_named_in_title_and_signature(searching: Path, search: tuple[Pa
     ]
     named += ["queries and documents routed"] * ("Router" in repr(model))
     assert named
-    for text in (encoder.title, signature([scores.values])):
+    for text in (encoder.title, signature(scores.values)):
         assert all(name in text for name in named), text
