@@ -82,7 +82,7 @@ class Training(Options):
     cached: int | None = Field(None, ge=1, description="Embed this many texts at a time, for less memory (GradCache).")
     save_every: int = Field(500, ge=1, description="Optimiser steps between checkpoints.")
     dev: str | None = Field(None, description="To score on: a file as --judge of `train evaluate`, or stsb-dev.")
-    dev_data: str | None = Field(None, description="Where --dev is: a folder, or hf:mteb; none: TWINVIEWS_DATA.")
+    dev_data: str | None = Field(None, description="The folder that --dev is in; none: TWINVIEWS_DATA.")
     dev_similarity: Literal["cosine", "best"] = Field("cosine", description="Cosine, or the best of four similarities.")
     evaluations: int = Field(10, ge=1, description="How often to score on --dev, the last time at the end.")
     keep: Literal["best", "last"] = Field("best", description="Save the encoder that was best on --dev, or the last.")

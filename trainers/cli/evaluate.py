@@ -20,7 +20,7 @@ MODEL = """A sentence-transformers or transformers directory, a Hub name, `start
 or your function as `package.module:function`."""
 SUITES = f"""What to evaluate on; repeat it for more. There are {", ".join(suite_names())}; {ALL} is all of them but \
 the bundled smoke test `sample`. [sts with data, sample without]"""
-DATA = "Folder of the benchmarks, or hf:mteb."
+DATA = "Folder of the benchmarks."
 JUDGE = """Your own data, by columns: text, label; query, document; text1, text2, grade; text1, text2, same. Beside \
 the encoder that a run began from. Documents with ids may be in a second file: QUERIES,DOCUMENTS."""
 AGAINST = "Put the scores of --judge beside this encoder's instead."
@@ -124,9 +124,9 @@ def _suites(
     suites: list[Suite] = []
     if names or not (judge or mteb):
         if not names and data == "":
-            raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
+            raise InputError("--data is empty: give a folder, or leave it out")
         if not names and data is None:
-            note(f"no benchmark data (--data DIR, --data hf:mteb or {DATA_VARIABLE}): running the bundled smoke test")
+            note(f"no benchmark data (--data DIR or {DATA_VARIABLE}): running the bundled smoke test")
         suites = find_suites(names or (["sts"] if data else [SMOKE_TEST]), data)
     return [*suites, read_judge(judge, shots)] if judge else suites
 

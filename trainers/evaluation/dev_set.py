@@ -42,7 +42,7 @@ def read_dev(name: str, data: str | None) -> Examples | Task:
     folder = data or os.environ.get(DATA_VARIABLE)
     pairs = read_pairs(benchmarks[name], folder) if folder else "no data"
     if isinstance(pairs, Missing | str):
-        raise InputError(f"--dev {name}: {pairs}; give --dev-data DIR (or hf:mteb), or set {DATA_VARIABLE}")
+        raise InputError(f"--dev {name}: {pairs}; give --dev-data DIR or set {DATA_VARIABLE}")
     first, second, gold = zip(*(pair for subset in pairs.subsets.values() for pair in subset), strict=True)
     return Examples(first, first, second, labels=gold)
 

@@ -5,18 +5,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from datasets import load_dataset
-from datasets.exceptions import DatasetsError
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import pearsonr, rankdata
 from sklearn.metrics import roc_auc_score
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
+from trainers.evaluation.task import Missing, Predictions, Result, Task
 from trainers.files import Rows, check_count, columns, find_files, sha256_of, tsv_rows
 
 METRICS = ("all", "mean", "weighted", "pearson")  # Spearman under each aggregation, Pearson over all pairs; x 100
@@ -46,22 +44,13 @@ class Layout(NamedTuple):
     beside: tuple[str, ...] = ()
 
 
-class HubCopy(NamedTuple):
-    """A copy on the Hub, with the columns sentence1, sentence2 and score: its name below an organisation, its split."""
-
-    name: str
-    split: str
-    config: str | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """One benchmark: `sizes` maps each subset, by the name in its files, to its number of graded pairs.
 
-    It is read in the first of `layouts` that is found, or as a copy on the `hub`. `counted`: part of the suite's
-    average. If not `exact`, only a rounded size is published: another count is no error, but leaves it out of the
-    average. `cased`: copies circulate as written and tokenised, and the note says which was read. `binary`: grades are
-    1 and 0, and the metric is the area under the ROC curve.
+    It is read in the first of `layouts` that is found. `counted`: part of the suite's average. If not `exact`, only a
+    rounded size is published: another count is no error, but leaves it out of the average. `cased`: copies circulate as
+    written and tokenised, and the note says which was read. `binary`: the metric of grades 1 and 0 is the ROC's area.
     """
 
     name: str
@@ -69,7 +58,6 @@ class Benchmark:
     sizes: Mapping[str, int]
     where: str
     layouts: tuple[Layout, ...]
-    hub: HubCopy | None = None
     counted: bool = True
     exact: bool = True
     cased: bool = False
@@ -79,7 +67,7 @@ class Benchmark:
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs(Task):
-    """A benchmark's pairs by subset; a single one if the source does not name them."""
+    """A benchmark's pairs by subset."""
 
     subsets: Subsets
 
@@ -102,11 +90,11 @@ def average(values: Sequence[float | None], weights: Sequence[float] | None = No
     return float(np.average(numbers, weights=weights)) if len(numbers) == len(values) else None
 
 
-def score_pairs(subsets: Subsets, is_joined: bool, vectors: Vectors, seed: int = 0) -> Result:
+def score_pairs(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
     """Return how the cosines agree with the grades, x 100, and the correlations of every subset.
 
     Spearman, of rounded cosines, over the concatenated pairs (`all`), and the mean of the subsets' correlations, plain
-    (`mean`) or by size (`weighted`), unless subsets are not known (`is_joined`); Pearson as `pearson` and so on.
+    (`mean`) or by size (`weighted`); Pearson as `pearson` and so on.
     """
     grades_and_cosines = {name: _compare(pairs, vectors) for name, pairs in subsets.items()}
     gold, predicted = (np.concatenate(arrays) for arrays in zip(*grades_and_cosines.values(), strict=True))
@@ -118,9 +106,8 @@ def score_pairs(subsets: Subsets, is_joined: bool, vectors: Vectors, seed: int =
         for name, (golds, cosines) in grades_and_cosines.items():
             parts[name][kind] = _percent(measure(golds, cosines.round(decimals)))
         metrics[prefix.removesuffix("-") or "all"] = _percent(measure(gold, predicted.round(decimals)))
-        if not is_joined:
-            singles = [part[kind] for part in parts.values()]
-            metrics |= {f"{prefix}mean": average(singles), f"{prefix}weighted": average(singles, sizes)}
+        singles = [part[kind] for part in parts.values()]
+        metrics |= {f"{prefix}mean": average(singles), f"{prefix}weighted": average(singles, sizes)}
     return Result(metrics, Predictions("spearman", gold, predicted.round(PLACES)), parts if len(parts) > 1 else {})
 
 
@@ -140,12 +127,12 @@ def _compare(pairs: Sequence[Pair], vectors: Vectors) -> tuple[NDArray[np.float6
     return np.array(gold, np.float64), vectors.cosines(first, second)
 
 
-def checked_pair(place: str, texts: Sequence[object], grade: Any, labels: Mapping[str, float] | None = None) -> Pair:  # noqa: ANN401 - text from a file, any value from the Hub
+def checked_pair(place: str, texts: Sequence[str], grade: str, labels: Mapping[str, float] | None = None) -> Pair:
     """Return two texts with their grade, a number or what its label means; raises InputError for anything else."""
-    sentences = [text.strip() if isinstance(text, str) else "" for text in texts]
+    sentences = [text.strip() for text in texts]
     try:
         gold = float(labels[grade] if labels else grade)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, ValueError):
         gold = math.nan
     if len(sentences) != 2 or not all(sentences) or not math.isfinite(gold):
         of = f" of {', '.join(labels)}" if labels else ""
@@ -170,9 +157,7 @@ def column_reader(
 
 
 def read_pairs(benchmark: Benchmark, data: str) -> Pairs | Missing:
-    """Read a benchmark from a folder or `hf:ORGANISATION`, or say what is missing; raises InputError for a bad copy."""
-    if data.startswith(HUB):
-        return _read_hub(benchmark, data.removeprefix(HUB))
+    """Read a benchmark from a folder, or say what is missing; raises InputError for a bad copy."""
     reasons = []
     for layout in benchmark.layouts:
         names = [name.format(subset) for subset in benchmark.sizes for name in layout.files]
@@ -199,36 +184,10 @@ def _read_files(benchmark: Benchmark, layout: Layout, paths: Mapping[str, Path])
     return _pairs(benchmark, subsets, str(folder), checksums, notes, benchmark.counted and not notes)
 
 
-def _read_hub(benchmark: Benchmark, organisation: str) -> Pairs | Missing:
-    """Read `organisation/NAME`, e.g. `mteb/sts12-sts`, or a folder; such copies do not name the subsets of a year."""
-    copy = benchmark.hub
-    if copy is None:
-        return Missing(benchmark.name, benchmark.title, "not on the Hub in a form that is read", benchmark.where)
-    source = f"{organisation}/{copy.name}"
-    try:
-        data = load_dataset(source, copy.config, split=copy.split)
-        names = ("sentence1", "sentence2", "score" if "score" in data.column_names else "similarity_score")
-        if not set(names) <= set(data.column_names):
-            raise ValueError(f"its columns are {', '.join(data.column_names)}")
-        rows = list(zip(*(data[name][:] for name in names), strict=True))
-    except (DatasetsError, OSError, ValueError) as error:
-        reason = f"cannot load {source} ({(str(error).splitlines() or [''])[0][:200]})"
-        return Missing(benchmark.name, benchmark.title, reason, f"https://huggingface.co/datasets/{source}")
-    pairs = tuple(checked_pair(f"{source} row {number}", row[:2], row[2]) for number, row in enumerate(rows))
-    check_count(f"{source} ({copy.split})", len(pairs), sum(benchmark.sizes.values()), "graded pairs")
-    notes = ["no subset column in this copy: only `all`"] if len(benchmark.sizes) > 1 else []
-    # A Hub address contains the commit: hf://datasets/<name>@<commit>/<file>.
-    addresses = [address for address in data.info.download_checksums or {} if address.startswith("hf://")]
-    commits = {address.split("@", 1)[1].split("/", 1)[0] for address in addresses if "@" in address}
-    revision = {"revision": ",".join(sorted(commits))} if commits else {}
-    return _pairs(benchmark, {copy.split: pairs}, f"{HUB}{source}", revision, notes, benchmark.counted)
-
-
 def _pairs(
     benchmark: Benchmark, subsets: Subsets, source: str, files: Mapping[str, str], notes: list[str], counted: bool
 ) -> Pairs:
     rows = [(name, pair) for name, pairs in subsets.items() for pair in pairs]
-    is_joined = len(benchmark.sizes) > len(subsets)
     if benchmark.cased:
         ends = [pair.first.endswith(" .") for _, pair in rows if pair.first.endswith(".")]
         # SentEval's copy has a space before the full stops.
@@ -238,5 +197,5 @@ def _pairs(
         counted=counted, note="; ".join(filter(None, [benchmark.note, *notes])) or None,
         texts=[text for _, pair in rows for text in pair[:2]],
         lines=[f"{name}\t{pair.gold:g}\t{pair.first}\t{pair.second}\n".removeprefix("\t") for name, pair in rows],
-        score=partial(score_binary, subsets) if benchmark.binary else partial(score_pairs, subsets, is_joined),
+        score=partial(score_binary if benchmark.binary else score_pairs, subsets),
     )  # fmt: skip

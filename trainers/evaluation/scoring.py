@@ -20,7 +20,7 @@ from trainers.evaluation.dev_set import dev_of
 from trainers.evaluation.pairs import METRICS, average, read_pairs
 from trainers.evaluation.result_files import StoredSuite, load, read_recipe, write
 from trainers.evaluation.suites import SMOKE_TEST, SUITES, expanded, load_suite
-from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task, distinct_texts, normalised
+from trainers.evaluation.task import SEED, Missing, Result, Scores, Suite, Task, distinct_texts, normalised
 from trainers.settings import DataOptions
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
@@ -28,16 +28,16 @@ Leaks: TypeAlias = dict[tuple[str, str], tuple[int, int]]  # by suite and set: d
 
 
 def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
-    """Find suites in a folder, or on the Hub if `data` is `hf:ORGANISATION`; `all` names all but the smoke test.
+    """Find suites in a folder; `all` names all but the smoke test.
 
     Raises InputError: an unknown suite, no such folder, none of their sets, a wrong count, or a malformed file.
     """
     names = expanded(names)
     if names != [SMOKE_TEST]:
         if not data:
-            raise InputError(f"{', '.join(names)} needs data: give --data DIR, --data hf:mteb, or TWINVIEWS_DATA=DIR")
-        if not data.startswith(HUB) and not Path(data).expanduser().is_dir():
-            raise InputError(f"no data folder {data!r}: give a folder that exists, or hf:mteb")
+            raise InputError(f"{', '.join(names)} needs data: give --data DIR, or TWINVIEWS_DATA=DIR")
+        if not Path(data).expanduser().is_dir():
+            raise InputError(f"no data folder {data!r}: give a folder that exists, or tasks of the Hub as --mteb")
     suites = []
     for name in names:
         module = load_suite(name)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from trainers.encoders.vectors import Vectors
 
 DATA_VARIABLE = "TWINVIEWS_DATA"  # names the folder of the benchmarks, if no option does
-HUB = "hf:"  # precedes the organisation if sets are read from the Hub
 MARK = "* "  # begins the note of a set whose task is easier or harder than the papers'; its figures are printed with it
 SEED = 1111  # the default seed of an evaluation: SentEval's own, which gives `transfer` its folds
 
@@ -55,7 +54,7 @@ class Task:
     Attributes:
         name: Its name in files of results.
         title: Its name as papers print it.
-        source: The folder or the Hub's name that it was read from.
+        source: Where it was read from.
         size: The number of scored items.
         texts: All texts to encode.
         lines: The items as text, for a checksum that no layout of the files changes.

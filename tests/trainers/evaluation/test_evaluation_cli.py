@@ -25,7 +25,7 @@ def test_without_data_the_smoke_test_runs_and_says_so(model: Path, capsys: Capsy
     assert out.startswith("sample (smoke test, no benchmark): ")
     assert str(SAMPLE.sizes["sample"]) in out
     assert "average" not in out
-    assert err.startswith("no benchmark data (--data DIR, --data hf:mteb or TWINVIEWS_DATA)")
+    assert err.startswith("no benchmark data (--data DIR or TWINVIEWS_DATA)")
     written = {path.name for path in (results() / "mean").iterdir()}
     assert written == {"sample.items.npz", "sample.json", "sample.md"}
 

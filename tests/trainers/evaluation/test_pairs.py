@@ -1,12 +1,10 @@
 """Graded pairs: every format by hand, the published files if they are here, scores against SciPy and scikit-learn."""
 
 import gzip
-import json
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-import datasets
 import numpy as np
 import pytest
 from known_vectors import parted, write_files
@@ -16,9 +14,8 @@ from sklearn.metrics import roc_auc_score
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation import pairs as graded
-from trainers.evaluation.pairs import Benchmark, HubCopy, Pair, Pairs, Subsets, read_pairs, score_binary, score_pairs
+from trainers.evaluation.pairs import Benchmark, Pair, Pairs, Subsets, read_pairs, score_binary, score_pairs
 from trainers.evaluation.suites import afs, lexical, lexical_crosslingual, qnli, sts, sts_multilingual
-from trainers.evaluation.task import Missing
 from trainers.results.comparison import PAPERS, published_tables
 
 SUITES = (sts, sts_multilingual, lexical, lexical_crosslingual, afs)
@@ -272,56 +269,6 @@ def test_the_real_files_hold_the_published_counts(suite: ModuleType, research_da
         assert sum(grades["qnli"]) == 2702
 
 
-ROWS = [("a cat", "the cat", 4.5), ("a dog", "no dog", 1.0), ("one", "two", 0.0)]
-HUB = replace(BENCHMARKS["sts12"], sizes={"x": 2, "y": 1}, cased=False)
-COPY = HubCopy("sts12-sts", "test")
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that stands in for an organisation on the Hub: one data set below it, test and validation split."""
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    for split, rows in (("test", ROWS), ("validation", ROWS[:2])):
-        write_rows(tmp_path / "org" / "sts12-sts" / f"{split}.jsonl", rows)
-    return tmp_path / "org"
-
-
-def write_rows(path: Path, rows: object, names: tuple[str, ...] = ("sentence1", "sentence2", "score")) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]  # type: ignore[attr-defined]
-    path.write_text("\n".join(lines) + "\n")
-
-
-def test_a_copy_on_the_hub_is_read_whole_by_its_split_and_says_what_it_is(hub: Path) -> None:
-    whole = found(HUB, f"hf:{hub}")
-    assert whole.subsets == {"test": tuple(Pair(*row) for row in ROWS)}
-    assert whole.counted
-    assert whole.note == "no subset column in this copy: only `all`"
-    vectors = Vectors({text: row for row, text in enumerate(dict.fromkeys(whole.texts))}, MATRIX)
-    assert list(whole.score(vectors, 1).metrics) == ["all", "pearson"]
-    assert found(replace(HUB, cased=True), f"hf:{hub}").note == f"{whole.note}; {graded.AS_WRITTEN}"
-    split = found(replace(HUB, sizes={"dev": 2}, hub=COPY._replace(split="validation")), f"hf:{hub}")
-    assert (split.size, tuple(split.score(vectors, 1).metrics)[:4:3]) == (2, ("all", "pearson"))
-
-
-def test_a_configuration_is_read_and_its_grades_may_have_another_name(hub: Path) -> None:
-    configs = "---\nconfigs:\n"
-    for name, grade in (("de", 1.5), ("fr", 2.5)):
-        write_rows(hub / f"many/{name}.jsonl", [(name, "b", grade)], ("sentence1", "sentence2", "similarity_score"))
-        configs += f"- config_name: {name}\n  data_files:\n  - split: test\n    path: {name}.jsonl\n"
-    (hub / "many" / "README.md").write_text(f"{configs}---\n")
-    wanted = replace(HUB, sizes={"test": 1}, hub=HubCopy("many", "test", "fr"), note="translated")
-    read = found(wanted, f"hf:{hub}")
-    assert read.subsets == {"test": (Pair("fr", "b", 2.5),)}
-    assert read.note == "translated"
-    assert isinstance(read_pairs(replace(wanted, hub=HubCopy("many", "test", "it")), f"hf:{hub}"), Missing)
-    write_rows(hub / "premises" / "test.jsonl", [("a", "b", 1)], ("premise", "sentence2", "score"))
-    for name in ("sts13-sts", "premises"):
-        absent = read_pairs(replace(HUB, hub=HubCopy(name, "test")), f"hf:{hub}")
-        assert f"cannot load {hub}/{name}" in str(absent)
-    assert "not on the Hub in a form that is read" in str(read_pairs(lexical.BENCHMARKS[0], "hf:mteb"))
-
-
 DRAW = np.random.default_rng(3)
 SIZES = {"one": 30, "two": 12}
 TEXTS = [f"text {number}" for number in range(20)]
@@ -347,7 +294,7 @@ def by_hand(subsets: Subsets) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 def test_the_metrics_are_those_of_scipy_and_the_predictions_reproduce_the_first() -> None:
     subsets = drawn()
-    result = score_pairs(subsets, False, VECTORS)
+    result = score_pairs(subsets, VECTORS)
     parts = by_hand(subsets)
     rho = {name: 100 * spearmanr(*part).statistic for name, part in parts.items()}
     r = {name: 100 * pearsonr(*part).statistic for name, part in parts.items()}
@@ -382,7 +329,7 @@ def test_binary_grades_give_the_area_under_the_curve() -> None:
 
 def test_equal_vectors_have_no_correlation_and_equal_grades_no_area() -> None:
     same = Vectors(VECTORS.rows, np.ones_like(MATRIX))
-    assert set(score_pairs(drawn(), False, same).metrics.values()) == {None}
+    assert set(score_pairs(drawn(), same).metrics.values()) == {None}
     assert score_binary(drawn(1), VECTORS).metrics == {"auc": None}
 
 
@@ -395,6 +342,6 @@ def test_cosines_that_differ_by_noise_alone_are_tied() -> None:
     rows = {text: row for row, text in enumerate(texts)}
     vectors = Vectors(rows, np.concatenate([same, other]).reshape(32, 6).astype(np.float32))
     pairs = [Pair(*texts[2 * place : 2 * place + 2], grade) for place, grade in enumerate(draw.random(16))]
-    predicted = score_pairs({"": pairs}, True, vectors).predictions.predicted
+    predicted = score_pairs({"": pairs}, vectors).predictions.predicted
     assert (predicted[:8] == 1).all()
     assert len({*predicted[8:]}) == 8

@@ -63,7 +63,7 @@ def all_pairs(vectors: NDArray[np.float32]) -> dict[str, float]:
 
 
 def find(data: str) -> list[Task | Missing]:
-    """Read the sentences from a folder or the Hub; the pairs graded at least `POSITIVE` are the positive ones."""
+    """Read the sentences; the pairs graded at least `POSITIVE` are the positive ones."""
     sets: list[Task | Missing] = []
     for item in (read_pairs(benchmark, data) for benchmark in (STSB, STSB_TRAIN)):
         if isinstance(item, Pairs):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair, column_reader
+from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair, column_reader
 from trainers.files import check_count, file_lines, tsv_rows
 
 SENTEVAL = "https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar"
@@ -31,21 +31,18 @@ def _year(year: int, original: str, archive: str, sizes: dict[str, int]) -> Benc
     files = ("STS*.input.{}.txt", "STS*.gs.{}.txt")
     return Benchmark(
         f"sts{year}", f"STS{year}", sizes, f"{SENTEVAL} or {SEMEVAL}/{archive}",
-        (Layout((f"STS{year}-en-test", original), files, read_gold),), HubCopy(f"sts{year}-sts", "test"), cased=True,
+        (Layout((f"STS{year}-en-test", original), files, read_gold),), cased=True,
     )  # fmt: skip
 
 
-def _stsb(name: str, title: str, split: str, hub_split: str, size: int, *, counted: bool) -> Benchmark:
+def _stsb(name: str, title: str, split: str, size: int, *, counted: bool) -> Benchmark:
     layout = Layout(("stsbenchmark", "STSBenchmark", "STS-B"), ("sts-{}.csv",), read_stsb)
-    return Benchmark(
-        name, title, {split: size}, f"{SEMEVAL}/4/48/Stsbenchmark.tar.gz", (layout,),
-        HubCopy("stsbenchmark-sts", hub_split), counted=counted,
-    )  # fmt: skip
+    return Benchmark(name, title, {split: size}, f"{SEMEVAL}/4/48/Stsbenchmark.tar.gz", (layout,), counted=counted)
 
 
 _SICK = column_reader("sentence_A", "sentence_B", "relatedness_score")
-STSB = _stsb("stsb", "STS-B", "test", "test", 1379, counted=True)
-STSB_TRAIN = _stsb("stsb-train", "STS-B train", "train", "train", 5749, counted=False)
+STSB = _stsb("stsb", "STS-B", "test", 1379, counted=True)
+STSB_TRAIN = _stsb("stsb-train", "STS-B train", "train", 5749, counted=False)
 BENCHMARKS: tuple[Benchmark, ...] = (
     _year(
         12, "test-gold", "4/40/STS2012-en-test.zip",
@@ -66,10 +63,9 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
     ),
     STSB,
-    # Not from the Hub: its copy joins train, trial and test, without a column that tells them apart.
     Benchmark(
         "sickr", "SICK-R", {"test": 4927}, "http://alt.qcri.org/semeval2014/task1/data/uploads/sick_test_annotated.zip",
         (Layout(("SICK",), ("SICK_test_annotated.txt",), _SICK),),
     ),
-    _stsb("stsb-dev", "STS-B dev", "dev", "validation", 1500, counted=False),
+    _stsb("stsb-dev", "STS-B dev", "dev", 1500, counted=False),
 )  # fmt: skip

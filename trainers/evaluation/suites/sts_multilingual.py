@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair
+from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair
 from trainers.evaluation.suites.sts import SEMEVAL, read_gold
 from trainers.files import Rows, csv_rows, tsv_rows
 
@@ -25,8 +25,7 @@ def read_scored_lines(subset: str, path: Path, rows: Callable[[Path], Rows] = ts
 def _sts17(name: str, file: str, track: str = "") -> Benchmark:
     """Return a pair of languages: a track of SemEval-2017 Task 1, or from Reimers & Gurevych 2020's collection."""
     extended = Layout(("STS2017-extended", "sts17"), (f"STS.{file}.txt",), read_scored_lines)
-    hub = HubCopy("sts17-crosslingual-sts", "test", file)
-    benchmark = Benchmark(f"sts17-{name}", f"STS17 {name.upper()}", {name: 250}, _EXTENDED, (extended,), hub)
+    benchmark = Benchmark(f"sts17-{name}", f"STS17 {name.upper()}", {name: 250}, _EXTENDED, (extended,))
     if not track:
         return benchmark
     # Only the first pairs of the Turkish track are graded.
@@ -77,8 +76,7 @@ STSB = tuple(
     Benchmark(
         f"stsb-{language}{ending}", f"STS-B {language.upper()}{ending.replace('-', ' ')}", {split: size}, _MULTI_MT,
         (Layout(_MULTI_MT_FOLDERS, (f"stsb-{language}-{{}}.csv",), read_translated),),
-        HubCopy("stsb_multi_mt", split, language), counted=False,
-        note=None if language == "en" else "machine translated (DeepL)",
+        counted=False, note=None if language == "en" else "machine translated (DeepL)",
     )
     for split, ending, size in (("test", "", 1379), ("dev", "-dev", 1500))
     for language in ("en", "de", "es", "fr", "ru")
