@@ -36,10 +36,7 @@ def remove_stale(folder: Path) -> None:
 
 
 def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
-    """Return the lines of a UTF-8 text file (also gzipped), without their ends.
-
-    With `bytewise`, a file that is not UTF-8 is read as latin-1. Raises InputError if it cannot be read as text.
-    """
+    """Return a text file's lines (UTF-8, `bytewise` else latin-1, perhaps gzipped); InputError if it is none."""
     try:
         check_end(path)
         raw = read_bounded(path, MAX_TEXT, unpack=True)
@@ -66,10 +63,7 @@ def tsv_rows(path: Path) -> Rows:
 
 
 def csv_rows(path: Path, *, delimiter: str = ",", bytewise: bool = False) -> Rows:
-    """Return the rows of a file with quoted cells; `bytewise` is as for `file_lines`.
-
-    Raises InputError: a quote is not closed, something follows a closing one, or the file cannot be read.
-    """
+    """Return the rows of a file with quoted cells; raises InputError for broken quotes, and as `file_lines`."""
     csv.field_size_limit(sys.maxsize)
     reader = csv.reader((f"{line}\n" for line in file_lines(path, bytewise=bytewise)), delimiter=delimiter, strict=True)
     rows: Rows = []
@@ -157,9 +151,6 @@ def columns(path: Path, rows: Rows, names: Sequence[str]) -> Iterator[tuple[int,
 
 
 def located(directory: Path, name: str, files: Sequence[str] = ("",)) -> str:
-    """Return a path of a run's recipe, which starts here or in a parent folder of the run; else the name itself.
-
-    It is the first that exists or, if it is a folder, has one of the `files`.
-    """
+    """Return a path of a run's recipe, here or in a parent folder, the first with one of the `files`; else the name."""
     paths = (place / name for place in (Path(), *directory.resolve().parents))
     return next((str(path) for path in paths if any((path / file).exists() for file in files)), name)

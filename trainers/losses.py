@@ -80,10 +80,7 @@ def same_label(keys: Tensor, labels: Tensor) -> Tensor:
 
 
 def closer_than_positive(guide: Tensor, negatives: Tensor) -> Tensor:
-    """Return (2n, 2n + m), true if a guide finds column j more like anchor i than i's positive (arXiv:2402.16829).
-
-    `guide` (2n, d) are the guide's unit vectors of the pairs, `negatives` (m, d) those of the hard negatives.
-    """
+    """Return (2n, 2n + m), true if a guide (2n, d) has column j closer to i than i's positive (arXiv:2402.16829)."""
     similarities = guide @ torch.cat([guide, negatives]).T
     closer = similarities > similarities[_places(guide)][:, None]
     if len(negatives):  # a row's own hard negative is one, however close
@@ -92,10 +89,7 @@ def closer_than_positive(guide: Tensor, negatives: Tensor) -> Tensor:
 
 
 def moved_cosines(vectors: Tensor, originals: Tensor) -> Tensor:
-    """Return the mean squared difference of the cosines between all rows of `vectors` and those of `originals`.
-
-    Both (n, d). With hard negatives as the only rows that may move, the geometry of all others stays as it was.
-    """
+    """Return the mean squared difference of the cosines between all rows of `vectors` and of `originals`, (n, d)."""
     now, before = (nn.functional.normalize(rows.float(), dim=-1) for rows in (vectors, originals))
     return nn.functional.mse_loss(now @ now.T, before @ before.T)
 
@@ -158,9 +152,8 @@ def relation_loss(
 def geometry(vectors: Tensor, *, paired: bool) -> dict[str, Tensor]:
     """Return how vectors (m, d) lie, as float32 scalars; if `paired`, rows i and m / 2 + i are views of one sentence.
 
-    `spread` and `isotropy`: see the functions. `alignment`, where paired: mean |u - v|^2 over the pairs, 0 to 4 (Wang &
-    Isola 2020). `uniformity`, theirs too: log of the mean of exp(-2 |u - v|^2) over rows that are not a pair, -8 to 0.
-    `random_cosine`: mean cosine of rows that are not a pair.
+    `alignment`: mean |u - v|^2 over the pairs, 0 to 4; `uniformity`: log of the mean of exp(-2 |u - v|^2) over all
+    others, -8 to 0 (Wang & Isola 2020); `random_cosine`: their mean cosine; `spread` and `isotropy`: see the functions.
     """
     vectors = vectors.detach().float()
     measures = {"spread": spread(vectors)}
@@ -181,12 +174,8 @@ def geometry(vectors: Tensor, *, paired: bool) -> dict[str, Tensor]:
 def isotropy(vectors: Tensor) -> Tensor:
     """Return `min Z(c) / max Z(c)`, `Z(c) = sum over v in V of exp(c.v)`; 1 is perfect (Eq. 2 of arXiv:2104.08027).
 
-    c runs over the eigenvectors of V'V in both directions, since the sign of an eigenvector is arbitrary. V holds
-    `vectors` (m, d) scaled to unit length, so the score does not depend on their lengths.
-
-    Example:
-        >>> round(float(isotropy(torch.eye(2))), 3)
-        0.368
+    c runs over the eigenvectors of V'V in both directions, since their sign is arbitrary. V are `vectors` (m, d) made
+    unit.
     """
     unit = nn.functional.normalize(vectors.double(), dim=-1)
     count, dimension = unit.shape

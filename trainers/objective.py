@@ -76,11 +76,7 @@ class Objective(nn.Module):
 
     @classmethod
     def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
-        """Load the encoder, with the `dropout` of the options if they have one, and add fresh helpers.
-
-        `options` are the objective's own `PARAMS`. Raises InputError: the encoder cannot be loaded, or an option does
-        not fit it.
-        """
+        """Load the encoder, with the `dropout` of the options, and add fresh helpers; InputError if they do not fit."""
         dropout, layer = getattr(options, "dropout", None), training.begins_linear and cls.whitenable
         encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=dropout, layer=layer)
         return cls(encoder, training.max_tokens, options)
@@ -106,8 +102,8 @@ class Objective(nn.Module):
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Turn n rows, the columns and the row's `seed` in this epoch, into the arguments of `forward`.
 
-        These are `input_ids` and `attention_mask` (2n, tokens), rows i and n + i being the two views of a sentence, and
-        each further column by its name, (n, ...). `taught` (n, k) becomes the teacher's vectors, (n, k, d).
+        `input_ids` and `attention_mask` (2n, tokens), views i and n + i of a sentence; `taught` vectors; other columns
+        (n, ...).
         """
         batch = self.pad([row[side] for side in SIDES if side in rows[0] for row in rows])
         arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0].keys() - {*SIDES, "seed"}}
@@ -116,10 +112,9 @@ class Objective(nn.Module):
         return {**batch, **{name: torch.from_numpy(values) for name, values in arrays.items()}}
 
     def tokenize(self, texts: Sequence[str], limit: int | None = None) -> Sequence[list[int]]:
-        """Return the ids of each text, special tokens included, cut at `limit`, by default as in training.
+        """Return the ids of each text, after the encoder's default prompt, special tokens included, cut at `limit`.
 
-        A `[MASK]` becomes the tokenizer's own mask token (InputError: it has none), unless `literal_mask` leaves it.
-        The encoder's default prompt precedes every text.
+        A `[MASK]` becomes the tokenizer's own (InputError: it has none), unless `literal_mask` leaves it.
         """
         tokenizer, limit, prompt = self.encoder.tokenizer, limit or self.max_tokens, prompt_of(self.encoder)
         settings = {"return_attention_mask": False, "return_token_type_ids": False}
@@ -200,10 +195,9 @@ class Objective(nn.Module):
 def embed(
     encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, max_tokens: int, before: str | None = None
 ) -> Tensor:
-    """Return the sentence vectors (sentences, d), float32; in training mode with dropout.
+    """Return the sentence vectors (sentences, d), float32, of ids and mask (sentences, tokens), padded on the right.
 
-    Ids and mask are (sentences, tokens), padded on the right. Padding affects only the pooling `padded-mean`, where
-    every text is padded to `max_tokens`. `before` names a layer whose input is returned instead of the last output.
+    Padding affects only `padded-mean`. `before` names a layer whose input is returned instead of the last output.
     """
     features = {"sentence_embedding": pool(encoder, group_tokens(encoder, input_ids, attention_mask, max_tokens))}
     for name, module in list(encoder.named_children())[pooling_at(encoder) + 1 :]:
@@ -273,10 +267,7 @@ def float32(device: torch.device) -> torch.autocast:
 
 
 def resolve_precision(precision: str) -> str:
-    """Return the format to autocast to; "auto" is bf16 where the processor multiplies in it, fp32 elsewhere.
-
-    Raises InputError for fp16 without a GPU, and for bf16 on a GPU that does not support it.
-    """
+    """Return the format to autocast to, "auto" being bf16 where that is fast; raises InputError if it cannot be had."""
     if torch.cuda.is_available():
         has_bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
         if precision == "bf16" and not has_bf16:

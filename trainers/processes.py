@@ -78,8 +78,7 @@ def divided_batch(size: int, rows: int, count: int) -> int:
 def gather(rows: Tensor) -> Tensor:
     """Return the rows (n, ...) of all processes, (processes * n, ...); each must hold the same number.
 
-    A row's gradient is the sum over all processes' losses, while data-parallel training averages the parameters'. So
-    with one loss in all processes, or parts whose mean is the whole, gradients are those of one process.
+    A row's gradient is the sum over all processes' losses, the parameters' their mean: together those of one process.
     """
     if processes() == 1:
         return rows

@@ -105,8 +105,7 @@ def resolve(
 ) -> tuple[str, Training, Model]:  # fmt: skip
     """Return the preset's name, the training settings and the objective's own options; `chosen` beats the preset.
 
-    Without a `preset` it is the first one. `chosen` are values by field name, None for the preset's, `NONE` for None.
-    `own_pooling` is the pooling if the preset says `own`. Raises InputError: an unknown preset, or an invalid value.
+    Its values are None for the preset's, `NONE` for None. Raises InputError: an unknown preset, or an invalid value.
     """
     name = preset if preset is not None else next(iter(presets))
     if name not in presets:
@@ -146,10 +145,7 @@ objective_names, load_objective = OBJECTIVES.names, OBJECTIVES.module
 
 
 class ObjectiveOptions(NamedTuple):
-    """What an objective reads, the usual kind first, its presets, the first the default, and its own options.
-
-    An optional method `held_out(rows, batch_size)` of the options returns how many of the rows are not trained on.
-    """
+    """What an objective reads, the usual first, its presets, the first the default, and its own options."""
 
     reads: tuple[str, ...]
     presets: Presets
@@ -193,10 +189,7 @@ def _source(name: str) -> tuple[ast.Module, Path]:
 
 
 class Request(Options):
-    """What a user asked of `train OBJECTIVE`; None means the objective's own default.
-
-    `chosen` are options of `Training` and of the objective by field name, None for the preset's.
-    """
+    """What a user asked of `train OBJECTIVE`; `chosen`: options of the training by field, None for the preset's."""
 
     objective: str
     data: DataOptions

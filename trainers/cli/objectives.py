@@ -26,10 +26,7 @@ def parameters(
     model: type[BaseModel], heading: str | None = None, *, keys: Collection[str] | None = None,
     presets: Presets | None = None,
 ) -> list[inspect.Parameter]:  # fmt: skip
-    """Return an option of typer for each field that has a description, or for `keys`, under a heading of `--help`.
-
-    With `presets` an option that is not given is None, and its help says which presets have which value.
-    """
+    """Return options of typer for the fields with a description or in `keys`; `presets` give the help their values."""
     made = []
     for key, field in model.model_fields.items():
         if field.description is not None and (keys is None or key in keys):

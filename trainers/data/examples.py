@@ -142,10 +142,7 @@ def _dataset_texts(path: Path) -> Texts:
 
 
 def from_pairs(views: Sequence[str], limit: int | None = None) -> Examples:
-    """Read files or folders of pairs, one after the other; rows with a missing or blank view are left out and counted.
-
-    Each gives its first `limit` rows. Raises InputError: not a pairs dataset, or no pair in it.
-    """
+    """Read files or folders of pairs, of each the first `limit` rows; raises InputError if it holds none."""
     from datasets import concatenate_datasets
 
     tables, dropped = zip(*(_read(Path(path), limit) for path in views), strict=True)
@@ -212,10 +209,9 @@ class Rows:
 
 
 class Order:
-    """All rows in an order that depends only on the seed and their epoch, so a resumed run continues in it.
+    """All rows in an order that depends only on the seed and their epoch, so that a resumed run continues in it.
 
-    Each process follows the same order and takes its own part of every batch. With a `batch_size`, so many neighbours
-    (rows of all processes) have a similar number of tokens, for less padding; rows that fill no batch are left out.
+    With a `batch_size` (rows of all processes), batches hold rows of similar length; rows that fill none are left out.
     """
 
     def __init__(self, rows: Rows, seed: int, batch_size: int | None = None) -> None:

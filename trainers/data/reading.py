@@ -20,11 +20,9 @@ Scale = tuple[float, float]
 
 
 def read_examples(options: DataOptions, reads: tuple[str, ...]) -> tuple[Examples, dict[str, Any]]:
-    """Read the data that the options name, by default that of the first of the kinds `reads`.
+    """Read the data that the options name, by default of the first of the kinds `reads`, or plain text for no pairs.
 
-    If that is pairs and there are none, plain text is read where `reads` allows it. Returns the examples, and the
-    options that name the same data, by field of `DataOptions`. Raises InputError: two kinds at once, or data that
-    cannot be used.
+    Returns them and the options that name the same data. Raises InputError: two kinds, or data that cannot be used.
     """
     kinds = [kind for kind in KINDS if getattr(options, kind) not in (None, [], ())]
     if len(kinds) > 1:
@@ -74,12 +72,10 @@ def read_words(written: str) -> list[str]:
 
 
 def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None) -> tuple[Examples, Scale]:
-    """Read graded pairs; returns them, with labels in [0, 1], and the scale that their scores were on.
+    """Read graded pairs of a TSV or CSV file; returns them, with labels in [0, 1], and the scale of their scores.
 
-    Rows without a finite score and two sentences are left out and counted. The file (UTF-8, also .gz) is tab-separated,
-    where a quotation mark is an ordinary character, or separated by commas or semicolons, with quotes; `_layout` says
-    which columns it has. The ends of `scale` become 0 and 1; None is that of the layout. Raises InputError: no such
-    file, another layout, broken quotes, or a score off the scale.
+    Rows without a finite score and two sentences are left out and counted. The ends of `scale`, by default that of the
+    `_layout`, become 0 and 1. Raises InputError: no such file, another layout, broken quotes, or a score off the scale.
     """
     from trainers.files import csv_rows, file_lines, tsv_rows
 
@@ -110,10 +106,7 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
 
 
 def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Scale]:
-    """Return the columns of score and sentences, the number of header lines, and the scale: STS-B's own 0 to 5.
-
-    Else a header names the columns (with SICK's scale of 1 to 5), or there are three, the score first or last.
-    """
+    """Return the columns of score and sentences, the number of header lines, and the scale."""
     if len(opening) >= 7 and not math.isnan(_number(opening[4])):
         return (4, 5, 6), 0, (0.0, 5.0)
     names = [cell.strip().lower() for cell in opening]

@@ -54,11 +54,7 @@ class Baseline:
 
 
 def open_encoder(encoder: Encoder, **options: Any) -> TextEncoder:  # noqa: ANN401 - as `load_model` has them
-    """Return the encoder of a name, with the `options` of `load_model`, or one that was loaded, or a function as one.
-
-    A directory of that name comes first, then `glove:FILE`, `fasttext:FILE` and `package.module:function`; anything
-    else is `starter` or a model on the Hub. Raises InputError: it does not exist, cannot be loaded, or lacks an option.
-    """
+    """Return an encoder by name (a directory first), or one loaded, or a function; InputError if there is none."""
     if not isinstance(encoder, str | Path):
         from sentence_transformers import SentenceTransformer
 
@@ -84,10 +80,7 @@ def open_encoder(encoder: Encoder, **options: Any) -> TextEncoder:  # noqa: ANN4
 
 
 def load_function(name: str) -> Baseline:
-    """Return `package.module:function` as an encoder, from an installed package or the working directory.
-
-    Raises InputError: the module cannot be imported or has no such function.
-    """
+    """Return `package.module:function` as an encoder; raises InputError if it cannot be imported or called."""
     module, _, function = name.partition(":")
     folders = list(sys.path)
     sys.path.append(str(Path.cwd()))  # last: the files there shadow no other modules
@@ -106,11 +99,7 @@ def load_function(name: str) -> Baseline:
 def function_encoder(
     function: Callable[[list[str]], Any], name: str, source: Path | None = None, size: int = BATCH_SIZE
 ) -> Baseline:
-    """Return a function from a list of texts to a vector each (an array, a tensor or lists) as an encoder.
-
-    It is called with at most `size` texts of similar length, longest first. Encoding raises InputError: the function
-    fails, or does not return a row per text, all of one length; TwinviewsError: it returns NaN or infinity.
-    """
+    """Return a function from at most `size` texts to vectors as an encoder, which raises InputError if it fails."""
 
     def vectors(texts: Sequence[str], advance: Advance) -> Described:
         order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
@@ -140,10 +129,9 @@ def function_encoder(
 
 
 def word_vectors(name: str, path: Path) -> Baseline:
-    """Return the plain mean of the vectors of a text's words (the papers' avg. GloVe embeddings), 0 if none is known.
+    """Return the mean of the vectors of a text's words (avg. GloVe embeddings), 0 if none is known.
 
-    Words are separated by white space, as in SentEval's tokenised text; an unknown one is split as the Penn Treebank
-    splits it, and what is unknown then is left out. Encoding reads the file, and raises InputError: it cannot be read.
+    Unknown words are split as in the Penn Treebank. Encoding reads the file: InputError if it cannot.
     """
     from nltk.tokenize import NLTKWordTokenizer
 
@@ -171,20 +159,15 @@ def word_vectors(name: str, path: Path) -> Baseline:
 
 
 def resolve(pieces: Sequence[str], vocabulary: Container[str]) -> list[str | None]:
-    """Return the entry of the first piece, a word, else those of the others, its parts; None where one is unknown.
-
-    Each is looked up as written, then in lower case.
-    """
+    """Return the entry of the first piece, a word, else those of the others, its parts; None where one is unknown."""
     entry, *entries = (next((form for form in (piece, piece.lower()) if form in vocabulary), None) for piece in pieces)
     return entries if entry is None else [entry]
 
 
 def read_word_vectors(path: Path, needed: Set[str]) -> tuple[dict[str, NDArray[np.float32]], int, str]:
-    """Read the vectors of the `needed` words, which contain no space, from a file, gzipped or not.
+    """Read the vectors of the `needed` words from a file of a word and its numbers a line, gzipped or not.
 
-    A line is a word and its numbers, separated by single spaces; the first may give their numbers instead. Returns the
-    vectors of the first line of each word, their dimension, and the sha256 of the text. Raises InputError: no such
-    file, a damaged one, or a word with no or too few numbers.
+    Returns those of the first line of each word, their dimension, and the text's sha256; raises InputError for others.
     """
     if not path.is_file():
         raise InputError(f"no file of word vectors {str(path)!r}: give glove:FILE or fasttext:FILE one that exists")

@@ -28,9 +28,8 @@ PADDED = 64  # tokens that `padded-mean` pads and cuts every text to by default,
 def load_for_training(
     source: Source, pooling: Pooling, max_tokens: int, *, dropout: float | None = None, layer: bool = False
 ) -> Encoder:
-    """Load an encoder to be trained, on the CPU, with its convolutions and the layers after its pooling.
+    """Load an encoder to be trained, on the CPU; `layer` adds a linear one, which `modules.whiten` or `sharpen` sets.
 
-    Without `dropout`, rates stay the encoder's. `layer` adds a linear layer, which `modules.whiten` or `sharpen` sets.
     Raises InputError: it cannot be loaded, has modules that cannot be trained, or fewer positions than `max_tokens`.
     """
     encoder = load_encoder(source, "cpu")
@@ -113,12 +112,7 @@ def _check_weights(transformers: Sequence[Any], source: Source) -> None:
 
 
 def load_encoder(source: Source, device: str | None) -> Encoder:
-    """Load a sentence-transformers model, or a plain transformers one with mean pooling.
-
-    Weights come from safetensors, or from the pytorch_model.bin of a directory that has nothing else, and are held in
-    float32; no code that came with a model is run, not even a pickle's. `device` is as torch names it; for None,
-    sentence-transformers chooses. Raises InputError: it cannot be loaded.
-    """
+    """Load an encoder in float32 without running its code or pickles; raises InputError if it cannot be loaded."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Transformer
 
@@ -177,11 +171,7 @@ def repooled(encoder: Encoder, pooling: Pooling) -> Encoder:
 
 
 def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[Encoder, Any]:
-    """Load a model with its masked-LM head; returns the encoder below the head, and the whole model.
-
-    An encoder without a head gets a new one over its tied word embeddings; layers after its transformer are left out.
-    Raises InputError: it cannot be loaded, or its architecture has no such head.
-    """
+    """Load the encoder below a masked-LM head, new if it has none, and the whole model; InputError if impossible."""
     from transformers import AutoModelForMaskedLM
 
     encoder = load_encoder(source, "cpu")
@@ -194,11 +184,7 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[E
 
 
 def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: Any = None) -> None:  # noqa: ANN401
-    """Write a sentence-transformers directory with `card` as its README, for `SentenceTransformer(path)` to load.
-
-    Files of the same names are replaced, `modules.json` last, to mark completion. `masked_lm` is the model around the
-    encoder, to be written with its head instead of the bare transformer.
-    """
+    """Write a sentence-transformers directory, `modules.json` last to mark completion; `masked_lm` has a head."""
     path.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path, prefix=".saving-") as folder, quiet():
         draft = Path(folder, "whole")

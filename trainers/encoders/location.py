@@ -51,10 +51,7 @@ class Source:
             raise InputError(f"{self.name}: its modules.json is not a list of modules: download it again") from None
 
     def pooling(self) -> Pooling:
-        """Return the pooling that a sentence-transformers model was made for; [CLS] for a bare transformer.
-
-        Joined poolings, such as `mean+max`, and others that cannot be trained are returned as they are named.
-        """
+        """Return the pooling that a model was made for, trainable or not; [CLS] for a bare transformer."""
         for kind, folder in self.modules():
             config = self._json(f"{folder}/config.json") if folder else {}
             settings = config if isinstance(config, dict) else {}
@@ -114,10 +111,9 @@ def pickled(folder: Path | None) -> bool:
 
 
 def locate(name: str | None) -> Source:
-    """Find a model: a directory (transformers or sentence-transformers), an installed one, or a name on the Hub.
+    """Find a model: a directory, an installed one (None is the starter), or a name on the Hub.
 
-    None is the starter, and so is "starter" unless a directory has that name. Raises InputError: there is no such
-    directory, or it holds no model whose weights can be read without running code.
+    Raises InputError: no such directory, or no model in it whose weights can be read without running code.
     """
     installed = installed_encoder(name or STARTER)
     if name is None or (installed is not None and not Path(name).is_dir()):

@@ -123,8 +123,7 @@ class EmbeddingModel:
     def unit_vectors(self, texts: Sequence[str], folder: Path, role: str = "teacher") -> NDArray[np.float32]:
         """Return the unit vectors (texts, d) of distinct texts, mapped from a file in `folder`; `role` is its option.
 
-        All processes call this; each encodes its share of what `folder` lacks, and a killed run loses a few thousand
-        texts at most. Raises InputError: the folder holds another's vectors; TwinviewsError: NaN or infinity.
+        All processes call this; each encodes its share. Raises InputError: `folder` holds another encoder's vectors.
         """
         # What decides the vectors: the weights and pooling, and the texts in their order.
         identity = [self.weights or self.name, self.pooling, [type(module).__name__ for module in self.model]]
@@ -188,11 +187,7 @@ def load_model(
     name: str, *, pooling: Pooling | None = None, precision: Precision = "fp32", device: str = "auto",
     batch_tokens: int | None = None, max_tokens: int | None = None,
 ) -> EmbeddingModel:  # fmt: skip
-    """Load a model to embed with it, as `load_encoder` does; raises InputError if it or the device cannot be used.
-
-    `pooling` replaces the model's other modules, with a note. Texts are cut at `max_tokens`, special tokens included;
-    by default where the model says, for `padded-mean` at `PADDED`.
-    """
+    """Load a model to embed with it, perhaps repooled; raises InputError if it or the device cannot be used."""
     try:
         torch.empty(1, device="cpu" if device == "auto" else device)
     except (RuntimeError, AssertionError) as error:

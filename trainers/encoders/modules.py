@@ -111,10 +111,7 @@ def assemble(
     encoder: Encoder, pooling: str, *, cnn: Any = None, relu: bool = False,  # noqa: ANN401 - modules.CNN, untyped
     head: Sequence[nn.Module] = (),
 ) -> Encoder:  # fmt: skip
-    """Return an encoder's transformer and settings, not copied, with these parts behind it.
-
-    Raises InputError if pooling and CNN do not fit, or [CLS] and a decoder.
-    """
+    """Return an encoder's transformer and settings, not copied, with these parts; InputError if they do not fit."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
@@ -180,8 +177,7 @@ def with_cnn(encoder: Encoder, widths: Sequence[int], filters: int, *, relu: boo
     """Put a fresh CNN between an encoder's transformer and its pooling; one of the same kind stays as it is.
 
     `c_i = f(w . h_(i-k/2 .. i+k/2) + b)` for every width k, concatenated; f is ReLU or nothing (Eq. 1 of Zhang et al.
-    2020). Positions outside a sentence count as zeros: a token's vector depends only on its own sentence. Raises
-    InputError: the encoder has another CNN, or layers after its pooling that the CNN's vectors do not fit.
+    2020). Raises InputError: the encoder has another CNN, or layers that the CNN's vectors do not fit.
     """
     from sentence_transformers.sentence_transformer.modules import CNN
 
@@ -243,10 +239,9 @@ def whiten(layer: Any, vectors: Tensor) -> None:  # noqa: ANN401 - their Dense, 
 def sharpen(layer: Any, vectors: Tensor, neighbours: int) -> None:  # noqa: ANN401 - their Dense, untyped
     """Make a layer draw texts towards their `neighbours` nearest ones of `vectors` (texts, d): x -> W (x - mean).
 
-    What differs among neighbours is shrunk first: with x scaled to a mean length of 1, and S the second moments of the
-    differences between neighbours, s their mean, `v = (0.99 S + 0.01 s I)^(-1/8) (x - mean)`, scaled likewise. Ridge
-    regression then takes v to what `vectors.smooth` makes of it; the output is 0.6 of that and 0.4 of x, which costs
-    half as much on other texts. If the vectors do not vary, the layer stays as it is. Raises TwinviewsError: NaN.
+    What differs among neighbours is shrunk first: `v = (0.99 S + 0.01 s I)^(-1/8) (x - mean)`, S the second moments of
+    their differences, s the mean of these. Ridge regression takes v to what `vectors.smooth` makes of it; the output is
+    0.6 of that and 0.4 of x, which costs half as much on other texts. Raises TwinviewsError: NaN.
     """
     check_finite(vectors)
     points = vectors.double().numpy()
@@ -296,10 +291,9 @@ def set_dropout(model: nn.Module, rate: float) -> None:
 
 
 def set_drophead(model: nn.Module, rate: float) -> None:
-    """Drop whole attention heads in training mode (Zhou et al. 2020), drawn for each sentence in each layer.
+    """Drop each attention head at this rate in training (Zhou et al. 2020), drawn by sentence and layer.
 
-    A head is dropped with probability `rate`; one always stays. The others of H heads are multiplied by H / their
-    number, which preserves the expected output. Raises InputError if the heads are not known.
+    One head always stays; what is left is scaled to the same expectation. Raises InputError if the heads are not known.
     """
     if rate == 0:
         return

@@ -84,12 +84,7 @@ class Vectors(NamedTuple):
         return cls({text: row for row, text in enumerate(distinct)}, matrix, getattr(encoder, "device", None))
 
     def of(self, texts: Sequence[str]) -> Matrix:
-        """Return a vector for each of n texts, in their order, repeated texts included: (n, d), float32.
-
-        Example:
-            >>> Vectors({"a": 0, "b": 1}, np.eye(2, dtype=np.float32)).of(["b", "a", "b"]).tolist()
-            [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
-        """
+        """Return a vector for each of n texts, in their order, repeated texts included: (n, d), float32."""
         return self.matrix[[self.rows[text] for text in texts]]
 
     def cosines(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
@@ -187,10 +182,9 @@ def nearest(
     queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: Literal["cosine", "dot"] = "cosine",
     device: str | None = None,
 ) -> NDArray[np.int64]:  # fmt: skip
-    """Return the rows of `keys` (m, d) that are nearest to each of `queries` (n, d), best first: (n, min(k, m)).
+    """Return the rows of `keys` (m, d) nearest to `queries` (n, d), best and then first ones first: (n, min(k, m)).
 
-    Of equal ones the first comes first. "dot" is the product with the key as it is; a zero vector has similarity 0.
-    Float32 products choose candidates, float64 ones order them, so that equal rows tie exactly.
+    "dot" is the product with the key as it is. Float32 products choose candidates, float64 ones order them.
     """
     import torch
 

@@ -19,11 +19,7 @@ ANY_SCALE = (-1e6, 1e6)  # only the ranks of the grades matter
 
 
 def read_dev(name: str, data: str | None) -> Examples | Task:
-    """Read graded pairs: a file, as `read_graded` does, or a benchmark by its name, such as stsb-dev.
-
-    Of any other table that `read_judge` takes, it is the task of the first figure. Benchmarks are read from `data` (a
-    folder, or `hf:ORGANISATION`), else from TWINVIEWS_DATA. Raises InputError for what cannot be read or told apart.
-    """
+    """Read graded pairs, a file's or a benchmark's, or a judge's first task; raises InputError for anything else."""
     benchmarks = {benchmark.name: benchmark for benchmark in (*sts.BENCHMARKS, *sts_multilingual.BENCHMARKS)}
     if name not in benchmarks:
         path = Path(name.partition(",")[0])

@@ -1,7 +1,4 @@
-"""A user's own table as a suite, told apart by its columns: texts with labels, a search, or pairs of texts.
-
-scikit-learn and ir-measures compute the figures; what is here reads, embeds and says what was read.
-"""
+"""A user's own table as a suite, told apart by its columns: texts with labels, a search, or pairs of texts."""
 
 import os
 import re
@@ -66,9 +63,8 @@ def kind_of(names: Iterable[str], kinds: Columns = KINDS) -> tuple[str, list[str
 def read_judge(table: TableSource, shots: int | None = None) -> Suite:
     """Read a table as a suite; a line on stderr says what it was taken for, and how many rows cannot be used.
 
-    `table` is a CSV, TSV, JSONL, Parquet or Arrow file, `hf:NAME` or "-"; after a comma, a second one may have the
-    documents, which queries then name by id or by text. Or it is columns by name. `shots`: classifiers learn from this
-    many texts a label, in `FOLDS` draws. Raises InputError: other columns, or nothing that can be told apart.
+    `table` is a file (and after a comma one of documents), `hf:NAME`, "-" for stdin, or columns by name. `shots`:
+    classifiers learn from this many texts a label. Raises InputError: other columns, or nothing that can be told apart.
     """
     source = table if isinstance(table, str) else IN_MEMORY
     name, _, library = (source, "", "") if source is not table or Path(source).exists() else source.partition(",")
@@ -121,11 +117,7 @@ def _mean_result(outcomes: NDArray[np.float64], groups: "Rows | None" = None) ->
 
 
 def _read_labels(rows: Cells, shots: int | None, omitted: Counter[str]) -> Items:
-    """Accuracy of classifiers, and how well clusters match the labels; all on vectors of length 1.
-
-    A text that several draws test counts once, with the share in which it was right; one that none tests is left out.
-    Equal texts, as leakage counts them, are trained on and tested together.
-    """
+    """Accuracy of classifiers and NMI of clusters, on unit vectors; copies are trained on and tested together."""
     candidates = [(label, text) for text, label, _ in rows if text and label]
     for label, _ in candidates:
         if label[0] + label[-1] in ("[]", "{}"):

@@ -32,10 +32,7 @@ class Encoder(AbsEncoder):
 
 
 def mteb_suite(names: Sequence[str], encoder: TextEncoder, folder: Path) -> Suite:
-    """Return tasks of MTEB as a suite that scores `encoder`, the results of `mteb` being kept in `folder`.
-
-    Raises InputError for a task that MTEB does not have; scoring does, for one that cannot be loaded.
-    """
+    """Return tasks of MTEB as a suite, its results kept in `folder`; raises InputError for one that cannot be had."""
     model = Encoder(encoder)
     # A user's function has no fingerprint: what is stored could be of another one.
     cache = mteb.ResultCache(folder) if model.revision else None

@@ -48,9 +48,8 @@ class Layout(NamedTuple):
 class Benchmark:
     """One benchmark: `sizes` maps each subset, by the name in its files, to its number of graded pairs.
 
-    It is read in the first of `layouts` that is found. `counted`: part of the suite's average. If not `exact`, only a
-    rounded size is published: another count is no error, but leaves it out of the average. `cased`: copies circulate as
-    written and tokenised, and the note says which was read. `binary`: the metric of grades 1 and 0 is the ROC's area.
+    If not `exact`, only a rounded size is published, and another count only leaves it out of the average. `cased`: the
+    note says whether the copy is tokenised. `binary`: grades are 1 and 0, the metric is the area under the ROC curve.
     """
 
     name: str
@@ -91,10 +90,9 @@ def average(values: Sequence[float | None], weights: Sequence[float] | None = No
 
 
 def score_pairs(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
-    """Return how the cosines agree with the grades, x 100, and the correlations of every subset.
+    """Return how the cosines agree with the grades, x 100: Spearman, of rounded cosines, then Pearson.
 
-    Spearman, of rounded cosines, over the concatenated pairs (`all`), and the mean of the subsets' correlations, plain
-    (`mean`) or by size (`weighted`); Pearson as `pearson` and so on.
+    Over the concatenated pairs (`all`), and as the mean over the subsets, plain (`mean`) or by size (`weighted`).
     """
     grades_and_cosines = {name: _compare(pairs, vectors) for name, pairs in subsets.items()}
     gold, predicted = (np.concatenate(arrays) for arrays in zip(*grades_and_cosines.values(), strict=True))
@@ -143,10 +141,7 @@ def checked_pair(place: str, texts: Sequence[str], grade: str, labels: Mapping[s
 def column_reader(
     *names: str, rows: Callable[..., Rows] = tsv_rows, labels: Mapping[str, float] | None = None, partly: bool = False
 ) -> Reader:
-    """Return a reader of a table's columns, by the header line: perhaps the subset, then two texts and their grade.
-
-    `rows` reads the file; if it is graded `partly`, rows without a grade are left out.
-    """
+    """Return a reader of a table's columns, by its header: perhaps the subset, then two texts and their grade."""
 
     def read(subset: str, path: Path) -> Iterator[Pair]:
         for number, (*subsets, first, second, grade) in columns(path, rows(path), names):

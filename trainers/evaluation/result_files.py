@@ -126,10 +126,7 @@ def markdown(title: str, about: Sequence[str], tables: Iterable[Table]) -> str:
 
 
 def results_table(scores: Scores) -> Table:
-    """Return a suite's table: the counted sets, their average, then the other sets; what was seen in training if known.
-
-    The title says what was evaluated, and how its vectors were made.
-    """
+    """Return a suite's table: the counted sets, their average, then the other sets, perhaps with leakage."""
     values, suite = scores.values, scores.suite
     average, sets = values["average"], values["sets"].values()
     leaks = [SEEN] if any(item["seen_in_training"] for item in sets) else []
@@ -225,8 +222,7 @@ def results_folder(
 ) -> Path:
     """Make and return the folder for results: `evaluation/` in a run, else `runs/evaluation/NAME-HASH`, or `out`.
 
-    `source` is where `model` is, if its name does not say. `parts`, the settings that are not the default, name a
-    folder in it. Raises InputError: the folder cannot be written, or holds another model's results on `suites`.
+    `parts`, what is not the default, name a folder in it. Raises InputError: it cannot be written, or is another's.
     """
 
     def safe(text: str) -> str:

@@ -59,11 +59,7 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
 def evaluate_suites(
     encoder: TextEncoder, suites: Sequence[Suite], *, seed: int = SEED, settings: Mapping[str, object] | None = None
 ) -> list[Scores]:
-    """Encode the distinct texts of all suites once and score every set.
-
-    `seed` decides folds and draws; `settings` are recorded. The recipe in a model's directory names its training text.
-    Raises as `check` in `trainers.encoders.vectors` does.
-    """
+    """Encode the distinct texts of all suites once and score every set; `seed` decides folds and draws."""
     texts = distinct_texts(task for suite in suites for task in suite.tasks)
     start = time.perf_counter()
     with progress(f"encoding with {encoder.name}", len(texts), unit="texts") as advance:
@@ -97,10 +93,7 @@ def score_into(
     encoder: TextEncoder, suite: Suite, folder: Path, *, seed: int = SEED,
     settings: Mapping[str, object] | None = None, again: bool = False,
 ) -> Path:  # fmt: skip
-    """Score an encoder on a suite, write the results into a folder, and return their file.
-
-    Results of the same vectors (weights, configuration, settings, versions), items and seed are kept, unless `again`.
-    """
+    """Score an encoder on a suite into a folder, unless the same vectors, items and seed were; return their file."""
     file = folder / f"{suite.name}.json"
     if file.exists() and not again:
         with suppress(InputError):
@@ -143,8 +136,7 @@ def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks, dev_leaks
 def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> tuple[Leaks, Leaks, list[str]]:
     """Count which texts of each set are in a model's training text and in its --dev, and note what cannot be read.
 
-    Both are read again from where its `recipe.json` says, and must have the hash there. Pairs count with all columns.
-    If the training began from another run, that run's texts count too.
+    Both are read again from where its recipe says. If it began from another run, that run's texts count too.
     """
     # The three columns of plain sentences are one object.
     columns: dict[int, Sequence[str | None]] = {}
@@ -170,11 +162,7 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> t
 
 
 def find_start(run: Path, recipe: Mapping[str, Any]) -> Source:
-    """Return the encoder that a run's training began from: of its name, and with the hash that the recipe holds.
-
-    A name is looked up as such, and as a path that starts here or in a parent folder of the run. Raises InputError if
-    what is there now is another encoder, such as a run of that name, or a run that was trained again.
-    """
+    """Return the encoder that a run began with; raises InputError if it is gone, or another by now."""
     name, digest = recipe.get("encoder"), recipe["twinviews"].get("encoder_xxh64")
     installed, parents = installed_encoder(name or STARTER), run.resolve().parents if name else ()
     folders = [str(path) for path in (installed, *(parent / str(name) for parent in parents)) if path and path.is_dir()]

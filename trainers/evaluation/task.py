@@ -23,10 +23,10 @@ IGNORED = regex.compile(r"[\p{P}\p{S}\p{Z}\p{C}]+")
 class Predictions(NamedTuple):
     """What was predicted for each item of a set, in an order that depends on the set alone.
 
-    `statistic` gives the set's first metric: "spearman" of gold grades and predicted similarities, "auc" of gold 0/1
-    and predicted similarities, "ap" (average precision) of the same, "nmi" of gold classes and predicted clusters
-    of some clusterings (items, clusterings), numbered from 0, "mean" of outcomes (0 to 1; NaN: left out) whatever the
-    gold. `groups` numbers from 0 the items that belong together, such as copies; None if each stands alone.
+    `statistic` gives the first metric: "spearman", "auc" and "ap" (average precision) of gold and similarities, "nmi"
+    of gold classes and clusterings (items, clusterings), numbered from 0, "mean" of outcomes (0 to 1; NaN: left out)
+    whatever the gold. `groups` numbers from 0 the items that belong together, such as copies; None if each stands
+    alone.
     """
 
     statistic: Literal["spearman", "auc", "ap", "nmi", "mean"]
@@ -36,11 +36,7 @@ class Predictions(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A set's scores: its `metrics`, what was predicted for each item, and the metrics of its subsets (`parts`).
-
-    Metrics are in print order, rates and correlations x 100, None where undefined. Intervals and tests are about the
-    first one.
-    """
+    """A set's `metrics` in print order, x 100, None if undefined, its `predictions`, and its subsets' metrics."""
 
     metrics: Mapping[str, float | None]
     predictions: Predictions | None = None
@@ -51,17 +47,10 @@ class Result(NamedTuple):
 class Task:
     """One evaluation set, read and checked, that can score the vectors of its texts.
 
-    Attributes:
-        name: Its name in files of results.
-        title: Its name as papers print it.
-        source: Where it was read from.
-        size: The number of scored items.
-        texts: All texts to encode.
-        lines: The items as text, for a checksum that no layout of the files changes.
-        score: Makes the result of the vectors and a seed for folds and draws.
-        files: The sha256 of each file, or the Hub's `revision`.
-        note: What a reader must know, perhaps after `MARK`.
-        counted: Whether it is part of the suite's average.
+    `name` is that in files of results, `title` as papers print it, `source` where it was read from, `size` the number
+    of scored items, `texts` all to encode, `lines` the items as text, for a checksum that no layout of the files
+    changes. `score` makes the result of the vectors and a seed for folds and draws. `files` are sha256 by name, `note`
+    is what a reader must know, perhaps after `MARK`, `counted` whether it is part of the suite's average.
     """
 
     name: str

@@ -53,8 +53,7 @@ PRESETS: Presets = {
 class Bsl(Objective):
     """Online encoder f and predictor p, trained; target encoder g, which follows f and gets no gradient (Eq. 1-4).
 
-    The target's weights are float32 in every precision: near a momentum of 1 the steps are too small for bf16. Its
-    forward pass is autocast and has dropout, as in the authors' code; predictor and loss are always float32.
+    The target is float32: near a momentum of 1 steps are too small for bf16. Its pass has dropout, as the authors'.
     """
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
@@ -66,8 +65,8 @@ class Bsl(Objective):
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
         """Whiten both networks' vectors, then fit the predictor to them for `predictor_warmup` steps at its own rate.
 
-        A fresh predictor's gradients are random and damage a good encoder. Vectors of at most `CACHED_ROWS` rows are
-        computed once, with dropout. The networks are still equal, so the other view's vectors serve as the target's.
+        A fresh predictor's gradients damage a good encoder. Vectors are computed once; the other view's serve as the
+        target's.
         """
         super().before_first_step(rows, training)
         self.target.load_state_dict(self.encoder.state_dict())
@@ -101,7 +100,7 @@ class Bsl(Objective):
         """Return the loss of Eq. 2 over n pairs and the online vectors (2n, d).
 
         It is the mean of `D(z, h) = -<z/|z|, h/|h|>` (Eq. 1), z a view's prediction, h the target's vector of the other
-        view. The predictor's BatchNorm sees the batch of all processes.
+        one.
         """
         online = gather_pairs(self.embed(input_ids, attention_mask))
         with torch.no_grad():

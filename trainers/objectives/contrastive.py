@@ -100,10 +100,7 @@ class Contrastive(Objective):
         return objective
 
     def columns(self, examples: Examples) -> dict[str, Any]:
-        """Return the ids of both views and of the negatives, the `keys` (n, 3 or 4), and the guide's texts.
-
-        Raises InputError for a guide of views that are all the same, as nothing is more similar than the positive.
-        """
+        """Return the ids of views and negatives, the `keys` (n, 3 or 4), and the guide's texts, if it can find any."""
         if self.params.twice:
             examples = replace(examples, left=examples.texts, right=examples.texts)
         if self.params.guide is not None and all(map(str.__eq__, examples.left, examples.right)):

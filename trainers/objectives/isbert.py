@@ -58,8 +58,7 @@ PRESETS: Presets = {
 class IsBert(Objective):
     """The encoder with a CNN, and the discriminator T of tokens and sentences (Eq. 2-3 of arXiv:2009.12061).
 
-    The paper says only that T is a network. The learned one follows the works it builds on: Deep InfoMax
-    ("encode-and-dot") in the sizes of InfoGraph. Tokens and sentences meet only in a product, to save memory.
+    The paper says only that T is a network; the learned one is Deep InfoMax's "encode-and-dot" in InfoGraph's sizes.
     """
 
     paired = False
@@ -84,10 +83,9 @@ class IsBert(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return minus the estimate of Eq. 2 in nats, over all tokens of the batch, and the vectors (n, d).
 
-        `mean softplus(-T(c, y)) + mean softplus(T(c', y)) - 2 log 2`, the first mean over the tokens c of each
-        sentence y, the second over the tokens c' of the others; [CLS] and [SEP] count, padding does not. Eq. 3 has sums
-        instead of means, a factor that Adam ignores. A batch of one has no negatives: its loss is zero. Each process
-        scores its own tokens against the sentences of all, and the mean of their losses is the loss.
+        `mean softplus(-T(c, y)) + mean softplus(T(c', y)) - 2 log 2`, the first mean over the tokens c of each sentence
+        y, the second over the tokens c' of the others (0 for a batch of one); [CLS] and [SEP] count, padding does not.
+        Eq. 3 has sums instead of means, a factor that Adam ignores.
         """
         groups = group_tokens(self.encoder, input_ids, attention_mask, self.max_tokens)
         pooled = pool(self.encoder, groups)

@@ -86,8 +86,8 @@ class MaskedLm(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, masked: Tensor) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per predicted token, the share of right ones, and the [CLS] vectors.
 
-        Logits are computed only for these tokens. With several processes the mean of the losses is the mean over the
-        predicted tokens of all of them. `masked` is an argument because counting the labels on a GPU would be slow.
+        Logits are computed only for these tokens, at the flat positions `masked`; to count the labels on a GPU would be
+        slow.
         """
         width = input_ids.shape[1]
         order, hidden = [], []

@@ -38,8 +38,7 @@ def judged_part(run: Path, judged: Judged) -> dict[str, Any]:
 def text_changes(run: Path, judged: Judged) -> list[tuple[str, float, float]]:
     """Return the judged texts, or pairs of texts, with the means of their own figures x 100 before and after.
 
-    The figure of a pair is 100 where its place by cosine is that of its grade, or at its own end. Without the table as
-    it was judged none are returned, and a note says so.
+    A pair's is 100 where its place by cosine is that of its grade. A note says so if the table has changed.
     """
     before, after = judged.sides or ({}, {})
     stored, items, _ = next(iter(after.values()))

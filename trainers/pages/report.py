@@ -137,10 +137,7 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
 
 
 def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Return what the page shows of a run's encoder beside its start, on `count` pairs from `sample_pairs`.
-
-    Raises InputError if the data or an encoder is missing.
-    """
+    """Return a run's encoder beside its start on `count` pairs; raises InputError if data or encoder is gone."""
     from trainers.encoders.loading import load_for_training
     from trainers.encoders.model import load_model, starting_model
     from trainers.evaluation.scoring import find_start
@@ -164,11 +161,7 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
 
 
 def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[str, str]]]:
-    """Draw pairs of texts in groups that should lie apart.
-
-    They come from the run's development set of graded pairs, above and below the middle of the scale; without one, from
-    its training data: the two views of a sentence, if they differ, and views of two sentences.
-    """
+    """Draw pairs that should lie apart, by grade from the run's --dev, else views of one sentence and of two."""
     from trainers.evaluation.dev_set import dev_of
     from trainers.evaluation.scoring import training_text
 
@@ -189,10 +182,7 @@ def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, 
 
 
 def moved(texts: Sequence[str], sides: Sequence[NDArray[np.float32]]) -> list[dict[str, Any]]:
-    """Return the texts whose former neighbours fell furthest behind, with their neighbours and cosines on each side.
-
-    `sides`: the texts' vectors (texts, d) before and after the training.
-    """
+    """Return the texts whose neighbours fell furthest behind from the first of the sides (texts, d) to the second."""
     near = min(NEAREST, len(texts) - 1)
     cosines = [side @ side.T - 9 * np.eye(len(texts), dtype=np.float32) for side in map(unit, sides)]  # itself last
     orders = [np.argsort(-side, axis=1, kind="stable") for side in cosines]
@@ -208,10 +198,7 @@ def moved(texts: Sequence[str], sides: Sequence[NDArray[np.float32]]) -> list[di
 
 
 def histograms(sides: Sequence[Mapping[str, NDArray[np.float64]]]) -> tuple[float, list[dict[str, str]]]:
-    """Draw the cosines of groups of pairs, before and after, on one scale; each group has the same area.
-
-    Returns the left end of the scale, whose right end is 1, and for each side the points of a polygon by group.
-    """
+    """Draw the cosines of groups of pairs as polygons of one area, by side, behind the left end of their scale."""
     low = math.floor(10 * min(float(values.min()) for side in sides for values in side.values())) / 10
     edges = np.linspace(low, 1 + 1e-9, BINS + 1)
     shares = [{name: np.histogram(values, edges)[0] / len(values) for name, values in side.items()} for side in sides]

@@ -29,10 +29,7 @@ class Column(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A line of a comparison: what is printed in each column, and how subsets were joined if the measure has that.
-
-    `origin`: where the authors of a printed row took it from.
-    """
+    """A printed line of figures, how subsets were joined, and `origin`: where the authors took a row from."""
 
     model: str
     source: str
@@ -105,11 +102,7 @@ def _read_figure(printed: str, times: int) -> Figure:
 
 
 def compare_suite(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable] = ()) -> list[Table]:
-    """Put a suite's results beside the rows of the papers' tables.
-
-    The first table has the columns that the papers print, the second those of our sets that no paper prints. If papers
-    join subsets in different ways, our rows are repeated for each.
-    """
+    """Put a suite's results beside the papers' rows, in a second table those of our sets that no paper prints."""
     heads: dict[Column, str] = {}
     for table in tables:
         heads |= {column: head for column, head in table.heads.items() if column not in heads}

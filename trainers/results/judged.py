@@ -39,10 +39,9 @@ the least true difference that this table shows in four of five cases"""
 
 
 class Verdict(NamedTuple):
-    """The figures in which a model is `better` than another one, and `worse`.
+    """The figures in which a model is `better` or `worse`, with a p of at most `LEVEL` by Holm's correction.
 
-    They have a p of at most `LEVEL` by Holm's correction for the number of figures. `smallest`: by figure, the least
-    true difference that the items would have shown in four of five such tables.
+    `smallest`: by figure, the least true difference that the items would have shown in four of five such tables.
     """
 
     better: tuple[str, ...]
@@ -101,10 +100,7 @@ class Other(NamedTuple):
 
 
 def other_encoder(run: Path, against: str | None = None, parts: Sequence[str] = ()) -> Other | None:
-    """Return the encoder `against`, else the one that a run's training began from; None for a model that is no run.
-
-    A transformer without a pooling gets the run's. Raises InputError: the encoder is gone, or another one by now.
-    """
+    """Return the encoder `against`, else the one that a run began from, None for no run; InputError if it is gone."""
     if against is not None:
         return Other(against, "other", against, None, results_folder(against, None, parts, []))
     if (recipe := read_recipe(run)) is None:
@@ -117,10 +113,7 @@ def other_encoder(run: Path, against: str | None = None, parts: Sequence[str] = 
 
 
 def beside(model: str, directory: Path, suite: str, other: Other | None) -> Judged:
-    """Return how scores in `directory` differ from another encoder's; without those of the same items, their intervals.
-
-    Raises InputError: a figure is undefined, or the items are damaged.
-    """
+    """Return how scores in `directory` differ from another's, else intervals; InputError for undefined figures."""
     sides = [Evaluation(load(StoredSuite, file), file) for file in (directory / f"{suite}.json",)]
     if other and (path := other.folder / f"{suite}.json").is_file():
         sides = [Evaluation(load(StoredSuite, path), path), *sides]
@@ -176,8 +169,8 @@ class Choice(NamedTuple):
 def choose(start: str, gains: Mapping[str, Mapping[str, Floats]]) -> Choice:
     """Choose among candidates by their gains on the untouched encoder's figures, by candidate and figure.
 
-    One is better if the mean of its gains is, with a p of at most `LEVEL` by Holm's correction for the number of
-    candidates, and no figure is worse by `verdict_of`. The best of several has the highest mean.
+    One is better if its mean gain is, by Holm's correction, and no figure is worse by `verdict_of`; the highest mean
+    wins.
     """
     # Figures of the same items have drawn the same ones: the interval of their mean is paired too.
     means: dict[str, Floats] = {name: np.mean([*figures.values()], axis=0) for name, figures in gains.items()}
@@ -203,8 +196,7 @@ def choose(start: str, gains: Mapping[str, Mapping[str, Floats]]) -> Choice:
 def best_of(suite: str, files: Mapping[str, Path]) -> tuple[Table, dict[str, Any]]:
     """Compare the scores of candidates, a file each by model, with those of the first one, the untouched encoder.
 
-    Returns a table, and as JSON values the same, the `best`, the `outcome` and the `verdict` of `choose`. Raises
-    InputError: a figure is undefined.
+    Returns a table, and it as JSON values with the outcome of `choose`. Raises InputError: a figure is undefined.
     """
     sets = {name: read_sets(Evaluation(load(StoredSuite, file), file)) for name, file in files.items()}
     start, untouched = next(iter(sets.items()))
@@ -235,10 +227,7 @@ def best_of(suite: str, files: Mapping[str, Path]) -> tuple[Table, dict[str, Any
 
 
 class Judgement(NamedTuple):
-    """An encoder's figures, x 100 with the ends of their 95% intervals, and for `compare` the items behind them.
-
-    Figures that are undefined are left out.
-    """
+    """An encoder's defined figures, x 100 with their 95% intervals, and for `compare` the items behind them."""
 
     figures: Mapping[str, tuple[float, float, float]]
     sets: Sets
@@ -266,10 +255,7 @@ def judge(encoder: Encoder, table: TableSource, *, shots: int | None = None, see
 
 
 def compare(first: Judgement, second: Judgement) -> Verdict:
-    """Return in which figures the first is better than the second, and in which worse.
-
-    Raises InputError: they were judged on different items, or no figure is defined for both.
-    """
+    """Return in which figures the first is better or worse; raises InputError if the items are not the same."""
     if not (lines := differences(second.sets, first.sets)):
         raise InputError(UNDEFINED)
     return verdict_of({line.title: line.samples for line in lines})

@@ -37,10 +37,9 @@ class Run(NamedTuple):
 
 
 def read_runs(path: Path) -> list[Run]:
-    """Read a run's directory, a folder of results, a JSON file of them, or the folder of several seeds.
+    """Read a run, a folder or JSON file of results, or the folder of several seeds; raises InputError if it holds none.
 
-    A model that has only results of other settings gives a run for each. Seeds without results give what their
-    trainings logged. Raises InputError if none can be read.
+    A model that has only results of other settings gives a run for each. Seeds without results give what they logged.
     """
     if not path.exists():
         raise InputError(f"no run at {str(path)!r}: give a run's directory, or a JSON file of results")

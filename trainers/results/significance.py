@@ -34,8 +34,8 @@ Sets: TypeAlias = Mapping[str, tuple[StoredSet, Predictions, Floats]]
 def estimate(items: Predictions, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
     """Return the estimate of a set's score; its draws depend on the seed, and the number and groups of items alone.
 
-    Items of a group are drawn together. Of clusterings, each draw takes some too: as many as make its variance that of
-    a t interval, since k-means differs from run to run by more than a large table does from sample to sample.
+    Items of a group are drawn together; of clusterings, which differ by more than samples do, as many as a t interval
+    needs.
     """
     size, runs = len(items.predicted), items.predicted.shape[1] if items.statistic == "nmi" else 1
     picks = np.random.default_rng((seed, 1)).integers(0, runs, (resamples, _picked(runs)))
@@ -83,10 +83,7 @@ def interval(samples: Floats) -> tuple[float, float]:
 
 
 def p_value(samples: Floats) -> float:
-    """Return the two-sided p-value of the estimate of a difference: twice the share of draws on the other side of 0.
-
-    The observed one counts as a draw, so the least is 2 / (draws + 1) (Davison and Hinkley 1997, 4.2).
-    """
+    """Return the two-sided p of a difference: twice the share of draws beyond 0 (Davison and Hinkley 1997, 4.2)."""
     draws = samples[1:][~np.isnan(samples[1:])]
     # A draw of 0, but for rounding errors, is on both sides.
     beyond = min(np.sum(draws <= ZERO), np.sum(draws >= -ZERO))
@@ -106,20 +103,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def smallest_difference(samples: Floats, comparisons: int = 1) -> float:
-    """Return the least true difference that such items would show in four of five tables like this one.
-
-    `samples` estimate the difference; `comparisons` share the level of 5%.
-    """
+    """Return the least difference that four of five such tables would show; `comparisons` share the level of 5%."""
     from scipy.stats import norm
 
     return float((norm.isf(LEVEL / 2 / comparisons) + norm.ppf(POWER)) * np.nanstd(samples[1:]))
 
 
 def average_estimate(sets: Sequence[Floats], seed: int = 0) -> Floats:
-    """Return the mean of the sets' estimates, treated as independent though STS-B and STS12-16 share some items.
-
-    Their draws are put in random order first, because sets of one size draw the same items.
-    """
+    """Return the mean of independent estimates; those of one size draw the same items, hence the random order."""
     rng = np.random.default_rng((seed, 2))
     return np.asarray(np.mean([[samples[0], *rng.permutation(samples[1:])] for samples in sets], axis=0))
 
@@ -160,9 +151,8 @@ def _nmi(classes: NDArray[np.int64], clusters: NDArray[np.int64]) -> float:
 def assess(
     suite: str, runs: Sequence[Run], seed: int = 0, *, intervals: bool = False, test: bool = False
 ) -> list[Table]:
-    """Return the table of 95% bootstrap intervals, and that of tests of every further run against the first.
+    """Return the table of 95% bootstrap intervals of single runs, and of tests of every further one against the first.
 
-    Settings of several seeds have no intervals, because their deviation says more. Tables without rows are left out.
     Raises InputError: several seeds to test, damaged items, those of another evaluation, or different ones.
     """
     present = [run for run in runs if run.of(suite)]

@@ -21,11 +21,7 @@ from trainers.training.run import run_training
 
 
 def train_seeds(name: str, values: Mapping[str, Any]) -> None:
-    """Train with `values["seeds"]` seeds, from `values["seed"]` on, each in a folder of `values["out"]`.
-
-    `values` are all options by key. Several processes train every run together. Raises InputError: options or data
-    that cannot be used, or a folder that holds a single run.
-    """
+    """Train with each seed; raises as `run_training` does."""
     out, first = values["out"] or Path("runs", name), values["seed"]
     seeds = range(first, first + values["seeds"])
     runs = [Request.of(name, {**values, "seeds": None, "seed": seed, "out": out / f"seed-{seed}"}) for seed in seeds]

@@ -17,10 +17,9 @@ SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # sentence-transform
 def dev_score(
     dev: Examples | Task, objective: Objective, precision: str = "fp32", similarity: str = "cosine"
 ) -> float | None:
-    """Return Spearman's rho x 100 of the similarities with the grades, or a task's figure; None if it is undefined.
+    """Return 100 times Spearman's rho, or a task's figure, None if undefined, of an encoder as it would be saved.
 
-    Texts are encoded as by the saved encoder, with its prompts and length, and without dropout. `similarity` is
-    "cosine", or "best" for whichever of `SIMILARITIES` correlates best. Raises TwinviewsError for NaN or infinity.
+    "best" is whichever of `SIMILARITIES` correlates best. Raises TwinviewsError for NaN or infinity.
     """
     encoder, mode = objective.encoder, objective.encoder.training
     model = described(encoder, None, "bf16" if resolve_precision(precision) == "bf16" else "fp32")

@@ -45,11 +45,10 @@ def fit(
 ) -> Fitted:
     """Train `objective`, freshly built on the CPU, in place, resuming from the newest checkpoint under `out`.
 
-    A resumed run ends with exactly the parameters of an uninterrupted one; any number of processes, all calling this,
-    gives the same training up to rounding. `seed` decides the order of `rows` (at least a batch), dropout and draws.
-    With `dev`, `objective` ends with the best weights, unless `training` keeps the last; then they are blended with
-    those that it began with. Raises TwinviewsError: loss or weights are no longer finite, or no gradient reaches the
-    encoder. Raises InputError: no such precision here, or an encoder without gradient checkpointing.
+    A resumed run ends with exactly the parameters of an uninterrupted one, several processes, all calling this, up to
+    rounding. `objective` ends with the weights that are best on `dev`, or the last, blended with those that it began
+    with. Raises TwinviewsError: loss or weights are no longer finite. Raises InputError: a setting that cannot be had
+    here.
     """
     out.mkdir(parents=True, exist_ok=True)
     start = copy.deepcopy(objective.encoder.state_dict()) if training.blend < 1 else {}

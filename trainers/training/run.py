@@ -52,10 +52,7 @@ class Plan(NamedTuple):
 
 
 def run_training(request: Request) -> None:
-    """Train, or resume, and write the encoder; all processes call this, and the first one writes.
-
-    Raises InputError: something cannot be used, or an output of another recipe; TwinviewsError: the training failed.
-    """
+    """Train, or resume, and write the encoder, in all processes; raises InputError or TwinviewsError if it cannot."""
     join_processes()
     plan = _make_plan(request)
     out = request.out or Path("runs", request.objective)
@@ -204,10 +201,7 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:
-    """Return the README of an encoder from `source`, trained for so many steps; `dev` are its scores by step, if any.
-
-    It names the licence of `source`, but sets none, since nobody has chosen one for the trained encoder.
-    """
+    """Return the README of an encoder from `source`, with that one's licence; nobody has chosen another one."""
     from huggingface_hub import metadata_load
 
     metadata: dict[str, object] = {}

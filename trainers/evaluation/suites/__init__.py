@@ -1,8 +1,7 @@
 """The suites of evaluation sets, a file each and the entry points `twinviews.suites`, by name.
 
-The module of a suite has `BENCHMARKS` of graded pairs, or `find(data)`, which returns tasks or `Missing` of a folder.
-Where they are not those of the pairs, it also has `METRICS`, the names of its metrics in column order, and
-`COUNTED`, the number of sets in its average.
+A module has `BENCHMARKS` of graded pairs, or `find(data)`, which returns tasks or `Missing` of a folder, and where they
+are not those of the pairs `METRICS`, in column order, and `COUNTED`, the number of sets in its average.
 """
 
 from collections.abc import Sequence

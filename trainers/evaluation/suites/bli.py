@@ -86,8 +86,7 @@ def ranks(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
     """Return the ranks, from 1, of each query's best translation among the candidates, by CSLS and by cosine.
 
-    CSLS is 2 cos(q, c) - r(q) - r(c) (Lample et al. 2018, Eq. 4); r(q) changes no rank and is left out. r of the
-    candidates (m, d) is in `penalties` (m,), the rows of the right ones of each query (n, d) in `translations`.
+    CSLS is 2 cos(q, c) - r(q) - r(c) (Lample et al. 2018, Eq. 4), r(c) in `penalties` (m,); r(q) changes no rank.
     """
     by_csls, by_cosine = np.zeros((2, len(queries)), np.int64)
     for start, block in score_blocks(unit(queries), unit(candidates), device):

@@ -67,10 +67,7 @@ def find(data: str) -> list[Pairs | Missing]:
 
 
 def score(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
-    """Return the area under the ROC curve of entailed against contradicted pairs, and the accuracy of triples, x 100.
-
-    A triple is a first text with an entailed and a contradicted one; it is right if the entailed one is closer.
-    """
+    """Return the AUC of entailed against contradicted pairs, and how often the entailed of two is closer, x 100."""
     result = score_binary(subsets, vectors)
     cosines = defaultdict[str, dict[float, list[float]]](lambda: {0.0: [], 1.0: []})
     pairs = [pair for part in subsets.values() for pair in part]

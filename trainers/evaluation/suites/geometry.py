@@ -1,7 +1,6 @@
 """How the vectors of STS-B's sentences lie: isotropy, mean vector, alignment, uniformity, cosines.
 
-Isotropy score and mean-vector norm: Eq. 2 and 3 of Liu et al. 2021 (Mirror-BERT), who take 10,000 sentences of STS-B's
-train split, which is why it is scored in addition to the test. Alignment and uniformity: Wang & Isola 2020.
+Eq. 2 and 3 of Liu et al. 2021 (Mirror-BERT), who take 10,000 sentences of the train split; Wang & Isola 2020.
 """
 
 from collections.abc import Sequence
@@ -32,9 +31,8 @@ BLOCK = 1024  # rows of the matrix of all cosines that are computed at a time
 def score_texts(texts: Sequence[str], positive: Sequence[tuple[str, str]], vectors: Vectors, seed: int = 0) -> Result:
     """Return the metrics of the distinct texts and of the pairs of equal meaning; nothing is drawn.
 
-    `isotropy`, `spread`, `uniformity` and `alignment` are as in `trainers.losses`, `mean-norm` is the length of the
-    mean of the vectors as they are. Uniformity, `random-cosine` and `random-sd` (mean and standard deviation) are over
-    all pairs of two different texts, alignment, `positive-cosine` and `positive-sd` over the positive pairs.
+    Uniformity, `random-cosine` and `random-sd` are over all pairs of two different texts, alignment, `positive-cosine`
+    and `positive-sd` over the positive ones, `mean-norm` is of vectors as they are.
     """
     matrix = vectors.of(list(dict.fromkeys(texts)))
     rows = torch.from_numpy(matrix)

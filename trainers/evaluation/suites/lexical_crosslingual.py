@@ -12,10 +12,7 @@ SIZES = {"ENG-FRA": 1786, "ENG-CMN": 2919, "ENG-HEB": 2967, "FRA-CMN": 1801, "FR
 
 
 def read_crossed(languages: str, scores: Path, words: Path) -> Iterator[Pair]:
-    """Return the crossed pairs of two languages (`ENG-FRA`), as Vulic et al. 2020 make them of aligned pairs.
-
-    Both crossings of a pair are taken once, with the mean of both grades, unless these are more than `AGREE` apart.
-    """
+    """Return both crossings of two languages' aligned pairs, once, with the mean grade (Vulic et al. 2020)."""
     sides = (read_multi_simlex(language, scores, words) for language in languages.split("-"))
     crossings: dict[tuple[str, str], float] = {}
     for left, right in zip(*sides, strict=True):

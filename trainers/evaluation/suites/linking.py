@@ -50,10 +50,7 @@ def concepts(text: str) -> frozenset[str]:
 
 
 def read_names(path: Path, *, synonyms: bool = True) -> Iterator[Entry]:
-    """Yield names and ids of lines `id||name` or (MEDIC) `id|id||name|synonym`; raises InputError for others.
-
-    Names are in lower case, as SapBERT's evaluation reads them.
-    """
+    """Yield lower-cased names and ids of `id||name` or (MEDIC) `id|id||name|synonym`; InputError for others."""
     for number, line in filled_lines(path):
         ids, _, names = line.partition("||")
         if line.count("||") != 1 or not ids.strip() or not names.strip():
@@ -73,10 +70,7 @@ def read_cometa(path: Path) -> Iterator[Mention]:
 
 
 def read_concepts(path: Path) -> Iterator[Mention]:
-    """Yield the linked mentions of a `.concept` file of BioSyn's; a composite one is `breast cancer|ovarian cancer`.
-
-    Raises InputError unless every line is `pmid||span||type||mention||id`.
-    """
+    """Yield the linked mentions of lines `pmid||span||type||mention||id`; raises InputError for others."""
     for number, line in filled_lines(path):
         fields = line.split("||")
         if len(fields) != 5:
@@ -136,10 +130,9 @@ MENTION_SETS = (
 def score_mentions(mentions: Sequence[Mention], names: Names, vectors: Vectors, seed: int = 0) -> Result:
     """Return accuracy @1 and @5 by the nearest names of a dictionary, by cosine; nothing is drawn.
 
-    A mention is right @k if one of the k nearest distinct names has any of its ids; a composite mention, if that holds
-    for each of its parts. Equal names are one, with the ids of all their concepts: BioSyn's rule (Sung et al. 2020).
-    SapBERT's script (Liu et al. 2021) keeps such names apart and ranks by dot product. Parts: the same by dot product,
-    and of the mentions that are not word for word in the dictionary.
+    A mention is right @k if one of the k nearest distinct names has any of its ids, a composite one if each part is:
+    BioSyn's rule (Sung et al. 2020). SapBERT's script (Liu et al. 2021) keeps equal names apart and ranks by dot
+    product. Parts: the same by dot product, and of the mentions that are not word for word in the dictionary.
     """
     texts, entries = list(dict.fromkeys(part for mention in mentions for part in mention.parts)), list(names)
     queries, keys = vectors.of(texts), vectors.of(entries)
@@ -174,10 +167,7 @@ def find(data: str) -> list[Task | Missing]:
 
 
 def _read(benchmark: MentionSet, data: Path) -> Task | Missing:
-    """Return a set, its note with the number of mentions that can only be wrong: no name has any of their concepts.
-
-    None is counted, as Mirror-BERT's Table 2 has no average.
-    """
+    """Return a set, which no paper averages, its note with the number of mentions that can only be wrong."""
     title, pattern = benchmark.title, benchmark.pattern
     dictionary = find_file(benchmark.dictionary, usual_places(benchmark.folders, data))
     folder = dictionary.parent if dictionary else data

@@ -58,11 +58,10 @@ Parts: TypeAlias = Mapping[str, Sequence[Labelled]]  # a set's items, in file or
 
 
 class Corpus(NamedTuple):
-    """What is known of a set before it is read.
+    """What is known of a set before it is read: `files` have their part and number of items, after `header` lines.
 
-    `files` have their part and their number of items, after `header` lines. A line must match the pattern `form`, in
-    words `line`; its groups `first` and `second` are the texts, and `label` is one of `classes`. Without classes, the
-    first file has class 1 and the second class 0.
+    A line must match `form`, in words `line`; its groups `first` and `second` are the texts, and `label` is one of
+    `classes`. Without classes, the first file has class 1 and the second class 0.
     """
 
     name: str
@@ -141,8 +140,7 @@ def senteval_places(items: Sequence[Labelled]) -> list[int]:
 def _features(items: Sequence[Labelled], vectors: Vectors, train: int) -> tuple[Floats, Rows]:
     """Return the classifier's inputs, (n, d) or for pairs |u - v| and u * v, (n, 2 d), and the classes.
 
-    In float64, because rounding in float32 stops the solvers early for long vectors. The mean of the first `train`
-    inputs is subtracted: it changes no optimum, and far from the origin lbfgs takes three times as many steps.
+    In float64, as rounding stops the solvers early; less the mean of the first `train`, which saves lbfgs many steps.
     """
     first, *second = (vectors.of(side) for side in zip(*(item.texts for item in items), strict=True))
     if second:
@@ -162,8 +160,7 @@ def judge(
 ) -> tuple[Rows, dict[str, float | None]]:
     """Classify the rows `test` by a regression on the rows `train`; return the classes, and what was chosen.
 
-    That is the `strength` (scikit-learn's C) with the highest accuracy x 100, `inner`: the mean over the splits
-    `inner`, rounded to two decimals as in SentEval; of equal ones the smallest strength wins.
+    The `strength` (scikit-learn's C) is the smallest of the highest accuracy over the splits `inner`, to two decimals.
     """
     count = len(np.unique(classes))
     dense = inputs.shape[1] * (count if count > 2 else 1) <= DENSE
@@ -209,10 +206,7 @@ def find(data: str) -> list[Task | Missing]:
 
 
 def read_parts(corpus: Corpus, paths: Sequence[Path]) -> Parts:
-    """Read a set's files; raises InputError for a malformed line or a wrong count.
-
-    Words have one space between them, because SentEval gives its encoders lists of words.
-    """
+    """Read a set's files, with one space between words, as SentEval gives lists of words; raises InputError."""
     parts: dict[str, list[Labelled]] = {}
     for place, (path, (part, size)) in enumerate(zip(paths, corpus.files.values(), strict=True)):
         lines = file_lines(path, bytewise=corpus.bytewise)[corpus.header :]
