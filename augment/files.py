@@ -2,7 +2,9 @@
 
 import gzip
 import hashlib
+import time
 from contextlib import nullcontext
+from functools import lru_cache
 from pathlib import Path
 
 from augment.errors import InputError
@@ -15,6 +17,13 @@ MAX_TEXT = 4_000_000_000
 """Bytes of a text that is held in memory; a small archive can unpack to more."""
 MAX_LINE = 1 << 23
 """Characters, or bytes, of a line; an archive can unpack to an endless one."""
+SETTLED_SECONDS = 1.0
+"""A file that changed more recently may change again without a new timestamp, as file systems' clocks are coarse."""
+
+
+def is_remote(path: Path) -> bool:
+    """Whether a path is an address: objects there appear whole, and folders are only names."""
+    return not isinstance(path, Path)
 
 
 def check_end(path: Path) -> None:
@@ -37,7 +46,7 @@ def read_bounded(path: Path, limit: int = MAX_BYTES, *, unpack: bool = False) ->
 def write_sums(folder: Path) -> None:
     """Record the sha256 of a folder's files, except its README.md, as `sha256sum -c SHA256SUMS` reads them."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in (SUMS, "README.md"))
-    lines = [f"{_sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
+    lines = [f"{sha256_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
 
 
@@ -46,7 +55,7 @@ def recorded_files(folder: Path) -> dict[Path, bool]:
     sums = folder / SUMS
     lines = sums.read_bytes().decode(errors="replace").split("\n") if sums.is_file() else []
     entries = [(folder / name, digest) for digest, _, name in (line.partition("  ") for line in lines if line)]
-    return {path: path.is_file() and path != folder and _sha256(path) == digest for path, digest in entries}
+    return {path: path.is_file() and path != folder and sha256_of(path) == digest for path, digest in entries}
 
 
 def check_sums(folder: Path, advice: str = "make it again, or remove SHA256SUMS if you have changed it") -> None:
@@ -56,6 +65,17 @@ def check_sums(folder: Path, advice: str = "make it again, or remove SHA256SUMS 
             raise InputError(f"{path} is not as it was written, by {folder / SUMS}: {advice}")
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file, in hex; a process reads an unchanged local file once."""
+    if is_remote(path):
+        return _sha256.__wrapped__(path)
+    status = path.stat()
+    key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    is_settled = time.time() - max(status.st_mtime, status.st_ctime) >= SETTLED_SECONDS
+    return (_sha256 if is_settled else _sha256.__wrapped__)(path.absolute(), *key)
+
+
+@lru_cache(maxsize=1 << 16)
+def _sha256(path: Path, *_status: int) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

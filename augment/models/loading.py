@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ _OBJECTS = (
     "tokenizer.json", "tokenizer_config.json", "vocab.json",
 )  # fmt: skip
 _LFS = b"version https://git-lfs"
+_LEARNT_MODULES = (".CNN", ".Dense", ".LSTM", ".LayerNorm", ".WeightedLayerPooling")
+"""Ends of the types of modules that have weights."""
 
 
 @contextmanager
@@ -41,26 +43,41 @@ def fault(folder: Path | None, error: Exception, advice: str = "get its files ag
 
 
 def _damage(folder: Path) -> tuple[str, str] | None:
-    from safetensors import SafetensorError, safe_open
-
-    for path in folder.rglob("*.safetensors"):
-        try:
-            with path.open("rb") as stream:
-                if stream.read(len(_LFS)) == _LFS:
-                    return f"{path.name} is a pointer of Git LFS", "run `git lfs pull` in its folder"
-            with safe_open(path, framework="np"):
-                pass
-        except (SafetensorError, OSError) as problem:
-            return f"{path} is damaged, {problem}", "get it again"
+    if seen := damaged_weights(folder.rglob("*.safetensors")):
+        return seen
     for name in _OBJECTS:
         for path in (folder / name, *folder.glob(f"*/{name}")):
             if not isinstance(_read(path, {}), dict):
                 return f"{path} is damaged, not a JSON object", "get it again"
-    modules = _read(folder / "modules.json", [])
-    for entry in modules if isinstance(modules, list) else ():
-        path = folder / str(entry["path"]) / "config.json"
-        if str(entry["type"]).endswith(".Pooling") and not path.is_file():
-            return f"{path} is missing", "get it again"
+    missing = missing_file(folder)
+    return None if missing is None else (f"{missing} is missing", "get it again")
+
+
+def damaged_weights(paths: Iterable[Path]) -> tuple[str, str] | None:
+    """What is wrong with one of these files of safetensors, and what to do; None if nothing is."""
+    from safetensors import SafetensorError, safe_open
+
+    for path in paths:
+        try:
+            with path.open("rb") as stream:
+                if stream.read(len(_LFS)) == _LFS:
+                    return f"{path} is a pointer of Git LFS", "run `git lfs pull` in its folder"
+            with safe_open(path, framework="np"):  # compares the file's length with its header
+                pass
+        except (SafetensorError, OSError) as problem:
+            return f"{path} is damaged, {problem}", "get it again"
+    return None
+
+
+def missing_file(folder: Path) -> Path | None:
+    """A file that the modules of an encoder need and that is not there, if any."""
+    for entry in _read(folder / "modules.json", []) or ():
+        with suppress(TypeError, KeyError):  # its loader says what is wrong
+            path, kind = folder / str(entry["path"]), str(entry["type"])
+            if kind.endswith(".Pooling") and not (path / "config.json").is_file():
+                return path / "config.json"
+            if kind.endswith(_LEARNT_MODULES) and not any(path.glob("*model*")):
+                return path / "model.safetensors"
     return None
 
 

@@ -1,22 +1,21 @@
 """A model's weights (bundled, in a folder, or on the Hub) and their revision."""
 
 import hashlib
-import json
 import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from contextvars import ContextVar
 from fnmatch import fnmatch
-from functools import cache, partial
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple
 
 from augment.errors import InputError, describe, is_out_of_memory, one_line
-from augment.files import check_sums
+from augment.files import check_sums, recorded_files, sha256_of, write_sums
+from augment.models.loading import damaged_weights, missing_file
 
 STARTER = Path(__file__).parents[1] / "starter"
 STARTER_ENCODER = STARTER / "encoder"
@@ -26,10 +25,6 @@ PICKLE = "pytorch_model.bin"
 SAFETENSORS = "model*.safetensors"
 MODULES = "[0-9]*_*"
 """Folders of a sentence-transformers encoder's modules: 1_Pooling, 2_Dense."""
-LEARNT_MODULES = (".CNN", ".Dense", ".LSTM", ".LayerNorm", ".WeightedLayerPooling")
-"""Ends of the types of modules that have weights."""
-HASHES = ".sha256"
-"""The hashes of a cache folder's files; no JSON by its name, as that counts as a file of the model."""
 TEXT_FILES = ("*.json", "*.txt", "*.spm", "*.model")
 """A model's other files; never code."""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
@@ -89,22 +84,13 @@ def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weigh
     weights = sorted(folder.glob(SAFETENSORS)) or [folder / PICKLE]
     if not (folder / "config.json").is_file() or not weights[0].is_file():
         raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors or {PICKLE})")
-    if missing := _missing_module(folder):
-        raise InputError(f"{flag} {folder}: its module {missing} has no model.safetensors; get the model again")
-    hashes = []
-    for path in sorted([*_companions(folder), *weights]):
-        name, status = str(path.relative_to(folder)).encode(), path.stat()
-        hashes.append(name + b"\0" + _hash(path.resolve(), status.st_size, status.st_mtime_ns))
+    if missing := missing_file(folder):
+        raise InputError(f"{flag} {folder}: {missing} is missing; get the model again")
+    files = sorted([*_companions(folder), *weights])
+    hashes = [str(path.relative_to(folder)).encode() + b"\0" + bytes.fromhex(sha256_of(path)) for path in files]
     folder_revision = revision_of(b"".join(hashes))
     check_revision(f"{flag} {folder}: its revision is", folder_revision, revision, "give the model that was used")
     return Weights(_readable(folder, folder_revision, flag), folder_revision)
-
-
-@cache
-def _hash(path: Path, size: int, modification_time: int) -> bytes:
-    """The hash of a file's content, cached by its size and modification time."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
 
 
 def hub_weights(name: str, flag: str, revision: str | None = None, needed_files: Collection[str] = ()) -> Weights:
@@ -140,7 +126,7 @@ def cached_snapshot(name: str, needed_files: Collection[str] = (), revision: str
     ref = folder / "refs" / (revision or "main")
     path = folder / "snapshots" / (ref.read_text(encoding="utf-8") if ref.is_file() else revision or "none")
     has_weights = any(path.glob(SAFETENSORS)) or (path / PICKLE).is_file()
-    is_complete = has_weights and all((path / file).is_file() for file in needed_files) and not _missing_module(path)
+    is_complete = has_weights and all((path / file).is_file() for file in needed_files) and not missing_file(path)
     return path if is_complete else None
 
 
@@ -198,10 +184,10 @@ def cached(place: Path, fill: Callable[[Path], None]) -> Path:
     """A cache folder, filled by one process if it is missing or damaged; raises InputError if it cannot be."""
     from filelock import FileLock
 
-    if _is_whole(place):
-        return place
     draft = place.with_name(f".{place.name}")
     try:
+        if _is_whole(place):
+            return place
         place.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{draft}.lock", timeout=600):
             if not _is_whole(place):
@@ -210,10 +196,7 @@ def cached(place: Path, fill: Callable[[Path], None]) -> Path:
                 try:
                     draft.mkdir()
                     fill(draft)
-                    hashes = {
-                        str(path.relative_to(draft)): _digest(path) for path in draft.rglob("*") if path.is_file()
-                    }
-                    (draft / HASHES).write_text(json.dumps(hashes), encoding="utf-8")
+                    write_sums(draft)
                     for path in filter(Path.is_file, draft.rglob("*")):
                         with path.open("rb") as file:
                             os.fsync(file.fileno())
@@ -227,15 +210,8 @@ def cached(place: Path, fill: Callable[[Path], None]) -> Path:
 
 def _is_whole(place: Path) -> bool:
     """Whether every file of a cache folder is as it was written."""
-    with suppress(OSError, ValueError, AttributeError):
-        hashes = json.loads((place / HASHES).read_bytes())
-        return bool(hashes) and all(_digest(place / name) == digest for name, digest in hashes.items())
-    return False
-
-
-def _digest(path: Path) -> str:
-    status = path.stat()
-    return _hash(path.resolve(), status.st_size, status.st_mtime_ns).hex()
+    files = recorded_files(place)
+    return bool(files) and all(files.values())
 
 
 def _companions(folder: Path) -> list[Path]:
@@ -244,29 +220,12 @@ def _companions(folder: Path) -> list[Path]:
     return [path for pattern in patterns for path in folder.glob(pattern) if path.is_file()]
 
 
-def _missing_module(folder: Path) -> str | None:
-    """A module of an encoder whose weights are not there, if any."""
-    path = folder / "modules.json"
-    try:
-        modules = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
-        learnt = [module["path"] for module in modules if module["type"].endswith(LEARNT_MODULES)]
-    except (ValueError, TypeError, KeyError):  # its loader says what is wrong
-        return None
-    return next((name for name in learnt if not any((folder / name).glob("*model*"))), None)
-
-
 def _readable(folder: Path, key: str, flag: str) -> Path:
     """The folder, or a copy of it with safetensors; raises InputError if weights are missing or damaged."""
-    from safetensors import SafetensorError, safe_open
-
     if not any(folder.glob(SAFETENSORS)):
         folder = cached(cache_folder() / "weights" / key, partial(_convert, folder, flag=flag))
-    for path in (*folder.glob(SAFETENSORS), *folder.glob(f"{MODULES}/{SAFETENSORS}")):
-        try:
-            with safe_open(path, framework="np"):  # compares the file's length with its header
-                pass
-        except (SafetensorError, OSError) as error:
-            raise InputError(f"{flag} {path}: damaged ({error}); get the file again") from None
+    if damage := damaged_weights([*folder.glob(SAFETENSORS), *folder.glob(f"{MODULES}/{SAFETENSORS}")]):
+        raise InputError("{} {}: {}".format(flag, *damage))
     return folder
 
 

@@ -7,10 +7,8 @@ import os
 import re
 import secrets
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -22,7 +20,9 @@ from augment.files import MAX_TEXT as MAX_TEXT
 from augment.files import SUMS as SUMS
 from augment.files import check_end as check_end
 from augment.files import check_sums as check_sums
+from augment.files import is_remote as is_remote
 from augment.files import read_bounded as read_bounded
+from augment.files import sha256_of as sha256_of
 from augment.files import write_sums as write_sums
 
 TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
@@ -34,8 +34,6 @@ WRONG_PATH = frozenset({
     errno.ENAMETOOLONG,
 })  # fmt: skip
 """System errors of a wrong path, which is a user's mistake."""
-SETTLED_SECONDS = 1.0
-"""A file that changed more recently may change again without a new timestamp, as file systems' clocks are coarse."""
 ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
 """`s3://bucket/folder`, or `s3:/bucket/folder`, which `Path` makes of it."""
 MACHINE_PATH = re.compile(r"""(?<![\w.:/\\<])(?:~|\.{0,2}|[A-Za-z]:)[/\\](?:[^\s/\\"',|`<]+[/\\])*([^\s/\\"',|`<]+)""")
@@ -60,11 +58,6 @@ def resolve_path(name: str | Path) -> Path:
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise InputError(f"{address} cannot be reached ({reason}): check the address and your credentials") from None
     return cast(Path, path)
-
-
-def is_remote(path: Path) -> bool:
-    """Whether a path is an address: objects there appear whole, and folders are only names."""
-    return not isinstance(path, Path)
 
 
 def make_folder(path: Path) -> None:
@@ -136,23 +129,6 @@ def write_if_changed(path: Path, content: bytes | str, *, lasting: bool = True) 
     if size != len(data) or sha256_of(path) != hashlib.sha256(data).hexdigest():
         with atomic_write(path, lasting=lasting) as stream:
             stream.write(data)
-
-
-def sha256_of(path: Path) -> str:
-    """The sha256 of a file, in hex; a process reads an unchanged file once."""
-    if is_remote(path):
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    status = path.stat()
-    key = (str(path.absolute()), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    is_settled = time.time() - max(status.st_mtime, status.st_ctime) >= SETTLED_SECONDS
-    return _sha256(*key) if is_settled else _sha256.__wrapped__(*key)
-
-
-@lru_cache(maxsize=1 << 16)
-def _sha256(path: str, *_status: int) -> str:
-    with Path(path).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def seal(text: str) -> str:

@@ -124,10 +124,10 @@ def test_the_revision_covers_the_weights_of_modules(tmp_path: Path, user_cache: 
     dense.write_bytes(save({"weight": np.ones(4, np.float32)}))
     assert find_encoder(str(tmp_path)).revision != before
     dense.write_bytes(b"half")
-    with refused(f"{dense}: damaged"):
+    with refused(f"{dense} is damaged"):
         find_encoder(str(tmp_path))
     dense.unlink()
-    with refused("its module 2_Dense has no model.safetensors"):
+    with refused(f"{dense} is missing"):
         find_encoder(str(tmp_path))
     torch.save({"weight": torch.ones(3)}, dense.with_name("pytorch_model.bin"))
     torch.save({"weight": torch.ones(3)}, tmp_path / "pytorch_model.bin")
@@ -138,7 +138,9 @@ def test_the_revision_covers_the_weights_of_modules(tmp_path: Path, user_cache: 
 def test_an_opus_model_of_the_hub_is_kept_as_safetensors(hub: StandinHub, opus: Path, tmp_path: Path) -> None:
     files = {path.name: path.read_bytes() for path in opus.iterdir()}
     hub.repositories["model/Helsinki-NLP/opus-mt-de-en"] = Repository({"visibility": "public"}, files)
-    expected = f"{COMMIT} {' '.join(sorted(files.keys() - {'pytorch_model.bin'} | {'model.safetensors', '.sha256'}))}"
+    expected = (
+        f"{COMMIT} {' '.join(sorted(files.keys() - {'pytorch_model.bin'} | {'model.safetensors', 'SHA256SUMS'}))}"
+    )
     assert find(hub, tmp_path, "opus-mt") == expected
     assert len(fetched(hub, ".bin")) == 1
     assert find(hub, tmp_path, "opus-mt", COMMIT) == expected
@@ -224,6 +226,11 @@ def pickled(content: object) -> bytes:
     ("name", "content", "said"),
     [
         ("model.safetensors", b"", "damaged"),
+        (
+            "model.safetensors",
+            b"version https://git-lfs.github.com/spec/v1",
+            "a pointer of Git LFS: run `git lfs pull`",
+        ),
         ("model.safetensors", SAFETENSORS[:-5], "damaged"),
         ("pytorch_model.bin", b"", "damaged"),
         ("pytorch_model.bin", pickled({"weight": torch.ones(300)})[:-5], "damaged"),
