@@ -1,12 +1,10 @@
 """Which texts to keep: sets of hashes in bounded memory, empty texts, duplicates, and texts of several labels."""
 
 import math
-import mmap
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import xxhash
@@ -14,61 +12,41 @@ from numpy.typing import NDArray
 
 from pipelines.similarity import word_count
 
-MEMORY_HASHES = 1 << 20
-"""Hashes of the longest run in memory; all such runs together are less than twice as long, 16 MiB."""
-Hashes: TypeAlias = NDArray[np.uint64]
+RUN_HASHES = 1 << 22
+"""Hashes of a run in a file, 32 MiB; those in memory are fewer than twice as many."""
 
 
 class Seen:
-    """A set of 64-bit hashes in bounded memory: sorted runs, each more than twice as long as the next.
+    """A set of 64-bit hashes as sorted runs: long ones in files of `folder` without names, the others in memory."""
 
-    Runs of more than `memory_hashes` go to files in `folder` that have no name and vanish with the process.
-    """
+    def __init__(self, folder: Path, run_hashes: int = RUN_HASHES) -> None:
+        self._folder, self._run_hashes = folder, run_hashes
+        self._files, self._runs = list[NDArray[np.uint64]](), list[NDArray[np.uint64]]()
 
-    def __init__(self, folder: Path, memory_hashes: int = MEMORY_HASHES) -> None:
-        self._folder, self._memory_hashes, self._runs = folder, memory_hashes, list[Hashes]()
-
-    def add(self, hashes: Hashes) -> NDArray[np.bool_]:
+    def add(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Add hashes, and return which of them are new; raises OSError, naming the folder, if its disk is full."""
         values, indices = np.unique(hashes, return_index=True)
-        for run in self._runs:
-            positions = np.searchsorted(run, values)
-            is_new = run[np.minimum(positions, len(run) - 1)] != values
+        for run in (*self._files, *self._runs):
+            is_new = run[np.minimum(np.searchsorted(run, values), len(run) - 1)] != values
             values, indices = values[is_new], indices[is_new]
-            _release(run)
         mask = np.zeros(len(hashes), dtype=np.bool_)
         mask[indices] = True
-        if len(values):
-            while self._runs and len(self._runs[-1]) <= 2 * len(values):
-                values = self._merge([self._runs.pop(), values])
+        while self._runs and len(self._runs[-1]) <= 2 * len(values):
+            values = np.sort(np.concatenate([self._runs.pop(), values]), kind="stable")
+        if len(values) >= self._run_hashes:
+            self._files.append(self._on_disk(values))
+        elif len(values):
             self._runs.append(values)
         return mask
 
-    def _merge(self, runs: list[Hashes]) -> Hashes:
-        size = sum(map(len, runs))
-        if size <= self._memory_hashes:
-            return np.sort(np.concatenate(runs), kind="stable")
+    def _on_disk(self, run: NDArray[np.uint64]) -> NDArray[np.uint64]:
         try:
             with tempfile.TemporaryFile(dir=self._folder) as stream:
-                # The hashes are spread evenly, so equal ranges of them make parts of about equal size.
-                width = 2**64 * (self._memory_hashes // 4) // size
-                edges = np.array(range(width, 2**64, width), dtype=np.uint64)
-                for parts in zip(*(np.split(run, np.searchsorted(run, edges)) for run in runs), strict=True):
-                    stream.write(np.sort(np.concatenate(parts), kind="stable").data)
-                    for run in runs:
-                        _release(run)
-                stream.flush()
-                return np.frombuffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint64)
+                stream.write(run.data)
+                return np.memmap(stream, dtype=np.uint64, mode="r")
         except OSError as error:
             error.filename = str(self._folder)  # the file itself has no name
             raise
-
-
-def _release(run: Hashes) -> None:
-    """Release the pages that were read of a run in a file; the system's cache may keep them."""
-    mapped = getattr(run.base, "obj", None)
-    if isinstance(mapped, mmap.mmap):
-        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 class Selection:

@@ -15,16 +15,10 @@ from typing import Any, BinaryIO, cast
 import xxhash
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
-from augment.files import MAX_LINE as MAX_LINE
-from augment.files import MAX_TEXT as MAX_TEXT
-from augment.files import SUMS as SUMS
-from augment.files import check_end as check_end
-from augment.files import check_sums as check_sums
-from augment.files import is_remote as is_remote
-from augment.files import read_bounded as read_bounded
-from augment.files import sha256_of as sha256_of
+from augment.files import MAX_LINE, MAX_TEXT, SUMS, check_end, check_sums, is_remote, read_bounded, sha256_of
 from augment.files import write_sums as write_sums
 
+__all__ = ["MAX_LINE", "MAX_TEXT", "SUMS", "check_end", "check_sums", "is_remote", "read_bounded", "sha256_of"]
 TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
 """Names of our temporary files: the output's name, a number, and our mark."""
 UNSEALED = "0" * 16

@@ -15,17 +15,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from augment.errors import InputError as InputError
-from augment.errors import MissingExtraError as MissingExtraError
-from augment.errors import TwinviewsError as TwinviewsError
-from augment.errors import first_problem as first_problem
-from augment.errors import is_out_of_memory
+from augment.errors import InputError, MissingExtraError, TwinviewsError, first_problem, is_out_of_memory
 from augment.models.weights import DRY_RUN
-from augment.plugins import Plugins as Plugins
+from augment.plugins import Plugins
 from augment.version import __version__
 from pipelines.storage.files import WRONG_PATH
-from pipelines.storage.recipe import ConfigOption as ConfigOption
+from pipelines.storage.recipe import ConfigOption
 from pipelines.terminal import interrupt
+
+__all__ = ["ConfigOption", "InputError", "MissingExtraError", "Plugins", "TwinviewsError", "first_problem"]
 
 # Control characters, line separators, overrides of the writing direction and invisible characters, except those that
 # scripts and emoji need (joiners, direction marks, tags).

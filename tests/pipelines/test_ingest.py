@@ -223,10 +223,10 @@ BATCHES = st.lists(st.lists(st.integers(0, 60) | st.integers(2**64 - 9, 2**64 - 
 
 
 @given(BATCHES, st.sampled_from([4, 16, 1_000]))
-def test_the_first_of_each_hash_is_new(batches: list[list[int]], memory_hashes: int) -> None:
+def test_the_first_of_each_hash_is_new(batches: list[list[int]], run_hashes: int) -> None:
     known: set[int] = set()
     with TemporaryDirectory() as folder:
-        seen = Seen(Path(folder), memory_hashes)
+        seen = Seen(Path(folder), run_hashes)
         for batch in batches:
             expected = [value not in known and value not in batch[:place] for place, value in enumerate(batch)]
             assert seen.add(np.array(batch, dtype=np.uint64)).tolist() == expected
@@ -235,7 +235,7 @@ def test_the_first_of_each_hash_is_new(batches: list[list[int]], memory_hashes: 
 
 
 def test_a_disk_that_takes_no_more_is_one_line(tmp_path: Path) -> None:
-    seen = Seen(tmp_path / "gone", memory_hashes=4)
-    seen.add(np.arange(4, dtype=np.uint64))
+    seen = Seen(tmp_path / "gone", run_hashes=4)
+    seen.add(np.arange(3, dtype=np.uint64))
     with pytest.raises(OSError, match=r"No such file or directory: .*gone'"):
-        seen.add(np.arange(4, 8, dtype=np.uint64))
+        seen.add(np.arange(3, 8, dtype=np.uint64))
