@@ -43,10 +43,11 @@ def read_bounded(path: Path, limit: int = MAX_BYTES, *, unpack: bool = False) ->
     return content
 
 
-def write_sums(folder: Path) -> None:
-    """Record the sha256 of a folder's files, except its README.md, as `sha256sum -c SHA256SUMS` reads them."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in (SUMS, "README.md"))
-    lines = [f"{sha256_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
+def write_sums(folder: Path, *others: Path) -> None:
+    """Record the sha256 of a folder's files, and of others that it will be put beside, as `sha256sum -c` reads them."""
+    files = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file() and path.name != SUMS}
+    files |= {Path(path.name): path for path in others if path.is_file()}
+    lines = [f"{sha256_of(path)}  {name.as_posix()}\n" for name, path in sorted(files.items())]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
 
 
@@ -59,9 +60,9 @@ def recorded_files(folder: Path) -> dict[Path, bool]:
 
 
 def check_sums(folder: Path, advice: str = "make it again, or remove SHA256SUMS if you have changed it") -> None:
-    """Raise InputError for a folder with a file that is not as its `SHA256SUMS` says."""
+    """Raise InputError for a folder with a file that is not as its `SHA256SUMS` says, but for its card."""
     for path, is_whole in recorded_files(folder).items():
-        if not is_whole:
+        if not is_whole and path.name != "README.md":  # which people edit
             raise InputError(f"{path} is not as it was written, by {folder / SUMS}: {advice}")
 
 

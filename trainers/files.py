@@ -18,6 +18,8 @@ from pipelines.storage.files import sha256_of as sha256_of
 from pipelines.terminal.console import InputError
 
 Rows: TypeAlias = list[tuple[int, list[str]]]  # cells of each row, with the number of the line that it begins in
+RECIPE, LOG, TIME = "recipe.json", "log.jsonl", "time.jsonl"
+"""What a run's directory holds beside its encoder; when a training ended is no .json, which a fingerprint counts."""
 STALE_SECONDS = 24 * 3600  # after which a temporary file must be a killed process's
 # Folders below a data folder, ours or of the papers' code, that may hold the folders of benchmarks.
 PARENTS = (

@@ -16,6 +16,7 @@ import xxhash
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.files import MAX_LINE, MAX_TEXT, SUMS, check_end, check_sums, is_remote, read_bounded, sha256_of
+from augment.files import recorded_files as recorded_files
 from augment.files import write_sums as write_sums
 
 __all__ = ["MAX_LINE", "MAX_TEXT", "SUMS", "check_end", "check_sums", "is_remote", "read_bounded", "sha256_of"]

@@ -9,10 +9,11 @@ from huggingface_hub import CommitOperationAdd, HfApi, ModelCard, get_token
 from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from yaml import YAMLError
 
-from pipelines.storage.files import check_sums, read_json
+from pipelines.storage.files import SUMS, check_sums, read_json
 from pipelines.terminal.console import ConfigOption, InputError, TwinviewsError, show
 from trainers.encoders.location import first_line
-from trainers.training.directory import DONE, ENCODER, RECIPE, without_paths
+from trainers.files import RECIPE
+from trainers.training.directory import DONE, ENCODER, without_paths
 
 LICENSE = "Licence for the model card, by the Hub's name."
 CARD = "README.md"
@@ -76,4 +77,8 @@ def published(directory: Path) -> dict[str, Path | bytes]:
     matches = {path for pattern in ENCODER for path in (*directory.glob(pattern), *directory.glob(f"{pattern}/**/*"))}
     files = (path for path in matches if path.is_file() and not path.is_symlink())
     text = json.dumps(without_paths(recipe), indent=2, ensure_ascii=False) + "\n"
-    return {RECIPE: text.encode(), **{path.relative_to(directory).as_posix(): path for path in files}}
+    contents: dict[str, Path | bytes] = {path.relative_to(directory).as_posix(): path for path in files}
+    if SUMS in contents:
+        lines = (directory / SUMS).read_bytes().splitlines(keepends=True)
+        contents[SUMS] = b"".join(line for line in lines if line[66:-1].decode() in contents.keys() - {CARD})
+    return {**contents, RECIPE: text.encode()}

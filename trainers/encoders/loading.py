@@ -17,6 +17,7 @@ from pipelines.storage.files import check_sums, write_sums
 from pipelines.terminal.console import InputError, note
 from trainers.encoders.location import PICKLE, Source, pickled, quiet, transformer_weights
 from trainers.encoders.modules import Encoder, add_linear, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
+from trainers.files import LOG, RECIPE, TIME
 from trainers.processes import is_first
 from trainers.settings import Pooling
 
@@ -192,7 +193,7 @@ def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: Any = None)
         if masked_lm is not None:
             masked_lm.save_pretrained(draft)
         (draft / "README.md").write_text(card, encoding="utf-8")
-        write_sums(draft)
+        write_sums(draft, *(path / name for name in (RECIPE, LOG, TIME)))
         for weights in draft.glob("*.safetensors"):
             weights.chmod((draft / "README.md").stat().st_mode)  # safetensors lets only the owner read
         for item in sorted(draft.iterdir(), key=lambda item: item.name == "modules.json"):

@@ -14,15 +14,15 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from pipelines.storage.files import atomic_write, read_json, without_paths
+from pipelines.storage.files import SUMS, atomic_write, read_json, recorded_files, without_paths
 from pipelines.storage.lock import locked_file
 from pipelines.terminal import console
 from pipelines.terminal.console import InputError
 from trainers.encoders.location import Source, locate
 from trainers.evaluation.suites import SMOKE_TEST
 from trainers.evaluation.task import MARK, Scores
+from trainers.files import RECIPE
 
-RECIPE = "recipe.json"
 SEEN = "seen in training"
 DIGITS = 12  # hex digits of a checksum in a signature
 Model = TypeVar("Model", bound="Stored")
@@ -254,7 +254,7 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
 
     Returns the paths. Raises TwinviewsError: a suite's file cannot be written; those of an earlier evaluation stay.
     """
-    paths = []
+    paths = list[Path]()
     for scores in (scores for scores in evaluation if scores.suite.tasks):
         parts = ((name, *part) for name, of in scores.predictions.items() for part in of._asdict().items())
         arrays: dict[str, Any] = {f"{name}/{part}": value for name, part, value in parts if value is not None}
@@ -262,20 +262,30 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
         np.savez(items, allow_pickle=False, **arrays)
         text = json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n"
         contents = {"json": text.encode(), "md": page(scores).encode(), "items.npz": items.getvalue()}
-        files = {ending: directory / f"{scores.suite.name}.{ending}" for ending in contents}
-        with locked_file(*files.values()), ExitStack() as drafts:
-            for ending in contents if arrays else ("json", "md"):
-                paths.append(files[ending])
-                stream = drafts.enter_context(atomic_write(paths[-1]))
-                stream.write(contents[ending])
+        files = {directory / f"{scores.suite.name}.{ending}": content for ending, content in contents.items()}
+        sums, items_file, names = directory / SUMS, [*files][-1], {path.name for path in files}
+        with locked_file(sums, *files), ExitStack() as drafts:
+            if not arrays:
+                del files[items_file]
+            old = sums.read_text(encoding="utf-8", errors="replace") if sums.is_file() else ""
+            lines = [line for line in old.splitlines() if line.partition("  ")[2] not in names]
+            lines += [f"{hashlib.sha256(content).hexdigest()}  {path.name}" for path, content in files.items()]
+            for path, content in {**files, sums: ("\n".join(lines) + "\n").encode()}.items():
+                stream = drafts.enter_context(atomic_write(path))
+                stream.write(content)
                 stream.flush()
             # All drafts are on the disk. The items of an earlier evaluation do not belong to this one.
-            files["items.npz"].unlink(missing_ok=True)
+            items_file.unlink(missing_ok=True)
+        paths += files
     return paths
 
 
 def load(model: type[Model], path: Path) -> Model:
-    """Read a file of results; raises InputError if it cannot be read as one."""
+    """Read a file of results; raises InputError if it cannot be read as one, or it or its items are not as written."""
+    whole = recorded_files(path.parent)
+    for file in (path, path.with_suffix(".items.npz")):
+        if not whole.get(file, True):
+            raise InputError(f"{file} is not as it was written: evaluate again, or leave it out")
     try:
         return model.model_validate_json(path.read_bytes())
     except (OSError, ValueError):

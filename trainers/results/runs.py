@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pipelines.terminal.console import InputError
 from trainers.evaluation.result_files import StoredSet, StoredSuite, load
 from trainers.evaluation.suites import suite_names
-from trainers.training.directory import LOG, RECIPE
+from trainers.files import LOG, RECIPE
 
 FOLDER, TRAINING = "evaluation", "training"
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from pipelines.terminal.console import InputError, note
 from trainers.evaluation.result_files import show
+from trainers.files import RECIPE
 from trainers.processes import is_first
 from trainers.results.comparison import compare_suite
 from trainers.results.runs import TRAINING, named, read_seeds, read_training
 from trainers.settings import Request
-from trainers.training.directory import RECIPE
 from trainers.training.run import run_training
 
 

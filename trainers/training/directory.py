@@ -12,10 +12,9 @@ from typing import Any
 from pipelines.storage.files import SUMS, check_sums, read_json, write_if_changed
 from pipelines.storage.lock import LOCK
 from pipelines.terminal.console import InputError, TwinviewsError, note
+from trainers.files import LOG, RECIPE, TIME
 
-RECIPE, DONE, CHECKPOINTS = "recipe.json", "modules.json", "checkpoints"
-LOG, WEIGHTS, STATE = "log.jsonl", "model.safetensors", "trainer_state.json"
-TIME = "time.jsonl"  # when a training ended, seconds, command; no .json, as those count in a fingerprint
+DONE, CHECKPOINTS, WEIGHTS, STATE = "modules.json", "checkpoints", "model.safetensors", "trainer_state.json"
 LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")  # what killed runs leave and finished ones do not need
 ENCODER = (
     SUMS, "README.md", "config.json", "config_sentence_transformers.json", "generation_config.json",

@@ -16,12 +16,13 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerContr
 from pipelines.storage.files import write_if_changed, write_sums
 from pipelines.terminal.console import TwinviewsError, note, progress
 from trainers.data.examples import Examples, Order, Rows
+from trainers.files import LOG
 from trainers.losses import geometry
 from trainers.objective import Objective, Row, resolve_precision
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
 from trainers.training.best import DEV, History, dev_scores, keep_best, load_weights, out_of_patience, restore_best
-from trainers.training.directory import CHECKPOINTS, LOG, WEIGHTS, history_of, newest_checkpoint
+from trainers.training.directory import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint
 
 if TYPE_CHECKING:
     from trainers.evaluation.task import Task

@@ -27,6 +27,7 @@ from trainers.data.examples import Examples, Rows
 from trainers.data.reading import read_examples
 from trainers.encoders.location import Source, locate
 from trainers.encoders.modules import WHITENING
+from trainers.files import RECIPE, TIME
 from trainers.objective import resolve_precision
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
 from trainers.settings import NONE, Options, Request, Training, load_objective, objective_options
@@ -167,7 +168,7 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     objective.cached = training.cached
     rows = Rows(objective.columns(plan.examples), request.seed)
     # Only now: an encoder that cannot be used must leave no directory behind.
-    if is_first() and (request.overwrite or not (out / directory.RECIPE).is_file()):
+    if is_first() and (request.overwrite or not (out / RECIPE).is_file()):
         directory.begin(out, plan.recipe)
     if request.encoder is None:
         note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
@@ -179,10 +180,10 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     if not is_first():
         return
     dev, step = fitted.dev, fitted.saved_step
-    objective.cpu().save(out, model_card(plan.recipe, step, dev, plan.source))
     finished = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": round(fitted.seconds, 1)}
     command = {"command": shlex.join(["train", *sys.argv[1:]])}
-    write_if_changed(out / directory.TIME, json.dumps(finished | command) + "\n")
+    write_if_changed(out / TIME, json.dumps(finished | command) + "\n")
+    objective.cpu().save(out, model_card(plan.recipe, step, dev, plan.source))
     early = f" of {total}, stopped early" if fitted.steps < total else ""
     start, end = (dev.get(scored, math.nan) for scored in (0, max(dev, default=0)))
     dev_text = "" if training.dev is None else f", dev {dev.get(step, math.nan):.2f} at step {step}"
