@@ -5,7 +5,9 @@ TwinviewsError            something failed; exit code 1
     └── MissingExtraError an optional dependency is not installed; the line ends with how to install it
 """
 
+import logging
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +15,11 @@ if TYPE_CHECKING:
 
 # The RuntimeErrors of torch and CTranslate2, on a GPU and on a CPU; Python and NumPy raise MemoryError.
 _NO_MEMORY = re.compile("out of memory|(can't|cannot) allocate memory|bad_alloc", re.IGNORECASE)
+
+
+logger = logging.getLogger("augment")
+warn_once = cache(logger.warning)
+"""Warn, but of one thing only once in a process."""
 
 
 class TwinviewsError(Exception):

@@ -1,6 +1,5 @@
 """Plugins by name: ours are the modules of a package, those of other packages are entry points."""
 
-import logging
 import pkgutil
 import re
 import sys
@@ -15,12 +14,11 @@ from traceback import walk_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, TextIO, cast
 
-from augment.errors import InputError, TwinviewsError, describe
+from augment.errors import InputError, TwinviewsError, describe, logger
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-logger = logging.getLogger(__name__)
 _lock, _replaced = Lock(), list[TextIO]()
 
 

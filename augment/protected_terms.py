@@ -36,11 +36,7 @@ class ProtectedTermsView(View):
     _pattern: regex.Pattern[str] | None = PrivateAttr(default=None)
 
     def build(self, runtime: Runtime) -> Self:
-        """Read the terms; returns a copy with them and their revision.
-
-        Raises:
-            InputError: The file cannot be read, holds no terms or has another revision, or the pattern is none.
-        """
+        """A copy with the terms; raises InputError for a wrong pattern, or a file without terms or of other ones."""
         terms: list[tuple[str, ...]] = []
         revision = None
         if self.keep is not None:
@@ -63,10 +59,7 @@ class ProtectedTermsView(View):
         return view
 
     def protected_spans(self, text: str) -> list[tuple[int, int]]:
-        """Find what must not change.
-
-        Returns:
-            Start and end of each span of `text`, in characters; spans may overlap.
+        """Start and end, in characters, of each span of `text` that must not change; spans may overlap.
 
         Example:
             >>> from augment.view import ViewSpec, make_view

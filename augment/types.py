@@ -44,10 +44,8 @@ class Edit(NamedTuple):
 class ViewSpec:
     """Everything that decides a view's text: its name ("mlm-fill") and its parameters, no device or batch size.
 
-    Attributes:
-        name: The name of its file or entry point.
-        params: Its parameters by name; those left out have their defaults once the view is built.
-        constants: Former parameters, which stay in the signature because every row's seed depends on it.
+    Parameters that are left out have their defaults once the view is built. `constants` are former parameters, which
+    stay in the signature because every row's seed depends on it.
 
     Example:
         >>> ViewSpec("repeat", {"rate": 0.5}).signature().rpartition("|")[0]
@@ -59,11 +57,9 @@ class ViewSpec:
     constants: Mapping[str, JSON] = field(default_factory=dict)
 
     def signature(self) -> str:
-        """Write the specification as one line for papers and plans.
+        """One line for papers and plans: `view:backtranslate|decode:beam:4|pivot:de|rev:9f3ab2c41d07|v:0.1.0`.
 
-        Returns:
-            `view:backtranslate|decode:beam:4|pivot:de|rev:9f3ab2c41d07|v:0.1.0`: parameters in alphabetical order,
-            without those that are None; a "|" in one is written as %7C.
+        Parameters are in alphabetical order, without those that are None; a "|" in one is written as %7C.
         """
         params = {key: value for key, value in {**self.params, **self.constants}.items() if value is not None}
         revision = params.pop("revision", None)
@@ -172,16 +168,9 @@ class View(BaseModel):
     constants: ClassVar[Mapping[str, JSON]] = {}
 
     def build(self, runtime: Runtime) -> Self:
-        """Find what the view needs; weights are loaded at its first call.
+        """The view with the revisions of its weights, which are loaded at its first call, and of its word lists.
 
-        Args:
-            runtime: Where to run, and how many tokens a batch has.
-
-        Returns:
-            The view with the revisions of its weights and word lists filled in.
-
-        Raises:
-            InputError: A parameter is wrong, or a model, a file or an extra is missing.
+        Raises InputError for a wrong parameter, or if a model, a file or an extra is missing.
         """
         return self
 
@@ -197,14 +186,10 @@ class View(BaseModel):
 
     @abstractmethod
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
-        """View every text; a view depends on its text and seed, not on the rest of the batch.
+        """View n texts, in NFC and without outer white space, by n seeds, integers in [0, 2^63).
 
-        Args:
-            texts: n sentences in NFC, without outer white space.
-            seeds: n integers in [0, 2^63), a row's own.
-
-        Returns:
-            n results in the same order, each with a text unless it failed or is rejected.
+        Returns n results in the same order, each with a text unless it failed or is rejected. A result depends on its
+        text and seed, not on the rest of the batch.
         """
 
 
@@ -225,15 +210,7 @@ def row_id(text: str) -> str:
 
 
 def row_seed(run_seed: int, row_id: str, signature: str) -> int:
-    """The seed of one row of one view: xxh64 of run seed, row id and view signature.
-
-    Args:
-        run_seed: `--seed`.
-        row_id: The xxh64 of the sentence as 16 hex digits.
-        signature: `ViewSpec.signature()` of the built view.
-
-    Returns:
-        An integer in [0, 2^63).
+    """The seed of one row of one view, in [0, 2^63): xxh64 of `--seed`, the row's id and the built view's signature.
 
     Example:
         >>> row_seed(0, row_id("A dog runs."), "view:identity|v:0.1.0")

@@ -17,7 +17,6 @@ from augment.types import LONE_SURROGATE
 from augment.types import WEIGHTS_PARAMS as WEIGHTS_PARAMS
 from augment.types import Edit as Edit
 from augment.types import Runtime as Runtime
-from augment.types import Status as Status
 from augment.types import View as View
 from augment.types import ViewResult as ViewResult
 from augment.types import ViewSpec as ViewSpec
@@ -90,17 +89,9 @@ def check_params(name: str, params: Mapping[str, Any]) -> View:
 def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None = None) -> View:
     """Build the view that a specification names; loads no weights yet.
 
-    Args:
-        spec: Its name and parameters; a given revision of weights has to match.
-        device: "auto", "cpu", "cuda" or "cuda:N".
-        batch_tokens: Tokens in a batch, padding included; None for the view's choice.
-
-    Returns:
-        The view; its `spec` has all parameters and the revision of its weights.
-
-    Raises:
-        InputError: A view, parameter, model, word list or extra is missing or wrong.
-        TwinviewsError: Another package's view cannot be built.
+    A given revision of weights has to match; the view's `spec` has all parameters and revisions. The device is "auto",
+    "cpu", "cuda" or "cuda:N"; `batch_tokens` counts a batch's padding too (None: the view's choice). Raises InputError
+    for a wrong or missing view, parameter, model, word list or extra, and TwinviewsError for a broken plugin.
 
     Example:
         >>> view = make_view(ViewSpec("repeat", {"rate": 0.5}))

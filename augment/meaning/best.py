@@ -134,13 +134,22 @@ class BestOfN(View):
             ]
             for text, views in zip(texts, rows, strict=True)
         ]
-        if self._judge is not None:
-            forms = [[view.text or "" for view in views] for views in passing]
-            passing = [
-                [view for view in views if scores[view.text or ""] >= (self.min_meaning or -1)]
-                for views, scores in zip(passing, self._judge.scores(texts, forms, self.judged), strict=True)
-            ]
-        return [self.ordered(*row) for row in zip(texts, passing, strict=True)]
+        similar = self.similar(texts, passing, self.judged)
+        in_order = [[view for view in views if view in kept] for views, kept in zip(passing, similar, strict=True)]
+        return [*map(self.ordered, texts, in_order)]
+
+    def similar(
+        self, texts: Sequence[str], rows: Sequence[Sequence[ViewResult]], most: int | None
+    ) -> Sequence[Sequence[ViewResult]]:
+        """Of each text's views, all different, those that are similar enough to it, the most similar first."""
+        if self._judge is None:
+            return rows
+        candidates = [{view.text or "": view for view in views} for views in rows]
+        scored = self._judge.scores(texts, [[*views] for views in candidates], most)
+        return [
+            [views[form] for form, score in scores.items() if score >= (self.min_meaning or -1)]
+            for views, scores in zip(candidates, scored, strict=True)
+        ]
 
     def ordered(self, text: str, views: Sequence[ViewResult]) -> list[ViewResult]:
         """Views that pass, first those that share the fewest words with their sentence if they are to be diverse."""

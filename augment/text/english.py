@@ -5,7 +5,6 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache, reduce
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from augment.models.weights import STARTER
@@ -152,15 +151,9 @@ def _spellings(lemma: str, tag: str) -> list[str]:
 @lru_cache(maxsize=50_000)
 def _forms(lemma: str, part: str) -> Mapping[str, Sequence[str]]:
     """LemmInflect's spellings of a lower-case lemma's forms, by Penn tag."""
-    from lemminflect import config, getAllInflectionsOOV
-    from lemminflect.codecs.InflectionLUCodec import InflectionLUCodec
+    from lemminflect import getAllInflections, getAllInflectionsOOV
 
-    entry: dict[str, Sequence[str]] = {}
-    for line in _entries(config.inflection_lu_fn).get(lemma, "").splitlines():
-        entry |= InflectionLUCodec.fromString(line)[2]
-    entry = InflectionLUCodec.updateForAuxMod({lemma: entry})[lemma]
-    entry |= _corrections(config.infl_overrides_fn).get(lemma, {})
-    forms: Mapping[str, Sequence[str]] = {tag: entry[tag] for tag in entry if _PARTS.get(tag[0]) == part}
+    forms: Mapping[str, Sequence[str]] = getAllInflections(lemma, part)
     # Its dictionary has "can" and "will" as modals only, "blog" and "dare" with one form; WordNet has regular verbs.
     if part == "VERB" and "VBG" not in forms:
         forms = getAllInflectionsOOV(lemma, part)
@@ -175,31 +168,9 @@ def verb_lemma(word: str, tag: str) -> str | None:
 
 def _lemmas(word: str) -> Mapping[str, Sequence[str]]:
     """LemmInflect's lemmas of a lower-case word, by part of speech."""
-    from lemminflect import config
-    from lemminflect.codecs.LemmaLUCodec import LemmaLUCodec
+    from lemminflect import getAllLemmas
 
-    entries = map(LemmaLUCodec.fromString, _entries(config.lemma_lu_fn).get(word, "").splitlines())
-    lemmas = {part.upper(): tuple(lemma.lower() for lemma in lemmas) for _, part, lemmas in entries}
-    return {**lemmas, **_corrections(config.lemma_overrides_fn).get(word, {})}
-
-
-@cache
-def _entries(file: str) -> Mapping[str, str]:
-    """The lines of a dictionary of LemmInflect by word: it would parse all 120,000 before it looks up the first."""
-    entries: dict[str, str] = {}
-    for line in gzip.decompress(Path(file).read_bytes()).decode().splitlines(keepends=True):
-        word = line.partition(",")[0]
-        entries[word] = entries.get(word, "") + line
-    return entries
-
-
-@cache
-def _corrections(file: str) -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """LemmInflect's corrections of a dictionary, by word and tag or part of speech."""
-    from lemminflect.codecs.OverridesCodec import OverridesCodec
-
-    corrections: Mapping[str, Mapping[str, Sequence[str]]] = OverridesCodec.load(file)
-    return corrections
+    return {part: [lemma.lower() for lemma in lemmas] for part, lemmas in getAllLemmas(word).items()}
 
 
 def _unknown_plural(lemma: str) -> str | None:

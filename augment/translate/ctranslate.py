@@ -42,8 +42,7 @@ class CTranslate2Engine:
     ) -> Callable[[], list[list[list[int]]]]:
         """Start a search; return a function that waits for the hypotheses of every source, the best first.
 
-        Sources are token ids of one padded length. Hypotheses are token ids too, with the end token if they reached it.
-        Seeds are for sampling, one a source.
+        Sources are token ids of one padded length, and so are hypotheses, with the end token if they reached it.
         """
         limit = self._vocabulary.limit
         width = padded(len(sources[0]), limit, self.length_step)

@@ -1,22 +1,24 @@
 """The model from one language to another: bundled, in a folder, or an OPUS-MT model of the Hub."""
 
 import json
-import logging
 import re
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from augment.errors import InputError
+from augment.errors import InputError, logger, warn_once
 from augment.models.weights import DRY_RUN, STARTER_TRANSLATION, cached_snapshot, hub_offer, hub_weights, local_weights
 
 FLAG = "--models"
 AUTO, OPUS, STARTER = "auto", "opus-mt", "starter"
 OPUS_NAME = "Helsinki-NLP/opus-mt-{}-{}"
+OUT_OF_REACH = (
+    "OPUS-MT is out of reach (%s): the small bundled models translate, well enough for short everyday sentences; "
+    "most round trips of other text are not paraphrases. Online, a view made with --models opus-mt gets it (about "
+    "300 MB a model)"
+)
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:[_-][A-Za-z0-9]{2,8})*")
 _MODEL_FILES = ("config.json", "source.spm", "target.spm", "vocab.json")
-logger = logging.getLogger(__name__)
 
 
 class TranslationModel(NamedTuple):
@@ -43,7 +45,7 @@ def resolve_chain(
         try:
             return _opus_chain(hops)
         except InputError as error:
-            _warn_of_starter(str(error))
+            warn_once(OUT_OF_REACH, str(error))
         models = STARTER
     return models, [resolve_models(models, *hop, revision) for hop, revision in zip(hops, revisions, strict=True)], 0
 
@@ -61,16 +63,6 @@ def _opus_chain(hops: Sequence[tuple[str, str]]) -> tuple[str, list[TranslationM
         logger.warning("downloading %s (%.0f MB); a view made with --models starter needs none", joined, missing / 1e6)
     commits = [None if place is None else place.name for place in places]  # a commit in the cache needs no Hub
     return OPUS, [resolve_models(OPUS, *hop, commit) for hop, commit in zip(hops, commits, strict=True)], 0
-
-
-@cache  # to warn once a process
-def _warn_of_starter(reason: str) -> None:
-    logger.warning(
-        "OPUS-MT is out of reach (%s): the small bundled models translate, well enough for short everyday sentences; "
-        "most round trips of other text are not paraphrases. Online, a view made with --models opus-mt gets it (about "
-        "300 MB a model)",
-        reason,
-    )
 
 
 def resolve_models(models: str, source: str, target: str, revision: str | None = None) -> TranslationModel:

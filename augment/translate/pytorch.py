@@ -43,12 +43,7 @@ class TransformersEngine:
     def search(
         self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
     ) -> Callable[[], list[list[list[int]]]]:
-        """Return a function that searches and returns the hypotheses of equally padded sources."""
-        return lambda: self._search(sources, decoding, seeds)
-
-    def _search(
-        self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
-    ) -> list[list[list[int]]]:
+        """Search; return a function that returns the hypotheses of equally padded sources."""
         from transformers import GenerationConfig
 
         width, pad, end = padded(len(sources[0]), self._vocabulary.limit), self._vocabulary.pad, self._vocabulary.end
@@ -75,7 +70,8 @@ class TransformersEngine:
                 input_ids=ids, attention_mask=mask.long(), generation_config=config, logits_processor=draws
             )
         texts = [cut(tokens, end, pad) for tokens in outputs[:, 1:].tolist()]
-        return [texts[place : place + decoding.hypotheses] for place in range(0, len(texts), decoding.hypotheses)]
+        number = decoding.hypotheses
+        return lambda: [texts[place : place + number] for place in range(0, len(texts), number)]
 
 
 def load_model(path: Path) -> "MarianMTModel":

@@ -148,7 +148,7 @@ class TranslationView(BestOfN):
                 # If all pivots have such words, some may be rare compounds.
                 language = leg.rpartition("-")[2]
                 rows = [
-                    self._worded(text, views, language, is_pivot=True) or views
+                    _worded(text, views, language, compounds=True) or views
                     for text, views in zip(texts, rows, strict=True)
                 ]
         return self._choices(texts, rows) if self.chooses else [views[0] for views in rows]
@@ -170,30 +170,19 @@ class TranslationView(BestOfN):
             return ViewResult(None, "failed", problem, between)
         return ViewResult(view, "ok", "retried" if translation.retried else reason, between)
 
-    def _worded(
-        self, text: str, views: Sequence[ViewResult], language: str, *, is_pivot: bool = False
-    ) -> list[ViewResult]:
-        """The views whose words are all words, as far as the language is known."""
-        if not has_word_list(language):
-            return list(views)
-        return [view for view in views if not has_non_word(view.text or "", language, text, compounds=is_pivot)]
-
     def _choices(self, texts: Sequence[str], rows: Sequence[Sequence[ViewResult]]) -> list[ViewResult]:
         """One view of each text, with the others that pass, the best first, as its alternatives."""
         # A round trip may give the sentence itself, which is a view only if there is no other.
         changed = [[view for view in views if view.status == "ok" or not self._returns] for views in rows]
         language = self.languages()[-1]
-        worded = [self._worded(text, views, language) for text, views in zip(texts, changed, strict=True)]
-        passing = worded
-        if self._judge is not None:
-            candidates = [{view.text or "": view for view in views} for views in worded]
-            most = None if self.diverse else self.judged
-            scored = self._judge.scores(texts, [[*views] for views in candidates], most)
-            passing = [
-                [views[form] for form, score in scores.items() if score >= (self.min_meaning or -1)]
-                for views, scores in zip(candidates, scored, strict=True)
-            ]
+        worded = [_worded(text, views, language) for text, views in zip(texts, changed, strict=True)]
+        passing = self.similar(texts, worded, None if self.diverse else self.judged)
         return [*map(_choice, rows, changed, worded, map(self.ordered, texts, passing))]
+
+
+def _worded(text: str, views: Sequence[ViewResult], language: str, *, compounds: bool = False) -> list[ViewResult]:
+    """The views whose words are all words, as far as the language is known."""
+    return [view for view in views if not has_non_word(view.text or "", language, text, compounds=compounds)]
 
 
 def _choice(

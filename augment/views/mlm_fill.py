@@ -1,16 +1,15 @@
 """Let a masked language model replace a share of the words, by related ones or by any (BSL, section 4.4: 20%)."""
 
-import logging
 import math
 import random
 from collections.abc import Iterable, Sequence
-from functools import cache
 from importlib.metadata import version
 from itertools import accumulate, chain, islice
 from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr
 
+from augment.errors import warn_once
 from augment.lexicon import wordnet
 from augment.lexicon.synonyms import English, english
 from augment.masked_lm.masking import FillModel, Masked, Proposals, Slot, folded, token_span
@@ -23,7 +22,6 @@ from augment.text.words import FUNCTION_WORDS, in_capitals, replaceable, rounded
 from augment.types import JSON, row_seed
 from augment.view import Edit, Runtime, ViewResult
 
-logger = logging.getLogger(__name__)
 ARTICLES = frozenset(["a", "an"])
 LISTED = frozenset(
     word.lower()
@@ -59,8 +57,7 @@ class MlmFill(ProtectedTermsView):
 
     A word is eligible if `augment.text.words.replaceable` allows it, `is_fixed` does not hold, the model sees it
     whole (not cut off, not sharing a token with a neighbour), and the vocabulary has words in its script. `fraction`
-    and `achieved_fraction` are shares of all words that the model sees, with numbers and names, as in the paper. The
-    number of words is rounded up or down by the row's own draw, so that the mean over sentences equals the fraction.
+    and `achieved_fraction` are shares of all words that the model sees, with numbers and names, as in the paper.
 
     With `related`, the model sees the sentence unmasked, and only words of one token are eligible for which WordNet has
     related words that fit; fewer words are then replaced than `fraction` asks for.
@@ -144,7 +141,8 @@ class MlmFill(ProtectedTermsView):
             proposals = self._model.propose([row.masked for row in masked], self.top_k + SPARE_PROPOSALS)
             return [self._fill(*row) for row in zip(texts, masked, proposals, rngs, strict=True)]
         if not is_english(sentences):
-            _warn_of_language()
+            advice = "fill in any word with --no-related and a model of theirs"
+            warn_once(f"mlm-fill: most words are not English; {advice}")
         places = self._english.related_words(sentences)
         rows = dict(zip(distinct, map(self._row, distinct, sentences, places), strict=True))
         words = [[related[place] for place in row.places] for row, related in zip(rows.values(), places, strict=True)]
@@ -215,11 +213,6 @@ class MlmFill(ProtectedTermsView):
             return ViewResult(text, "unchanged", reason, None, (), self.fraction, 0.0)
         share = len(edits) / row.word_count
         return ViewResult(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
-
-
-@cache
-def _warn_of_language() -> None:
-    logger.warning("mlm-fill: most words are not English; fill in any word with --no-related and a model of theirs")
 
 
 def is_fixed(word: str) -> bool:

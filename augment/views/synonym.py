@@ -1,16 +1,14 @@
 """Replace a share of the content words by WordNet synonyms (BSL, section 4.4: 30% of the words)."""
 
-import logging
 import random
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib.metadata import version
 from itertools import islice
 from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr
 
-from augment.errors import InputError
+from augment.errors import InputError, warn_once
 from augment.lexicon import wordnet
 from augment.lexicon.omw import Multilingual
 from augment.lexicon.synonyms import TIERS, English, Tiers, Weighted, agreement, english
@@ -24,7 +22,6 @@ from augment.text.words import in_capitals, rounded
 from augment.view import Edit, Runtime, ViewResult, ViewSpec
 from augment.views.nlpaug import published_synonyms
 
-logger = logging.getLogger(__name__)
 FRACTION_HELP = (
     "share of the eligible words to replace in a draw; as a draw that changes something is taken, 0.86 of them are "
     "replaced on average, 0.04 of all words (sample corpus)"
@@ -118,7 +115,7 @@ class Synonym(ProtectedTermsView):
         while block := list(islice(pairs, BLOCK_TEXTS)):
             sentences = [tokens(text) for text, _ in block]
             if self.language == "en" and not is_english(sentences):
-                _warn_of_language()
+                warn_once("synonym: most words are not English; name their language with --language")
             choices = self._language.choices(sentences)
             rows += map(self._draw, *zip(*block, strict=True), sentences, choices)
         if self._ranking is not None:
@@ -155,11 +152,6 @@ class Synonym(ProtectedTermsView):
                 edits.append(article)
             edits.append(Edit(word.start, word.end, word.text, new))
         return ViewResult(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
-
-
-@cache  # to warn once a process
-def _warn_of_language() -> None:
-    logger.warning("synonym: most words are not English; name their language with --language")
 
 
 def _draw_words(choices: Mapping[int, Tiers], number: int, rng: random.Random) -> dict[int, Weighted]:

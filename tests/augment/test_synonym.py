@@ -10,12 +10,12 @@ from samples import built, real_sentences, refused
 from wordfreq import zipf_frequency
 from xxhash import xxh64_hexdigest
 
+from augment.errors import warn_once
 from augment.lexicon import omw, wordnet
 from augment.lexicon.synonyms import English, english
 from augment.text.edits import apply_edits
 from augment.text.words import FUNCTION_WORDS, word_list
 from augment.view import ViewResult, ViewSpec, make_view, row_seed
-from augment.views import synonym
 
 SENTENCES = {
     "The old woman bought a big car in Paris for $3,500 yesterday.": ["Paris", "$3,500"],
@@ -196,7 +196,7 @@ def test_a_row_of_capitals_says_so(text: str, reason: str) -> None:
     ],
 )
 def test_other_languages_get_one_warning(texts: list[str], is_foreign: bool, caplog: pytest.LogCaptureFixture) -> None:
-    synonym._warn_of_language.cache_clear()
+    warn_once.cache_clear()
     view = built("synonym")
     for _ in range(2):
         view(texts, range(len(texts)))

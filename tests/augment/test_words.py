@@ -1,7 +1,6 @@
 """Words: tokens and edits, English forms, articles and parts of speech, and WordNet."""
 
 import csv
-import gzip
 import os
 import shutil
 import subprocess
@@ -11,20 +10,18 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import lemminflect
 import nltk.data
 import pytest
 import wordfreq
 from hypothesis import given
 from hypothesis import strategies as st
-from lemminflect import config
 from nltk.tag.perceptron import PerceptronTagger
 from samples import TEXTS, real_sentences, refused
 
 from augment.lexicon import wordnet
 from augment.text import english
 from augment.text.edits import apply_edits, find_edits, tokens, words
-from augment.text.english import INFLECTED, inflect, load_data, tagger, wants_an
+from augment.text.english import inflect, load_data, tagger, wants_an
 from augment.text.words import replaceable, shared_words
 from augment.view import Edit
 
@@ -124,20 +121,6 @@ def test_words_have_the_forms_that_dictionaries_accept() -> None:
     assert len(rows) > 900
     found = [(lemma, tag, inflect(lemma, tag) or "-", forms) for lemma, tag, forms in rows]
     assert [each for each in found if each[2] not in each[3].split("|")] == []
-
-
-@pytest.mark.parametrize("part", ["NOUN", "VERB", "ADJ", "ADV"])
-def test_dictionaries_answer_as_lemminflect_does(part: str) -> None:
-    """Which parses them as a whole; every 40th word of its own, and its special cases."""
-    special = "can may will shall must ought dare be burn abdomen all another men woods english"
-    rows = gzip.decompress(Path(config.inflection_lu_fn).read_bytes()).decode().splitlines()[::40]
-    for word in (*special.split(), *(row.partition(",")[0].lower() for row in rows)):
-        expected = lemminflect.getAllInflections(word, part)
-        if part == "VERB" and "VBG" not in expected:
-            expected = lemminflect.getAllInflectionsOOV(word, part)
-        for tag in (tag for tag in expected if tag in INFLECTED):
-            assert english._spellings(word, tag) == [form for form in expected[tag] if form.isalpha()]
-        assert english._lemmas(word).get(part, ()) == lemminflect.getAllLemmas(word).get(part, ())
 
 
 def test_written_words_are_those_of_wordfreqs_english_list() -> None:
