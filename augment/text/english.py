@@ -166,6 +166,12 @@ def verb_lemma(word: str, tag: str) -> str | None:
     return next((lemma for lemma in _lemmas(word).get("VERB", ()) if inflect(lemma, tag) == word), None)
 
 
+@lru_cache(maxsize=50_000)
+def lemmas(word: str) -> frozenset[str]:
+    """The lemmas of which a lower-case word may be a form."""
+    return frozenset(chain.from_iterable(_lemmas(word).values()))
+
+
 def _lemmas(word: str) -> Mapping[str, Sequence[str]]:
     """LemmInflect's lemmas of a lower-case word, by part of speech."""
     from lemminflect import getAllLemmas
@@ -177,10 +183,10 @@ def _unknown_plural(lemma: str) -> str | None:
     """The plural of a noun missing from LemmInflect's dictionary; None for one that is there without a plural."""
     if _forms(lemma, "NOUN"):
         return None
-    lemmas = _lemmas(lemma)
-    if any(lemma not in lemmas.get(part, (lemma,)) for part in ("NOUN", "VERB")):
+    entry = _lemmas(lemma)
+    if any(lemma not in entry.get(part, (lemma,)) for part in ("NOUN", "VERB")):
         # It is a form of another word: "woods" and "men" are plurals, "drinking" has none.
-        return lemma if "NOUN" in lemmas or lemma.endswith("s") else None
+        return lemma if "NOUN" in entry or lemma.endswith("s") else None
     if lemma.endswith(("o", "s")) and not lemma.endswith("is"):
         # inflect makes "condoes" and "senss"; for other words its rules are better: "coachmen", "angelfish".
         from lemminflect import getAllInflectionsOOV

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError
+from augment.lexicon.antonyms import contradicts
 from augment.meaning.best import BestOfN, chosen
 from augment.meaning.figures import fault
 from augment.models.engine import resolve_engine
@@ -91,8 +92,9 @@ class TranslationView(BestOfN):
 
     @property
     def versions(self) -> dict[str, JSON]:
-        """The versions of what reads and writes texts, of its engine, and of the list of words."""
+        """The versions of what reads and writes texts, of its engine, and of the lists of words and lemmas."""
         names = ["sentencepiece", "sentencex", self.translator, *["wordfreq"] * self.chooses]
+        names += ["lemminflect"] * (self.chooses and self.languages()[-1] == self.source == "en")
         return {**super().versions, **{name: version(name) for name in names if name != "auto"}}
 
     @property
@@ -177,6 +179,9 @@ class TranslationView(BestOfN):
         language = self.languages()[-1]
         worded = [_worded(text, views, language) for text, views in zip(texts, changed, strict=True)]
         passing = self.similar(texts, worded, None if self.diverse else self.judged)
+        if language == self.source == "en":  # a pivot can mean both of two antonyms, which are alike to encoders
+            pairs = zip(texts, passing, strict=True)
+            passing = [[view for view in views if not contradicts(text, view.text or "")] for text, views in pairs]
         return [*map(_choice, rows, changed, worded, map(self.ordered, texts, passing))]
 
 

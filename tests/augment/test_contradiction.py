@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from samples import built, refused
 
+from augment.lexicon.antonyms import contradicts
 from augment.lexicon.synonyms import tags_of
 from augment.text.edits import apply_edits, tokens
 from augment.text.negation import negations
@@ -216,3 +217,22 @@ def test_other_languages_and_kinds_are_refused() -> None:
         built("contradiction", language="de")
     with refused("kinds='negation,double': write some of negation, antonym, number, name, or double alone"):
         built("contradiction", kinds="negation,double")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text", "expected"),
+    [
+        ("The soup is hot.", "The soup has grown cold.", True),
+        ("They bought a house.", "A house was sold by them.", True),
+        ("Two men are waiting.", "Two women wait.", True),
+        ("She left quickly.", "She slowly left.", True),
+        ("The man and the woman left.", "The woman and the man left.", False),
+        ("It was cold.", "It was cold and not hot.", False),
+        ("The boy is tall.", "The tall boy is standing.", False),
+        ("He bought a big car.", "He purchased a large car.", False),
+    ],
+)
+def test_a_rewritten_sentence_with_an_antonym_for_a_lost_word_contradicts(
+    sentence: str, text: str, expected: bool
+) -> None:
+    assert contradicts(sentence, text) is expected

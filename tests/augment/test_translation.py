@@ -361,6 +361,14 @@ def test_a_view_with_a_word_that_is_none_fails_if_there_is_no_other() -> None:
     assert sum(view.reason == "non-word" for view in chosen_views) < sum(bad)
 
 
+def test_a_round_trip_with_an_antonym_is_never_chosen() -> None:
+    text, *forms = (f"Please {verb} the window, I'm cold." for verb in ("close", "open", "shut"))
+    rows = [[ViewResult(form) for form in forms], [ViewResult(forms[0])]]
+    first, second = back("starter", min_meaning=0.0)._choices([text, text], rows)  # type: ignore[attr-defined]
+    assert (first.text, first.alternatives) == (forms[1], ())
+    assert (second.status, second.reason) == ("failed", "meaning")
+
+
 @pytest.mark.parametrize("precision", ["int8", "fp32", "fp64"])
 def test_a_choice_ignores_its_batch(precision: str) -> None:
     texts = [*CHOSEN, GUITAR, "The guitar, which nobody had played for years, was still in tune when she picked it up."]

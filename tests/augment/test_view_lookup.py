@@ -44,6 +44,11 @@ def test_signature(spec: ViewSpec, expected: str) -> None:
         ("mlm-fill", {"candidates": 2}, ["ctranslate2", "inflect", "tokenizers", "wordfreq"]),
         ("translate", {"to": "de", "models": "starter"}, ["ctranslate2", "sentencepiece", "sentencex", "wordfreq"]),
         (
+            "backtranslate",
+            {"pivot": "de", "models": "starter"},
+            ["ctranslate2", "lemminflect", "sentencepiece", "sentencex", "tokenizers", "wordfreq"],
+        ),
+        (
             "translate",
             {"to": "de", "models": "starter", "candidates": 1},
             ["ctranslate2", "sentencepiece", "sentencex"],
