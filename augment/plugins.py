@@ -26,9 +26,8 @@ _lock, _replaced = Lock(), list[TextIO]()
 class Plugins:
     """The plugins of one kind: the modules of `package`, and entry points `twinviews.KIND`, KIND its last part.
 
-    A module of ours wins: an entry point of the same name is passed over with a warning, and so are all but the first,
-    by module, of several entry points with one name. `missing_part` says what a module lacks to be such a plugin, None
-    if nothing.
+    Of several with one name, a module of ours wins, else the first entry point by module, with a warning.
+    `missing_part` says what a module lacks to be such a plugin, if anything.
     """
 
     package: str
@@ -132,7 +131,6 @@ def _usable_points(plugins: Plugins) -> list[str]:
 
 @cache
 def _module_or_reason(plugins: Plugins, point: EntryPoint) -> ModuleType | str:
-    """The module of an entry point, or why it cannot be used."""
     try:
         with _printing_to_stderr():
             module = point.load()

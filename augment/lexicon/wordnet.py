@@ -189,7 +189,6 @@ class WordNet:
         return part in self._lines and self._lines[part].startswith(f"{place:08d} ", max(place, 0))
 
     def _synset(self, part: str, place: int) -> Synset:
-        """The synset at an offset of a part's file."""
         head, _, gloss = self._line(part, place).partition("|")
         _, file, kind, number, *fields = head.split()
         words = [*zip(fields[::2], fields[1::2], strict=False)][: int(number, 16)]

@@ -10,16 +10,11 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from augment.lexicon.synonyms import Weighted
-from augment.masked_lm.masking import FillModel, Masked, token_span
+from augment.masked_lm.masking import COSINE_WEIGHT, FIT_WEIGHT, FillModel, Masked, token_span
 from augment.text.edits import matching_case
 
 if TYPE_CHECKING:
     import torch
-
-FIT_WEIGHT = 0.5
-SIMILARITY_WEIGHT = 20.0
-"""Weights of the log-probability of a candidate's pieces and of the cosine of its vector; the log of its sense weight
-has weight 1. Chosen on captions and STS-B training sentences, by two encoders' similarity of sentence and view."""
 
 
 class Target(NamedTuple):
@@ -77,7 +72,6 @@ class Ranking:
     def _questions(
         self, text: str, ids: list[int], offsets: Sequence[tuple[int, int]], target: Target, scores: dict[str, float]
     ) -> Iterator[_Question]:
-        """A question for each number of pieces that candidates have; none if the word is not seen whole."""
         import torch
 
         span = token_span(offsets, target.start, target.end)
@@ -92,7 +86,7 @@ class Ranking:
         cosines = torch.cosine_similarity(vectors[:1], vectors[1:]).tolist()
         by_size: dict[int, dict[str, tuple[Sequence[int], float]]] = defaultdict(dict)
         for (form, weight), pieces, cosine in zip(target.candidates, rows, cosines, strict=True):
-            by_size[len(pieces)][form] = pieces, math.log(weight) + SIMILARITY_WEIGHT * cosine
+            by_size[len(pieces)][form] = pieces, math.log(weight) + COSINE_WEIGHT * cosine
         for size, candidates in by_size.items():
             masked = [*head, *[self._fill.tokenizer.mask_token_id] * size, *tail]
             if size and len(masked) <= self._fill.limit:
@@ -104,7 +98,6 @@ class Ranking:
         return self._fill.model.get_input_embeddings().weight.detach().float().cpu()  # type: ignore[no-any-return]
 
     def _pieces_of(self, form: str, lead: str) -> tuple[int, ...]:
-        """The tokens of a form after `lead`."""
         batch = self._fill.tokenizer(lead + form, add_special_tokens=False, return_offsets_mapping=True)
         pairs = zip(batch["input_ids"], batch["offset_mapping"], strict=True)
         return tuple(number for number, (_, end) in pairs if end > len(lead))

@@ -157,10 +157,7 @@ class BestOfN(View):
 
 
 def chosen(views: Sequence[ViewResult], passing: Sequence[ViewResult]) -> ViewResult:
-    """The first view that passes, with the others as its alternatives; else why there is none.
-
-    A sentence of which some texts differ, but none passes, is "failed"; otherwise its first text says why none differs.
-    """
+    """The first view that passes, with the others as its alternatives; else a failure, or why no text differs."""
     if passing:
         return passing[0]._replace(alternatives=tuple(view.text or "" for view in passing[1:]))
     dropped = next((view for view in views if view.status == "ok"), None)

@@ -38,9 +38,8 @@ class Judge:
     the word embeddings, centred and weighted by how rare each token is. Each half alone judges worse. The second is
     nearly free, so it chooses which candidates the first one sees.
 
-    With `engine` "ctranslate2" the bundled encoder runs there in `precision`; in int8 no bit of a vector depends on the
-    other texts of its batch. Otherwise sentence-transformers runs the encoder on `device`, in float32 or, for "fp64",
-    in float64, as it does with any other. There the batch may change the last digits, which are rounded away.
+    With `engine` "ctranslate2" the bundled encoder runs there in `precision`; in int8 no bit of a vector depends on its
+    batch. Otherwise sentence-transformers runs it, as any other, on `device` in float32 or, for "fp64", in float64.
     """
 
     def __init__(self, weights: Weights, engine: str, precision: str, device: str) -> None:

@@ -94,9 +94,9 @@ def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weigh
 
 
 def hub_weights(name: str, flag: str, revision: str | None = None, needed_files: Collection[str] = ()) -> Weights:
-    """A model of the Hub, from its cache or the network, at `revision` or the latest; may raise InputError.
+    """A model of the Hub at `revision`, or the latest; a cached one without `needed_files` is completed.
 
-    A cached model that lacks one of `needed_files` is completed.
+    Raises InputError if neither the Hub nor its cache gives it.
     """
     from huggingface_hub import HfApi, snapshot_download
 
@@ -209,7 +209,6 @@ def cached(place: Path, fill: Callable[[Path], None]) -> Path:
 
 
 def _is_whole(place: Path) -> bool:
-    """Whether every file of a cache folder is as it was written."""
     files = recorded_files(place)
     return bool(files) and all(files.values())
 

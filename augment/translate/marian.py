@@ -102,10 +102,7 @@ class MarianTranslator:
         return [translations[0] for translations in self.candidates(texts, seeds, 1)]
 
     def candidates(self, texts: Sequence[str], seeds: Sequence[int] | None, number: int) -> list[list[Translation]]:
-        """For each text up to `number` good translations, the best first, or else a bad one.
-
-        They are the hypotheses of one beam search, or draws of different seeds.
-        """
+        """Up to `number` good translations of each text, by one beam search or several draws, or else a bad one."""
         draws = number if self.decoding.sampled else 1
         beams = max(self.decoding.num_beams, number)
         decoding = self.decoding if draws == number else replace(self.decoding, num_beams=beams, hypotheses=number)
@@ -264,9 +261,8 @@ def _joined(pieces: Sequence[Translation]) -> Translation:
 def split(text: str, count: Callable[[str], int], limit: int) -> list[str]:
     """The text in pieces of at most `limit` tokens by `count`, none empty, without the white space between them.
 
-    It is cut between sentences, the units that models were trained on. A sentence that is too long is cut in two, near
-    its middle, after a clause, else a word, else a character with its combining marks; and again while that is needed.
-    A single character over the limit stays as it is.
+    It is cut between sentences, and a sentence that is too long near its middle, after a clause, else a word, else a
+    character with its combining marks, again and again. A single character over the limit stays as it is.
     """
     text = text.strip()
     if len(text) < 2 or count(text) <= limit:

@@ -89,7 +89,6 @@ class Contradiction(ProtectedTermsView):
     def _choices(
         self, kind: str, text: str, words: Sequence[Token], tags: Sequence[str], rng: random.Random
     ) -> Iterator[list[Edit]]:
-        """The changes of a kind, each as edits."""
         denials = [] if kind in ("number", "name") else negations(text, words, tags)
         if kind == "negation":
             yield from denials

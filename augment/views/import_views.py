@@ -100,7 +100,6 @@ class ImportViews(View):
         return f"{self.name}: {is_unused.sum():,} of {len(starts):,} lines belong to no sentence, such as {example}"
 
     def _places(self, text: str) -> list[int]:
-        """The places in the index of a text's lines."""
         hashes = [_hash(_folded(text)), _hash(row_id(normalise(text)))]
         firsts, ends = (self._index[0].searchsorted(hashes, side) for side in ("left", "right"))
         return [*range(firsts[0], ends[0]), *range(firsts[1], ends[1])]

@@ -132,7 +132,6 @@ class MlmFill(ProtectedTermsView):
         return ViewResult(apply_edits(text, edits), "ok", None, None, edits, self.fraction, share)
 
     def _views(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
-        """Views of texts that the model takes whole."""
         rngs, distinct = [random.Random(seed) for seed in seeds], [*dict.fromkeys(texts)]
         sentences = [*map(tokens, distinct)]
         if self._english is None:
@@ -178,7 +177,6 @@ class MlmFill(ProtectedTermsView):
         return row._replace(places=places), [fitting[place] for place in places]
 
     def _number(self, row: _Row, rng: random.Random) -> int:
-        """How many words of a row are to be replaced."""
         return max(self.at_least, rounded(self.fraction * row.word_count, rng))
 
     def _masked(self, row: _Row, rng: random.Random) -> _Row:

@@ -34,9 +34,7 @@ class Nlpaug(ProtectedTermsView):
 
     A row is "failed" if its text has over `max_length` characters ("too-long"), if the augmenter raises an exception
     (its name is the reason) or returns no text ("no-text"), and "rejected" if the result has a special token that the
-    sentence lacks ("special-token"). Changes within terms to keep are undone, and so is
-    what nlpaug's tokenizers do to the white space between words and signs. The global generators of Python, NumPy
-    and torch are seeded for every row.
+    sentence lacks ("special-token"). Changes within terms to keep, and of white space alone, are undone.
     """
 
     name = "nlpaug"

@@ -17,7 +17,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer, BertModel, PreTrai
 from augment.lexicon import wordnet
 from augment.lexicon.synonyms import english
 from augment.masked_lm.masking import MAX_TOKENS, FillModel, WholeWords, folded, script_of
-from augment.masked_lm.ranking import FIT_WEIGHT, SIMILARITY_WEIGHT, Ranking, Target
+from augment.masked_lm.ranking import COSINE_WEIGHT, FIT_WEIGHT, Ranking, Target
 from augment.models.weights import STARTER_ENCODER, find_encoder
 from augment.text.edits import apply_edits, words
 from augment.text.english import wants_an
@@ -192,7 +192,7 @@ def test_scores_equal_those_of_the_model_without_batching(folder: Path) -> None:
             logits = model(input_ids=torch.tensor([masked])).logits[0, head : head + len(pieces)].log_softmax(-1)
             cosine = torch.cosine_similarity(vectors[own].mean(0), vectors[pieces].mean(0), dim=0)
         fit = sum(float(row[piece]) for row, piece in zip(logits, pieces, strict=True))
-        scores[form] = math.log(weight) + FIT_WEIGHT * fit + SIMILARITY_WEIGHT * float(cosine)
+        scores[form] = math.log(weight) + FIT_WEIGHT * fit + COSINE_WEIGHT * float(cosine)
     slots = Target(4, 7, tuple(sorted(candidates.items())))
     ranking = Ranking(FillModel(folder, Runtime("cpu")))
     found = ranking.scores([text], [[slots]])[0][0]
