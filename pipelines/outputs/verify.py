@@ -11,7 +11,7 @@ from augment.files import SUMS, recorded_files
 from pipelines.inspection.report import REPORT_MARKS
 from pipelines.storage.dataset import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state
 from pipelines.storage.files import is_sealed, is_written_by, sha256_of, sibling_path
-from pipelines.storage.pair_files import PAIR_COLUMNS, REJECTS, REJECTS_SHA256
+from pipelines.storage.pair_files import REJECTS, REJECTS_SHA256
 from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS
 from pipelines.storage.recipe import command_of, read_made
 from pipelines.storage.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_number
@@ -41,13 +41,11 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
 
 
 def _outputs(folder: Path) -> list[Path]:
-    """The datasets, pairs and exports in a folder, and the Arrow files next to them, which may be rejects."""
+    """The datasets, pairs and exports in a folder."""
     files = [*_files_below(folder)]
     datasets = {parent for parent in {file.parent for file in files} if _is_dataset(parent)}
     recorded = {_output_of(file) for file in files if file.name[1:].endswith((".recipe.json", ".card.md"))}
-    outputs = datasets | {output for output in recorded if output is not None}
-    folders = {output.parent for output in outputs} - datasets
-    return sorted(outputs | {file for parent in folders for file in parent.glob("*.arrow") if file.is_file()})
+    return sorted(datasets | {output for output in recorded if output is not None})
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
@@ -78,16 +76,15 @@ def _output_of(record: Path) -> Path | None:
 
 
 def _file(path: Path) -> Iterator[Verified]:
-    """Pairs or an export, by its recipe; without a recipe, rejects."""
+    """Pairs or an export, by its recipe."""
     recipe, card = sibling_path(path, "recipe.json"), sibling_path(path, "card.md")
     if not recipe.is_file() and not card.is_file():
-        yield from _rejects(path) if path.is_file() else ()
         return
     yield _checked(recipe)
     if card.is_file() or command_of(recipe) in PAIR_COMMANDS:
         yield _checked(card)
     yield from _reports(sibling_path(path, REPORT_FILE))
-    yield from _rejects_elsewhere(path, recipe)
+    yield from _rejects(path, recipe)
     recorded = read_made(recipe).get("sha256")
     yield _checked(path, lambda path: recorded in (None, sha256_of(path)))  # a damaged recipe proves nothing
 
@@ -100,38 +97,18 @@ def _checked(path: Path, is_whole: Callable[[Path], bool] = lambda path: is_seal
     return path, "missing" if not path.is_file() else None if is_whole(path) else "damaged"
 
 
-def _rejects(path: Path) -> Iterator[Verified]:
-    """A file of rejects, found by its hash in a recipe; if no file in the folder has that hash, by its columns."""
-    folder = path.parent
-    recipes = (*folder.glob("*.recipe.json"), *folder.glob(f"*/{RECIPE_FILE}"))
-    hashes = {read_made(recipe).get(REJECTS_SHA256) for recipe in recipes} - {None}
-    present = (sha256_of(file) for file in folder.glob("*.arrow") if file.is_file())
-    if sha256_of(path) in hashes:
-        yield path, None
-    elif hashes and hashes.difference(present) and _may_be_rejects(path):
-        yield path, "damaged"
-
-
-def _rejects_elsewhere(out: Path, recipe: Path) -> Iterator[Verified]:
-    """Rejects in another folder than their pairs `out`, if they are still there."""
+def _rejects(out: Path, recipe: Path) -> Iterator[Verified]:
+    """The rejects of pairs `out`, if they are still there."""
     recorded = read_made(recipe)
     path = out.parent / recorded.get(REJECTS, "")
     if path.is_file():
         yield _checked(path, lambda path: sha256_of(path) == recorded[REJECTS_SHA256])
 
 
-def _may_be_rejects(file: Path) -> bool:
-    """Whether a file is an Arrow stream with a column of pairs, or a damaged one."""
-    try:
-        return file.suffix == ".arrow" and not {*PAIR_COLUMNS}.isdisjoint(read_table(file).schema.names)
-    except (InputError, UnicodeDecodeError):
-        return True
-
-
 def _dataset(folder: Path) -> Iterator[Verified]:
     """The files of a dataset folder, finished or not."""
     yield from _reports(sibling_path(folder, REPORT_FILE), folder / REPORT_FILE)
-    yield from _rejects_elsewhere(folder, folder / RECIPE_FILE)
+    yield from _rejects(folder, folder / RECIPE_FILE)
     state = folder / STATE_FILE
     shards, hashes, _ = read_state(folder)
     is_finished = state.is_file()

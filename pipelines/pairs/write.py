@@ -162,10 +162,10 @@ def _judged_pairs(
                 rejects.write(batch.append_column(REASON, batch[DROPPED]).filter(batch[DROPPED].is_valid()))
         for stream in streams:
             stream.write(None)
-        facts = {} if path is None else {REJECTS_SHA256: sha256_of(streams[1].path)}
-        folder = options.target.parent.resolve()
-        if path is not None and path.parent.resolve() != folder:
-            facts[REJECTS] = os.path.relpath(path.resolve(), folder)
+        facts = {}
+        if path is not None:
+            place = os.path.relpath(path.resolve(), options.target.parent.resolve())
+            facts = {REJECTS: place, REJECTS_SHA256: sha256_of(streams[1].path)}
         yield counts.as_dict(), facts, streams[0].path
 
 

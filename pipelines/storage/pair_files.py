@@ -24,7 +24,7 @@ PAIR_COLUMNS = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
 NEGATIVE = "negative"
 """An optional column of pairs: a text that is not a paraphrase of `view_a`, null if a pair has none."""
 REJECTS, REJECTS_SHA256 = "rejects", "rejects_sha256"
-"""Keys in the recipe of pairs: where their rejects are, if in another folder, and the rejects' hash."""
+"""Keys in the recipe of pairs: where their rejects are, from the pairs' folder, and their hash."""
 REASON = "reason"
 """The column of rejects that says why a pair was dropped."""
 
