@@ -140,12 +140,10 @@ class View(BaseModel):
         runs_model: Whether it runs a model, for which it takes a GPU if there is one.
         uses_seed: Whether seeds change its texts.
         equal_alternatives: Whether its alternatives are as good as its text, so that pairs are made of all of them.
-        keeps_meaning: Whether a view should mean what its sentence means. An encoder then chooses among `draws` texts
-            by default, if it knows the language (see `augment.meaning.best`).
-        draws: How many texts it then chooses from.
+        keeps_meaning: Whether a view should mean what its sentence means, so that an encoder chooses among its texts.
+        draws: How many texts that encoder then chooses from by default.
         floor: The least similarity to its sentence, in [0, 1], that the bundled encoder must then find.
-        judged: Of how many texts, those of the closest words, that encoder compares whole sentences (None: of all); of
-            0 it compares the words alone, twenty times as fast.
+        judged: Of how many texts, those of the closest words, it compares more than the words (None: of all).
         libraries: Packages whose versions change its texts and therefore stand in its signature.
         constants: See `ViewSpec`.
     """

@@ -54,10 +54,10 @@ def translate_batch(settings: Settings) -> Work:
     """CTranslate2's `translate_batch`: int8, a translator a core, in the batches that are fastest on a CPU."""
     import ctranslate2
 
-    from augment.models.engine import COMPUTE_TYPES
+    from augment.models.device import COMPUTE_TYPES
     from augment.models.weights import local_weights
     from augment.translate.ctranslate import converted
-    from augment.translate.vocabulary import Vocabulary
+    from augment.translate.decoding import Vocabulary
 
     def load(folder: Path) -> tuple[ctranslate2.Translator, Vocabulary]:
         vocabulary = Vocabulary(folder)

@@ -25,7 +25,7 @@ from functools import cached_property
 from pathlib import Path
 
 from augment.models.weights import STARTER_TRANSLATION
-from augment.translate.vocabulary import Vocabulary
+from augment.translate.decoding import Vocabulary
 
 HERE = Path(__file__).parent
 COLUMNS = ("bench", "text", "what runs", "rows/s", "source words/s/core", "CPU s", "peak MB", "ratio", "bar")

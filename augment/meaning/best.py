@@ -8,7 +8,7 @@ from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError
 from augment.meaning.figures import fault
-from augment.models.engine import resolve_engine
+from augment.models.device import resolve_engine
 from augment.models.weights import find_encoder
 from augment.text.words import shared_words
 from augment.types import JSON, Runtime, View, ViewResult, row_seed

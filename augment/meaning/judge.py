@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from augment.models.device import pack, quiet_transformers, resolve_device, usable_cores
-from augment.models.engine import COMPUTE_TYPES
+from augment.models.device import COMPUTE_TYPES, pack, quiet_transformers, resolve_device, usable_cores
 from augment.models.loading import check_length, check_weights, loading
 from augment.models.weights import STARTER_ENCODER, Weights, cache_folder, cached
 

@@ -6,12 +6,10 @@ from pathlib import Path
 import ctranslate2
 
 from augment.errors import InputError
-from augment.models.device import padded, usable_cores
-from augment.models.engine import COMPUTE_TYPES
+from augment.models.device import COMPUTE_TYPES, padded, usable_cores
 from augment.models.loading import loading
 from augment.models.weights import cache_folder, cached, local_weights
-from augment.translate.decoding import Decoding
-from augment.translate.vocabulary import Vocabulary
+from augment.translate.decoding import Decoding, Vocabulary
 
 LARGE_MODEL_BYTES = 100_000_000
 """Float32 weights of so many bytes do not fit into the caches of a CPU; Opus-MT's have three times as many."""

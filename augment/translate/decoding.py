@@ -1,13 +1,21 @@
-"""How texts are decoded: greedily, by beam search or by sampling."""
+"""What a MarianMT model reads and writes, texts as token ids, and how it decodes: greedily, by beams or sampling."""
 
+import json
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from augment.errors import InputError
+from augment.models.device import LENGTH_STEP
+from augment.models.loading import check_length
 
 _DECODE = re.compile(
     r"greedy|sample|beam:([1-9][0-9]?)|top-k:([1-9][0-9]{0,4})|top-p:(0?\.[0-9]*[1-9][0-9]*|1|1\.0+)", re.ASCII
 )
+# MarianTokenizer's defaults, which transformers leaves out of the files that it writes.
+_SPECIAL_TOKENS = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +59,53 @@ def parse_decoding(decode: str, temperature: float | None = None) -> Decoding:
         top_p=float(top_p) if top_p else None,
         temperature=temperature or 1.0,
     )
+
+
+class Vocabulary:
+    """The tokens of a model, read without transformers, whose import takes longer than running a small model."""
+
+    def __init__(self, path: Path) -> None:
+        from sentencepiece import SentencePieceProcessor
+
+        config = _json(path / "config.json")
+        settings = _json(path / "tokenizer_config.json") if (path / "tokenizer_config.json").is_file() else {}
+        self._ids: dict[str, int] = _json(path / "vocab.json")
+        target_ids = _json(path / "target_vocab.json") if settings.get("separate_vocabs") else self._ids
+        # The tokens that the model reads and writes, in the order of their ids; usually the same.
+        self.source, self.target = (sorted(ids, key=ids.__getitem__) for ids in (self._ids, target_ids))
+        self._reader = SentencePieceProcessor(model_file=str(path / "source.spm"))
+        self._writer = SentencePieceProcessor(model_file=str(path / "target.spm"))
+        end, self.unknown, pad = (settings.get(key, token) for key, token in _SPECIAL_TOKENS.items())
+        self.end, self.pad = self._ids[end], self._ids[pad]  # the same on both sides
+        self.unknown_id = self._ids[self.unknown]
+        self._special = {target_ids[token] for token in (end, self.unknown, pad) if token in target_ids}
+        suppressed = re.compile(rf">>.*<<|{re.escape(pad)}", re.DOTALL)  # language codes and padding
+        self.suppress_tokens = sorted(number for token, number in target_ids.items() if suppressed.fullmatch(token))
+        limits = config.get("max_position_embeddings", 1_024), settings.get("model_max_length", 512)
+        self.limit = min(check_length(limit, f"--models {path}") for limit in limits)  # of a source, with its end
+
+    def encode(self, texts: Sequence[str], prefix: str | None = None) -> list[tuple[int, ...]]:
+        """The token ids of texts, with the code before each and the end after it; any other code is plain text."""
+        unknown = self.unknown_id
+        prefix_ids = () if prefix is None else (self._ids.get(prefix, unknown),)
+        pieces = self._reader.encode(list(texts), out_type=str, num_threads=1)
+        return [(*prefix_ids, *(self._ids.get(piece, unknown) for piece in row), self.end) for row in pieces]
+
+    def known_letters(self, text: str) -> int:
+        """The number of letters of a text in pieces that the vocabulary has."""
+        return sum(
+            sum(map(str.isalpha, piece)) for piece in self._reader.encode(text, out_type=str) if piece in self._ids
+        )
+
+    def decode(self, outputs: Iterable[Sequence[int]]) -> list[str]:
+        """The texts of a model's outputs, without end and unknown tokens."""
+        pieces = [[self.target[token] for token in output if token not in self._special] for output in outputs]
+        return [text.replace("▁", " ").strip() for text in self._writer.decode(pieces, num_threads=1)]
+
+    def max_length(self, width: int, length: float) -> int:
+        """The most tokens of an output, its end included, for sources padded to `width`; see `Decoding.length`."""
+        return min(int(length * width) + LENGTH_STEP, self.limit - 1)
+
+
+def _json(path: Path) -> Any:  # noqa: ANN401 - an object, unless the file is damaged
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import regex
 
-from augment.models.device import SECONDS, pack, padded, timed
-from augment.models.engine import resolve_engine
+from augment.models.device import SECONDS, pack, padded, resolve_engine, timed
 from augment.models.loading import loading
 from augment.text.sentences import sentences
-from augment.translate.decoding import Decoding
-from augment.translate.vocabulary import Vocabulary
+from augment.translate.decoding import Decoding, Vocabulary
 from augment.view import row_seed
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from augment.errors import InputError, logger, warn_once
+from augment.models.loading import loading
 from augment.models.weights import DRY_RUN, STARTER_TRANSLATION, cached_snapshot, hub_offer, hub_weights, local_weights
 
 FLAG = "--models"
@@ -113,8 +114,7 @@ def _folder(models: str, source: str, target: str) -> Path:
 def _codes(folder: Path) -> list[str]:
     """The target languages of a model that are chosen by a code before the source sentence; none for most models."""
     path = folder / "vocab.json"
-    try:
+    with loading(f"{FLAG} {folder}", folder):
         pieces = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else ()
-    except ValueError as error:
-        raise InputError(f"{FLAG} {path}: not valid JSON ({error}); get the file again") from None
-    return sorted(piece[2:-2] for piece in pieces if piece.startswith(">>") and piece.endswith("<<"))
+        codes = sorted(piece[2:-2] for piece in pieces if piece.startswith(">>") and piece.endswith("<<"))
+    return codes

@@ -11,8 +11,7 @@ from torch import Tensor
 from augment.errors import InputError
 from augment.models.device import LENGTH_STEP, padded, quiet_transformers, resolve_device
 from augment.models.loading import check_weights, loading
-from augment.translate.decoding import Decoding
-from augment.translate.vocabulary import Vocabulary
+from augment.translate.decoding import Decoding, Vocabulary
 
 if TYPE_CHECKING:
     from transformers import MarianMTModel

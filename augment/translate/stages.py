@@ -12,7 +12,7 @@ from augment.errors import InputError
 from augment.lexicon.antonyms import contradicts
 from augment.meaning.best import BestOfN, chosen
 from augment.meaning.figures import fault
-from augment.models.engine import resolve_engine
+from augment.models.device import resolve_engine
 from augment.text.case import plain_case
 from augment.text.words import has_non_word, has_word_list
 from augment.translate.decoding import Decoding, parse_decoding

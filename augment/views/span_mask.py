@@ -13,13 +13,10 @@ from augment.masked_lm.masking import FillModel
 from augment.models.weights import find_encoder
 from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import words
-from augment.text.words import rounded
 from augment.view import Edit, Runtime, ViewResult, ViewSpec
 
 MASK = "[MASK]"
 """How a mask is stored for every encoder; trainers replace it by their tokenizer's own mask token."""
-DEFAULT_LENGTH = 5
-"""Mirror-BERT's length, in characters."""
 COMPAT_MIN_CHARACTERS = 30
 """Mirror-BERT's published code leaves shorter strings unchanged."""
 
@@ -28,14 +25,13 @@ class SpanMask(ProtectedTermsView):
     """The view. A text no longer than the span is "unchanged" with the reason "too-short".
 
     A character is a grapheme cluster (a letter with its accents, an emoji of several code points), or with `compat` a
-    code point. A rate is rounded up or down by the row's own draw, so that the mean over sentences equals it.
+    code point.
     """
 
     name = "span-mask"
 
-    length: int | None = Field(default=None, ge=1, description=f"units to mask; {DEFAULT_LENGTH} without --rate")
-    rate: float | None = Field(default=None, gt=0, le=1, description="share of the units to mask; one always stays")
-    unit: Literal["character", "word", "token"] = Field(default="character", description="what length and rate count")
+    length: int = Field(default=5, ge=1, description="units to mask")
+    unit: Literal["character", "word", "token"] = Field(default="character", description="what length counts")
     compat: bool = Field(
         default=False, description="as Mirror-BERT's published code: 30 characters or more, spaces around the mask"
     )
@@ -46,17 +42,13 @@ class SpanMask(ProtectedTermsView):
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its terms and tokenizer; raises InputError if one is missing or options contradict."""
-        if self.length is not None and self.rate is not None:
-            raise InputError(f"span-mask: length={self.length} and rate={self.rate}: give one of them")
-        if self.compat and (self.rate is not None or self.unit != "character" or self.keep or self.keep_pattern):
-            options = f"rate={self.rate}, unit={self.unit}, keep={self.keep or self.keep_pattern}"
+        if self.compat and (self.unit != "character" or self.keep or self.keep_pattern):
+            options = f"unit={self.unit}, keep={self.keep or self.keep_pattern}"
             raise InputError(f"span-mask: compat with {options}: the published code masks a length in characters only")
         if self.unit != "token" and (self.encoder != "starter" or self.revision is not None):
             options = f"encoder={self.encoder}, revision={self.revision}"
             raise InputError(f"span-mask: {options}: these are for unit=token; give that too, or neither")
         view = super().build(runtime)
-        if self.rate is None:
-            view.length = self.length or DEFAULT_LENGTH
         if self.unit == "token":
             weights = find_encoder(self.encoder, self.revision)
             view.revision, view._encoder = weights.revision, FillModel(weights.path, runtime)
@@ -73,9 +65,7 @@ class SpanMask(ProtectedTermsView):
         return [*map(self._published if self.compat else self._view, texts, seeds)]
 
     def _view(self, text: str, seed: int) -> ViewResult:
-        starts, ends = self._units(text)
-        length = self.length or rounded((self.rate or 0) * len(starts), random.Random(seed))
-        length = self.length or max(1, min(length, len(starts) - 1))
+        (starts, ends), length = self._units(text), self.length
         if len(starts) <= length:
             return ViewResult(text, "unchanged", "too-short")
         places: Sequence[int] = range(len(starts) - length + 1)
@@ -85,18 +75,15 @@ class SpanMask(ProtectedTermsView):
             return ViewResult(text, "unchanged", "all-kept")
         # A hash, uniform in [0, 2^64), takes a tenth of the time that seeding Python's generator does.
         first = places[xxhash.xxh64_intdigest(b"", seed) * len(places) >> 64]
-        share = length / len(starts)
-        return _masked(text, starts[first], ends[first + length - 1], MASK, self.rate or share, share)
+        return _masked(text, starts[first], ends[first + length - 1], MASK, length / len(starts))
 
     def _published(self, text: str, seed: int) -> ViewResult:
         """Mirror-BERT's published function, which masks the first occurrence of the drawn characters."""
-        length = self.length or DEFAULT_LENGTH
-        if len(text) < max(COMPAT_MIN_CHARACTERS, length + 1):
+        if len(text) < max(COMPAT_MIN_CHARACTERS, self.length + 1):
             return ViewResult(text, "unchanged", "too-short")
-        place = random.Random(seed).randrange(len(text) - length)
-        start = text.index(text[place : place + length])
-        share = length / len(text)
-        return _masked(text, start, start + length, f" {MASK} ", share, share)
+        place = random.Random(seed).randrange(len(text) - self.length)
+        start = text.index(text[place : place + self.length])
+        return _masked(text, start, start + self.length, f" {MASK} ", self.length / len(text))
 
     def _units(self, text: str) -> tuple[Sequence[int], Sequence[int]]:
         if self.unit == "character":
@@ -125,6 +112,6 @@ def _characters(text: str) -> tuple[Sequence[int], Sequence[int]]:
     return starts, [*starts[1:], len(text)]
 
 
-def _masked(text: str, start: int, end: int, mask: str, target: float, achieved: float) -> ViewResult:
+def _masked(text: str, start: int, end: int, mask: str, share: float) -> ViewResult:
     edit = Edit(start, end, text[start:end], mask)
-    return ViewResult(text[:start] + mask + text[end:], "ok", None, None, (edit,), target, achieved)
+    return ViewResult(text[:start] + mask + text[end:], "ok", None, None, (edit,), share, share)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file, save_file
+from samples import refused
 
 from augment.errors import InputError
 from augment.meaning.judge import sentence_encoder
@@ -75,6 +76,16 @@ def test_the_cause_is_named(
     assert cause in message
     assert "\n" not in message
     assert len(message) < 400 + 2 * len(str(folder))
+
+
+@pytest.mark.parametrize("content", ["{", "", "null", "3"])
+def test_a_damaged_vocabulary_is_named(
+    content: str, tmp_path: Path, translation_models: Path, user_cache: Path
+) -> None:
+    folder = shutil.copytree(translation_models, tmp_path / "model")
+    (folder / "en-xx" / "vocab.json").write_text(content)
+    with refused("vocab.json is damaged, not a JSON object"):
+        translate(folder)
 
 
 @pytest.mark.parametrize("use", [fill, encode, translate, ctranslate])

@@ -16,10 +16,9 @@ from transformers import MarianTokenizer
 
 from augment.models.device import padded
 from augment.translate import marian
-from augment.translate.decoding import Decoding, parse_decoding
+from augment.translate.decoding import Decoding, Vocabulary, parse_decoding
 from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.model_names import resolve_models
-from augment.translate.vocabulary import Vocabulary
 
 SENTENCES = [
     "A man is riding a bicycle down the street.",

@@ -34,11 +34,10 @@ from augment.meaning.judge import Judge
 from augment.models.weights import find_encoder
 from augment.text.case import plain_case
 from augment.text.words import has_non_word, shared_words
-from augment.translate.decoding import Decoding, parse_decoding
+from augment.translate.decoding import Decoding, Vocabulary, parse_decoding
 from augment.translate.marian import MarianTranslator, Translation, _joined, copies, repeats, split, translated_alone
 from augment.translate.model_names import resolve_models
 from augment.translate.pytorch import Draws, TransformersEngine
-from augment.translate.vocabulary import Vocabulary
 from augment.view import View, ViewResult, ViewSpec, make_view, row_seed
 
 

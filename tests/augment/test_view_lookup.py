@@ -26,7 +26,7 @@ def spec_of(name: str, **params: float) -> ViewSpec:
     [
         (ViewSpec("identity"), "view:identity|v:0.1.0"),
         (spec_of("repeat"), "view:repeat|rate:0.32|v:0.1.0"),
-        (spec_of("span-mask", rate=0.15), "view:span-mask|compat:false|rate:0.15|unit:character|v:0.1.0"),
+        (spec_of("span-mask", length=3), "view:span-mask|compat:false|length:3|unit:character|v:0.1.0"),
         (ViewSpec("x", {"b": 2, "a": "beam:4", "c": None, "d": True}), "view:x|a:beam:4|b:2|d:true|v:0.1.0"),
         (ViewSpec("x", {"models": "/here", "revision": "9f3"}), "view:x|rev:9f3|v:0.1.0"),
         (ViewSpec("x", {"models": "starter"}), "view:x|models:starter|v:0.1.0"),
@@ -201,9 +201,8 @@ def test_a_broken_file_is_one_line(tmp_path: Path, content: bytes, line: str) ->
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("nonsense", {}, "unknown view 'nonsense': choose one of"),
     ("span-mask", {"length": 0}, "span-mask: length=0: input should be greater than or equal to 1"),
-    ("span-mask", {"lenght": 3}, "(it takes: length, rate, unit, compat, encoder, revision, keep, keep_pattern"),
-    ("span-mask", {"length": 3, "rate": 0.2}, "length=3 and rate=0.2: give one of them"),
-    ("span-mask", {"compat": True, "rate": 0.2}, "compat with rate=0.2"),
+    ("span-mask", {"lenght": 3}, "(it takes: length, unit, compat, encoder, revision, keep, keep_pattern"),
+    ("span-mask", {"compat": True, "unit": "word"}, "compat with unit=word"),
     ("span-mask", {"compat": True, "unit": "word"}, "unit=word, keep=None: the published code masks a length"),
     ("span-mask", {"compat": True, "keep": "terms.txt"}, "keep=terms.txt: the published code"),
     ("span-mask", {"encoder": "/none"}, "encoder=/none, revision=None: these are for unit=token; give that too"),

@@ -19,7 +19,7 @@ ODD = ["👩‍👩‍👧 cars", "שלום big", "“a” car’s", "e\u0301te\
 VIEWS: dict[str, tuple[str, dict[str, Any]]] = {
     "repeat": ("repeat", {}),
     "span-mask": ("span-mask", {}),
-    "span-mask by rate": ("span-mask", {"rate": 0.3, "unit": "word"}),
+    "span-mask by words": ("span-mask", {"length": 2, "unit": "word"}),
     "span-mask by tokens": ("span-mask", {"unit": "token", "length": 2}),
     "span-mask as published": ("span-mask", {"compat": True}),
     "synonym": ("synonym", {"fraction": 0.6}),

@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import Field, PrivateAttr
 
 from augment.meaning.judge import Judge
-from augment.models.engine import resolve_engine
+from augment.models.device import resolve_engine
 from augment.models.weights import find_encoder
 from augment.translate.model_names import STARTER
 from augment.view import Runtime
