@@ -87,25 +87,21 @@ class ImportViews(View):
 
     def unused(self, texts: Iterable[str]) -> str | None:
         """Say how many lines belong to none of the texts, and show one; None if all do."""
-        import numpy as np
-
-        starts = self._index[1]
-        is_unused = np.ones(len(starts), bool)
-        for text in texts:
-            is_unused[self._places(text)] = False
-        if not is_unused.any():
+        starts, used = self._index[1].tolist(), {place for text in texts for place in self._places(text)}
+        unused = [start for place, start in enumerate(starts) if place not in used]
+        if not unused:
             return None
-        (line,) = self._lines(starts[is_unused].min(keepdims=True))
+        (line,) = self._lines([min(unused)])
         example = repr(line.id if line.text is None else line.text)[:80]
-        return f"{self.name}: {is_unused.sum():,} of {len(starts):,} lines belong to no sentence, such as {example}"
+        return f"{self.name}: {len(unused):,} of {len(starts):,} lines belong to no sentence, such as {example}"
 
     def _places(self, text: str) -> list[int]:
         hashes = [_hash(_folded(text)), _hash(row_id(normalise(text)))]
         firsts, ends = (self._index[0].searchsorted(hashes, side) for side in ("left", "right"))
         return [*range(firsts[0], ends[0]), *range(firsts[1], ends[1])]
 
-    def _lines(self, starts: "NDArray[Any]") -> Iterator[_Line]:
-        for start in sorted(starts.tolist()):
+    def _lines(self, starts: Sequence[int]) -> Iterator[_Line]:
+        for start in sorted(starts):
             self._file.seek(start)
             yield _parsed(self._file.readline()) or _Line(view=None)
 
@@ -113,7 +109,7 @@ class ImportViews(View):
         places = self._places(text)
         if not places:
             return ViewResult(None, "failed", "missing")
-        texts = dict.fromkeys(normalise(line.view or "") for line in self._lines(self._index[1][places]))
+        texts = dict.fromkeys(normalise(line.view or "") for line in self._lines(self._index[1][places].tolist()))
         if not any(texts):
             return ViewResult(None, "failed", "empty")
         views = [view for view in texts if view and not special_tokens(view) - special_tokens(text)]
