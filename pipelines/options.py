@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from augment.view import VIEWS, Runtime
+from augment.view import Runtime
 from pipelines.sentences.sources import MAX_DOCUMENT, Format
 from pipelines.storage.files import sibling_path
 from pipelines.storage.recipe import ConfigOption
@@ -78,16 +78,8 @@ def _check_size(value: int | None) -> int | None:
     return value
 
 
-def _filter_names() -> list[str]:
-    from pipelines.pairs.filter import FILTERS
-
-    return FILTERS.names()
-
-
 Number = partial(typer.Option, callback=_check_size)
-"""An option that takes a whole number."""
 Running, Output = (partial(typer.Option, rich_help_panel=panel) for panel in ("Running", "Output"))
-"""Options listed under such a heading."""
 RunningNumber, OutputNumber = partial(Running, callback=_check_size), partial(Output, callback=_check_size)
 LimitOption = Annotated[int | None, RunningNumber(min=1, help="Only the first N sentences.")]
 WorkersOption = Annotated[int, RunningNumber(min=1, help="Worker processes; they share the GPUs.")]
@@ -162,8 +154,8 @@ class PairsOptions(OutputOptions):
 
     sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=NLI_HELP)] = None
     pairs: Annotated[Policy, typer.Option(help=PAIRS_HELP)] = "bsl"
-    view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP, autocompletion=VIEWS.usable_names)] = None
-    filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP, autocompletion=_filter_names)] = None
+    view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP)] = None
+    filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP)] = None
     default_filters: Annotated[bool, typer.Option(help=DEFAULT_FILTERS_HELP)] = True
     alternatives: Annotated[bool | None, typer.Option(help=ALTERNATIVES_HELP)] = None
     strict: Annotated[bool, typer.Option("--strict", help=STRICT_HELP)] = False

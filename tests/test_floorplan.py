@@ -20,7 +20,7 @@ FOR_TRAINERS |= {
     "pipelines.terminal.console",
     "pipelines.terminal.interrupt",
     "pipelines.encoders",
-    "pipelines.sentences.tables",
+    "pipelines.sentences.sources",
 }
 
 

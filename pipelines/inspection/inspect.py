@@ -25,7 +25,6 @@ STYLES = {"same": "", "removed": "red strike", "added": "bold green"}
 TEXTS = ("text", "pair", "pivot", "view", "view_a", "view_b", NEGATIVE)
 """Columns that are shown on lines of their own; the views are compared with the sentence."""
 UNTITLED = {"id", *TEXTS, "view_a_name", "view_b_name", "target_fraction", "achieved_fraction"}
-"""Columns that a row's heading leaves out."""
 
 
 class Piece(NamedTuple):

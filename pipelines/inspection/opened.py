@@ -200,5 +200,4 @@ def _pairs(table: pa.Table, summary: Statistics) -> None:
 
 
 def _complete_rows(table: pa.Table, *columns: str) -> list[list[str]]:
-    """The texts of these columns in the rows that have all of them."""
     return [column.to_pylist() for column in table.select(columns).drop_null().columns]

@@ -25,7 +25,6 @@ from pipelines.storage.shards import BATCH_ROWS
 from pipelines.terminal.console import counted
 
 GROUP_BYTES = 100_000_000
-"""About the size of a row group in memory."""
 
 
 def export(opened: DatasetReader, rows: int, to: str, out: Path, *, overwrite: bool, dry_run: bool = False) -> bool:

@@ -13,13 +13,12 @@ from augment.errors import InputError
 from augment.view import ViewSpec, checked_texts, labelled_view, loaded_view, view_attribute, view_label
 from pipelines.options import IngestOptions, PairsOptions, ViewOptions
 from pipelines.pairs.candidates import ORIGINAL, TASK_ROWS, PairSource
-from pipelines.pairs.columns import column_row_pairs
 from pipelines.pairs.filter import Filter, is_round_trip, make_filter
 from pipelines.pairs.labels import label_row_pairs
 from pipelines.pairs.negatives import negative_choice, view_negatives, with_negatives
 from pipelines.pairs.neighbours import neighbour_row_pairs
 from pipelines.pairs.nli import nli_sources, table_pairs
-from pipelines.pairs.row_pairs import PAIR, RowPairs, row_pair_batches, view_candidates
+from pipelines.pairs.row_pairs import PAIR, RowPairs, column_row_pairs, row_pair_batches, view_candidates
 from pipelines.pairs.views import Choice, choose_views, describe_sides, make_views, plan_views
 from pipelines.pairs.write import PairsJob, write_pairs
 from pipelines.sentences.ingest import ingest, sentences_for
@@ -166,7 +165,6 @@ def _check(options: PairsOptions) -> tuple[dict[Path, Choice], list[Filter]]:
 
 
 def _check_row_pairs(options: PairsOptions) -> None:
-    """Check the options of policies that pair a sentence with another text."""
     policy, sources = options.pairs, options.sources or []
     is_table = policy in ROW_PAIRS and bool(sources) and read_plan(resolve_path(sources[0])) is None
     for owner, name in ROW_PAIRS.items():
@@ -184,7 +182,6 @@ def _check_row_pairs(options: PairsOptions) -> None:
 
 
 def _columns(options: PairsOptions) -> Sequence[str]:
-    """The two columns of a table, if any; raises InputError for another number."""
     names = [] if options.columns is None else [name.strip() for name in options.columns.split(",")]
     if names and (len(names) != 2 or len({*names, ""}) != 3):
         raise InputError(f"--columns {options.columns}: write the names of two columns, LEFT,RIGHT")

@@ -54,22 +54,22 @@ def judged_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Judge all candidates, batch by batch in order; a filter does not see what an earlier one dropped.
 
-    Workers run the filters up to the first one that remembers, and prepare what that one needs; their number does not
-    change the result. Raises TwinviewsError if a filter breaks its contract or a worker dies.
+    Workers run the filters up to the first one that remembers; their number does not change the result. Raises
+    TwinviewsError if a filter breaks its contract or a worker dies.
     """
     first = next((n for n, filter in enumerate(filters) if not filter.by_row), len(filters))
-    parallel, tasks = filters[: first + 1], iter(source.tasks)
+    parallel, tasks = filters[:first], iter(source.tasks)
     head = list(islice(tasks, workers))
     tasks, shared = chain(head, tasks), replace(source, tasks=iter(()))
-    batches: Iterable[list[tuple[pa.RecordBatch, Any]]]
+    batches: Iterable[list[pa.RecordBatch]]
     if len(head) > 1:  # start no worker that has no task
         worker = partial(_worker, shared, [filter.text() for filter in parallel], runtime)
         batches = run_workers(worker, tasks, len(head), ordered=True)
     else:
         batches = map(partial(_judge_task, shared, parallel), tasks)
-    for rows, prepared in chain.from_iterable(batches):
+    for rows in chain.from_iterable(batches):
         for filter in filters[first:]:
-            rows, prepared = _judge(filter, rows, source.sides, prepared), None
+            rows = _judge(filter, rows, source.sides)
         yield rows
 
 
@@ -77,26 +77,17 @@ def _worker(source: PairSource, filters: Sequence[str], runtime: Runtime, number
     return partial(map, partial(_judge_task, source, [make_filter(text, runtime) for text in filters]))
 
 
-def _judge_task(source: PairSource, filters: Sequence[Filter], task: Any) -> list[tuple[pa.RecordBatch, Any]]:  # noqa: ANN401
-    """The candidates of a task in batches, judged row by row; with each what the first filter to remember prepared."""
+def _judge_task(source: PairSource, filters: Sequence[Filter], task: Any) -> list[pa.RecordBatch]:  # noqa: ANN401
+    """The candidates of a task in batches, judged by filters that remember nothing."""
     candidates = task if source.candidates is None else source.candidates(task)
-    by_row = [filter for filter in filters if filter.by_row]
     judged = []
     for rows in _batches(candidates):
-        for filter in by_row:
+        for filter in filters:
             rows = _judge(filter, rows, source.sides)
         judged.append(rows)
     if RANK in candidates.schema.names and judged:
         judged = [*_batches(_first_passing(pa.concat_batches(judged)))]
-    batches: list[tuple[pa.RecordBatch, Any]] = []
-    for rows in judged:
-        prepared = None
-        for filter in filters[len(by_row) :]:
-            if hasattr(filter, "prepare") and rows[DROPPED].null_count:
-                with FILTERS.errors_of(filter.name):
-                    prepared = filter.prepare(PairColumns(rows.filter(rows[DROPPED].is_null()), source.sides))
-        batches.append((rows, prepared))
-    return batches
+    return judged
 
 
 def _batches(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -111,16 +102,13 @@ def _first_passing(rows: pa.RecordBatch) -> pa.RecordBatch:
     return rows.take(pa.array(order[np.unique(groups[order], return_index=True)[1]]))
 
 
-def _judge(filter: Filter, rows: pa.RecordBatch, sides: Mapping[str, SideInfo], prepared: Any = None) -> pa.RecordBatch:  # noqa: ANN401
+def _judge(filter: Filter, rows: pa.RecordBatch, sides: Mapping[str, SideInfo]) -> pa.RecordBatch:
     """The rows with a filter's verdicts on those not yet dropped; raises TwinviewsError if their number is wrong."""
     mask = rows[DROPPED].is_null()
     count = mask.true_count
     with FILTERS.errors_of(filter.name):
-        if prepared is not None:
-            verdicts = filter.settle(prepared)  # type: ignore[attr-defined]
-        else:
-            pairs = rows.filter(mask) if count < len(rows) else rows
-            verdicts = filter(PairColumns(pairs, sides)) if count else Verdicts([])
+        pairs = rows.filter(mask) if count < len(rows) else rows
+        verdicts = filter(PairColumns(pairs, sides)) if count else Verdicts([])
         reasons = pa.array(verdicts.reasons, pa.string())
         scores = pa.array(pa.nulls(count) if verdicts.scores is None else verdicts.scores, pa.float64())
         for column in (reasons, scores):

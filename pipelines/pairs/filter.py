@@ -77,8 +77,7 @@ class Filter(BaseModel):
 
     It gets one batch after another, in the order of the pairs, without those that an earlier filter dropped. A filter
     that remembers pairs sets `by_row = False`; it runs in one process, and so does every filter after it, so give it
-    last. Worker processes can still help if it splits the call in two: `prepare(pairs)` computes what depends on each
-    pair alone, in any process, and `settle(prepared)` returns the verdicts.
+    last.
 
     Attributes:
         by_row: Whether it judges every pair by itself.
@@ -100,17 +99,7 @@ class Filter(BaseModel):
     _name: str = PrivateAttr("")
 
     def build(self, runtime: Runtime) -> Self:
-        """Find what the filter needs.
-
-        Args:
-            runtime: Where its models run.
-
-        Returns:
-            The filter, ready to judge, with revisions filled in.
-
-        Raises:
-            InputError: Weights or an extra are missing.
-        """
+        """The filter, ready to judge, with revisions; raises InputError if weights or an extra are missing."""
         return self
 
     @abstractmethod

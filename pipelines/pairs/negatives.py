@@ -102,7 +102,6 @@ def _source(options: MiningOptions) -> PairSource:
 
 
 def _candidates(table: pa.Table, options: MiningOptions, encoder: Path) -> Iterator[pa.RecordBatch]:
-    """All pairs with their negatives."""
     is_complete = pc.and_(table["view_a"].is_valid(), table["view_b"].is_valid()).combine_chunks()
     negatives = table[NEGATIVE].combine_chunks()
     lacks_negative = pc.and_(negatives.is_null(), is_complete)

@@ -9,8 +9,10 @@ import pyarrow.compute as pc
 import xxhash
 from numpy.typing import NDArray
 
-from pipelines.pairs.candidates import DROPPED, ORIGINAL, RANK, UNUSED
+from augment.errors import InputError
+from pipelines.pairs.candidates import DROPPED, ORIGINAL, RANK, TASK_ROWS, UNUSED
 from pipelines.pairs.filter import SENTENCE_B, SIDES
+from pipelines.pairs.nli import NLI_LABELS
 from pipelines.storage.dataset import Dataset
 from pipelines.storage.pair_files import PAIR_COLUMNS
 
@@ -22,14 +24,9 @@ RowPairs: TypeAlias = tuple[Numbers, Numbers, str]
 
 
 def view_candidates(
-    source: Dataset,
-    views: Mapping[str, Dataset],
-    couples: Sequence[tuple[str, str]],
-    columns: Sequence[str],
-    paired: Collection[str],
-    fallback: bool,
-    task: tuple[int, int],
-) -> pa.RecordBatch:
+    source: Dataset, views: Mapping[str, Dataset], couples: Sequence[tuple[str, str]], columns: Sequence[str],
+    paired: Collection[str], fallback: bool, task: tuple[int, int],
+) -> pa.RecordBatch:  # fmt: skip
     """The pairs of each couple for each sentence from `task[0]` to `task[1]`, those of one sentence side by side.
 
     Where views `paired` have alternatives, the n-th text of one side goes with the n-th of the other; the side with
@@ -40,8 +37,7 @@ def view_candidates(
     size = len(sentences)
     sides = {name: _side(sentences, name, view, task[0]) for name, view in views.items()}
     sides[ORIGINAL] = sentences["text"], pa.nulls(size, pa.list_(pa.string())), pa.nulls(size, pa.string())
-    batches: list[pa.RecordBatch] = []
-    origins: list[Numbers] = []
+    batches, origins = list[pa.RecordBatch](), list[Numbers]()
     for names in couples:
         couple = [sides[name] for name in names]
         further = [pc.list_value_length(alternatives).fill_null(0).to_numpy() for _, alternatives, _ in couple]
@@ -66,8 +62,7 @@ def view_candidates(
                 pairs[side] = pa.concat_arrays([texts, alternatives.flatten()]).take(pa.array(places))
                 pairs[f"{side}_name"] = pa.repeat(name, len(rows))
             pairs[UNUSED] = block_unused
-            missing = [sides[name][2] for name in block_names]
-            pairs[DROPPED] = pc.coalesce(*missing).take(pa.array(rows))
+            pairs[DROPPED] = pc.coalesce(*(sides[name][2] for name in block_names)).take(pa.array(rows))
             if fallback:  # a side that equals the sentence is to be named so
                 for side, name in zip(SIDES, block_names, strict=True):
                     is_same = pc.equal(pairs[side], sentences["text"].take(pa.array(rows))).fill_null(False)
@@ -88,6 +83,17 @@ def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tu
     columns = ("view", "status", "reason", "alternatives")
     texts, statuses, reasons, alternatives = (table[name].combine_chunks().take(places) for name in columns)
     return texts, alternatives, missing_texts(name, texts, statuses, reasons)
+
+
+def column_row_pairs(sentences: Dataset, rows: int) -> Iterator[RowPairs]:
+    """The first `rows` sentences, each with itself; raises InputError for sentences without second texts, or of NLI."""
+    table = sentences.read(0, min(rows, TASK_ROWS))
+    if PAIR not in table.schema.names:
+        raise InputError(f"{sentences.path} has no second texts: ingest with --pair-column NAME")
+    if "label" in table.schema.names and set(table["label"].to_pylist()) <= NLI_LABELS:
+        raise InputError(f"{sentences.path} has the labels of an NLI corpus: see --pairs entailment")
+    blocks = (np.arange(start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS))
+    return ((block, block, "no second text") for block in blocks)
 
 
 def row_pair_batches(

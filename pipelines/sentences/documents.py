@@ -21,7 +21,6 @@ BLOCKS = HEADINGS.union(BLOCK_NAMES.split())
 HEADING = "\ud800"
 """Begins a paragraph that is a heading; half a surrogate pair, which no text that was read holds."""
 NON_PROSE = frozenset(["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"])
-"""Elements of HTML that hold no prose."""
 NESTED_TOKENS = frozenset(["blockquote_open", "list_item_open"])
 MAX_MARKDOWN_DEPTH = 100
 """Levels of lists and quotations: each takes three of Python's frames."""

@@ -16,7 +16,7 @@ from augment.types import INVISIBLE
 from augment.view import normalise, row_id
 from pipelines.options import SENTENCES, IngestOptions
 from pipelines.sentences.documents import language_code
-from pipelines.sentences.rows import Columns, cuts_word, read_spans
+from pipelines.sentences.rows import Columns, Rows, cuts_word, read_spans
 from pipelines.sentences.selection import Selection
 from pipelines.sentences.sources import MAX_DOCUMENT, SAMPLE, TEXT_FORMATS, Source, check_source, read_rows
 from pipelines.storage.card import dataset_card, file_name
@@ -49,7 +49,7 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
     options = replace(options, language=language_code(options.language)) if options.split else options
     out, dry_run, overwrite = resolve_path(options.out), options.dry_run, options.overwrite
     with tempfile.TemporaryDirectory() as spool, nullcontext() if dry_run else locked_folder(out):
-        sources = [check_source(name, Path(spool), options.format, options.max_document) for name in options.sources]
+        sources = [check_source(name, Path(spool), options.format) for name in options.sources]
         for source in sources:
             if out.resolve() in source.path.resolve().parents:
                 raise InputError(f"{source.name} is a file of {out}, which would be replaced: choose another --out")
@@ -100,7 +100,6 @@ def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
 
 
 def _plan(options: IngestOptions, sources: Sequence[Source]) -> Plan:
-    """The plan for sources that were checked."""
     params = {key: getattr(options, key) for key in ("label_column", "pair_column", "format", "column")}
     params |= {} if options.split is None else {"split": options.split, "language": options.language}
     params |= {} if options.words is None else dict(zip(("min_words", "max_words"), options.words, strict=True))
@@ -152,55 +151,28 @@ def _sentences(
     Puts examples of conflicts and of odd spans into `notes`.
     """
     columns, counts = Columns(options.column, options.label_column, options.pair_column), selection.counts
-    language, odd_spans = options.language if options.split else None, Counter[bool]()
-    documents = Counter[str]()
+    language, spans, documents = options.language if options.split else None, Counter[bool](), Counter[str]()
     for source in sources:
         number, filled, document = 1, set[str](), file_name(source.name)
         documents[document] += 1
         if documents[document] > 1:  # a file of another folder
             document = f"{document} ({documents[document]})"
-        for rows in read_rows(source, columns, language, document):
-            texts, pairs = ([normalise(cell or "") for cell in cells] for cells in (rows.texts, rows.pairs))
-            labels = [label and (label if options.labels else normalise(label)) for label in rows.labels]
+        for rows in read_rows(source, columns, language, document, options.max_document):
             cells = {"label": rows.labels, "pair": rows.pairs}
             filled |= {name for name in cells.keys() - filled if any(cell is not None for cell in cells[name])}
-            values = [f"{label or ''}\t{pair}".strip("\t") for label, pair in zip(labels, pairs, strict=True)]
-            fates = selection.fates(texts, values)
-            if INVISIBLE.search("".join(rows.texts)):
-                changed = sum(INVISIBLE.search(text) is not None for text in rows.texts[: len(fates)])
-                counts["invisible"] = counts.get("invisible", 0) + changed
-            for index, fate in enumerate(fates):
-                text, where = texts[index], f"{source.name}: row {number + index}"
-                if fate == "conflict":
-                    example = f"{where}, {text[:60]!r}, has another label or pair than before, {values[index][:40]!r}"
-                    notes.setdefault(fate, example)
-                    if options.on_conflict == "fail":
-                        raise InputError(f"{example}: correct it, or give --on-conflict first or drop")
-                if fate != "kept":
-                    continue
-                label: Any = labels[index] or None
-                if options.labels:
-                    label = read_spans(where, label, rows.texts[index], text)
-                    for span in label or ():
-                        odd_spans[is_odd := cuts_word(text, span)] += 1
-                        if is_odd:
-                            notes.setdefault("span", f"{text[span.start : span.end]!r} in {text[:60]!r}")
-                place = rows.places[index] if rows.places else ()
-                yield row_id(text), text, label, pairs[index] or None, *place
-            number += len(texts)
+            yield from _kept(options, rows, selection, source.name, number, notes, spans)
+            number += len(rows.texts)
             if selection.is_full:
                 source.check_unchanged()
                 break
-        if options.labels and number > 1 and "label" not in filled:
-            raise InputError(f"{source.name} has no spans in a column {columns.label!r}: give --label-column")
         for name, column in (("label", columns.label), ("pair", columns.pair)):
-            is_required = column != name and source.format not in TEXT_FORMATS
-            if is_required and number > 1 and name not in filled:
+            is_named = column != name and source.format not in TEXT_FORMATS
+            if (is_named or (options.labels and name == "label")) and number > 1 and name not in filled:
                 raise InputError(f"{source.name} has nothing in a column {column!r}: check --{name}-column")
         if selection.is_full:
             break
-    if odd := odd_spans[True]:
-        problem = f"{odd:,} of {counted(odd_spans.total(), 'span')} begin or end inside a word or on a blank"
+    if odd := spans[True]:
+        problem = f"{odd:,} of {counted(spans.total(), 'span')} begin or end inside a word or on a blank"
         notes["span"] = f"{problem}, such as {notes['span']}: offsets are in characters, not in UTF-16 units"
     if conflicts := counts.get("conflict"):
         advice = "" if options.on_conflict == "drop" else "; the first row of a text is kept, see --on-conflict"
@@ -209,3 +181,34 @@ def _sentences(
         names = ", ".join(source.name for source in sources)
         problem = f"no sentences to keep in {names} ({counts['read']} lines, {counts['empty']} of them empty)"
         raise InputError(f"{problem}: give one sentence a line, and see --min-words and --max-words")
+
+
+def _kept(
+    options: IngestOptions, rows: Rows, selection: Selection, source: str, number: int, notes: dict[str, str],
+    spans: Counter[bool],
+) -> Iterator[Sentence]:  # fmt: skip
+    """Those of a batch, whose first row has this number; counts in `spans` which are odd."""
+    texts, pairs = ([normalise(cell or "") for cell in cells] for cells in (rows.texts, rows.pairs))
+    labels = [label and (label if options.labels else normalise(label)) for label in rows.labels]
+    values = [f"{label or ''}\t{pair}".strip("\t") for label, pair in zip(labels, pairs, strict=True)]
+    fates = selection.fates(texts, values)
+    if changed := sum(INVISIBLE.search(text) is not None for text in rows.texts[: len(fates)]):
+        selection.counts["invisible"] = selection.counts.get("invisible", 0) + changed
+    for index, fate in enumerate(fates):
+        text, where = texts[index], f"{source}: row {number + index}"
+        if fate == "conflict":
+            example = f"{where}, {text[:60]!r}, has another label or pair than before, {values[index][:40]!r}"
+            notes.setdefault(fate, example)
+            if options.on_conflict == "fail":
+                raise InputError(f"{example}: correct it, or give --on-conflict first or drop")
+        if fate != "kept":
+            continue
+        label: Any = labels[index] or None
+        if options.labels:
+            label = read_spans(where, label, rows.texts[index], text)
+            for span in label or ():
+                spans[is_odd := cuts_word(text, span)] += 1
+                if is_odd:
+                    notes.setdefault("span", f"{text[span.start : span.end]!r} in {text[:60]!r}")
+        place = rows.places[index] if rows.places else ()
+        yield row_id(text), text, label, pairs[index] or None, *place

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from pipelines.similarity import word_count
 
-RUN_HASHES = 1 << 22
-"""Hashes of a run in a file, 32 MiB; those in memory are fewer than twice as many."""
+RUN_HASHES = 1 << 20
+"""Hashes of a run in a file, 8 MiB; those in memory are fewer than twice as many."""
 
 
 class Seen:
@@ -50,12 +50,10 @@ class Seen:
 
 
 class Selection:
-    """What becomes of texts, up to a limit of kept ones.
+    """What becomes of texts, up to a limit of kept ones: their `counts` by fate, and hashes of those with `conflicts`.
 
-    Attributes:
-        counts: Texts by their fate: "kept", "empty", "duplicate", with `words` "length" (bounds, in words), and
-            "conflict" if there are any: the text is there already, but this label or pair of it is new.
-        conflicts: Hashes of the texts with a conflict.
+    A fate is "kept", "empty", "duplicate", with `words` "length" (bounds, in words), or "conflict": the text is there
+    already, but this label or pair of it is new.
     """
 
     def __init__(

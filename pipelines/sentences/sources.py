@@ -7,24 +7,24 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias, get_args
 
 from augment.errors import InputError, TwinviewsError, describe
 from augment.files import MAX_LINE, check_end
 from pipelines.sentences.delimited import read_cells
 from pipelines.sentences.documents import document_paragraphs, paragraphs, split_sentences
-from pipelines.sentences.rows import ColumnChoice, Rows, collect, read_columns, read_json, rows_of
+from pipelines.sentences.rows import ColumnChoice, Columns, Rows, collect, read_columns, read_json, rows_of
 from pipelines.storage.files import is_remote, resolve_path, sha256_of
 
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 TEXT_FORMATS = ("text", "markdown", "html")
-"""Those without columns."""
 ENDINGS: Mapping[str, Format] = {
     **{f".{format}": format for format in get_args(Format)},
     ".md": "markdown",
@@ -34,7 +34,6 @@ ENDINGS: Mapping[str, Format] = {
     ".feather": "arrow",
 }
 OFFICE_ENDINGS = (".doc", ".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".ppt", ".pptx", ".rtf", ".xls", ".xlsx")
-"""Endings of files that are never plain text."""
 CHUNK_BYTES = 1 << 20
 MAX_DOCUMENT = 50
 """Millions of characters of a document, which is held in memory several times."""
@@ -42,7 +41,6 @@ ARCHIVES = {
     b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"PK\3\4": "zip", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd",
     b"7z\xbc\xaf": "7-zip",
 }  # fmt: skip
-"""Archives by their first bytes."""
 CP1252 = re.compile(rb"[\x80\x82\x84\x85\x91-\x97\x99]")
 """The euro sign, quotes and dashes, which Windows' Western code page has where Latin-1 has control characters."""
 NOT_CP1252 = re.compile(rb"[\x81\x83\x86-\x90\x98\x9a-\x9f]|[A-Za-z][\x80-\x91\x93-\x99][a-z]")
@@ -51,20 +49,18 @@ HUB = "hf:"
 STDIN = "-"
 SAMPLE = "sample:sentences"
 SAMPLE_FILE = Path(__file__).parents[1] / "sample" / "sentences.txt"
+TableSource: TypeAlias = str | Mapping[str, Sequence[Any]]
+"""A file or the like, or columns by name, as pandas' `DataFrame` has them too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source that exists: its name as given, the file it is read from, its format, and the sha256 of its content.
-
-    A document of more than `max_document` million characters is not read.
-    """
+    """A source that exists: its name as given, the file it is read from, its format, and the sha256 of its content."""
 
     name: str
     path: Path
     format: Format | Literal["hub"]
     sha256: str
-    max_document: int = MAX_DOCUMENT
 
     def check_unchanged(self) -> None:
         """Raise TwinviewsError if the file is no longer the one that was hashed."""
@@ -72,9 +68,7 @@ class Source:
             raise TwinviewsError(f"{self.name} changed while it was read: run the same command again")
 
 
-def check_source(
-    name: str, spool: Path, format: Format | None = None, max_document: int = MAX_DOCUMENT, *, is_table: bool = False
-) -> Source:
+def check_source(name: str, spool: Path, format: Format | None = None, *, is_table: bool = False) -> Source:
     """Find and hash a file, "-" for stdin, `hf:NAME` (hashed by its fingerprint) or the bundled `sample:sentences`.
 
     Of what `is_table` but has no ending that says so, the first line tells JSONL, TSV and CSV apart. What can be read
@@ -107,23 +101,33 @@ def check_source(
         digest = sha256_of(path)
     except OSError as error:
         raise InputError(f"cannot read {label} ({error.strerror}): check the path and its permissions") from None
-    ending = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
-    format = format or ENDINGS.get(ending)
-    if format is None:
-        if ending in OFFICE_ENDINGS:
-            problem = "is not read: save it as CSV, text or HTML, or give --format if its ending is wrong"
-            raise InputError(f"{label} {problem}")
-        with path.open("rb") as stream:
-            line, is_json = stream.readline(MAX_LINE), False
-        with suppress(ValueError, RecursionError):
-            is_json = line.lstrip().startswith(b"{") and isinstance(json.loads(line), dict)
-        if is_json and not is_table:
-            raise InputError(f"{label} begins with a JSON object: give --format jsonl, or else --format text")
-        format = "text" if not is_table else "jsonl" if is_json else "tsv" if b"\t" in line else "csv"
-    return Source(label, path, format, digest, max_document)
+    return Source(label, path, format or _find_format(label, path, is_table=is_table), digest)
 
 
-def read_rows(source: Source, columns: ColumnChoice, language: str | None = None, document: str = "") -> Iterator[Rows]:
+def _find_format(label: str, path: Path, *, is_table: bool) -> Format:
+    """The format by a name's ending, or else of a table by its first line."""
+    ending = Path(label.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
+    if ending in ENDINGS:
+        return ENDINGS[ending]
+    if ending in OFFICE_ENDINGS:
+        problem = "is not read: save it as CSV, text or HTML, or give --format if its ending is wrong"
+        raise InputError(f"{label} {problem}")
+    with path.open("rb") as stream:
+        line, is_json = stream.readline(MAX_LINE), False
+    with suppress(ValueError, RecursionError):
+        is_json = line.lstrip().startswith(b"{") and isinstance(json.loads(line), dict)
+    if is_json and not is_table:
+        raise InputError(f"{label} begins with a JSON object: give --format jsonl, or else --format text")
+    return "text" if not is_table else "jsonl" if is_json else "tsv" if b"\t" in line else "csv"
+
+
+def read_rows(
+    source: Source,
+    columns: ColumnChoice,
+    language: str | None = None,
+    document: str = "",
+    max_document: int = MAX_DOCUMENT,
+) -> Iterator[Rows]:
     """Stream a source's rows, empty ones included; a paragraph of Markdown or HTML is one.
 
     With a `language`, text is read by paragraphs too, and every row is split into its sentences, which are placed in
@@ -135,7 +139,7 @@ def read_rows(source: Source, columns: ColumnChoice, language: str | None = None
     csv.field_size_limit(MAX_LINE)
     count = 0
     try:
-        batches = _read(source, columns, by_paragraph=language is not None)
+        batches = _read(source, columns, max_document, by_paragraph=language is not None)
         if language is not None:
             by_row = source.format not in TEXT_FORMATS
             batches = collect(split_sentences(batches, language, document, by_row=by_row))
@@ -148,7 +152,7 @@ def read_rows(source: Source, columns: ColumnChoice, language: str | None = None
         raise InputError(f"{source.name} {problem}: get it again, or give --format") from None
 
 
-def _read(source: Source, columns: ColumnChoice, *, by_paragraph: bool) -> Iterator[Rows]:
+def _read(source: Source, columns: ColumnChoice, max_document: int, *, by_paragraph: bool) -> Iterator[Rows]:
     format, name = source.format, source.name
     if format == "hub":
         table = load_hub(name).with_format("arrow")
@@ -163,7 +167,7 @@ def _read(source: Source, columns: ColumnChoice, *, by_paragraph: bool) -> Itera
     if format == "text" and not by_paragraph:
         return (Rows(texts, nulls, nulls) for texts in batches for nulls in [[None] * len(texts)])
     lines = chain.from_iterable(batches)
-    whole = partial(_joined, name=name, limit=source.max_document * 1_000_000)
+    whole = partial(_joined, name=name, limit=max_document * 1_000_000)
     if format == "jsonl":
         return collect(read_json(lines, name, columns, whole))
     if format == "text":
@@ -252,3 +256,32 @@ def _encoding_advice(text: str) -> str:
     elif CP1252.search(raw) and not NOT_CP1252.search(raw) and 5 * len(re.findall(rb"[\x80-\xff]", raw)) < len(raw):
         encoding = "cp1252"
     return f"convert it, e.g. iconv -f {encoding} -t utf-8" if encoding else "convert it from its encoding to UTF-8"
+
+
+def table_cells(
+    table: TableSource, choose: Callable[[Sequence[str]], Sequence[str]]
+) -> tuple[str, list[tuple[str, str, str]]]:
+    """Return the sha256 of a table ("" in memory), and three cells of each row, stripped.
+
+    `choose` maps the names of its columns to those of a text, a value of any type and a second text ("": none). Raises
+    InputError as `augment ingest` does, and for a table that cannot be read.
+    """
+    import pyarrow as pa
+
+    def columns(names: Sequence[str]) -> Columns:
+        return Columns(*choose(names))
+
+    try:
+        with TemporaryDirectory() as spool:
+            if isinstance(table, str):
+                source = check_source(table, Path(spool), is_table=True)
+                digest, parts = source.sha256, read_rows(source, columns)
+            else:
+                arrow = pa.table(table)
+                digest, parts = "", rows_of(lambda **_: arrow.to_batches(), arrow.schema, "the table", columns)
+            rows = (row for part in parts for row in zip(*part[:3], strict=True))
+            return digest, [tuple((cell or "").strip() for cell in row) for row in rows]  # type: ignore[misc]
+    except InputError as error:  # these options are those of `augment ingest`
+        raise InputError(re.sub(r"(, or|:) give --(column|format)( text)?$", "", str(error))) from None
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(f"the table cannot be read ({error}): give columns of one length and type by name") from None

@@ -26,7 +26,6 @@ NEGATIVE = "negative"
 REJECTS, REJECTS_SHA256 = "rejects", "rejects_sha256"
 """Keys in the recipe of pairs: where their rejects are, from the pairs' folder, and their hash."""
 REASON = "reason"
-"""The column of rejects that says why a pair was dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +38,11 @@ class PairFile:
 
 
 def read_pairs(path: str | Path) -> "datasets.Dataset":
-    """Open pairs, mapped into memory.
+    """Open pairs, an IPC stream file or a folder of shards, mapped into memory.
 
-    Args:
-        path: An IPC stream file, or a folder of shards.
-
-    Returns:
-        Rows of `id, text, view_a, view_b, view_a_name, view_b_name`, and a negative, a label or filters' scores if
-        there are any.
-
-    Raises:
-        InputError: There is no Arrow IPC stream, it has no rows or lacks columns, or it is unfinished, cut short, or
-            altered since it was written.
+    Returns rows of `id, text, view_a, view_b, view_a_name, view_b_name`, and a negative, a label or filters' scores if
+    there are any. Raises InputError if there is no Arrow IPC stream, it has no rows or lacks columns, or it is
+    unfinished, cut short, or altered since it was written.
     """
     files = [file.path for file in pair_files(path)]
     from datasets import Dataset as ArrowDataset

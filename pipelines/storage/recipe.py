@@ -13,7 +13,6 @@ from augment.version import __version__
 from pipelines.storage.files import UNSEALED, is_sealed, read_json, seal, sibling_path
 
 RECIPE_METADATA = frozenset({"checksum", "command", "made", "twinviews"})
-"""Keys of a saved recipe that are not options."""
 
 
 def recipe_text(command: str, options: Mapping[str, Any], **extra: Any) -> str:  # noqa: ANN401 - JSON values

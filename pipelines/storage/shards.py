@@ -17,7 +17,6 @@ from pipelines.storage.files import atomic_write, is_remote, sha256_of, sync_fol
 
 RECEIPTS = "receipts"
 SHARD_ROWS = 1_024
-"""Rows in a shard of a view."""
 BATCH_ROWS = 1_000
 WRITER_THREADS = 8
 """They mostly wait for the disk."""

@@ -147,7 +147,6 @@ def _make_missing(run: ViewRun, advance: Callable[[int], None]) -> int:
 
 
 def _intact_receipts(run: ViewRun) -> dict[int, Receipt]:
-    """The receipts of the shards that are as they were written, by number."""
     receipts = (valid_receipt(run.out, index, stop - start) for index, (start, stop) in enumerate(run.plan.shards))
     return {index: receipt for index, receipt in enumerate(receipts) if receipt is not None}
 

@@ -201,7 +201,7 @@ def test_a_source_without_the_column_of_spans_is_one_line(augment: Augment, fold
     pq.write_table(pa.table({"text": ["Anna met Bo."], "tags": ["[]"]}), folder / "other.parquet")
     for options in ([], ["--limit", "4"], ["--dry-run"]):
         done = augment("ingest", write("jsonl"), name, "--labels", "spans", *options)
-        expected = f"error: {name} has no spans in a column 'label': give --label-column\n"
+        expected = f"error: {name} has nothing in a column 'label': check --label-column\n"
         assert (done.code, done.err) == (2, expected)
     assert not Path("data/sentences").exists()
     if name != "plain.txt":

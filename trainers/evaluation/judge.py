@@ -19,7 +19,7 @@ from sklearn.metrics import average_precision_score, normalized_mutual_info_scor
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
-from pipelines.sentences.tables import TableSource, table_cells
+from pipelines.sentences.sources import TableSource, table_cells
 from pipelines.terminal.console import InputError, counted, note
 from trainers.data.reading import FIRST, SCORES, SECOND
 from trainers.encoders.vectors import Sided, Vectors, nearest, unit

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from pipelines.sentences.tables import TableSource
+from pipelines.sentences.sources import TableSource
 from pipelines.terminal.console import InputError, note
 from trainers.encoders.baselines import Encoder, open_encoder
 from trainers.encoders.vectors import cached

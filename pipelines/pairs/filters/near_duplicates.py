@@ -52,19 +52,10 @@ class NearDuplicates(Filter):
 
     def __call__(self, pairs: PairColumns) -> Verdicts:
         """Judge every pair."""
-        return self.settle(self.prepare(pairs))
-
-    def prepare(self, pairs: PairColumns) -> NDArray[np.uint32]:
-        """The signature of each pair and then its origin: (pairs, HASHES + 4)."""
         sides, names = (zip(*(pairs.strings(side + end) for side in SIDES), strict=True) for end in ("", "_name"))
         texts = (*pairs.strings("text"), *map("\0".join, names))
-        hashes = np.array([xxh64_intdigest(text.encode()) for text in texts], dtype=np.uint64)
-        return np.hstack([sign(list(sides), self.n), hashes.reshape(2, -1).T.copy().view(np.uint32)])
-
-    def settle(self, prepared: NDArray[np.uint32]) -> Verdicts:
-        """The verdicts on successive pairs, from what was prepared."""
-        origins = np.ascontiguousarray(prepared[:, HASHES:]).view(np.uint64)
-        dropped = self._index.add(prepared[:, :HASHES], origins)
+        origins = np.array([xxh64_intdigest(text.encode()) for text in texts], dtype=np.uint64).reshape(2, -1).T
+        dropped = self._index.add(sign(list(sides), self.n), origins)
         return Verdicts([REASON if is_near else None for is_near in dropped])
 
 
