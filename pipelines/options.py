@@ -12,13 +12,12 @@ import typer
 from augment.view import Runtime
 from pipelines.sentences.sources import MAX_DOCUMENT, Format
 from pipelines.storage.files import sibling_path
+from pipelines.storage.plan import MAX_INTEGER
 from pipelines.storage.recipe import ConfigOption
 from pipelines.storage.shards import SHARD_ROWS
 
 Policy = Literal["bsl", "original", "self", "multilingual", "entailment", "columns", "neighbours", "labels"]
 SENTENCES = Path("data/sentences")
-MAX_INTEGER = 10**18
-"""Libraries fail on larger ones."""
 
 SOURCES_HELP = "Files (ingested to data/sentences) or a folder of sentences. [data/sentences, else the sample]"
 ADDRESS_HELP = "Address of the Ray cluster. [a local or new one]"

@@ -12,7 +12,7 @@ from pipelines.inspection.report import REPORT_MARKS
 from pipelines.storage.dataset import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state
 from pipelines.storage.files import is_sealed, is_written_by, sha256_of, sibling_path
 from pipelines.storage.pair_files import REJECTS, REJECTS_SHA256
-from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS
+from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS, read_plan
 from pipelines.storage.recipe import command_of, read_made
 from pipelines.storage.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_number
 
@@ -116,6 +116,8 @@ def _dataset(folder: Path) -> Iterator[Verified]:
     for path in (folder / name for name in (FILES[1:] if is_finished else [PLAN_FILE])):
         if path.name in hashes or not path.is_file():
             yield _checked(path, lambda path: sha256_of(path) == hashes.get(path.name))
+    if (plan := folder / PLAN_FILE).is_file() and sha256_of(plan) == hashes.get(PLAN_FILE):
+        read_plan(folder)  # raises for one that was never ours, whatever its hash
     present = {shard_number(path.name) for path in folder.iterdir()}
     present |= {shard_number(path.stem) for path in (folder / RECEIPTS).glob("*.json")}
     for index in sorted({*range(len(shards)), *(index for index in present if index is not None)}):

@@ -87,13 +87,16 @@ def make_pairs(
         raise InputError("there is no sentence to pair: give some that are not empty")
     named = [*views, *([negative_view] if negative_view else [])]
     specs = [view if isinstance(view, ViewSpec) else labelled_view(view) for view in named]
+    labels = [view_label(spec) for spec in specs]
+    if twice := next((label for label in labels if labels.count(label) > 1), None):
+        raise InputError(f"two views are named {twice!r}: give each name once")
     from datasets import Dataset as ArrowDataset
 
     with TemporaryDirectory() as place:
         folder = Path(place)
         write_feather(pa.table({"text": texts}), str(folder / "sentences.arrow"))
         source, _ = ingest(IngestOptions([str(folder / "sentences.arrow")], out=folder / "sentences"))
-        folders = [str(folder / str(number) / view_label(spec)) for number, spec in enumerate(specs)]
+        folders = [str(folder / "views" / label) for label in labels]
         for spec, out in zip(specs, folders, strict=True):
             make_run(plan_run(loaded_view(spec, device), source, ViewOptions(seed=seed), Path(out)))
         options = PairsOptions(

@@ -14,9 +14,12 @@ from pipelines.storage.files import is_written_by
 
 PLAN_FILE = "plan.json"
 ADVICE = "choose another --out, or --overwrite it"
+MAX_INTEGER = 10**18
+"""Libraries fail on larger ones."""
 PLAN_MARKS = (b'"twinviews": "', b'"signature": ')
 """A damaged plan that contains one of these is ours."""
 Kind = Literal["sentences", "view", "pairs"]
+Count = Annotated[int, Field(strict=True, ge=0, le=MAX_INTEGER)]
 
 
 class Input(BaseModel, frozen=True, extra="forbid"):
@@ -24,7 +27,7 @@ class Input(BaseModel, frozen=True, extra="forbid"):
 
     name: str
     sha256: str
-    rows: int | None = None
+    rows: Count | None = None
 
 
 class Plan(BaseModel, frozen=True, extra="forbid"):
@@ -41,10 +44,10 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
     params: Mapping[str, Any]
     signature: str | None = None
     seed: int | None = None
-    limit: int | None = None
-    shard_size: Annotated[int, Field(ge=0)]
+    limit: Count | None = None
+    shard_size: Count
     inputs: tuple[Input, ...]
-    shards: tuple[tuple[int, int], ...] = ()
+    shards: tuple[tuple[Count, Count], ...] = ()
     twinviews: str = __version__
 
     @property

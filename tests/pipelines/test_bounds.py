@@ -14,7 +14,8 @@ from foreigners import Augment, is_refused
 from augment import protected_terms
 from augment.view import ViewSpec, make_view
 from pipelines.storage import shards as shards_module
-from pipelines.storage.files import temporaries
+from pipelines.storage.dataset import STATE_FILE, read_state, state_text
+from pipelines.storage.files import sha256_of, temporaries
 from pipelines.storage.lock import write_page
 from pipelines.storage.recipe import parse_yaml
 from pipelines.terminal.console import InputError
@@ -91,13 +92,17 @@ def test_a_pipe_in_the_place_of_a_plan_is_not_waited_for(augment: Augment, folde
     is_refused(augment("inspect", "out"), "it is not a file")
 
 
-@pytest.mark.parametrize("value", [0, -5])
+@pytest.mark.parametrize("value", [0, -5, 10**30, True])
 def test_a_forged_plan_is_one_line(augment: Augment, folder: Path, value: int) -> None:
+    """Even if its hash was computed again."""
     Path("a.txt").write_text("One two.\n")
     assert augment("ingest", "a.txt").code == 0
     plan = Path("data/sentences/plan.json")
     plan.write_text(json.dumps({**json.loads(plan.read_text()), "shard_size": value}))
-    for command in (["identity"], ["inspect", "data/sentences"], ["ingest", "a.txt"]):
+    shards, hashes, counts = read_state(plan.parent)
+    state = state_text(shards, {**hashes, plan.name: sha256_of(plan)}, counts)
+    (plan.parent / STATE_FILE).write_text(state)
+    for command in (["identity"], ["inspect", "data/sentences"], ["ingest", "a.txt"], ["verify", "data"]):
         is_refused(augment(*command), "plan.json is damaged")
 
 

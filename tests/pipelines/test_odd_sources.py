@@ -292,3 +292,12 @@ def test_a_document_over_the_bound_is_refused_by_name(
     assert sources_module.MAX_DOCUMENT == 50
     assert augment("ingest", "a.json", "--max-document", 7, "--out", "more").code == 0
     assert json.loads(Path("more/recipe.json").read_text())["max_document"] == 7
+
+
+@pytest.mark.parametrize("name", ["evil", "evil/evil.py"])
+def test_a_script_of_a_dataset_is_not_run(augment: Augment, folder: Path, name: str) -> None:
+    (folder / "evil").mkdir()
+    script = "import datasets as d, pathlib\npathlib.Path('ran').touch()\n\n\nclass Evil(d.GeneratorBasedBuilder): ..."
+    (folder / "evil/evil.py").write_text(script)
+    is_refused(augment("ingest", f"hf:./{name}"), f"cannot load 'hf:./{name}'", "check name, config and split")
+    assert not Path("ran").exists()

@@ -150,6 +150,8 @@ ERRORS: list[tuple[Callable[[], Any], str]] = [
     (lambda: pipelines.make_pairs(["a"], pairs="labels"), "pairs='labels' needs more"),  # type: ignore[arg-type]
     (lambda: pipelines.make_pairs(["a"], ["repeat"], filter=["chrf:most=1"]), "unknown parameter"),
     (lambda: pipelines.make_pairs(["a"], ["import-views"]), "import-views: file"),
+    (lambda: pipelines.make_pairs(["a"], ["repeat", "repeat"]), "^two views are named 'repeat': give each name once$"),
+    (lambda: pipelines.make_pairs(["a"], ["repeat"], negative_view="repeat"), "^two views are named 'repeat'"),
 ]
 
 
