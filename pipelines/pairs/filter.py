@@ -75,9 +75,8 @@ class Verdicts(NamedTuple):
 class Filter(BaseModel):
     """A filter of pairs. Its fields are its parameters; unknown parameters are refused.
 
-    It gets one batch after another, in the order of the pairs, without those that an earlier filter dropped. A filter
-    that remembers pairs sets `by_row = False`; it runs in one process, and so does every filter after it, so give it
-    last.
+    It gets one batch after another, in the order of the pairs, without those that an earlier filter dropped. One that
+    remembers pairs sets `by_row = False`; it and every filter after it run in one process, so give it last.
 
     Attributes:
         by_row: Whether it judges every pair by itself.

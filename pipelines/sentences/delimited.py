@@ -63,10 +63,7 @@ def _delimiter(format: str, line: str, columns: ColumnChoice) -> str:
 
 
 def _is_quoted(lines: Iterator[str], delimiter: str) -> bool:
-    """Whether a TSV has cells in quotes, as pandas and Excel write it; in most corpora quotes are ordinary characters.
-
-    It has if all quotes are closed and doubled as in a CSV, and rows are of more equal length then than lines are.
-    """
+    """Whether a TSV quotes as pandas does: with closed and doubled quotes its rows are of more equal length."""
     widths, quoted_widths = Counter[int](), Counter[int]()
     line_widths = (line for line in lines if not widths.update([len(line.split(delimiter)) if line.strip() else 0]))
     with suppress(csv.Error):

@@ -146,10 +146,7 @@ def _write(
 def _sentences(
     options: IngestOptions, sources: Sequence[Source], selection: Selection, notes: dict[str, str]
 ) -> Iterator[Sentence]:
-    """The sentences to keep, up to the limit; raises InputError if there are none, or a named column is empty.
-
-    Puts examples of conflicts and of odd spans into `notes`.
-    """
+    """The sentences to keep, up to the limit, with examples of conflicts and odd spans in `notes`; may raise."""
     columns, counts = Columns(options.column, options.label_column, options.pair_column), selection.counts
     language, spans, documents = options.language if options.split else None, Counter[bool](), Counter[str]()
     for source in sources:

@@ -86,9 +86,8 @@ def temporaries(folder: Path) -> Iterator[tuple[Path, str]]:
 def atomic_write(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
     """A file to write that appears at `path` only when the block ends well, complete and on the disk.
 
-    For an address it is written to the folder of temporary files, and then put there. If it is not `lasting`, its name
-    may still be lost in a power cut, until the caller syncs the folder. Raises InputError if `path` is a wrong place to
-    write, TwinviewsError for any other reason, such as a full disk.
+    If it is not `lasting`, a power cut may lose its name until the caller syncs the folder. Raises InputError if `path`
+    is a wrong place to write, TwinviewsError for any other reason, such as a full disk.
     """
     # The number differs from that of any other process, also on another machine.
     name = f".{path.name}.{os.getpid()}{secrets.randbelow(10**9):09d}.augment.tmp"

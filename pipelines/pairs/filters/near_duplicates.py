@@ -29,10 +29,8 @@ class NearDuplicates(Filter):
     """It remembers the pairs that it kept, the last `window` of them (0.3 GB per million).
 
     A pair is dropped if the Jaccard similarity of its n-grams of `n` characters, those of both sides together, to
-    those of an earlier pair is at least `threshold`. Only pairs that share all hashes of a band are compared.
-    Their similarity is the share of equal hashes (to 8 bits, corrected for chance), within 0.05 of the Jaccard
-    similarity two times out of three, or better. Pairs of one sentence by different views are meant to be alike and
-    are not compared.
+    those of an earlier pair is at least `threshold`. It is estimated by the share of equal hashes, within 0.05 two
+    times out of three, or better. Pairs of one sentence by different views are meant to be alike and are not compared.
     """
 
     by_row = False
