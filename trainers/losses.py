@@ -52,17 +52,15 @@ def contrast(
 
 
 def _places(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the numbers (2n,) of the rows, and those of their positives."""
     numbers = torch.arange(len(rows), device=rows.device)
     return numbers, numbers.roll(len(numbers) // 2)
 
 
 def equal_strings(keys: Tensor) -> Tensor:
-    """Return (2n, 2n + m), true if column j is not a true negative of anchor i.
+    """Return (2n, 2n + m), true if column j is no true negative of anchor i: it equals i, its source or its positive.
 
-    A view is not a negative if both come from the same source, or if j is the same string as i or its positive. Nor is
-    a hard negative that equals i's source, i or i's positive, or that is missing. `keys` (n, 3 or 4) are equal numbers
-    for equal strings: a pair's source, left and right string, and its hard negative (-1: none). m is 0 or n.
+    `keys` (n, 3 or 4) are equal numbers for equal strings: a pair's source, left and right string, and its hard
+    negative (-1: none, which is no negative either). m is 0 or n.
     """
     source = keys[:, 0].repeat(2)
     string = torch.cat([keys[:, 1], keys[:, 2]])

@@ -1,8 +1,4 @@
-"""An objective: the encoder, what helps to train it, and the loss, in one module that Trainer can train.
-
-Token ids become sentence vectors in groups of similar length: a transformer's vectors do not depend on the other rows,
-and on a CPU a padded batch takes most of its time for padding.
-"""
+"""An objective: the encoder, what helps to train it, and the loss, in one module that Trainer can train."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -40,10 +36,9 @@ Group = tuple[Tensor, dict[str, Any]]
 class Objective(nn.Module):
     """Owns the encoder, which cuts training texts at `max_tokens`, and its helpers (predictor, target, head).
 
-    A subclass defines `forward(**batch)`, which returns `loss`, a scalar; parts that are logged as means; and `vectors`
-    (m, d), detached: the sentence vectors of the batch of all processes, whose geometry is logged. If `paired`, rows i
-    and m / 2 + i are two views of one sentence. `batch` is what `collate` returns. A checkpoint is this module's
-    `state_dict`; tensors that it shares inside itself are written once.
+    A subclass defines `forward(**batch)` of what `collate` returns, for `loss`, a scalar, parts that are logged as
+    means, and `vectors` (m, d), detached: the sentence vectors of the batch of all processes, rows i and m / 2 + i two
+    views of one sentence if `paired`. A checkpoint is this module's `state_dict`.
     """
 
     paired = True
@@ -51,8 +46,7 @@ class Objective(nn.Module):
     """Whether `forward` uses the encoder only through `embed`, so that a batch can be embedded in parts."""
     keyed = False
     """Whether a batch has `keys` (n, 3): a row's source, left and right string as numbers, equal for equal ones."""
-    whitenable = True
-    """Whether a linear layer behind the encoder is trained with it."""
+    whitenable = True  # whether a linear layer behind the encoder is trained with it
     unused = False
     """Whether a step may leave parameters without a gradient; several processes then look for these in every step."""
     literal_mask = False
@@ -63,13 +57,11 @@ class Objective(nn.Module):
     def __init__(self, encoder: Encoder, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
         super().__init__()
         self.encoder, self.max_tokens, self.params = encoder, max_tokens, params
-        self.cached: int | None = None
-        """Texts to embed at a time; None for the whole batch."""
+        self.cached: int | None = None  # texts to embed at a time; None for the whole batch
         self.rates: Mapping[str, float] = {}
         """Factors on the learning rate by the prefix of the parameters' names, the first that fits; 1 for others."""
         self.teacher: EmbeddingModel | None = None
-        self.texts: list[str] = []
-        """The texts that the teacher encodes, set by `columns`."""
+        self.texts: list[str] = []  # the texts that the teacher encodes, set by `columns`
         self.taught: NDArray[np.float32] = np.zeros((0, 0), np.float32)
         """The teacher's vectors of the texts, mapped from the disk."""
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
@@ -87,10 +79,9 @@ class Objective(nn.Module):
         return int(self.encoder.get_embedding_dimension())
 
     def columns(self, examples: Examples) -> dict[str, Any]:
-        """Tokenise ahead of time: return columns of what `collate` needs of each of n rows of texts.
+        """Tokenise ahead: return columns, of n rows each, of what `collate` needs; here the ids of both views.
 
-        Here these are the ids of both views, and the `keys` (n, 3) if the objective is `keyed`. An objective with a
-        teacher adds `taught` (n, k), the numbers of each row's `texts`.
+        A `keyed` objective adds `keys` (n, 3), one with a teacher `taught` (n, k), the numbers of each row's `texts`.
         """
         left = self.tokenize(examples.left)
         right = left if examples.right is examples.left else self.tokenize(examples.right)
@@ -112,10 +103,7 @@ class Objective(nn.Module):
         return {**batch, **{name: torch.from_numpy(values) for name, values in arrays.items()}}
 
     def tokenize(self, texts: Sequence[str], limit: int | None = None) -> Sequence[list[int]]:
-        """Return the ids of each text, after the encoder's default prompt, special tokens included, cut at `limit`.
-
-        A `[MASK]` becomes the tokenizer's own (InputError: it has none), unless `literal_mask` leaves it.
-        """
+        """Return each text's ids, after the default prompt, cut at `limit`, a `[MASK]` the tokenizer's own."""
         tokenizer, limit, prompt = self.encoder.tokenizer, limit or self.max_tokens, prompt_of(self.encoder)
         settings = {"return_attention_mask": False, "return_token_type_ids": False}
 

@@ -76,10 +76,7 @@ def divided_batch(size: int, rows: int, count: int) -> int:
 
 
 def gather(rows: Tensor) -> Tensor:
-    """Return the rows (n, ...) of all processes, (processes * n, ...); each must hold the same number.
-
-    A row's gradient is the sum over all processes' losses, the parameters' their mean: together those of one process.
-    """
+    """Return the rows (n, ...) of all processes, (processes * n, ...); their gradients are those of one process."""
     if processes() == 1:
         return rows
     from torch.distributed.nn.functional import all_gather  # some builds of torch lack it

@@ -1,7 +1,4 @@
-"""The objectives and their options, those of every training, and what a user asks for; all of it without torch.
-
-An option is a field of a pydantic model, its description the help.
-"""
+"""The objectives and their options, those of every training, and what a user asks for; all of it without torch."""
 
 import ast
 import re

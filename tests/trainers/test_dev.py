@@ -15,13 +15,12 @@ from pipelines.terminal.console import TwinviewsError
 from trainers.data.examples import Examples
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.dev_set import read_dev
+from trainers.evaluation.dev_set import dev_score, read_dev
 from trainers.evaluation.judge import read_judge
 from trainers.evaluation.task import Task
 from trainers.objective import Objective
 from trainers.settings import Training
 from trainers.training.best import best_step, dev_scores, out_of_patience
-from trainers.training.dev import dev_score
 from trainers.training.directory import CHECKPOINTS
 from trainers.training.fit import Fitted, fit
 

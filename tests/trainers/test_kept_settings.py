@@ -10,11 +10,10 @@ from small_trainings import build, encoder_of, pairs, rows_of, train, trained
 
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.dev_set import read_dev
+from trainers.evaluation.dev_set import dev_score, read_dev
 from trainers.evaluation.judge import read_judge
 from trainers.objective import SIDES
 from trainers.settings import objective_names
-from trainers.training.dev import dev_score
 
 SETTINGS = {
     "prompts": {"task": "the old man reads ", "query": "a man ", "document": ""},

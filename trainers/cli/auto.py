@@ -134,7 +134,6 @@ def _check(context: typer.Context, arguments: Sequence[str]) -> None:
 
 
 def _train(context: typer.Context, arguments: Sequence[str]) -> None:
-    """Train, or go on, as if this command had been typed."""
     note(shlex.join(["train", *arguments]))
     root = context.find_root().command
     with root.make_context("train", [*arguments]) as command_context:

@@ -15,7 +15,7 @@ from pipelines.terminal.console import ConfigOption, InputError, note, show_json
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.evaluation.result_files import Table, markdown, show
 from trainers.results.comparison import PAPERS, compare_suite, load_paper, published_tables
-from trainers.results.runs import TRAINING, Run, named, read_runs, seed_folders
+from trainers.results.runs import Run, named, read_runs, seed_folders
 from trainers.results.significance import assess
 
 RUNS = """Runs that were evaluated: their directories, folders or JSON files of results, or the folder of several \
@@ -68,10 +68,7 @@ def compare(
     else:
         show(tables)
     absent = [name for name in papers if not any(table in printed for table in load_paper(name))]
-    if TRAINING in suites:
-        logged = ", ".join(run.title for run in results if run.of(TRAINING))
-        note(f"no scores of {logged}: run `train evaluate` on the folders of their seeds")
-    elif absent:
+    if absent:
         note(f"papers without a row on {', '.join(suites)}: {', '.join(absent)}")
     if page:
         write_page(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
@@ -79,7 +76,6 @@ def compare(
 
 
 def _papers(beside: str) -> list[str]:
-    """Return the papers that `--with` names, each once."""
     papers = [] if beside == "none" else list(dict.fromkeys(name.strip() for name in beside.split(",")))
     for name in papers:
         if name not in PAPERS:

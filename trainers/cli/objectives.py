@@ -9,14 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from pipelines.terminal.console import ConfigOption
-from trainers.settings import (
-    DataOptions,
-    Presets,
-    Request,
-    Training,
-    data_keys,
-    objective_options,
-)
+from trainers.settings import DataOptions, Presets, Request, Training, data_keys, objective_options
 
 FILES = {"views": "data/pairs.arrow", "text": "sentences.txt", "words": "en:10000", "graded": "sts-train.csv"}
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -54,7 +47,6 @@ def option(
 
 
 def _by_preset(key: str, field: FieldInfo, presets: Presets) -> str:
-    """Return the first preset's value of a field, and the others'."""
 
     def as_text(value: object) -> str:
         if isinstance(value, bool):
@@ -100,7 +92,7 @@ def objective_command(name: str) -> tuple[Callable[..., None], str]:
             values["steps" if typed == ["epochs"] else "epochs"] = None
         request = Request.of(name, values)
         if request.seeds is not None:
-            from trainers.results.studies import train_seeds
+            from trainers.training.run import train_seeds
 
             train_seeds(name, values)
             return

@@ -11,8 +11,7 @@ from yaml import YAMLError
 
 from pipelines.storage.files import SUMS, check_sums, read_json
 from pipelines.terminal.console import ConfigOption, InputError, TwinviewsError, show
-from trainers.encoders.location import first_line
-from trainers.files import RECIPE
+from trainers.encoders.location import RECIPE, first_line
 from trainers.training.directory import DONE, ENCODER, without_paths
 
 LICENSE = "Licence for the model card, by the Hub's name."

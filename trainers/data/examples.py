@@ -54,10 +54,8 @@ class Examples:
     texts: Sequence[str]
     left: Sequence[str]
     right: Sequence[str]
-    dropped: int = 0
-    """Rows left out because a view was missing or blank."""
-    labels: Sequence[float] | None = None
-    """How similar left and right are, from 0 to 1, for graded pairs."""
+    dropped: int = 0  # rows left out because a view was missing or blank
+    labels: Sequence[float] | None = None  # how similar left and right are, from 0 to 1, for graded pairs
     negatives: Sequence[str] | None = None
     """A hard negative of each row, empty if it has none; None without such a column."""
     classes: Sequence[str] | None = None
@@ -209,10 +207,7 @@ class Rows:
 
 
 class Order:
-    """All rows in an order that depends only on the seed and their epoch, so that a resumed run continues in it.
-
-    With a `batch_size` (rows of all processes), batches hold rows of similar length; rows that fill none are left out.
-    """
+    """All rows in an order of seed and epoch alone; with a `batch_size` (of all processes) a batch is of one length."""
 
     def __init__(self, rows: Rows, seed: int, batch_size: int | None = None) -> None:
         self.rows, self.seed, self.batch_size = rows, seed, batch_size

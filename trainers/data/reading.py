@@ -20,10 +20,7 @@ Scale = tuple[float, float]
 
 
 def read_examples(options: DataOptions, reads: tuple[str, ...]) -> tuple[Examples, dict[str, Any]]:
-    """Read the data that the options name, by default of the first of the kinds `reads`, or plain text for no pairs.
-
-    Returns them and the options that name the same data. Raises InputError: two kinds, or data that cannot be used.
-    """
+    """Read what the options name, else the first of the kinds `reads`; returns that too. Raises InputError."""
     kinds = [kind for kind in KINDS if getattr(options, kind) not in (None, [], ())]
     if len(kinds) > 1:
         raise InputError(f"--{' and --'.join(kinds)}: give one of them")
@@ -122,7 +119,6 @@ def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Sca
 
 
 def _number(cell: str) -> float:
-    """Return the finite number in a cell, NaN if there is none."""
     try:
         number = float(cell)
     except ValueError:

@@ -129,10 +129,7 @@ def function_encoder(
 
 
 def word_vectors(name: str, path: Path) -> Baseline:
-    """Return the mean of the vectors of a text's words (avg. GloVe embeddings), 0 if none is known.
-
-    Unknown words are split as in the Penn Treebank. Encoding reads the file: InputError if it cannot.
-    """
+    """Return the mean of the vectors of a text's words (avg. GloVe embeddings), 0 if none is known, as an encoder."""
     from nltk.tokenize import NLTKWordTokenizer
 
     def vectors(texts: Sequence[str], advance: Advance) -> Described:
@@ -165,10 +162,7 @@ def resolve(pieces: Sequence[str], vocabulary: Container[str]) -> list[str | Non
 
 
 def read_word_vectors(path: Path, needed: Set[str]) -> tuple[dict[str, NDArray[np.float32]], int, str]:
-    """Read the vectors of the `needed` words from a file of a word and its numbers a line, gzipped or not.
-
-    Returns those of the first line of each word, their dimension, and the text's sha256; raises InputError for others.
-    """
+    """Return the `needed` vectors of a file of words and numbers, the dimension, and its sha256; raises InputError."""
     if not path.is_file():
         raise InputError(f"no file of word vectors {str(path)!r}: give glove:FILE or fasttext:FILE one that exists")
     words = {word.encode("utf-8", "surrogatepass"): word for word in needed}

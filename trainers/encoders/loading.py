@@ -15,9 +15,8 @@ import torch
 from pipelines.encoders import check_length, check_weights, fault
 from pipelines.storage.files import check_sums, write_sums
 from pipelines.terminal.console import InputError, note
-from trainers.encoders.location import PICKLE, Source, pickled, quiet, transformer_weights
+from trainers.encoders.location import LOG, PICKLE, RECIPE, TIME, Source, pickled, quiet, transformer_weights
 from trainers.encoders.modules import Encoder, add_linear, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
-from trainers.files import LOG, RECIPE, TIME
 from trainers.processes import is_first
 from trainers.settings import Pooling
 
@@ -29,10 +28,7 @@ PADDED = 64  # tokens that `padded-mean` pads and cuts every text to by default,
 def load_for_training(
     source: Source, pooling: Pooling, max_tokens: int, *, dropout: float | None = None, layer: bool = False
 ) -> Encoder:
-    """Load an encoder to be trained, on the CPU; `layer` adds a linear one, which `modules.whiten` or `sharpen` sets.
-
-    Raises InputError: it cannot be loaded, has modules that cannot be trained, or fewer positions than `max_tokens`.
-    """
+    """Load an encoder to be trained, on the CPU, with a linear `layer`, if asked; raises InputError if it cannot be."""
     encoder = load_encoder(source, "cpu")
     parts, own_pooling = parts_of(encoder, source.name), pooling_of(encoder)
     if own_pooling != pooling and is_first() and source.modules():

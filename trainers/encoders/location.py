@@ -18,6 +18,8 @@ from trainers.settings import Pooling
 
 STARTER = "starter"
 PICKLE = "pytorch_model.bin"
+RECIPE, LOG, TIME = "recipe.json", "log.jsonl", "time.jsonl"
+"""What a run's directory holds beside its encoder; when a training ended is no .json, which a fingerprint counts."""
 OLDER = re.compile("^pooling_mode_|(?<=cls|ean|max)_tokens?$")
 
 
@@ -111,10 +113,7 @@ def pickled(folder: Path | None) -> bool:
 
 
 def locate(name: str | None) -> Source:
-    """Find a model: a directory, an installed one (None is the starter), or a name on the Hub.
-
-    Raises InputError: no such directory, or no model in it whose weights can be read without running code.
-    """
+    """Find a directory, an installed model (None: the starter) or a Hub name; InputError for none that is safe."""
     installed = installed_encoder(name or STARTER)
     if name is None or (installed is not None and not Path(name).is_dir()):
         return Source(name or STARTER, str(installed), installed)

@@ -121,10 +121,7 @@ class EmbeddingModel:
         return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
     def unit_vectors(self, texts: Sequence[str], folder: Path, role: str = "teacher") -> NDArray[np.float32]:
-        """Return the unit vectors (texts, d) of distinct texts, mapped from a file in `folder`; `role` is its option.
-
-        All processes call this; each encodes its share. Raises InputError: `folder` holds another encoder's vectors.
-        """
+        """Return distinct texts' unit vectors (texts, d), made by all processes and mapped from a file in `folder`."""
         # What decides the vectors: the weights and pooling, and the texts in their order.
         identity = [self.weights or self.name, self.pooling, [type(module).__name__ for module in self.model]]
         state = xxhash.xxh64(json.dumps(identity, sort_keys=True).encode())

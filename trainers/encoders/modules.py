@@ -1,11 +1,6 @@
-"""The module lists of our encoders, from sentence-transformers' own modules: its plain loader can read what we save.
+"""The module lists of our encoders, from sentence-transformers' own modules: its plain loader can read what we save."""
 
-Steps that it has no module for are built from others, with frozen weights. Dropout and drophead make two passes differ.
-"""
-
-import re
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -25,11 +20,6 @@ MASK = "[MASK]"  # how a mask is written in stored text, whatever the tokenizer'
 WHITENING = "whitening"  # name of the whitening layer in an encoder that is being trained
 STRENGTH = 0.6  # share of the sharpened vectors in the output of `sharpen`
 SHRINKAGE = 0.2  # share of the identity in the inverted covariance; without it, rare directions blow up
-OUTPUT_PROJECTION = re.compile(
-    r"(^|\.)(attention\.(output\.dense|out_lin|dense|o_proj)|attn\.(Wo|o|o_proj)|self_attn\.o_proj)$"
-)
-"""The names of the layers that take the concatenated heads of an attention: in BERT and its relatives, ModernBERT,
-MPNet, DistilBERT, ALBERT, and models named like Llama."""
 
 
 def pooling_at(encoder: Encoder) -> int:
@@ -194,7 +184,6 @@ def with_cnn(encoder: Encoder, widths: Sequence[int], filters: int, *, relu: boo
 
 
 def _first_and_last(layers: int) -> list[float]:
-    """Return the weights of the layers for the mean of the first and the last."""
     return [float(layer in (0, layers - 1)) for layer in range(layers)]
 
 
@@ -288,38 +277,3 @@ def set_dropout(model: nn.Module, rate: float) -> None:
             is_rate = name == "p" and isinstance(module, _DropoutNd)
             if is_rate or ("dropout" in name and type(value) in (int, float)):
                 setattr(module, name, rate)
-
-
-def set_drophead(model: nn.Module, rate: float) -> None:
-    """Drop each attention head at this rate in training (Zhou et al. 2020), drawn by sentence and layer.
-
-    One head always stays; what is left is scaled to the same expectation. Raises InputError if the heads are not known.
-    """
-    if rate == 0:
-        return
-    linears = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
-    projections = [module for name, module in linears if OUTPUT_PROJECTION.search(name)]
-    heads = getattr(getattr(model, "config", None), "num_attention_heads", 0)
-    if not (projections and heads and projections[0].in_features % heads == 0):
-        advice = "use --drophead 0, or an encoder like BERT, RoBERTa, XLM-R, ModernBERT, MPNet or DistilBERT"
-        raise InputError(f"--drophead {rate:g}: the heads of {type(model).__name__} are not known here; {advice}")
-    for projection in projections:
-        projection.register_forward_pre_hook(partial(_drop_heads, heads, rate))
-
-
-def _drop_heads(heads: int, rate: float, projection: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Zero some heads in what an output projection takes, (sentences, tokens, heads * width), and scale the others."""
-    if not projection.training:
-        return None
-    joined: Tensor = inputs[0]
-    weights = head_weights(len(joined), heads, rate, joined.device)
-    apart = joined.view(*joined.shape[:-1], heads, -1) * weights[:, None, :, None].to(joined.dtype)
-    return (apart.flatten(-2), *inputs[1:])
-
-
-def head_weights(sentences: int, heads: int, rate: float, device: torch.device) -> Tensor:
-    """Draw (sentences, heads): 0 for a dropped head, heads / kept for a kept one; a row's sum is always `heads`."""
-    draws = torch.rand(sentences, heads, device=device)
-    # The head with the highest draw stays even where all were to be dropped.
-    masks = (draws >= rate) | (draws == draws.amax(dim=1, keepdim=True))
-    return masks * (heads / masks.sum(dim=1, keepdim=True))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Matrix: TypeAlias = "NDArray[np.float32]"  # one row per text, (texts, d)
 Advance: TypeAlias = Callable[[int], None]  # called with the number of texts done since the last call
 BATCH_SIZE = 256  # most texts in a batch
+PLACES = 5  # of cosines that are ranked
 CHUNK = 4096  # texts in a file of the cache: the most that an interrupted evaluation loses
 _KEY = 16  # bytes of a text's hash
 MAX_SMOOTHED = 100_000  # texts that neighbours are looked for among; of more, as many at equal distances
@@ -93,6 +94,10 @@ class Vectors(NamedTuple):
         dots, *squares = (np.einsum("ij,ij->i", *sides) for sides in ((left, right), (left, left), (right, right)))
         lengths = np.sqrt(squares[0] * squares[1])
         return np.asarray(np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0))
+
+    def similarities(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
+        """Return the cosines to rank by: rounded, as those of texts with the same tokens differ by noise."""
+        return self.cosines(first, second).round(PLACES)
 
 
 def check(matrix: Matrix, texts: Sequence[str], name: str) -> None:
@@ -182,10 +187,7 @@ def nearest(
     queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: Literal["cosine", "dot"] = "cosine",
     device: str | None = None,
 ) -> NDArray[np.int64]:  # fmt: skip
-    """Return the rows of `keys` (m, d) nearest to `queries` (n, d), best and then first ones first: (n, min(k, m)).
-
-    "dot" is the product with the key as it is. Float32 products choose candidates, float64 ones order them.
-    """
+    """Return the rows of `keys` (m, d) nearest to `queries` (n, d), best first, of equals the first: (n, min(k, m))."""
     import torch
 
     k = min(k, len(keys))

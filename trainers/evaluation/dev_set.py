@@ -1,4 +1,4 @@
-"""The development set of a training: graded pairs, or any table to judge by."""
+"""The development set of a training, graded pairs or any table to judge by, and how an encoder is scored on it."""
 
 import os
 import re
@@ -6,16 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipelines.terminal.console import InputError, note
+from pipelines.terminal.console import InputError, TwinviewsError, note
 from trainers.data.examples import Examples
 from trainers.data.reading import read_graded
+from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import kind_of, read_judge
-from trainers.evaluation.pairs import read_pairs
+from trainers.evaluation.pairs import read_pairs, spearman
 from trainers.evaluation.suites import sts, sts_multilingual
-from trainers.evaluation.task import DATA_VARIABLE, Missing, Task
+from trainers.evaluation.task import DATA_VARIABLE, SEED, Missing, Task
 from trainers.files import file_lines, located
+from trainers.objective import Objective, resolve_precision
 
 ANY_SCALE = (-1e6, 1e6)  # only the ranks of the grades matter
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # sentence-transformers' names; it negates the distances
 
 
 def read_dev(name: str, data: str | None) -> Examples | Task:
@@ -53,3 +56,29 @@ def dev_of(run: Path, recipe: Mapping[str, Any]) -> Examples | Task | None:
     if digest != hashes.get(key, digest):
         raise InputError(f"{name} has changed since")
     return dev
+
+
+def dev_score(
+    dev: Examples | Task, objective: Objective, precision: str = "fp32", similarity: str = "cosine"
+) -> float | None:
+    """Return 100 times Spearman's rho ("best": of the best similarity), or a task's figure, None if it is undefined."""
+    import torch
+    from sentence_transformers import SimilarityFunction
+
+    from trainers.encoders.model import described
+
+    encoder, mode = objective.encoder, objective.encoder.training
+    model = described(encoder, None, "bf16" if resolve_precision(precision) == "bf16" else "fp32")
+    try:
+        vectors = Vectors.encode(model, dev.texts if isinstance(dev, Task) else [*dev.left, *dev.right])
+    except TwinviewsError as error:
+        raise TwinviewsError(f"{error}, of --dev: lower --lr, or set --clip 1") from None
+    finally:
+        encoder.train(mode)
+    if isinstance(dev, Task):
+        return next(iter(dev.score(vectors, SEED).metrics.values()))
+    left, right = (torch.from_numpy(vectors.of(side)).double() for side in (dev.left, dev.right))
+    names = SIMILARITIES if similarity == "best" else [similarity]
+    measures = map(SimilarityFunction.to_similarity_pairwise_fn, names)
+    rhos = (spearman(dev.labels or [], measure(left, right).numpy()) for measure in measures)
+    return max((100 * rho for rho in rhos if rho is not None), default=None)

@@ -61,10 +61,9 @@ def kind_of(names: Iterable[str], kinds: Columns = KINDS) -> tuple[str, list[str
 
 
 def read_judge(table: TableSource, shots: int | None = None) -> Suite:
-    """Read a table as a suite; a line on stderr says what it was taken for, and how many rows cannot be used.
+    """Read a table as a suite: a file (after a comma one of documents), `hf:NAME`, "-" for stdin, or columns by name.
 
-    `table` is a file (and after a comma one of documents), `hf:NAME`, "-" for stdin, or columns by name. `shots`:
-    classifiers learn from this many texts a label. Raises InputError: other columns, or nothing that can be told apart.
+    `shots`: classifiers learn from this many texts a label. Raises InputError: other columns, or nothing to tell apart.
     """
     source = table if isinstance(table, str) else IN_MEMORY
     name, _, library = (source, "", "") if source is not table or Path(source).exists() else source.partition(",")
@@ -254,7 +253,7 @@ def _read_pairs(rows: Cells, same: bool, omitted: Counter[str]) -> Items:
     firsts, seconds, golds = zip(*pairs, strict=True) if pairs else ((), (), ())
 
     def score(vectors: Vectors, seed: int) -> Result:
-        cosines = vectors.cosines(firsts, seconds)
+        cosines = vectors.similarities(firsts, seconds)
         value = average_precision_score(golds, cosines) if same else spearman(golds, cosines)
         predictions = Predictions("ap" if same else "spearman", np.array(golds), cosines)
         return Result({SCORE: None if value is None else 100 * float(value)}, predictions)

@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import pearsonr, rankdata
 from sklearn.metrics import roc_auc_score
 
 from pipelines.terminal.console import InputError
-from trainers.encoders.vectors import Vectors
+from trainers.encoders.vectors import PLACES, Vectors
 from trainers.evaluation.task import Missing, Predictions, Result, Task
 from trainers.files import Rows, check_count, columns, find_files, sha256_of, tsv_rows
 
 METRICS = ("all", "mean", "weighted", "pearson")  # Spearman under each aggregation, Pearson over all pairs; x 100
 TOKENISED = "tokenised, lower-cased text as in SentEval"
 AS_WRITTEN = "the untokenised text; most papers' figures are of SentEval's tokenised copy"
-PLACES = 5  # of cosines that are ranked: those of texts with the same tokens differ by noise, which would break ties
 
 
 class Pair(NamedTuple):
@@ -48,8 +47,7 @@ class Layout(NamedTuple):
 class Benchmark:
     """One benchmark: `sizes` maps each subset, by the name in its files, to its number of graded pairs.
 
-    If not `exact`, only a rounded size is published, and another count only leaves it out of the average. `cased`: the
-    note says whether the copy is tokenised. `binary`: grades are 1 and 0, the metric is the area under the ROC curve.
+    If not `exact`, another number only leaves it out of the average. `cased`: the note says whether it is tokenised.
     """
 
     name: str
@@ -90,11 +88,11 @@ def average(values: Sequence[float | None], weights: Sequence[float] | None = No
 
 
 def score_pairs(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
-    """Return how the cosines agree with the grades, x 100: Spearman, of rounded cosines, then Pearson.
-
-    Over the concatenated pairs (`all`), and as the mean over the subsets, plain (`mean`) or by size (`weighted`).
-    """
-    grades_and_cosines = {name: _compare(pairs, vectors) for name, pairs in subsets.items()}
+    """Return how cosines agree with grades, x 100, over all pairs, and as the subsets' mean, plain and by size."""
+    grades_and_cosines = {}
+    for name, pairs in subsets.items():
+        first, second, grades = zip(*pairs, strict=True)
+        grades_and_cosines[name] = np.array(grades, np.float64), vectors.cosines(first, second)
     gold, predicted = (np.concatenate(arrays) for arrays in zip(*grades_and_cosines.values(), strict=True))
     sizes = [len(pairs) for pairs in subsets.values()]
     metrics: dict[str, float | None] = {}
@@ -111,18 +109,14 @@ def score_pairs(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
 
 def score_binary(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
     """Return the area under the ROC curve x 100 of the cosines, as Mirror-BERT scores QNLI; None for equal grades."""
-    gold, predicted = _compare([pair for pairs in subsets.values() for pair in pairs], vectors)
+    first, second, grades = zip(*(pair for pairs in subsets.values() for pair in pairs), strict=True)
+    gold, predicted = np.array(grades, np.float64), vectors.similarities(first, second)
     auc = 100 * float(roc_auc_score(gold, predicted)) if len(np.unique(gold)) == 2 else None
     return Result({"auc": auc}, Predictions("auc", gold, predicted))
 
 
 def _percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
-
-
-def _compare(pairs: Sequence[Pair], vectors: Vectors) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    first, second, gold = zip(*pairs, strict=True)
-    return np.array(gold, np.float64), vectors.cosines(first, second)
 
 
 def checked_pair(place: str, texts: Sequence[str], grade: str, labels: Mapping[str, float] | None = None) -> Pair:

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
@@ -18,14 +18,12 @@ from pipelines.storage.files import SUMS, atomic_write, read_json, recorded_file
 from pipelines.storage.lock import locked_file
 from pipelines.terminal import console
 from pipelines.terminal.console import InputError
-from trainers.encoders.location import Source, locate
+from trainers.encoders.location import RECIPE, Source, locate
 from trainers.evaluation.suites import SMOKE_TEST
 from trainers.evaluation.task import MARK, Scores
-from trainers.files import RECIPE
 
 SEEN = "seen in training"
 DIGITS = 12  # hex digits of a checksum in a signature
-Model = TypeVar("Model", bound="Stored")
 DECIMALS = {"geometry": 3}  # decimals that are printed of a suite's figures, if not 2
 
 
@@ -250,10 +248,7 @@ def results_folder(
 
 
 def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
-    """Write `<suite>.json`, `<suite>.md` and `<suite>.items.npz` (`<set>/gold` and so on) of every suite with sets.
-
-    Returns the paths. Raises TwinviewsError: a suite's file cannot be written; those of an earlier evaluation stay.
-    """
+    """Write `<suite>.json`, `.md` and `.items.npz` (`<set>/gold` and so on) of every suite; return the paths."""
     paths = list[Path]()
     for scores in (scores for scores in evaluation if scores.suite.tasks):
         parts = ((name, *part) for name, of in scores.predictions.items() for part in of._asdict().items())
@@ -280,13 +275,13 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
     return paths
 
 
-def load(model: type[Model], path: Path) -> Model:
+def load(path: Path) -> StoredSuite:
     """Read a file of results; raises InputError if it cannot be read as one, or it or its items are not as written."""
     whole = recorded_files(path.parent)
     for file in (path, path.with_suffix(".items.npz")):
         if not whole.get(file, True):
             raise InputError(f"{file} is not as it was written: evaluate again, or leave it out")
     try:
-        return model.model_validate_json(path.read_bytes())
+        return StoredSuite.model_validate_json(path.read_bytes())
     except (OSError, ValueError):
         raise InputError(f"{path} has no results that can be read: make them again, or leave it out") from None

@@ -18,7 +18,7 @@ from trainers.encoders.location import STARTER, Source, locate
 from trainers.encoders.vectors import TextEncoder, Vectors
 from trainers.evaluation.dev_set import dev_of
 from trainers.evaluation.pairs import METRICS, average, read_pairs
-from trainers.evaluation.result_files import StoredSuite, load, read_recipe, write
+from trainers.evaluation.result_files import load, read_recipe, write
 from trainers.evaluation.suites import SMOKE_TEST, SUITES, expanded, load_suite
 from trainers.evaluation.task import SEED, Missing, Result, Scores, Suite, Task, distinct_texts, normalised
 from trainers.settings import DataOptions
@@ -28,10 +28,7 @@ Leaks: TypeAlias = dict[tuple[str, str], tuple[int, int]]  # by suite and set: d
 
 
 def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
-    """Find suites in a folder; `all` names all but the smoke test.
-
-    Raises InputError: an unknown suite, no such folder, none of their sets, a wrong count, or a malformed file.
-    """
+    """Find suites by name, or `all`, in a folder; raises InputError if one is unknown, malformed, or none is there."""
     names = expanded(names)
     if names != [SMOKE_TEST]:
         if not data:
@@ -97,7 +94,7 @@ def score_into(
     file = folder / f"{suite.name}.json"
     if file.exists() and not again:
         with suppress(InputError):
-            stored = load(StoredSuite, file)
+            stored = load(file)
             checksums = {name: item.sha256 for name, item in stored.sets.items()}
             scored = stored.model.get("fingerprint"), stored.seed, checksums
             fingerprint = getattr(encoder, "fingerprint", lambda: None)()
@@ -134,10 +131,7 @@ def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks, dev_leaks
 
 
 def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> tuple[Leaks, Leaks, list[str]]:
-    """Count which texts of each set are in a model's training text and in its --dev, and note what cannot be read.
-
-    Both are read again from where its recipe says. If it began from another run, that run's texts count too.
-    """
+    """Count each set's texts in the training text and --dev of a model and its starts, and note what cannot be read."""
     # The three columns of plain sentences are one object.
     columns: dict[int, Sequence[str | None]] = {}
     dev_texts: list[str] = []

@@ -63,11 +63,7 @@ class Bsl(Objective):
         self.rates = {"predictor.": params.predictor_lr}
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
-        """Whiten both networks' vectors, then fit the predictor to them for `predictor_warmup` steps at its own rate.
-
-        A fresh predictor's gradients damage a good encoder. Vectors are computed once; the other view's serve as the
-        target's.
-        """
+        """Whiten, then fit the predictor alone, for `predictor_warmup` steps: a fresh one would damage the encoder."""
         super().before_first_step(rows, training)
         self.target.load_state_dict(self.encoder.state_dict())
         steps, size = self.params.predictor_warmup, training.batch_size
@@ -99,8 +95,7 @@ class Bsl(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss of Eq. 2 over n pairs and the online vectors (2n, d).
 
-        It is the mean of `D(z, h) = -<z/|z|, h/|h|>` (Eq. 1), z a view's prediction, h the target's vector of the other
-        one.
+        The mean of `D(z, h) = -<z/|z|, h/|h|>` (Eq. 1), z a view's prediction, h the target's vector of the other view.
         """
         online = gather_pairs(self.embed(input_ids, attention_mask))
         with torch.no_grad():

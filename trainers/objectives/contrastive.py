@@ -131,11 +131,10 @@ class Contrastive(Objective):
         """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
 
         The ids (2n or 3n, tokens) are those of first views, second views and negatives, `taught` (n, 2 or 3, d) the
-        guide's vectors of the same texts. Strings that equal an anchor's source or positive are never its negatives,
-        nor are those that the guide finds more like the anchor than its positive. Other strings with the same label
-        (`labels` (n,), -1 for none) are further positives, and those with another one negatives, whatever the guide
-        finds. With `retain` or `relate`, that times `moved` is added: the mean of `1 - cos(v, v at the start)` over
-        both views, or `moved_cosines`, in which case nothing guides.
+        guide's vectors of the same texts: strings that it finds more like the anchor than its positive are no
+        negatives. Those with the same label (`labels` (n,), -1 for none) are further positives, those with another
+        negatives, whatever the guide finds. `retain` or `relate` times `moved` is added: the mean of `1 - cos(v, v at
+        the start)`, or `moved_cosines`.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask), len(input_ids) // len(keys))
         keys = gather(keys)

@@ -155,11 +155,9 @@ class Distil(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, taught: Tensor) -> dict[str, Tensor]:
         """Return the loss and the student's vectors (2n, d); in training, move the queues on.
 
-        With s1, s2 the student's vectors of the two views and t1, t2 the teacher's, in `taught` (n, 1 or 2, d), all
-        of length 1, SR as in `relation_loss`, T and S the temperatures, and the batch's own references in the queues
-        (where neighbours are smoothed, Q stays as it is):
-        ConGen `1/2 CE(SR(t1, Q, T), SR(s1, Q, S)) + 1/2 CE(SR(t1, Q, T), SR(s2, Q, S))`;
-        SCT `1/2 KL(SR(t2, Q2, T) || SR(s1, Q2, S)) + 1/2 KL(SR(t1, Q1, T) || SR(s2, Q1, S))`.
+        With s1, s2 the student's unit vectors of the two views, t1, t2 the teacher's, in `taught` (n, 1 or 2, d), SR as
+        in `relation_loss`, T and S the temperatures: `1/2 CE(SR(t1, Q, T), SR(s1, Q, S)) + 1/2 CE(SR(t1, Q, T), SR(s2,
+        Q, S))` (ConGen), `1/2 KL(SR(t2, Q2, T) || SR(s1, Q2, S)) + 1/2 KL(SR(t1, Q1, T) || SR(s2, Q1, S))` (SCT).
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         sides = gather(taught).transpose(0, 1).contiguous()

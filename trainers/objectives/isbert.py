@@ -56,10 +56,7 @@ PRESETS: Presets = {
 
 
 class IsBert(Objective):
-    """The encoder with a CNN, and the discriminator T of tokens and sentences (Eq. 2-3 of arXiv:2009.12061).
-
-    The paper says only that T is a network; the learned one is Deep InfoMax's "encode-and-dot" in InfoGraph's sizes.
-    """
+    """The encoder with a CNN, and the discriminator T of tokens and sentences (Eq. 2-3 of arXiv:2009.12061)."""
 
     paired = False
     cacheable = False
@@ -83,9 +80,8 @@ class IsBert(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return minus the estimate of Eq. 2 in nats, over all tokens of the batch, and the vectors (n, d).
 
-        `mean softplus(-T(c, y)) + mean softplus(T(c', y)) - 2 log 2`, the first mean over the tokens c of each sentence
-        y, the second over the tokens c' of the others (0 for a batch of one); [CLS] and [SEP] count, padding does not.
-        Eq. 3 has sums instead of means, a factor that Adam ignores.
+        `mean softplus(-T(c, y)) + mean softplus(T(c', y)) - 2 log 2`, over tokens c of each sentence y, and c' of the
+        others; [CLS] and [SEP] count, padding does not. Eq. 3 has sums instead of means, a factor that Adam ignores.
         """
         groups = group_tokens(self.encoder, input_ids, attention_mask, self.max_tokens)
         pooled = pool(self.encoder, groups)

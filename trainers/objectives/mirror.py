@@ -5,6 +5,7 @@ token: add --pooling cls (and --drophead 0.05 to the preset drophead).
 """
 
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 from typing import Any, Literal
 
@@ -12,18 +13,23 @@ import numpy as np
 import regex
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.loading import PADDED, position_limit
-from trainers.encoders.modules import MASK, Encoder, is_padded, set_drophead, set_max_tokens
+from trainers.encoders.modules import MASK, Encoder, is_padded, set_max_tokens
 from trainers.losses import contrast, equal_strings, multi_similarity
 from trainers.objective import Objective, Row
 from trainers.processes import gather, gather_pairs
 from trainers.settings import Options, Presets
 
 READS = ("text", "views", "words")
+OUTPUT_PROJECTION = regex.compile(
+    r"(^|\.)(attention\.(output\.dense|out_lin|dense|o_proj)|attn\.(Wo|o|o_proj)|self_attn\.o_proj)$"
+)
+"""The names of the layers that take the concatenated heads of an attention: in BERT and its relatives, ModernBERT,
+MPNet, DistilBERT, ALBERT, and models named like Llama."""
 COMPAT_SHORTEST = 30  # the authors' code masks nothing in shorter strings (characters)
 
 
@@ -125,3 +131,35 @@ def mask_span_compat(text: str, characters: int, random: Random) -> str:
         return text
     start = random.randrange(len(text) - characters)
     return text.replace(text[start : start + characters], f" {MASK} ", 1)
+
+
+def set_drophead(model: nn.Module, rate: float) -> None:
+    """Drop attention heads, never all, in training (Zhou et al. 2020); raises InputError if they are not known."""
+    if rate == 0:
+        return
+    linears = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    projections = [module for name, module in linears if OUTPUT_PROJECTION.search(name)]
+    heads = getattr(getattr(model, "config", None), "num_attention_heads", 0)
+    if not (projections and heads and projections[0].in_features % heads == 0):
+        advice = "use --drophead 0, or an encoder like BERT, RoBERTa, XLM-R, ModernBERT, MPNet or DistilBERT"
+        raise InputError(f"--drophead {rate:g}: the heads of {type(model).__name__} are not known here; {advice}")
+    for projection in projections:
+        projection.register_forward_pre_hook(partial(_drop_heads, heads, rate))
+
+
+def _drop_heads(heads: int, rate: float, projection: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Zero some heads in what an output projection takes, (sentences, tokens, heads * width), and scale the others."""
+    if not projection.training:
+        return None
+    joined: Tensor = inputs[0]
+    weights = head_weights(len(joined), heads, rate, joined.device)
+    apart = joined.view(*joined.shape[:-1], heads, -1) * weights[:, None, :, None].to(joined.dtype)
+    return (apart.flatten(-2), *inputs[1:])
+
+
+def head_weights(sentences: int, heads: int, rate: float, device: torch.device) -> Tensor:
+    """Draw (sentences, heads): 0 for a dropped head, heads / kept for a kept one; a row's sum is always `heads`."""
+    draws = torch.rand(sentences, heads, device=device)
+    # The head with the highest draw stays even where all were to be dropped.
+    masks = (draws >= rate) | (draws == draws.amax(dim=1, keepdim=True))
+    return masks * (heads / masks.sum(dim=1, keepdim=True))

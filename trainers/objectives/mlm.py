@@ -84,11 +84,7 @@ class MaskedLm(Objective):
         return masked.tolist(), labels.tolist()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, masked: Tensor) -> dict[str, Tensor]:
-        """Return the mean cross-entropy in nats per predicted token, the share of right ones, and the [CLS] vectors.
-
-        Logits are computed only for these tokens, at the flat positions `masked`; to count the labels on a GPU would be
-        slow.
-        """
+        """Return the mean cross-entropy in nats of the tokens at flat `masked`, their accuracy, and [CLS] vectors."""
         width = input_ids.shape[1]
         order, hidden = [], []
         for rows, longest in by_length(attention_mask):

@@ -47,10 +47,7 @@ PRESETS: Presets = {
 
 
 class Sct(Objective):
-    """One encoder f, run twice, each time with its own dropout: online h(f(x)) and, without gradient, references f(x).
-
-    h is the projector; D1 and D2 are the queues of references of the first and second views. See arXiv:2311.03228.
-    """
+    """One encoder f, run twice with dropout: online h(f(x)), h a projector, and, without gradient, references f(x)."""
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)

@@ -2,25 +2,33 @@
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from pipelines.storage.files import check_sums, is_written_by, without_paths
 from pipelines.storage.lock import write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, render_page, show
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.data.examples import Examples
+from trainers.encoders.location import LOG, RECIPE, TIME
 from trainers.encoders.vectors import Vectors, unit
-from trainers.files import LOG, RECIPE, TIME
+from trainers.evaluation.task import Predictions
+from trainers.files import located
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.runs import FOLDER, named, read_runs, seed_folders
+from trainers.results.significance import DECIMAL, interval
 from trainers.training import directory
+
+if TYPE_CHECKING:  # it imports the judge, which takes seconds
+    from trainers.results.judged import Judged
 
 PAGE, MAX_RUNS = "report.html", 6
 MARK = b'<meta name="generator" content="Twinviews report">'
@@ -37,6 +45,7 @@ TITLES = {
 """What is logged, in the order of the page; the parts of the loss, under their own names, follow the loss."""
 WIDTH, HEIGHT, BINS = 100, 40, 40
 NEAREST, MAX_MOVED = 5, 8
+CHANGES = 10  # texts that gained most, and as many that lost most
 
 
 def report(
@@ -55,7 +64,6 @@ def report(
 
     Example: train report runs/bsl
     """
-    from trainers.pages.judged import judged_part
     from trainers.results.judged import judged_files
 
     if len(runs) > MAX_RUNS:
@@ -70,7 +78,11 @@ def report(
     for run in folders if judge else ():
         evaluate(str(run), judge=judge)
     # A run with a log needs no scores; `read_runs` refuses any other directory without them.
-    scored = [run for run in runs if (run / FOLDER).is_dir() or not (run / LOG).is_file()]
+    scored = [
+        run
+        for run in runs
+        if any((folder / FOLDER).is_dir() or not (folder / LOG).is_file() for folder in seed_folders(run))
+    ]
     results = [run for folder in scored for run in read_runs(folder)]
     suites = dict.fromkeys(evaluation.stored.suite for run in results for evaluation in run.evaluations)
     titled = named(results)
@@ -200,3 +212,55 @@ def charts(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         title = TITLES.get(key, key.replace("_", " "))
         figures.append({"title": title, "low": low, "high": high, "last": last, "lines": lines})
     return figures
+
+
+def judged_part(run: Path, judged: "Judged") -> dict[str, Any]:
+    """Return what the page shows of a judged table; its figures have scores and intervals as places out of 100 too."""
+    estimates = [[samples for *_, samples in side.values()] for side in judged.sides or ()]
+    lines = np.array([[(samples[0], *interval(samples)) for samples in side] for side in estimates])  # side, figure, 3
+    low, high = lines.min(), lines.max()
+    places = ((lines - low) * 100 / ((high - low) or 1)).swapaxes(0, 1).tolist()
+    rows = zip(judged.table.rows, places, strict=True)
+    figures = [(*cells[:5], f"{cells[5]} to {cells[6]}", place) for cells, place in rows]
+    changes = sorted(text_changes(run, judged), key=lambda change: change[2] - change[1])
+    lost = [change for change in changes if change[2] < change[1]][:CHANGES]
+    gained = [change for change in reversed(changes) if change[2] > change[1]][:CHANGES]
+    texts = {"Gained most": gained, "Lost most": lost} if changes else {}
+    shown = {"run": str(run), "figures": figures, "ends": (DECIMAL(low), DECIMAL(high)), "texts": texts}
+    return {**judged.table._asdict(), **shown}
+
+
+def text_changes(run: Path, judged: "Judged") -> list[tuple[str, float, float]]:
+    """Return the judged texts or pairs, with the means of their figures x 100 before and after, if still there."""
+    from trainers.evaluation.judge import read_judge
+
+    before, after = judged.sides or ({}, {})
+    stored, items, _ = next(iter(after.values()))
+    source = located(run, str(getattr(stored, "source", "")))
+    try:
+        if not Path(source.partition(",")[0]).is_file():
+            raise InputError("it is not there")
+        task = read_judge(source, judged.shots).tasks[0]
+        if task.sha256() != stored.sha256:
+            raise InputError("it has changed since")
+    except InputError as error:
+        note(f"{run}: no texts of {source} that gained or lost ({error})")
+        return []
+    outcomes = defaultdict[str, list[tuple[float, float]]](list)
+    for name in after:
+        old, new = (item_outcomes(side[name][1]) for side in (before, after))
+        for number in old.keys() & new.keys():
+            second = f" | {task.texts[task.size + number]}" if items.statistic in ("spearman", "ap") else ""
+            outcomes[task.texts[number] + second].append((old[number], new[number]))
+    return [(text, *np.mean(figures, axis=0).tolist()) for text, figures in outcomes.items()]
+
+
+def item_outcomes(items: Predictions) -> dict[int, float]:
+    """Return the figure x 100 of each item of a set, by its number; of clusterings none."""
+    if items.statistic == "nmi":
+        return {}
+    if items.statistic == "mean":
+        return dict(zip(items.gold.astype(int).tolist(), (100 * items.predicted).tolist(), strict=True))
+    ranks, grades = (rankdata(side) / len(side) for side in (items.predicted, items.gold))
+    distances = np.abs(ranks - (items.gold if items.statistic == "ap" else grades))
+    return dict(enumerate((100 - 100 * distances).tolist()))

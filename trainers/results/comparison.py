@@ -1,7 +1,4 @@
-"""Our rows and the papers' in one table: the same columns, the same aggregation, each with its source and notes.
-
-The papers' printed tables are data: `published/<paper>.yaml`.
-"""
+"""Our rows and the papers' (`published/<paper>.yaml`) in one table, alike joined, each with its source and notes."""
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +12,6 @@ from trainers.evaluation.task import MARK
 from trainers.results.runs import Run
 
 ALL = "all"
-OF_TRAINING = {"loss": 4, "spread": 3}  # decimals of figures that a training logs
 PAPERS = ("bsl", "mirror", "isbert", "simcse", "esimcse", "diffcse", "rankcse", "congen", "sct")
 SPEARMAN = "spearman"  # the measure with several aggregations; any other has one figure, of its own name
 AVERAGE = "average"
@@ -155,7 +151,6 @@ def _table(
 
 
 def _own_rows(run: Run, suite: str, columns: Sequence[Column], aggregations: Sequence[str | None]) -> Iterator[Row]:
-    """Yield a run's row under each aggregation that gives it any figure."""
     seeds = [evaluation.stored for evaluation in run.of(suite)]
     of_seeds = f"{len(seeds)} of {run.seeds} seeds" if len(seeds) < run.seeds else f"{run.seeds} seeds"
     date = max((stored.date for stored in seeds), default="")[:10]
@@ -166,7 +161,7 @@ def _own_rows(run: Run, suite: str, columns: Sequence[Column], aggregations: Seq
         cells: dict[Column, Figure] = {}
         for column in columns:
             metric = (aggregation or ALL) if column.measure == SPEARMAN else column.measure
-            digits = OF_TRAINING.get(column.measure, DECIMALS.get(suite, 2))
+            digits = DECIMALS.get(suite, 2)
             figure = mean([_value(stored.sets, column.sets, metric) for stored in seeds], digits)
             if figure is not None:
                 mark = "" if marked_sets.isdisjoint(column.sets) else MARK.strip()
@@ -185,7 +180,6 @@ def _value(sets: Mapping[str, StoredSet], names: Sequence[str], metric: str) -> 
 
 
 def _is_resized(name: str, item: StoredSet) -> bool:
-    """Whether a copy of a set has more or fewer items than the papers score."""
     return bool(item.size != read_published("sizes").get(name, item.size))
 
 

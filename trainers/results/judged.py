@@ -11,7 +11,7 @@ from pipelines.terminal.console import InputError, note
 from trainers.encoders.baselines import Encoder, open_encoder
 from trainers.encoders.vectors import cached
 from trainers.evaluation.judge import PREFIX, read_judge
-from trainers.evaluation.result_files import StoredSet, StoredSuite, Table, load, read_recipe, results_folder
+from trainers.evaluation.result_files import StoredSet, Table, load, read_recipe, results_folder
 from trainers.evaluation.scoring import evaluate_suites, find_start
 from trainers.evaluation.task import SEED
 from trainers.results.runs import Evaluation, Run
@@ -39,10 +39,7 @@ the least true difference that this table shows in four of five cases"""
 
 
 class Verdict(NamedTuple):
-    """The figures in which a model is `better` or `worse`, with a p of at most `LEVEL` by Holm's correction.
-
-    `smallest`: by figure, the least true difference that the items would have shown in four of five such tables.
-    """
+    """In which figures a model is `better` or `worse` (Holm), and the `smallest` difference that would have shown."""
 
     better: tuple[str, ...]
     worse: tuple[str, ...]
@@ -114,9 +111,9 @@ def other_encoder(run: Path, against: str | None = None, parts: Sequence[str] = 
 
 def beside(model: str, directory: Path, suite: str, other: Other | None) -> Judged:
     """Return how scores in `directory` differ from another's, else intervals; InputError for undefined figures."""
-    sides = [Evaluation(load(StoredSuite, file), file) for file in (directory / f"{suite}.json",)]
+    sides = [Evaluation(load(file), file) for file in (directory / f"{suite}.json",)]
     if other and (path := other.folder / f"{suite}.json").is_file():
-        sides = [Evaluation(load(StoredSuite, path), path), *sides]
+        sides = [Evaluation(load(path), path), *sides]
     if len(sides) < 2 or len({tuple(item.sha256 for item in side.stored.sets.values()) for side in sides}) > 1:
         tables = assess(suite, [Run(model, sides[-1:])], intervals=True)
         if not tables:
@@ -158,20 +155,8 @@ def _chosen_on(sets: Sets) -> str:
     return f"; but {dev:,} of its {total:,} texts chose this model (--dev): judge it on others" if dev else ""
 
 
-class Choice(NamedTuple):
-    """What is said of some candidates beside the untouched encoder: take `best`, keep the start, or it is unclear."""
-
-    outcome: Literal["take", "keep", "unclear"]
-    best: str
-    words: str
-
-
-def choose(start: str, gains: Mapping[str, Mapping[str, Floats]]) -> Choice:
-    """Choose among candidates by their gains on the untouched encoder's figures, by candidate and figure.
-
-    One is better if its mean gain is, by Holm's correction, and no figure is worse by `verdict_of`; the highest mean
-    wins.
-    """
+def choose(start: str, gains: Mapping[str, Mapping[str, Floats]]) -> tuple[str, str, str]:
+    """Choose the highest mean gain that is clear (Holm), with no figure worse: the outcome, the best, and in words."""
     # Figures of the same items have drawn the same ones: the interval of their mean is paired too.
     means: dict[str, Floats] = {name: np.mean([*figures.values()], axis=0) for name, figures in gains.items()}
     clear = {name for name, p in zip(means, holm([*map(p_value, means.values())]), strict=True) if p <= LEVEL}
@@ -181,24 +166,21 @@ def choose(start: str, gains: Mapping[str, Mapping[str, Floats]]) -> Choice:
         best = max(winners, key=lambda name: means[name][0])
         low, high = interval(means[best])
         words = f"take {best}, better than {start} by {means[best][0]:.2f} ({low:.2f} to {high:.2f})"
-        return Choice("take", best, words)
+        return ("take", best, words)
     mixed = "; ".join(f"{name} is better on the whole, but worse in {loss}" for name, loss in losses.items())
     if mixed or clear == means.keys():
-        return Choice("keep", start, f"keep {start} as it is: {mixed or 'all else is worse'}")
+        return ("keep", start, f"keep {start} as it is: {mixed or 'all else is worse'}")
     smallest = {name: smallest_difference(samples, len(means)) for name, samples in means.items()}
     if not any(smallest.values()):
-        return Choice("keep", start, f"keep {start} as it is: all else does exactly as well")
+        return ("keep", start, f"keep {start} as it is: all else does exactly as well")
     shown = ", ".join(f"{value:.2f} ({name})" for name, value in smallest.items())
     words = f"unclear: {start} stays, but this table shows only gains from {shown} on: judge by more to see others"
-    return Choice("unclear", start, words)
+    return ("unclear", start, words)
 
 
 def best_of(suite: str, files: Mapping[str, Path]) -> tuple[Table, dict[str, Any]]:
-    """Compare the scores of candidates, a file each by model, with those of the first one, the untouched encoder.
-
-    Returns a table, and it as JSON values with the outcome of `choose`. Raises InputError: a figure is undefined.
-    """
-    sets = {name: read_sets(Evaluation(load(StoredSuite, file), file)) for name, file in files.items()}
+    """Compare the scores of candidates, a file each, with the first one's; return a table, and all as JSON values."""
+    sets = {name: read_sets(Evaluation(load(file), file)) for name, file in files.items()}
     start, untouched = next(iter(sets.items()))
     titles = {key: stored.title for key, (stored, *_) in untouched.items()}
     if not titles or any(titles.keys() != candidate.keys() for candidate in sets.values()):
@@ -214,15 +196,15 @@ def best_of(suite: str, files: Mapping[str, Path]) -> tuple[Table, dict[str, Any
             shown = smallest_difference(mean, len(sets) - 1)
             record |= dict(zip(columns[-4:], (float(mean[0]), *interval(mean), shown), strict=True))
         records.append(record)
-    choice = choose(start, gains)
+    outcome, best, words = choose(start, gains)
     leaks = (stored.seen_in_training for candidate in sets.values() for stored, *_ in candidate.values())
     seen = {f"{leak['texts']:,} of {leak['of']:,} judged texts are in the training text" for leak in leaks if leak}
     cells = ([record.get(column, "") for column in columns] for record in records)
     rows = tuple(tuple(DECIMAL(cell) if isinstance(cell, float) else cell for cell in row) for row in cells)
     table = Table(f"{suite}: {start} and what may be better", columns, rows, columns[1:], (*seen, MEAN_NOTE))
-    verdict = choice.words + (_chosen_on(sets[choice.best]))
+    verdict = words + (_chosen_on(sets[best]))
     return table, {
-        "candidates": records, "notes": [*seen], "best": choice.best, "outcome": choice.outcome, "verdict": verdict,
+        "candidates": records, "notes": [*seen], "best": best, "outcome": outcome, "verdict": verdict,
     }  # fmt: skip
 
 

@@ -32,11 +32,7 @@ Sets: TypeAlias = Mapping[str, tuple[StoredSet, Predictions, Floats]]
 
 
 def estimate(items: Predictions, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
-    """Return the estimate of a set's score; its draws depend on the seed, and the number and groups of items alone.
-
-    Items of a group are drawn together; of clusterings, which differ by more than samples do, as many as a t interval
-    needs.
-    """
+    """Return the estimate of a set's score; its draws depend on the seed, and number and groups of items alone."""
     size, runs = len(items.predicted), items.predicted.shape[1] if items.statistic == "nmi" else 1
     picks = np.random.default_rng((seed, 1)).integers(0, runs, (resamples, _picked(runs)))
     blocks = [_score(items.statistic, items.gold[None], items.predicted[None])]
@@ -151,10 +147,7 @@ def _nmi(classes: NDArray[np.int64], clusters: NDArray[np.int64]) -> float:
 def assess(
     suite: str, runs: Sequence[Run], seed: int = 0, *, intervals: bool = False, test: bool = False
 ) -> list[Table]:
-    """Return the table of 95% bootstrap intervals of single runs, and of tests of every further one against the first.
-
-    Raises InputError: several seeds to test, damaged items, those of another evaluation, or different ones.
-    """
+    """Return tables of single runs' 95% bootstrap intervals, and of tests of the further ones against the first."""
     present = [run for run in runs if run.of(suite)]
     for run in present:
         if test and run.seeds > 1:

@@ -12,7 +12,7 @@ from typing import Any
 from pipelines.storage.files import SUMS, check_sums, read_json, write_if_changed
 from pipelines.storage.lock import LOCK
 from pipelines.terminal.console import InputError, TwinviewsError, note
-from trainers.files import LOG, RECIPE, TIME
+from trainers.encoders.location import LOG, RECIPE, TIME
 
 DONE, CHECKPOINTS, WEIGHTS, STATE = "modules.json", "checkpoints", "model.safetensors", "trainer_state.json"
 LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")  # what killed runs leave and finished ones do not need

@@ -16,7 +16,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerContr
 from pipelines.storage.files import write_if_changed, write_sums
 from pipelines.terminal.console import TwinviewsError, note, progress
 from trainers.data.examples import Examples, Order, Rows
-from trainers.files import LOG
+from trainers.encoders.location import LOG
 from trainers.losses import geometry
 from trainers.objective import Objective, Row, resolve_precision
 from trainers.processes import is_first, of_first, process_seed, processes, summed
@@ -47,9 +47,7 @@ def fit(
     """Train `objective`, freshly built on the CPU, in place, resuming from the newest checkpoint under `out`.
 
     A resumed run ends with exactly the parameters of an uninterrupted one, several processes, all calling this, up to
-    rounding. `objective` ends with the weights that are best on `dev`, or the last, blended with those that it began
-    with. Raises TwinviewsError: loss or weights are no longer finite. Raises InputError: a setting that cannot be had
-    here.
+    rounding. Raises TwinviewsError: numbers are no longer finite. Raises InputError: a setting that cannot be had here.
     """
     out.mkdir(parents=True, exist_ok=True)
     start = copy.deepcopy(objective.encoder.state_dict()) if training.blend < 1 else {}
@@ -102,7 +100,7 @@ def score_on(dev: "Examples | Task | None", objective: Objective, training: Trai
     """Return the score on a development set, computed in the first process for all, or None, with a warning."""
     score = None
     if dev is not None and is_first():
-        from trainers.training.dev import dev_score
+        from trainers.evaluation.dev_set import dev_score
 
         score = dev_score(dev, objective, training.precision, training.dev_similarity)
         if score is None:

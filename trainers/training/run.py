@@ -1,5 +1,6 @@
 """How a training runs: read the data, build the objective, train (see `fit`), save the encoder with its model card."""
 
+import gc
 import json
 import math
 import re
@@ -25,9 +26,8 @@ from pipelines.storage.lock import locked_folder
 from pipelines.terminal.console import InputError, counted, note, show, table
 from trainers.data.examples import Examples, Rows
 from trainers.data.reading import read_examples
-from trainers.encoders.location import Source, locate
+from trainers.encoders.location import RECIPE, TIME, Source, locate
 from trainers.encoders.modules import WHITENING
-from trainers.files import RECIPE, TIME
 from trainers.objective import resolve_precision
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
 from trainers.settings import NONE, Options, Request, Training, load_objective, objective_options
@@ -79,6 +79,24 @@ def run_training(request: Request) -> None:
         with suppress(OSError):  # the encoder is saved; what cannot be removed only takes up space
             directory.remove(out, directory.LEFTOVERS if is_first() else ())
         of_first(None)  # no process starts another training while the first one still writes this one
+
+
+def train_seeds(name: str, values: Mapping[str, Any]) -> None:
+    """Train with each seed; raises as `run_training` does."""
+    out, first = values["out"] or Path("runs", name), values["seed"]
+    seeds = range(first, first + values["seeds"])
+    runs = [Request.of(name, {**values, "seeds": None, "seed": seed, "out": out / f"seed-{seed}"}) for seed in seeds]
+    if (out / RECIPE).is_file():
+        raise InputError(f"{out} holds a single run: give another --out, the runs of the seeds get folders in it")
+    if values["dry_run"]:
+        run_training(runs[0])
+        note(f"the same for {len(runs)} seeds: {out}/seed-{first} to {out}/seed-{seeds[-1]}")
+        return
+    for run in runs:
+        run_training(run)
+        gc.collect()  # Trainer and its callbacks refer to each other and to the model
+    if is_first():
+        note(f"next: `train evaluate` on each folder in {out}, then `train compare {out}`: mean and deviation")
 
 
 def _make_plan(request: Request) -> Plan:

@@ -24,10 +24,10 @@ from small_trainings import Capsys, error_line, train, train_killed
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import read_judge
-from trainers.evaluation.result_files import StoredSuite, Table, load
+from trainers.evaluation.result_files import Table, load
 from trainers.evaluation.scoring import score_into
 from trainers.evaluation.task import Predictions, Result, Suite
-from trainers.pages.judged import text_changes
+from trainers.pages.report import text_changes
 from trainers.results.judged import Judged, best_of
 from trainers.results.runs import Evaluation
 from trainers.results.significance import estimate, read_sets
@@ -629,7 +629,7 @@ def test_the_text_that_gained_most_is_named(
     moved = start._replace(matrix=start.matrix.copy())
     moved.matrix[start.rows["a 7"]] = 10 * np.eye(12)[1] if columns[1] == "label" else start.matrix[start.rows["b 7"]]
     files = [judged(tmp_path / name, name, suite, vectors) for name, vectors in (("start", start), ("moved", moved))]
-    before, after = (read_sets(Evaluation(load(StoredSuite, file), file)) for file in files)
+    before, after = (read_sets(Evaluation(load(file), file)) for file in files)
     sides = Judged(Table("", (), (), ()), (before, after), shots)
     changes = {text: (old, new) for text, old, new in text_changes(tmp_path / "run", sides)}
     assert len(changes) == 40

@@ -1,9 +1,7 @@
-"""What a training is judged by without scores, and when stored scores are taken."""
+"""When stored scores are taken, and when they are made again."""
 
-import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from safetensors.torch import load_file, save_file
@@ -11,33 +9,7 @@ from small_trainings import Capsys
 
 from trainers.encoders.model import load_model
 from trainers.evaluation.scoring import find_suites, score_into
-from trainers.results.runs import read_results, read_training
-
-
-def write_run(folder: Path, log: list[dict[str, Any]], **recipe: str) -> Path:
-    (folder / "log.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in log), encoding="utf-8")
-    (folder / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
-    return folder
-
-
-def logged(run: Path) -> dict[str, float | None]:
-    figures: dict[str, float | None] = {}
-    for each in read_training(run):
-        for item in each.stored.sets.values():
-            figures |= item.figures
-    return figures
-
-
-@pytest.mark.parametrize(("keep", "dev"), [("best", 75.0), ("last", 69.0)])
-def test_training_is_judged_by_its_last_loss_and_dev_score(tmp_path: Path, keep: str, dev: float) -> None:
-    log = [
-        {"step": 0, "dev": 75.0},
-        {"step": 1, "loss": 3.0, "spread": 0.5, "accuracy": 1.0},
-        {"step": 5, "dev": 71.0},
-        {"step": 9, "loss": 1.0, "spread": 0.25, "dev": 69.0},
-    ]
-    assert logged(write_run(tmp_path, log, keep=keep)) == {"loss": 1.0, "spread": 0.25, "dev": dev}
-    assert logged(tmp_path / "nowhere") == {}
+from trainers.results.runs import read_results
 
 
 @pytest.fixture

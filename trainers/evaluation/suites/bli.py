@@ -1,7 +1,6 @@
 """Bilingual lexicon induction on xling-eval: Procrustes map, CSLS and cosine retrieval, mapped and unmapped.
 
-Glavas et al. 2019 and Mirror-BERT's Table 6. Mapped vectors are unit, centred, unit vectors (VecMap) under the
-orthogonal map of the training dictionary (Schoenemann 1966).
+Glavas et al. 2019; Mirror-BERT's Table 6; mapped vectors as in VecMap, unit, centred and unit, orthogonally mapped.
 """
 
 from collections.abc import Mapping, Sequence

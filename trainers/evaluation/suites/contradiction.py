@@ -69,9 +69,10 @@ def find(data: str) -> list[Pairs | Missing]:
 def score(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
     """Return the AUC of entailed against contradicted pairs, and how often the entailed of two is closer, x 100."""
     result = score_binary(subsets, vectors)
+    similarities = result.predictions.predicted if result.predictions else ()
     cosines = defaultdict[str, dict[float, list[float]]](lambda: {0.0: [], 1.0: []})
     pairs = [pair for part in subsets.values() for pair in part]
-    for pair, cosine in zip(pairs, vectors.cosines(*zip(*(pair[:2] for pair in pairs), strict=True)), strict=True):
+    for pair, cosine in zip(pairs, similarities, strict=True):
         cosines[pair.first][pair.gold].append(float(cosine))
     outcomes = [near > far for texts in cosines.values() for near, far in product(texts[1.0], texts[0.0])]
     accuracy = 100 * sum(outcomes) / len(outcomes) if outcomes else None

@@ -29,11 +29,7 @@ BLOCK = 1024  # rows of the matrix of all cosines that are computed at a time
 
 
 def score_texts(texts: Sequence[str], positive: Sequence[tuple[str, str]], vectors: Vectors, seed: int = 0) -> Result:
-    """Return the metrics of the distinct texts and of the pairs of equal meaning; nothing is drawn.
-
-    Uniformity, `random-cosine` and `random-sd` are over all pairs of two different texts, alignment, `positive-cosine`
-    and `positive-sd` over the positive ones, `mean-norm` is of vectors as they are.
-    """
+    """Return the metrics of the distinct texts, of all pairs of these, and of the pairs of equal meaning."""
     matrix = vectors.of(list(dict.fromkeys(texts)))
     rows = torch.from_numpy(matrix)
     norm = float(np.linalg.norm(matrix.mean(axis=0, dtype=np.float64)))

@@ -81,10 +81,7 @@ def read_concepts(path: Path) -> Iterator[Mention]:
 
 
 class MentionSet(NamedTuple):
-    """A test as BioSyn or SapBERT distributes it: a dictionary, and beside it `files` files `pattern` of mentions.
-
-    Of `mentions`, BioSyn drops those with an id that the dictionary lacks: at least `fewest` must be left.
-    """
+    """A dictionary, and beside it `files` files `pattern` of mentions, of which `fewest` have ids that it has."""
 
     name: str
     title: str

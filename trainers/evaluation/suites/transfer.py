@@ -107,8 +107,7 @@ CORPORA = (
 def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
     """Return the accuracy, and F1 of a set of pairs, x 100; outcomes are in file order, `seed` shuffles the folds.
 
-    If every item is held out once, the accuracy is that of all items; SentEval's is the mean over the folds. More than
-    two classes have one multinomial model with free intercepts; SentEval's had one model a class, intercepts penalised.
+    SentEval's is the mean over folds, and one model a class; here it is of all items, and a multinomial model's.
     """
     train, dev, test = parts.get("all") or parts["train"], parts.get("dev", ()), parts.get("test", ())
     places = senteval_places(train)
@@ -158,10 +157,7 @@ def folded(classes: Rows, rows: Rows, seed: int) -> list[Split]:
 def judge(
     inputs: Floats, classes: Rows, train: Rows, test: Rows, inner: Sequence[Split], strengths: Sequence[float]
 ) -> tuple[Rows, dict[str, float | None]]:
-    """Classify the rows `test` by a regression on the rows `train`; return the classes, and what was chosen.
-
-    The `strength` (scikit-learn's C) is the smallest of the highest accuracy over the splits `inner`, to two decimals.
-    """
+    """Classify `test` by a regression on `train`; return the classes, and the strength (C) that is best on `inner`."""
     count = len(np.unique(classes))
     dense = inputs.shape[1] * (count if count > 2 else 1) <= DENSE
     solver: dict[str, Any] = {"solver": "newton-cholesky"} if dense else {"solver": "lbfgs", "tol": 1e-7}
