@@ -20,6 +20,7 @@ NEGATED = [
     ("He did pushups in the park.", "He did not do pushups in the park."),
     ("You can open the door.", "You cannot open the door."),
     ("They have finished the work.", "They have not finished the work."),
+    ("They have always really wanted it.", "They have not always really wanted it."),
     ("They had said it was late.", "They had not said it was late."),
     ("We have a large garden.", "We do not have a large garden."),
     ("You have to pay the fee.", "You do not have to pay the fee."),

@@ -72,6 +72,7 @@ def test_both_engines_search_alike(decoding: Decoding) -> None:
     assert ours == theirs
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize(
     ("engine", "decode"), [("ctranslate2", "greedy"), *product(ENGINES[1:], ["greedy", "top-p:.9"])]
 )
@@ -215,6 +216,7 @@ print(row.pivot, *{"torch", "transformers"} & set(sys.modules))
 """
 
 
+@pytest.mark.exhaustive
 def test_a_converted_model_needs_neither_torch_nor_transformers(translation_models: Path, user_cache: Path) -> None:
     command = [sys.executable, "-c", WITHOUT_TORCH, str(translation_models)]
     subprocess.run(command, check=True, capture_output=True)

@@ -46,6 +46,7 @@ def judge(engine: str = "ctranslate2", precision: str = "fp32") -> Judge:
     return Judge(find_encoder("starter"), engine, precision, "cpu")
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize(
     ("engine", "precision", "tolerance"),
     [("ctranslate2", "fp32", 7e-4), ("ctranslate2", "int8", 2e-2), ("transformers", "fp64", 7e-4)],
@@ -65,6 +66,7 @@ def hidden(engine: str, precision: str, texts: Sequence[str]) -> Any:  # noqa: A
     return judge(engine, precision)._sentence_vectors(texts)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("precision", "tolerance"), [("int8", 0), ("fp32", 1e-6)])
 def test_a_vector_depends_on_no_other_text(precision: str, tolerance: float) -> None:
     """In int8, which is the default, not even in its last bit: no rounding of a score can depend on the batch."""

@@ -103,6 +103,7 @@ def test_rows_are_those_of_nlpaug_in_fresh_processes_whatever_the_order_of_sets(
         assert made != TEXTS[:5], name
 
 
+@pytest.mark.exhaustive
 def test_the_compat_synonyms_are_nlpaugs_for_the_same_seed(published: list[list[list[str]]]) -> None:
     if not nltk_folders():
         pytest.skip("WordNet or NLTK's tagger is not installed")
@@ -173,6 +174,7 @@ def test_lack_of_memory_is_no_failed_row(error: Exception) -> None:
         stubbed(["A big dog runs."], [1])
 
 
+@pytest.mark.exhaustive
 def test_a_model_based_augmenter_runs_on_the_device_of_the_run(encoder_folder: Path) -> None:
     arguments = {"model_path": str(encoder_folder), "model_type": "bert", "use_custom_api": False, "top_k": 5}
     spec = ViewSpec("nlpaug", {"augmenter": "ContextualWordEmbsAug", "arguments": arguments})

@@ -183,6 +183,7 @@ def test_draws_depend_on_the_seed_in_every_leg() -> None:
     assert same_pivot == greedy.text
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("decode", ["beam:4", "top-k:20"])
 def test_strict_texts_depend_on_neither_batch_nor_threads(decode: str) -> None:
     texts, seeds = SENTENCES, [0, 1, 2]
@@ -240,6 +241,7 @@ def test_long_texts_are_translated_sentence_by_sentence(translation_models: Path
     assert row.text == " ".join([PARAPHRASE, DOGS] * 2_500)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("engine", "precision", "decode"),
     [
@@ -334,6 +336,7 @@ def test_the_candidate_that_means_most_alike_is_the_view() -> None:
     assert any(view.alternatives for view in views)
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize("pivot", ["de", "fr"])
 def test_a_floor_of_meaning_fails_rows_and_changes_no_other(pivot: str) -> None:
     free, held, none = (chosen(pivot=pivot, min_meaning=floor) for floor in (0.0, 0.9, 1.0))
@@ -346,6 +349,7 @@ def test_a_floor_of_meaning_fails_rows_and_changes_no_other(pivot: str) -> None:
     assert {view.text for view in none if view.status == "ok"} < {view.text for view in held}
 
 
+@pytest.mark.exhaustive
 def test_a_view_with_a_word_that_is_none_fails_if_there_is_no_other() -> None:
     texts = real_sentences(60)
     greedy = back("starter", **GREEDY)(texts, range(60))
@@ -368,6 +372,7 @@ def test_a_round_trip_with_an_antonym_is_never_chosen() -> None:
     assert (second.status, second.reason) == ("failed", "meaning")
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize("precision", ["int8", "fp32", "fp64"])
 def test_a_choice_ignores_its_batch(precision: str) -> None:
     texts = [*CHOSEN, GUITAR, "The guitar, which nobody had played for years, was still in tune when she picked it up."]

@@ -3,7 +3,6 @@
 import errno
 import gzip
 import json
-import os
 import re
 import subprocess
 import sys
@@ -44,15 +43,6 @@ def test_options_are_grouped_and_defaults_have_one_style(augment: Augment) -> No
     for text in helps.values():
         assert not re.search(r"default:|by default|if not given", " ".join(text.split()))
     assert "[bsl]" in helps["build-pairs"]
-
-
-def test_views_and_filters_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = {"_AUGMENT_COMPLETE": "complete_bash", "COMP_WORDS": "augment build-pairs --view span", "COMP_CWORD": "3"}
-    process = subprocess.run([sys.executable, "-m", "pipelines"], env=os.environ | line, capture_output=True, text=True)
-    assert process.stdout.split() == ["span-mask"]
-    line["COMP_WORDS"] = "augment build-pairs --filter near"
-    process = subprocess.run([sys.executable, "-m", "pipelines"], env=os.environ | line, capture_output=True, text=True)
-    assert process.stdout.split() == ["near-duplicates"]
 
 
 def test_summaries_of_commands_are_whole_and_filters_show_their_defaults(augment: Augment) -> None:

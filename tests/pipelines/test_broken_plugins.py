@@ -49,6 +49,7 @@ def augment(tmp_path: Path) -> Augment:
     return run
 
 
+@pytest.mark.exhaustive_after(2)
 @pytest.mark.parametrize("group", ["views", "filters"])
 @pytest.mark.parametrize(
     ("module", "why"),
@@ -75,6 +76,7 @@ def test_an_entry_point_that_names_a_class_is_told_to_name_its_module(tmp_path: 
     assert (process.returncode, err) == (0, f"view 'odd' of odd_module:Odd is left out: {advice}\n")
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize(
     ("group", "module", "arguments", "line"),
     [
@@ -103,6 +105,7 @@ def test_a_view_with_an_option_that_all_views_have_is_left_out(augment: Augment)
     assert "parameter 'seed' is an option of every view command: rename it; it is left out" in err
 
 
+@pytest.mark.exhaustive_after(2)
 @pytest.mark.parametrize(
     ("module", "said"),
     [
@@ -123,6 +126,7 @@ def test_a_view_that_fails_is_one_line_that_names_it(augment: Augment, module: s
     assert "Traceback" not in err
 
 
+@pytest.mark.exhaustive_after(2)
 @pytest.mark.parametrize(
     ("module", "said"),
     [
@@ -143,6 +147,7 @@ def test_a_filter_that_fails_is_one_line_that_names_it(augment: Augment, module:
     assert (code, f"error: filter 'odd' {said}" in err, "Traceback" in err) == (1, True, False)
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize(
     ("group", "name", "module", "arguments"),
     [
@@ -179,6 +184,7 @@ def test_of_two_plugins_with_one_name_the_first_by_module_is_taken(tmp_path: Pat
     assert "view 'odd' of odd_b is passed over: odd_a has that name; rename" in err
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize("points", ["odd = odd module:", "odd =", "= = ="])
 def test_a_malformed_entry_point_stops_no_command(tmp_path: Path, points: str) -> None:
     (tmp_path / "lines.txt").write_text("one two\nthree four\n", encoding="utf-8")
@@ -191,6 +197,7 @@ def test_a_malformed_entry_point_stops_no_command(tmp_path: Path, points: str) -
     assert "left out" in err
 
 
+@pytest.mark.exhaustive_after(2)
 @pytest.mark.parametrize(
     ("made", "said"),
     [

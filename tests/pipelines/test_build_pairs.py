@@ -53,6 +53,7 @@ def test_bsl_pairs_two_views_row_by_row(augment: Augment, lines: Path) -> None:
     assert all((row["view_a"], row["view_b"]) == tuple(side[row["id"]] for side in sides) for row in pairs)
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_sentence_pairs_with_what_passed_unless_pairs_are_strict(
     augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch, workers: int
@@ -293,6 +294,7 @@ def test_the_language_of_several_hops_is_the_last_one(start: Start, lines: Path)
     assert json.loads(done(start(*hops, "--filter", "language:a=en,certain=1")))["pairs"] == 58
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize("options", [[], ["--shift", 3]])
 def test_a_view_has_one_folder_whichever_command_makes_it(start: Start, lines: Path, options: list[object]) -> None:
     """Also a view with a default for the option that names its folder, such as nlpaug."""

@@ -61,6 +61,7 @@ def actors(cluster: str) -> list[int]:
     return found
 
 
+@pytest.mark.exhaustive
 def test_a_cluster_makes_the_same_bytes_and_does_without_a_lost_worker(
     start: Start, lines: Path, folder: Path, cluster: str
 ) -> None:

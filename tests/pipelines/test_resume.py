@@ -32,6 +32,7 @@ def committed(out: Path) -> int:
     return len(list(out.glob("receipts/*.json")))
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize(("workers", "number"), [(1, signal.SIGKILL), (2, signal.SIGKILL), (2, signal.SIGINT)])
 def test_resumed_run_is_byte_identical(start: Start, lines: Path, folder: Path, workers: int, number: int) -> None:
     run = ["slow", lines, "--shard-size", 5, "--nap", 0.03, "--workers", workers]
@@ -58,6 +59,7 @@ def test_resumed_run_is_byte_identical(start: Start, lines: Path, folder: Path, 
     assert [path.name for path in folder.glob(".*")] == []
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize(("shard_size", "workers"), [(15, 1), (15, 2), (7, 2)])
 def test_shards_and_workers_do_not_change_a_row(
     augment: Augment, lines: Path, folder: Path, shard_size: int, workers: int
@@ -135,6 +137,7 @@ def test_orphaned_workers_end(start: Start, lines: Path, folder: Path) -> None:
     process.communicate(timeout=60)  # returns when the workers, which have its stderr too, have ended
 
 
+@pytest.mark.exhaustive
 def test_a_folder_that_vanishes_ends_the_run_and_is_made_again(start: Start, lines: Path, folder: Path) -> None:
     run = ["slow", lines, "--nap", 0.1, "--limit", 20, "--shard-size", 2]
     process = start(*run, "--out", "out")
@@ -383,6 +386,7 @@ def fetched(hub: StandinHub) -> list[str]:
     return files
 
 
+@pytest.mark.exhaustive
 def test_a_run_takes_opus_mt_from_the_hub_and_never_switches(
     start: Start, folder: Path, tmp_path: Path, opus_hub: StandinHub
 ) -> None:
@@ -429,6 +433,7 @@ def test_a_run_that_began_with_the_bundled_models_keeps_them_when_the_hub_answer
     assert "made with other options (--decode 'greedy', not 'beam:2')" in other.err
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize("answering", ["closed", "silent"])
 def test_a_hub_out_of_reach_is_asked_once_and_the_bundled_models_serve(
     answering: str, start: Start, folder: Path, tmp_path: Path

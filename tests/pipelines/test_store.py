@@ -298,6 +298,7 @@ BUILD = ("build-pairs", "--pairs", "original", "--view", "span-mask")
 INGEST, MASK = ("ingest", "lines.txt"), ("span-mask", "lines.txt")
 
 
+@pytest.mark.exhaustive_after(3)
 @pytest.mark.parametrize(
     ("path", "command"),
     [

@@ -17,6 +17,7 @@ from trainers.objective import by_length
 from trainers.settings import POOLINGS, objective_names
 
 
+@pytest.mark.exhaustive_after(3)
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_pooling_is_what_its_name_says(tiny_bert: Path, sentences: list[str], pooling: str) -> None:
     encoder = encoder_of(tiny_bert, pooling).eval()
@@ -33,6 +34,7 @@ OWN = {
 """The modules after the transformer of a saved encoder, where they are not the pooling alone."""
 
 
+@pytest.mark.exhaustive_after(3)
 @pytest.mark.parametrize("name", [*objective_names(), "simcse", "supervised-simcse"])
 def test_saved_encoder_and_batches_agree(name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     simcse = name.endswith("simcse")
@@ -59,6 +61,7 @@ def test_large_batch_is_split_by_length_and_put_together_in_order(tiny_bert: Pat
     torch.testing.assert_close(encoder.embed(**batch), whole, atol=1e-5, rtol=0)
 
 
+@pytest.mark.exhaustive_after(3)
 @pytest.mark.parametrize(
     ("pooling", "cnn"),
     [*((pooling, None) for pooling in POOLINGS), ("mean", True), ("mean", False), ("cls", True)],

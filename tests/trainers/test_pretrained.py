@@ -200,6 +200,7 @@ def at_hub(hub: StandinHub, *arguments: object, offline: bool = False) -> tuple[
     return done.returncode, " ".join(done.stderr.split())
 
 
+@pytest.mark.exhaustive
 def test_a_model_of_the_hub_is_known_by_its_commit_and_encodes_a_text_once(hub: StandinHub) -> None:
     notes = [at_hub(hub, "evaluate", "me/small") for _ in range(2)]
     assert [code for code, _ in notes] == [0, 0]
@@ -210,6 +211,7 @@ def test_a_model_of_the_hub_is_known_by_its_commit_and_encodes_a_text_once(hub: 
     assert len(model["fingerprint"]) == 32
 
 
+@pytest.mark.exhaustive
 def test_a_dry_run_asks_the_hub_for_the_encoder(hub: StandinHub, text_file: Path) -> None:
     options = ["mirror", "--text", text_file, "--dry-run", "--encoder"]
     code, note = at_hub(hub, *options, "me/large")

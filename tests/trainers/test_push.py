@@ -61,6 +61,7 @@ def push(hub: StandinHub, folder: Path, *arguments: str, token: bool = True) -> 
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.exhaustive_after(1)
 def test_an_encoder_its_card_and_its_recipe_are_pushed_privately_without_a_path(
     hub: StandinHub, trained: Path, tmp_path: Path
 ) -> None:
@@ -122,6 +123,7 @@ def test_public_encoder_needs_a_licence_which_goes_into_its_card(hub: StandinHub
     assert errors == f"error: {hub.endpoint}/me/mine exists and is public: give --public, or another name\n"
 
 
+@pytest.mark.exhaustive_after(4)
 @pytest.mark.parametrize(
     ("name", "broken", "refusing", "said"),
     [

@@ -366,6 +366,7 @@ sys.exit(f"imported: {loaded}" if (loaded := {"torch", "transformers", "datasets
 """
 
 
+@pytest.mark.exhaustive_after(3)
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

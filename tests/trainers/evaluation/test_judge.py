@@ -390,6 +390,7 @@ def run(model: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.M
     return Path("runs/mirror")
 
 
+@pytest.mark.exhaustive_after(1)
 def test_a_run_is_judged_beside_the_untouched_encoder(run: Path, capsys: Capsys) -> None:
     capsys.readouterr()
     assert evaluate(run, "--judge", "own.csv") == 0
@@ -419,6 +420,7 @@ def test_a_run_is_judged_beside_the_untouched_encoder(run: Path, capsys: Capsys)
     assert [part["title"] for part in few["sets"].values()] == ["2-NN accuracy", "regression accuracy", "k-means NMI"]
 
 
+@pytest.mark.exhaustive_after(1)
 def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
     assert train("compare", run, "--judge", "own.csv", "--with", "none", "--json") == 0
     shown = capsys.readouterr()
@@ -457,6 +459,7 @@ def test_an_encoder_that_is_no_run_has_intervals_of_its_own(
     assert "verdict" not in shown.out + shown.err
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize("form", ["labels", "search", "same"])
 def test_a_judge_is_a_development_set(
     form: str, model: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capsys
@@ -515,6 +518,7 @@ def test_the_results_of_the_untouched_encoder_are_not_taken_for_it(
     monkeypatch.syspath_prepend(package.parent)
     recipe = json.loads((run / "recipe.json").read_text())
     (run / "recipe.json").write_text(json.dumps({**recipe, "encoder": "all-MiniLM-L6-v2"}))
+    (run / "SHA256SUMS").unlink()
     for _ in range(2):
         assert evaluate(run, "--judge", "own.csv") == 0
         assert "beside all-MiniLM-L6-v2, untouched" in capsys.readouterr().out
@@ -550,6 +554,7 @@ def judged(folder: Path, name: str, suite: Suite, vectors: Vectors) -> Path:
     return score_into(Known(texts, vectors.matrix), suite, folder / name)
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize(
     ("shifts", "best", "reason"),
     [
@@ -599,6 +604,7 @@ def test_a_candidate_that_is_worse_in_one_figure_is_not_taken(tmp_path: Path) ->
     assert values["verdict"] == "keep first as it is: second is better on the whole, but worse in k-means NMI"
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize(
     ("columns", "shots", "gaining"),
     [
@@ -645,6 +651,7 @@ def test_the_text_that_gained_most_is_named(
     assert "no texts of" in capsys.readouterr().err
 
 
+@pytest.mark.exhaustive
 def test_a_start_counts_by_its_weights_and_not_by_its_name(run: Path, capsys: Capsys) -> None:
     """A run named as the encoder, and a start that was trained again, are other encoders."""
     options = ["--text", "text.txt", "--batch-size", 8, "--max-tokens", 16, "--lr", "1e-2"]
@@ -679,6 +686,7 @@ def test_the_smoke_test_of_a_run_stands_beside_that_of_its_start(run: Path, caps
     assert "beside" not in capsys.readouterr().out
 
 
+@pytest.mark.exhaustive_after(1)
 def test_all_seeds_are_judged(run: Path, capsys: Capsys) -> None:
     options = ["--text", "text.txt", "--encoder", "tiny", "--batch-size", 8, "--max-tokens", 16]
     assert train("mirror", *options, "--seeds", 2, "--out", "runs/seeds") == 0
@@ -688,6 +696,7 @@ def test_all_seeds_are_judged(run: Path, capsys: Capsys) -> None:
     assert row.count(" +- ") == 3
 
 
+@pytest.mark.exhaustive_after(1)
 def test_a_verdict_says_if_its_texts_chose_the_model(run: Path, capsys: Capsys) -> None:
     rows = Path("own.csv").read_text(encoding="utf-8").splitlines()
     Path("dev.csv").write_text("\n".join(rows[:31]).lower(), encoding="utf-8")

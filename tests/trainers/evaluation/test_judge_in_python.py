@@ -29,6 +29,7 @@ def lengths(texts: list[str]) -> list[list[float]]:
     return [[len(text), text.count("a"), text.count("e"), 1.0] for text in texts]
 
 
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize("kind", TABLES)
 def test_figures_and_verdict_are_those_of_the_command(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
@@ -86,6 +87,7 @@ def test_errors_are_one_line(call: Callable[[], Any], problem: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.exhaustive
 def test_figures_of_different_items_are_not_compared() -> None:
     first, second = (
         trainers.judge(lengths, {key: of[:part] for key, of in TABLES["same"].items()}) for part in (20, 30)

@@ -56,6 +56,7 @@ def plain_search(strengths: tuple[float, ...], seed: int, folds: int) -> Any:  #
     )
 
 
+@pytest.mark.exhaustive_after(2)
 @pytest.mark.parametrize(("dense", "classes"), [*product((transfer.DENSE, 0), (2, 3))])
 @pytest.mark.parametrize("strengths", [WITHIN, BEFORE_TEST])
 def test_the_grid_search_agrees(dense: int, classes: int, strengths: tuple[float, ...], monkeypatch: Patch) -> None:
