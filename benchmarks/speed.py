@@ -193,6 +193,7 @@ def pipeline(_opus: Path) -> Iterator[Bench]:
         ("ingest", 1_000_000, INGEST, ()),
         ("identity", 500_000, augment("identity"), [INGEST]),
         ("span-mask", 300_000, augment("span-mask"), [INGEST]),
+        ("contradiction", 30_000, augment("contradiction"), [INGEST]),
         ("build-pairs, three filters", 300_000, [*pairs, *filters], masked),
         ("build-pairs, near-duplicates", 300_000, [*pairs, "--filter", "near-duplicates"], masked),
     ):
