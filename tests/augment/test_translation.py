@@ -88,6 +88,7 @@ def test_both_engines_find_the_same_texts(decode: str) -> None:
     assert transformers(SENTENCES, range(3)) == ctranslate2(SENTENCES, range(3))
 
 
+@pytest.mark.exhaustive
 def test_a_beam_search_returns_the_likeliest_texts_first(translation_models: Path) -> None:
     vocabulary = Vocabulary(translation_models / "en-xx")
     engine = TransformersEngine(translation_models / "en-xx", vocabulary, "fp32", "cpu")
@@ -171,6 +172,7 @@ def test_several_hops_follow_each_other(translation_models: Path) -> None:
 GREEDY = {"candidates": 1, "min_meaning": 0.0}
 
 
+@pytest.mark.exhaustive
 def test_draws_depend_on_the_seed_in_every_leg() -> None:
     drawn = back("starter", decode="top-p:0.9", temperature=1.2, **GREEDY)
     first, second = drawn(SENTENCES[:1] * 2, [row_seed(7, row, "") for row in "01"])

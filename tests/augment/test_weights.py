@@ -135,6 +135,7 @@ def test_the_revision_covers_the_weights_of_modules(tmp_path: Path, user_cache: 
     assert (find_encoder(str(tmp_path)).path / "2_Dense" / "pytorch_model.bin").is_file(), "in the cached copy too"
 
 
+@pytest.mark.exhaustive
 def test_an_opus_model_of_the_hub_is_kept_as_safetensors(hub: StandinHub, opus: Path, tmp_path: Path) -> None:
     files = {path.name: path.read_bytes() for path in opus.iterdir()}
     hub.repositories["model/Helsinki-NLP/opus-mt-de-en"] = Repository({"visibility": "public"}, files)

@@ -92,7 +92,7 @@ def terms(tmp_path_factory: pytest.TempPathFactory) -> str:
 sentences = st.lists(st.sampled_from([*TERMS, *PLAIN, "NEW YORK", "AB-12", "DogS", "dog's"]), min_size=1, max_size=9)
 
 
-@pytest.mark.exhaustive_after(2)
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize("name", KEEPING)
 def test_nothing_that_is_kept_changes(name: str, terms: str) -> None:
     (cases, params), changed = KEEPING[name], 0
@@ -203,6 +203,7 @@ def edited(draw: st.DrawFn) -> tuple[str, list[LabelledSpan], tuple[Edit, ...]]:
     return text, [LabelledSpan(start, end, "X") for start, end in bounds], tuple(edits)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=2000)
 @given(edited())
 def test_spans_move_with_their_parts_of_the_text(case: tuple[str, list[LabelledSpan], tuple[Edit, ...]]) -> None:

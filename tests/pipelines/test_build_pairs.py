@@ -123,6 +123,7 @@ def sides_of(path: str) -> list[tuple[str, str]]:
     return [(row["view_a"], row["view_b"]) for row in rows_of(path)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_imported_view_of_a_sentence_becomes_a_pair(
     augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch, workers: int
@@ -177,6 +178,7 @@ class Ranked(View):
 '''
 
 
+@pytest.mark.exhaustive
 def test_alternatives_of_a_search_are_paired_on_request_and_otherwise_counted(folder: Path, tmp_path: Path) -> None:
     site = add_package(tmp_path / "site", {"ranked_view": RANKED}, views="ranked = ranked_view")
     (folder / "two.txt").write_text("Ab cd.\nEf gh.\n")
@@ -208,6 +210,7 @@ def test_a_missing_view_is_made_and_an_unfinished_one_finished(augment: Augment,
     assert Path("data/pairs.arrow").read_bytes() == pairs
 
 
+@pytest.mark.exhaustive
 def test_a_missing_view_is_made_like_its_twin(start: Start, lines: Path, folder: Path) -> None:
     done(start("slow", lines, "--pivot", "aa", "--nap", 0, "--seed", 3, "--limit", 20))
     done(start("build-pairs", "--view", "slow-aa", "--view", "slow-bb", "--limit", 20))
@@ -287,6 +290,7 @@ def test_multilingual_takes_translations_only(augment: Augment, lines: Path) -> 
         is_refused(augment("build-pairs", "--pairs", "multilingual", *(f"--view={view}" for view in views)), expected)
 
 
+@pytest.mark.exhaustive
 def test_the_language_of_several_hops_is_the_last_one(start: Start, lines: Path) -> None:
     pytest.importorskip("py3langid")
     done(start("ingest", lines))
@@ -308,6 +312,7 @@ def test_a_view_has_one_folder_whichever_command_makes_it(start: Start, lines: P
     assert {path.name for path in Path("data/views").iterdir()} == {name, "rotate-5"}
 
 
+@pytest.mark.exhaustive
 def test_the_language_of_a_sentence_does_not_depend_on_the_order_of_the_views(augment: Augment, folder: Path) -> None:
     pytest.importorskip("py3langid")
     Path("german.txt").write_text(

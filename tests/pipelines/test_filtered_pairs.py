@@ -165,6 +165,7 @@ def test_rejects_are_never_among_the_pairs_or_in_a_dataset(augment: Augment, lin
     assert not shard.exists()
 
 
+@pytest.mark.exhaustive
 def test_a_column_that_is_taken_is_refused_and_nothing_written(start: Start, lines: Path) -> None:
     done(start("ingest", lines))
     for column in ("text", "reason", "chrf"):

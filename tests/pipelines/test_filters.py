@@ -117,6 +117,7 @@ def most(text: str, n: int, unit: str) -> int:
     return max(Counter(tuple(units[place : place + n]) for place in range(len(units) - n + 1)).values(), default=1)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=1, max_size=8), st.integers(2, 4), st.integers(2, 3))
 def test_many_texts_at_once_are_judged_as_one_by_one(rows: list[tuple[str, str, str]], n: int, times: int) -> None:
@@ -163,6 +164,7 @@ def test_a_back_translation_is_compared_with_its_own_sentence(side: str) -> None
     assert reasons("paraphrase", [both, pair(close, close, text=text)]) == [dropped, None]
 
 
+@pytest.mark.exhaustive
 def test_what_a_reader_accepts_is_kept() -> None:
     """300 round trips of the sample that pass as views, read one by one, a few words of detail or grammar forgiven."""
     lines = (Path(__file__).parent / "data" / "paraphrases.tsv").read_text(encoding="utf-8").splitlines()[1:]

@@ -277,6 +277,7 @@ def test_archives_and_encodings_are_named_where_they_are_plain(augment: Augment,
         assert "iconv" not in done.err
 
 
+@pytest.mark.exhaustive
 def test_a_document_over_the_bound_is_refused_by_name(
     augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -227,6 +227,7 @@ def test_a_report_replaces_only_reports_of_ours(unreported: Augment) -> None:
     assert unreported("report", "data/pairs.arrow", "--out", "new/page.html").code == 0
 
 
+@pytest.mark.exhaustive
 def test_a_dry_run_computes_no_page_even_where_one_is_there(unreported: Augment, tmp_path: Path) -> None:
     unreported("report", "data/pairs.arrow")
     program = (

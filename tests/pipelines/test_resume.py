@@ -248,6 +248,7 @@ def test_list_parameters_of_a_view_are_given_as_yaml(start: Start, lines: Path, 
     assert "'[3, 4' is not YAML: write it like [1, 2] or {a: 1}" in err
 
 
+@pytest.mark.exhaustive
 def test_several_pivots_make_several_datasets(start: Start, lines: Path, folder: Path) -> None:
     run = ["slow", lines, "--nap", 0, "--json"]
     made = json.loads(done(start(*run, "--pivot", "xx,yy")))
@@ -421,6 +422,7 @@ def test_a_run_takes_opus_mt_from_the_hub_and_never_switches(
     assert opus_hub.requests == []
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_began_with_the_bundled_models_keeps_them_when_the_hub_answers(
     augment: Augment, start: Start, folder: Path, opus_hub: StandinHub
 ) -> None:

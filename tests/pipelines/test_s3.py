@@ -51,7 +51,7 @@ def objects(bucket: Bucket, prefix: str) -> dict[str, bytes]:
     return {each.key.removeprefix(prefix): each.get()["Body"].read() for each in found}
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_view_in_a_store_has_the_same_bytes(
     augment: Augment, lines: Path, bucket: Bucket, workers: int, caplog: pytest.LogCaptureFixture

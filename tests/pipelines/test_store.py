@@ -245,6 +245,7 @@ def test_files_that_were_not_made_together_are_not_read_together(augment: Augmen
     assert read_pairs("data/pairs.arrow").num_rows == 40
 
 
+@pytest.mark.exhaustive
 def test_sentences_overwritten_while_a_view_runs_stop_it(
     augment: Augment, start: Start, lines: Path, folder: Path
 ) -> None:

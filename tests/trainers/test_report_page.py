@@ -93,6 +93,7 @@ def test_parts_of_the_loss_have_words_for_titles(
     assert outputs.keys() - TITLES.keys() == {"vectors"}
 
 
+@pytest.mark.exhaustive
 def test_a_page_written_elsewhere_finds_the_pairs_of_the_training(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:

@@ -447,6 +447,7 @@ def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
     assert "verdict: " not in page
 
 
+@pytest.mark.exhaustive
 def test_an_encoder_that_is_no_run_has_intervals_of_its_own(
     model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
@@ -507,6 +508,7 @@ def test_a_judge_is_a_development_set(
     assert train("report", "run") == 0
 
 
+@pytest.mark.exhaustive
 def test_the_results_of_the_untouched_encoder_are_not_taken_for_it(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:

@@ -52,6 +52,7 @@ def test_figures_and_verdict_are_those_of_the_command(
     assert trainers.judge(lengths, "own.jsonl").figures == mine.figures
 
 
+@pytest.mark.exhaustive
 def test_a_loaded_encoder_a_folder_and_its_function_are_one(tiny_mlm: Path) -> None:
     encoder = SentenceTransformer(str(tiny_mlm), device="cpu")
     folder, loaded, function = (trainers.judge(of, TABLES["label"]) for of in (tiny_mlm, encoder, encoder.encode))

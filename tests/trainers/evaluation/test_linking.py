@@ -186,6 +186,7 @@ def test_names_and_mentions_of_the_user_are_a_set(tmp_path: Path) -> None:
         linking.find(str(tmp_path))
 
 
+@pytest.mark.exhaustive
 def test_the_real_corpora_have_the_published_counts(research_data: Path, tmp_path: Path) -> None:
     for name in linking_files.CORPORA:
         convert(name, research_data, tmp_path)

@@ -135,6 +135,7 @@ def test_items_with_and_without_words_are_in_the_folds_of_senteval(tmp_path: Pat
     assert [text for text, _, _ in expected[:5]] == [".", ".", "so", "!", "."]
 
 
+@pytest.mark.exhaustive
 def test_every_item_is_held_out_once_and_outcomes_are_in_the_order_of_the_files() -> None:
     texts = [f"{'w ' * (1 + number % 4)}{number}" for number in range(80)]
     items = [Labelled(text, number % 2) for number, text in enumerate(texts)]

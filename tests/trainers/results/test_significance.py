@@ -34,6 +34,7 @@ def difference(first: Predictions, second: Predictions, resamples: int = 2000, s
     return estimate(second, resamples, seed) - estimate(first, resamples, seed)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("items", [similar(1, 2.0), labelled(1, 1.0), OUTCOMES], ids=lambda i: i.statistic)
 def test_resamples_score_as_their_items_and_the_interval_is_scipys_percentile_bootstrap(items: Predictions) -> None:
     assert estimate(items, 1)[0] == pytest.approx(figure(items))
