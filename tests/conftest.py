@@ -4,7 +4,6 @@ from collections import Counter
 
 import pytest
 
-
 CASES = 4  # of a parametrised test in the short tier, if its mark gives no other number
 
 
