@@ -42,8 +42,11 @@ def resolve_path(name: str | Path) -> Path:
         return Path(name)
     address = f"{match[1]}://{match[2]}"
     try:
+        from fsspec.asyn import get_loop
         from upath import UPath
 
+        # It would print a traceback of every request that a lost connection ends, beside the error that is raised.
+        get_loop().set_exception_handler(lambda loop, context: None)
         # Other processes write there too, so listings must not be cached.
         path = UPath(address, use_listings_cache=False)
         path.exists()

@@ -1,5 +1,6 @@
 """Inputs and outputs in an S3 store: moto's server, on this machine."""
 
+import asyncio
 import json
 import os
 import sys
@@ -114,6 +115,17 @@ def test_a_store_that_answers_no_more_ends_the_run_with_one_line(start: Start, l
     assert "Traceback" not in (err := done(process, code=1))
     assert err.splitlines()[-1].startswith("error: Could not connect to the endpoint")
     assert json.loads(done(start(*run)))["made_now"] < 60
+
+
+def test_a_request_that_a_lost_connection_ends_prints_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    from fsspec.asyn import get_loop
+
+    async def request() -> None:
+        asyncio.get_running_loop().create_future().set_exception(ConnectionResetError("nobody waits for this"))
+
+    files.resolve_path("memory://lost")
+    asyncio.run_coroutine_threadsafe(request(), get_loop()).result()
+    assert not caplog.records
 
 
 def write_half(address: str) -> None:
