@@ -32,6 +32,7 @@ def test_help_imports_no_heavy_library(program: str) -> None:
     assert (imported & HEAVY, "typer" in imported) == (set(), True)
 
 
+@pytest.mark.exhaustive
 def test_synonym_does_not_import_nltk(tmp_path: Path) -> None:
     """Which takes half a second, and of which it needs nothing."""
     try:

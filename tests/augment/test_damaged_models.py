@@ -61,7 +61,7 @@ DAMAGED: list[tuple[str, str, Callable[[Path], None], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "kind", "damage", "cause"), DAMAGED, ids=[f"{row[0]}-{row[1]}" for row in DAMAGED])
 @pytest.mark.parametrize("use", [fill, encode, translate, ctranslate])
 def test_the_cause_is_named(

@@ -241,6 +241,7 @@ def test_the_starter_model_fills_in_related_words_as_often_as_asked_for() -> Non
     assert len({view.text for view in views}) > 3
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("related", "share"), [(True, 0.05), (False, 0.2)])
 def test_words_of_a_long_row_change_all_over_it(related: bool, share: float) -> None:
     text = " ".join(["A man rides his bicycle to the store.", "The big dog is sleeping in the garden."] * 150)

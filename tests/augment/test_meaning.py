@@ -46,7 +46,7 @@ def judge(engine: str = "ctranslate2", precision: str = "fp32") -> Judge:
     return Judge(find_encoder("starter"), engine, precision, "cpu")
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("engine", "precision", "tolerance"),
     [("ctranslate2", "fp32", 7e-4), ("ctranslate2", "int8", 2e-2), ("transformers", "fp64", 7e-4)],

@@ -40,6 +40,7 @@ def replaced(viewed: ViewResult) -> list[tuple[str, str]]:
     return [(edit.old, edit.new) for edit in viewed.edits if edit.old.lower() not in ("a", "an")]
 
 
+@pytest.mark.exhaustive
 def test_the_given_share_of_words_changes_in_real_sentences_and_nothing_else() -> None:
     texts = real_sentences(3000)
     viewed, eligible = (

@@ -237,6 +237,7 @@ def test_a_retried_translation_is_marked_and_is_not_the_source() -> None:
     assert rescued
 
 
+@pytest.mark.exhaustive
 def test_long_texts_are_translated_sentence_by_sentence(translation_models: Path) -> None:
     (row,) = back(translation_models)([" ".join([GUITAR, DOGS] * 2_500)], [0])  # 100,000 characters
     assert row.pivot == " ".join([GERMAN[GUITAR], GERMAN[DOGS]] * 2_500)
@@ -340,7 +341,7 @@ def test_the_candidate_that_means_most_alike_is_the_view() -> None:
     assert any(view.alternatives for view in views)
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("pivot", ["de", "fr"])
 def test_a_floor_of_meaning_fails_rows_and_changes_no_other(pivot: str) -> None:
     free, held, none = (chosen(pivot=pivot, min_meaning=floor) for floor in (0.0, 0.9, 1.0))
@@ -376,7 +377,7 @@ def test_a_round_trip_with_an_antonym_is_never_chosen() -> None:
     assert (second.status, second.reason) == ("failed", "meaning")
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("precision", ["int8", "fp32", "fp64"])
 def test_a_choice_ignores_its_batch(precision: str) -> None:
     texts = [*CHOSEN, GUITAR, "The guitar, which nobody had played for years, was still in tune when she picked it up."]
@@ -396,6 +397,7 @@ def test_a_diverse_choice_shares_fewest_words() -> None:
     assert [view.text for view in plain] != [view.text for view in diverse]
 
 
+@pytest.mark.exhaustive
 def test_another_encoder_judges_and_is_named_by_its_revision(encoder_folder: Path, tmp_path: Path) -> None:
     moved = shutil.copytree(encoder_folder, tmp_path / "elsewhere")
     here, there = (back("starter", judge_encoder=str(path), candidates=2) for path in (encoder_folder, moved))

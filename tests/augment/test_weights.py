@@ -93,6 +93,7 @@ MODULES = json.dumps([{"path": "2_Dense", "type": "sentence_transformers.models.
 DENSE = {"modules.json": MODULES, "2_Dense/config.json": b"{}", "2_Dense/model.safetensors": SAFETENSORS}
 
 
+@pytest.mark.exhaustive
 def test_weights_of_modules_are_downloaded_and_a_cache_without_them_is_completed(
     hub: StandinHub, tmp_path: Path
 ) -> None:

@@ -50,7 +50,7 @@ def test_a_row_depends_on_its_text_and_seed_alone(name: str, encoder_folder: Pat
     assert narrow([texts[row] for row in order], order) == [together[row] for row in order]
 
 
-@pytest.mark.exhaustive_after(3)
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize("name", VIEWS)
 def test_the_recorded_edits_turn_any_text_into_its_view(name: str, encoder_folder: Path) -> None:
     view = make(name, encoder_folder)
@@ -92,7 +92,7 @@ def terms(tmp_path_factory: pytest.TempPathFactory) -> str:
 sentences = st.lists(st.sampled_from([*TERMS, *PLAIN, "NEW YORK", "AB-12", "DogS", "dog's"]), min_size=1, max_size=9)
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", KEEPING)
 def test_nothing_that_is_kept_changes(name: str, terms: str) -> None:
     (cases, params), changed = KEEPING[name], 0

@@ -206,6 +206,7 @@ FORMS = ["mice", "axes", "glasses", "men", "running", "was", "better", "farthest
 NAMES = ["car", "run", "good", "well", "caput", "bach", "ice_cream", "used_to", "galore", "afraid", "screw", "instancy"]
 
 
+@pytest.mark.exhaustive
 def test_synsets_are_those_of_nltks_reader(real_wordnet: Path) -> None:
     nltks, ours = wordnet.reader(), wordnet.WordNet(real_wordnet)
     assert ours.names == set(nltks.all_lemma_names())
@@ -239,6 +240,7 @@ def test_a_damaged_wordnet_is_one_line(real_wordnet: Path, tmp_path: Path) -> No
         wordnet.WordNet(damaged)
 
 
+@pytest.mark.exhaustive
 def test_nltks_folders_are_known_without_importing_it() -> None:
     code = (
         "import sys; from augment.lexicon.wordnet import nltk_folders; found = nltk_folders(); "

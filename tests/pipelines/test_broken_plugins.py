@@ -49,7 +49,7 @@ def augment(tmp_path: Path) -> Augment:
     return run
 
 
-@pytest.mark.exhaustive_after(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("group", ["views", "filters"])
 @pytest.mark.parametrize(
     ("module", "why"),
@@ -126,7 +126,7 @@ def test_a_view_that_fails_is_one_line_that_names_it(augment: Augment, module: s
     assert "Traceback" not in err
 
 
-@pytest.mark.exhaustive_after(2)
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize(
     ("module", "said"),
     [
@@ -184,7 +184,7 @@ def test_of_two_plugins_with_one_name_the_first_by_module_is_taken(tmp_path: Pat
     assert "view 'odd' of odd_b is passed over: odd_a has that name; rename" in err
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("points", ["odd = odd module:", "odd =", "= = ="])
 def test_a_malformed_entry_point_stops_no_command(tmp_path: Path, points: str) -> None:
     (tmp_path / "lines.txt").write_text("one two\nthree four\n", encoding="utf-8")
@@ -197,7 +197,7 @@ def test_a_malformed_entry_point_stops_no_command(tmp_path: Path, points: str) -
     assert "left out" in err
 
 
-@pytest.mark.exhaustive_after(2)
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize(
     ("made", "said"),
     [

@@ -24,6 +24,7 @@ def test_original_pairs_a_sentence_with_its_view(augment: Augment, lines: Path) 
         assert (row["view_a_name"], row["view_b_name"]) == ("original", "span-mask")
 
 
+@pytest.mark.exhaustive
 def test_dropped_rows_are_counted_by_reason(start: Start, lines: Path, folder: Path) -> None:
     done(start("slow", lines, "--nap", 0))
     counts = json.loads(done(start("build-pairs", "--pairs", "original", "--view", "slow", "--json")))
@@ -53,7 +54,7 @@ def test_bsl_pairs_two_views_row_by_row(augment: Augment, lines: Path) -> None:
     assert all((row["view_a"], row["view_b"]) == tuple(side[row["id"]] for side in sides) for row in pairs)
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_sentence_pairs_with_what_passed_unless_pairs_are_strict(
     augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch, workers: int
@@ -298,7 +299,7 @@ def test_the_language_of_several_hops_is_the_last_one(start: Start, lines: Path)
     assert json.loads(done(start(*hops, "--filter", "language:a=en,certain=1")))["pairs"] == 58
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("options", [[], ["--shift", 3]])
 def test_a_view_has_one_folder_whichever_command_makes_it(start: Start, lines: Path, options: list[object]) -> None:
     """Also a view with a default for the option that names its folder, such as nlpaug."""

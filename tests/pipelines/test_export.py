@@ -47,7 +47,7 @@ PIECES = st.lists(st.sampled_from([*CONTROLS, "\r\n", '"', ",", ";", "\ufeff", "
 TEXTS = PIECES.map("a{}b".format)
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("to", ["parquet", "jsonl", "csv"])
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(TEXTS, PIECES), min_size=1, max_size=20, unique_by=lambda row: row[0]))
@@ -125,7 +125,7 @@ def test_pairs_become_a_private_dataset_with_parquet_and_a_card(made: Augment, h
     assert sum("/commit/" in request for request in hub.requests) == 1
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("first", "other", "hint"), [("--public", "", "give --public"), ("", "--public", "leave")])
 def test_a_repository_that_is_there_stays_unless_it_is_to_be_overwritten(
     made: Augment, hub: StandinHub, first: str, other: str, hint: str

@@ -58,6 +58,7 @@ def test_rejects_hold_what_was_dropped_with_scores_and_reasons(start: Start, lin
     assert datasets.Dataset.from_file("data/pairs.arrow").features["luck"].dtype == "float64"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_a_filter_drops_the_next_does_not_see(start: Start, folder: Path, workers: int) -> None:
     texts = [f"{number} the quick brown fox jumps over the lazy dog" for number in (41, 51, 52)]
@@ -84,6 +85,7 @@ class Short(Filter):
 '''
 
 
+@pytest.mark.exhaustive
 def test_a_row_filter_of_another_package_goes_by_its_entry_point(lines: Path, folder: Path, tmp_path: Path) -> None:
     site = add_package(tmp_path / "site", {"long_module": SHORT}, filters="short = long_module")
     run = ["build-pairs", lines, "--pairs", "self", "--filter", "short:most=7", "--json"]

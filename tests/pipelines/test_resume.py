@@ -128,6 +128,7 @@ def test_the_same_sentences_from_another_folder_are_the_same_plan(augment: Augme
     assert "nothing done" in augment("identity", "elsewhere").out
 
 
+@pytest.mark.exhaustive
 def test_orphaned_workers_end(start: Start, lines: Path, folder: Path) -> None:
     process = start("slow", lines, "--out", "out", "--shard-size", 5, "--nap", 90, "--workers", 2)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
@@ -150,6 +151,7 @@ def test_a_folder_that_vanishes_ends_the_run_and_is_made_again(start: Start, lin
     assert content(folder / "out") == content(folder / "moved")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_view_that_fails_ends_all_stages_with_one_line(start: Start, lines: Path, folder: Path, workers: int) -> None:
     run = ["slow", lines, "--nap", -1, "--shard-size", 5, "--workers", workers, "--out", "out"]
@@ -159,6 +161,7 @@ def test_a_view_that_fails_ends_all_stages_with_one_line(start: Start, lines: Pa
     assert list((folder / "out").glob("*")) == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_profile_counts_every_stage_and_the_result_every_row(
     workers: int, start: Start, lines: Path, folder: Path
@@ -237,6 +240,7 @@ def test_without_a_source_the_bundled_sample_is_taken_and_said(augment: Augment,
     assert augment("span-mask", "--limit", 5).err == ""
 
 
+@pytest.mark.exhaustive
 def test_list_parameters_of_a_view_are_given_as_yaml(start: Start, lines: Path, folder: Path) -> None:
     run = ["slow", lines, "--nap", 0, "--sizes", "[3, 4]"]
     done(start(*run))
@@ -435,7 +439,7 @@ def test_a_run_that_began_with_the_bundled_models_keeps_them_when_the_hub_answer
     assert "made with other options (--decode 'greedy', not 'beam:2')" in other.err
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("answering", ["closed", "silent"])
 def test_a_hub_out_of_reach_is_asked_once_and_the_bundled_models_serve(
     answering: str, start: Start, folder: Path, tmp_path: Path

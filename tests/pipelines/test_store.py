@@ -299,7 +299,7 @@ BUILD = ("build-pairs", "--pairs", "original", "--view", "span-mask")
 INGEST, MASK = ("ingest", "lines.txt"), ("span-mask", "lines.txt")
 
 
-@pytest.mark.exhaustive_after(3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("path", "command"),
     [
@@ -365,6 +365,7 @@ def test_a_receipt_whose_counts_do_not_fit_its_shard_is_refused_and_made_again(a
         assert content(Path("data")) == whole
 
 
+@pytest.mark.exhaustive
 def test_a_full_disk_names_the_file_and_the_run_resumes(augment: Augment, lines: Path, folder: Path) -> None:
     """A limit on a file's size stands for a disk that is full: the same call fails, in the same place."""
     augment("ingest", lines)

@@ -60,7 +60,7 @@ def problems(*paths: Path) -> dict[Path, str]:
 SLOW = [pytest.param(output, id=str(output)) for output in OUTPUTS]
 
 
-@pytest.mark.exhaustive_after(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("output", SLOW)
 def test_every_flipped_byte_is_found_in_its_file(outputs: Augment, output: Path) -> None:
     assert not problems(output)

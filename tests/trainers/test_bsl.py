@@ -46,7 +46,7 @@ def in_numpy(objective: Bsl) -> reference.Bsl:
     return reference.Bsl(table, table.copy(), *linear, *norm, objective.params.momentum)
 
 
-@pytest.mark.exhaustive_after(2)
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize("momentum", [0.0, 0.9, 0.999, 1.0])
 def test_steps_equal_the_equations_in_numpy(momentum: float) -> None:
     objective = linear_bsl(momentum).train()

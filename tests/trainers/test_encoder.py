@@ -17,7 +17,7 @@ from trainers.objective import by_length
 from trainers.settings import POOLINGS, objective_names
 
 
-@pytest.mark.exhaustive_after(3)
+@pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_pooling_is_what_its_name_says(tiny_bert: Path, sentences: list[str], pooling: str) -> None:
     encoder = encoder_of(tiny_bert, pooling).eval()

@@ -431,6 +431,7 @@ finally:
 """
 
 
+@pytest.mark.exhaustive
 def test_a_training_imports_few_modules(pairs_file: Path, tiny_bert: Path) -> None:
     arguments = ["bsl", "--views", pairs_file, "--encoder", tiny_bert, *SMALL]
     command = [sys.executable, "-c", MODULES_OF_A_TRAINING, *map(str, arguments)]

@@ -420,7 +420,7 @@ def test_a_run_is_judged_beside_the_untouched_encoder(run: Path, capsys: Capsys)
     assert [part["title"] for part in few["sets"].values()] == ["2-NN accuracy", "regression accuracy", "k-means NMI"]
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
     assert train("compare", run, "--judge", "own.csv", "--with", "none", "--json") == 0
     shown = capsys.readouterr()
@@ -460,7 +460,7 @@ def test_an_encoder_that_is_no_run_has_intervals_of_its_own(
     assert "verdict" not in shown.out + shown.err
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("form", ["labels", "search", "same"])
 def test_a_judge_is_a_development_set(
     form: str, model: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capsys
@@ -528,6 +528,7 @@ def test_the_results_of_the_untouched_encoder_are_not_taken_for_it(
     assert "Cosines before and after" in (run / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.exhaustive
 def test_auto_judges_the_untouched_encoder_and_what_it_trains(run: Path, capsys: Capsys) -> None:
     """Killed after the first candidate, it goes on with the second and scores nothing again."""
     options = ["--text", "text.txt", "--judge", "own.csv", "--encoder", "tiny", "--batch-size", 8, "--epochs", 40]
@@ -556,7 +557,7 @@ def judged(folder: Path, name: str, suite: Suite, vectors: Vectors) -> Path:
     return score_into(Known(texts, vectors.matrix), suite, folder / name)
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("shifts", "best", "reason"),
     [
@@ -688,7 +689,7 @@ def test_the_smoke_test_of_a_run_stands_beside_that_of_its_start(run: Path, caps
     assert "beside" not in capsys.readouterr().out
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 def test_all_seeds_are_judged(run: Path, capsys: Capsys) -> None:
     options = ["--text", "text.txt", "--encoder", "tiny", "--batch-size", 8, "--max-tokens", 16]
     assert train("mirror", *options, "--seeds", 2, "--out", "runs/seeds") == 0
@@ -698,7 +699,7 @@ def test_all_seeds_are_judged(run: Path, capsys: Capsys) -> None:
     assert row.count(" +- ") == 3
 
 
-@pytest.mark.exhaustive_after(1)
+@pytest.mark.exhaustive
 def test_a_verdict_says_if_its_texts_chose_the_model(run: Path, capsys: Capsys) -> None:
     rows = Path("own.csv").read_text(encoding="utf-8").splitlines()
     Path("dev.csv").write_text("\n".join(rows[:31]).lower(), encoding="utf-8")
