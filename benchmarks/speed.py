@@ -1,6 +1,6 @@
 """Our commands beside their peers, whole processes in turns; a Markdown table of medians.
 
-python benchmarks/speed.py --data DIR [--repeats 3] [--only NAME,...] [--skip NAME] [--scale 1.0] [--baseline CHECKOUT]
+python benchmarks/speed.py --data DIR [--repeats 3] [--only NAME ...] [--skip NAME] [--scale 1.0] [--baseline CHECKOUT]
 
 DIR holds `corpora/multi30k-task2/train.1.en.gz` and `parallel/newstest/eng-deu/newstest*.eng.gz`. CHECKOUT is another
 checkout of this project; our commands are also compared with what they are there. A run is a process with its start
@@ -277,13 +277,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--only", default="", help=f"of {', '.join(GROUPS)}, or parts of the names of benches or texts")
+    parser.add_argument("--only", nargs="+", help=f"of {', '.join(GROUPS)}, or parts of the names of benches or texts")
     parser.add_argument("--skip", default="", help="part of the names of peers to leave out, such as generate")
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the rows of each bench")
     parser.add_argument("--baseline", type=Path)
     arguments = parser.parse_args()
     texts = Texts(arguments.data, arguments.scale)
-    wanted = [name for name in arguments.only.split(",") if name]
     sys.stdout.write(f"{machine()}\n\n| {' | '.join(COLUMNS)} |\n|---|---|---|{'--:|' * (len(COLUMNS) - 3)}\n")
     with tempfile.TemporaryDirectory() as models:
         opus = Path(models) / "en-de"
@@ -291,7 +290,8 @@ def main() -> None:
         subprocess.run([sys.executable, str(HERE / "opus_sized.py"), str(opus)], check=True, capture_output=True)
         for group, benches in GROUPS.items():
             for bench in benches(opus):
-                if wanted and not any(name in each for name in wanted for each in (group, bench.text, bench.name)):
+                names = (group, bench.text, bench.name)
+                if arguments.only and not any(part in name for part in arguments.only for name in names):
                     continue
                 bench = with_baseline(bench, arguments.baseline)
                 kept = [each for each in bench.contestants if not arguments.skip or arguments.skip not in each.name]

@@ -85,6 +85,8 @@ def test_the_article_before_a_changed_word_follows_its_sound() -> None:
     for text in ("He has a car.", 'He has a "car" here.', "A car."):
         expected = text.replace(" a ", " an ").replace("A ", "An ").replace("car", "automobile")
         assert expected in {viewed.text for viewed in everything([text] * 60, range(60))}
+    keeps_article = built("synonym", fraction=1.0, candidates=1, keep_pattern=r"\ba\b")
+    assert "He has a automobile." in {viewed.text for viewed in keeps_article(["He has a car."] * 60, range(60))}
 
 
 LEMMAS = "arms NNS arm, swinging VBG swing, stopped VBD stop, hoped VBD hope, men NNS man, lay VBD lie"
