@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 
-from trainers.encoders.baselines import open_encoder
+from trainers.encoders.functions import open_encoder
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.pairs import Pairs, read_pairs
 from trainers.evaluation.suites import sts

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trainers.encoders.baselines import open_encoder
+from trainers.encoders.functions import open_encoder
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.pairs import Pair, Pairs, read_pairs, spearman
 from trainers.evaluation.suites import sts

@@ -170,13 +170,6 @@ def test_inputs_without_an_end_are_refused_or_bounded(tmp_path: Path, text_file:
     long.write_text("A dog runs.\n" + "word " * 2_000_000 + "\n")
     assert train("mirror", "--text", long) == 2
     assert "long.txt line 2 is longer than 8,388,608 characters: split it" in error_line(capsys)
-    vectors = tmp_path / "bomb.gz"
-    with gzip.open(vectors, "wb") as stream:
-        stream.write(b"the 0.1 0.2\n" + b"x" * 20_000_000)
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("text1\ttext2\tgrade\na the\tthe\t1\nb the\tx\t0\nc\tthe the\t0.5\n")
-    assert train("evaluate", f"glove:{vectors}", "--judge", pairs, "--no-cache") == 2
-    assert "line 2: a line of 8,388,608 bytes or more" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_arrays_that_unpack_to_more_than_memory_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

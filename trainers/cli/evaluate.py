@@ -16,8 +16,8 @@ from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
 from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite, distinct_texts
 from trainers.settings import Pooling
 
-MODEL = """A sentence-transformers or transformers directory, a Hub name, `starter`, `glove:FILE`, `fasttext:FILE`, \
-or your function as `package.module:function`."""
+MODEL = """A sentence-transformers or transformers directory, a Hub name, `starter`, or \
+your function as `package.module:function`."""
 SUITES = f"""What to evaluate on; repeat it for more. There are {", ".join(suite_names())}; {ALL} is all of them but \
 the bundled smoke test `sample`. [sts with data, sample without]"""
 DATA = "Folder of the benchmarks."
@@ -69,7 +69,7 @@ def evaluate(
     chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
 
     def opened(name: str, own_pooling: Pooling | None) -> TextEncoder:
-        from trainers.encoders.baselines import open_encoder
+        from trainers.encoders.functions import open_encoder
 
         options = {**chosen, "pooling": pooling or own_pooling, "batch_tokens": batch_tokens, "device": device}
         return open_encoder(name, **options) if no_cache else cached(open_encoder(name, **options))

@@ -226,7 +226,7 @@ def results_folder(
     def safe(text: str) -> str:
         return re.sub(r"[^\w.-]+", "--", text).strip("-.")
 
-    with suppress(InputError):  # word vectors and functions have no directory
+    with suppress(InputError):  # functions have no directory
         source = source or locate(model)
     path, name, digest = source and source.folder, model, source and source.digest()
     if path and path.resolve().name == Path(model).expanduser().resolve().name:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pipelines.sentences.sources import TableSource
 from pipelines.terminal.console import InputError, note
-from trainers.encoders.baselines import Encoder, open_encoder
+from trainers.encoders.functions import Encoder, open_encoder
 from trainers.encoders.vectors import cached
 from trainers.evaluation.judge import PREFIX, read_judge
 from trainers.evaluation.result_files import StoredSet, Table, load, read_recipe, results_folder

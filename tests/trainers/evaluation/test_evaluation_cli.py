@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from known_vectors import WORDS, evaluate
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling, WordEmbeddings
 from small_trainings import Capsys
 
 from trainers.evaluation.suites.sample import SAMPLE
@@ -108,7 +110,7 @@ def test_other_settings_have_folders_of_their_own(model: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "title", "folder"),
     [
-        (["glove:glove.txt"], "glove:glove.txt, mean of word vectors, ", "glove--glove.txt"),
+        (["glove"], "glove, pooling mean, with WordEmbeddings, fp32", "glove-*"),
         (["mine.encoders:letters"], "mine.encoders:letters", "mine.encoders--letters"),
         (["tiny", "--pooling", "first-last"], "tiny, pooling first-last, fp32", "tiny-*/first-last"),
     ],
@@ -117,6 +119,8 @@ def test_baselines_are_evaluated_by_name_and_named_in_the_title(
     arguments: list[str], title: str, folder: str, suite_data: Path, capsys: Capsys
 ) -> None:
     Path("glove.txt").write_text("".join(f"{word} {i % 3} {i % 5} {i % 7}\n" for i, word in enumerate(WORDS[2:])))
+    words = WordEmbeddings.from_text_file("glove.txt")
+    SentenceTransformer(modules=[words, Pooling(3)], device="cpu").save("glove")
     Path("mine").mkdir()
     Path("mine/encoders.py").write_text("def letters(texts): return [[text.count(c) for c in 'aeo'] for text in texts]")
     shutil.copytree(suite_data / "STS16-en-test", "some/STS16-en-test")
@@ -145,9 +149,6 @@ def test_baselines_are_evaluated_by_name_and_named_in_the_title(
         (["tiny", "--out", "tiny/config.json"], "cannot write into the folder 'tiny/config.json'"),
         (["tiny", "--device", "abacus"], "--device abacus cannot be used here (Expected one of cpu"),
         (["json:dumps", "--pooling", "cls"], "--pooling cls is for trained models, not for json:dumps"),
-        (["glove:", "--precision", "bf16"], "--precision bf16 is for trained models, not for glove:"),
-        (["glove:"], "no file of word vectors"),
-        (["fasttext:tiny/config.json"], "tiny/config.json holds no word vectors"),
         (["json:dumps"], "json:dumps failed on 256 texts: ValueError: could not convert"),
     ],
 )

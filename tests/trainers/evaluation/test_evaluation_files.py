@@ -17,7 +17,7 @@ import pytest
 from pipelines.storage.files import atomic_write
 from pipelines.terminal.console import InputError
 from trainers.encoders import vectors as cache
-from trainers.encoders.baselines import function_encoder
+from trainers.encoders.functions import FunctionEncoder
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import Advance, cached, still
 from trainers.evaluation.suites.afs import READ_AFS
@@ -157,7 +157,7 @@ def test_whatever_changes_a_vector_changes_the_identity(tiny_mlm: Path, tmp_path
 
 
 def test_vectors_of_an_encoder_without_an_identity_are_not_cached(tmp_path: Path) -> None:
-    encoder = function_encoder(lambda texts: [[1.0] for _ in texts], "mine")
+    encoder = FunctionEncoder(lambda texts: [[1.0] for _ in texts], "mine")
     assert cached(encoder, tmp_path) is encoder
     unknown = Counting()
     unknown.fingerprint = lambda: None  # type: ignore[assignment, method-assign, return-value]

@@ -12,7 +12,7 @@ from small_trainings import Capsys
 
 from pipelines.terminal.console import InputError
 from trainers.data.examples import from_text
-from trainers.encoders.baselines import function_encoder
+from trainers.encoders.functions import FunctionEncoder
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation import suites
 from trainers.evaluation.result_files import results_table, write
@@ -57,7 +57,7 @@ def suite(name: str, *tasks: Task, expected: int = 0) -> Suite:
     return Suite(name, "lengths", ("even", "seed"), expected, tasks)
 
 
-LENGTHS = function_encoder(lambda texts: [[float(len(text))] for text in texts], "lengths")
+LENGTHS = FunctionEncoder(lambda texts: [[float(len(text))] for text in texts], "lengths")
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_text_that_several_suites_share_is_encoded_once() -> None:
         return [[float(len(text))] for text in texts]
 
     one, two = lengths("one", "a", "bb", "ccc"), lengths("two", "bb", "dddd", "a")
-    found = evaluate_suites(function_encoder(remembered, "remembered"), [suite("x", one), suite("y", two, one)], seed=5)
+    found = evaluate_suites(FunctionEncoder(remembered, "remembered"), [suite("x", one), suite("y", two, one)], seed=5)
     assert sorted(seen) == ["a", "bb", "ccc", "dddd"]
     assert [scores.values["distinct_texts"] for scores in found] == [3, 4]
     assert found[0].values["seconds"]["encoded_texts"] == 4

@@ -269,7 +269,7 @@ def test_the_signature_has_whatever_decides_a_score(changed: dict[str, Any]) -> 
     assert signed(write_run("mine", figures())) != signed(write_run("mine", figures(), **changed))
 
 
-def test_word_vectors_have_their_checksum_in_the_signature() -> None:
+def test_functions_have_the_checksum_of_their_file_in_the_signature() -> None:
     for digit in "12":
         run = write_run("mine", figures(), model={"weights": None, "sha256": digit * 64})
         assert signed(run).endswith("|weights:" + digit * 12)
