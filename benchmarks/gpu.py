@@ -50,7 +50,6 @@ from augment.models.device import quiet_transformers
 from augment.models.weights import STARTER_TRANSLATION
 from augment.translate.marian import MarianTranslator
 from augment.view import JSON, ViewSpec, make_view
-from trainers.encoders.location import quiet
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import nearest, unit
 from trainers.settings import objective_names
@@ -160,7 +159,7 @@ def our_vectors(folder: Path, texts: list[str], batch_tokens: int) -> tuple[Cost
 
 def their_vectors(folder: Path, texts: list[str], size: int) -> Cost:
     """The cost of the vectors of texts by sentence-transformers, weights in the same precision."""
-    with quiet():
+    with quiet_transformers():
         encoder = SentenceTransformer(str(folder), device=DEVICE.type, model_kwargs={"dtype": DTYPE})
     encode = partial(encoder.encode, batch_size=size, show_progress_bar=False)
     encode(texts[:8])

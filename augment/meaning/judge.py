@@ -1,6 +1,5 @@
 """How close texts are in meaning: cosines of sentence vectors, by the bundled encoder or any other."""
 
-import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property, partial
@@ -141,7 +140,6 @@ def sentence_encoder(path: Path, device: str, *, double: bool = False) -> "Sente
     """The encoder in a folder, a plain model with mean pooling; raises InputError if it cannot be loaded."""
     from sentence_transformers import SentenceTransformer
 
-    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)  # it warns that a plain model gets mean pooling
     with loading(f"encoder {path}", path), quiet_transformers():
         model = SentenceTransformer(
             str(path),

@@ -108,18 +108,20 @@ def pack(widths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silence transformers' warnings and progress bars."""
+    """Silence expected warnings, of new heads, default poolings and long texts, and progress bars."""
     from transformers.utils import logging as transformers_logging
 
-    verbosity = transformers_logging.get_verbosity()
-    bars = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.set_verbosity(logging.ERROR)
+    loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers", "huggingface_hub")]
+    levels, bars = [logger.level for logger in loggers], transformers_logging.is_progress_bar_enabled()
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     transformers_logging.disable_progress_bar()
     try:
         with warnings.catch_warnings(action="ignore"):
             yield
     finally:
-        transformers_logging.set_verbosity(verbosity)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
         if bars:
             transformers_logging.enable_progress_bar()
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
+from augment.models.device import quiet_transformers
 from pipelines.encoders import check_length, check_weights, fault
 from pipelines.storage.files import check_sums, write_sums
 from pipelines.terminal.console import InputError, note
-from trainers.encoders.location import LOG, PICKLE, RECIPE, TIME, Source, pickled, quiet, transformer_weights
+from trainers.encoders.location import LOG, PICKLE, RECIPE, TIME, Source, pickled, transformer_weights
 from trainers.encoders.modules import Encoder, add_linear, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
 from trainers.processes import is_first
 from trainers.settings import Pooling
@@ -54,7 +55,7 @@ def _for_training(encoder: Encoder, max_tokens: int) -> Encoder:
 def _loading(what: str, source: Source, advice: str = "get its files again") -> Iterator[None]:
     """Load quietly; raises InputError for whatever the libraries raise if they cannot read a model's files."""
     try:
-        with quiet():
+        with quiet_transformers():
             yield
     except MemoryError:
         raise
@@ -183,7 +184,7 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[E
 def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: Any = None) -> None:  # noqa: ANN401
     """Write a sentence-transformers directory, `modules.json` last to mark completion; `masked_lm` has a head."""
     path.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path, prefix=".saving-") as folder, quiet():
+    with tempfile.TemporaryDirectory(dir=path, prefix=".saving-") as folder, quiet_transformers():
         draft = Path(folder, "whole")
         encoder.save_pretrained(str(draft), create_model_card=False)
         if masked_lm is not None:

@@ -1,17 +1,15 @@
 """Where an encoder is: a directory, the bundled starter, or a name on the Hub."""
 
 import json
-import logging
 import re
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import xxhash
 
+from augment.models.device import quiet_transformers
 from pipelines.encoders import HUB_NAMES, cached_snapshot, hub_offer, installed_encoder
 from pipelines.terminal.console import InputError
 from trainers.settings import Pooling
@@ -35,7 +33,7 @@ class Source:
         """Return a file of the model, from the cache for a Hub name; None if it is missing or out of reach."""
         from transformers.utils import cached_file
 
-        with quiet(), suppress(OSError, ValueError):
+        with quiet_transformers(), suppress(OSError, ValueError):
             path = cached_file(self.path, name)
             return None if path is None else Path(path)
         return None
@@ -134,21 +132,6 @@ def locate(name: str | None) -> Source:
         if any((path / folder).glob("*.bin")) and not any((path / folder).glob("*.safetensors")):
             raise InputError(f"{path / folder} has no safetensors file: no other weights are read there")
     return source
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silence the libraries' reports of new and unused heads, default poolings and long texts, which are expected."""
-    from transformers.utils import logging as transformers_logging
-
-    before = logging.root.manager.disable
-    transformers_logging.disable_progress_bar()
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield
-    finally:
-        logging.disable(before)
 
 
 def first_line(error: Exception) -> str:

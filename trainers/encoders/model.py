@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import get_device_name
 
+from augment.models.device import quiet_transformers
 from pipelines.storage.files import atomic_write
 from pipelines.terminal.console import InputError, note, progress
 from trainers.encoders.loading import PADDED, load_encoder, position_limit, repooled
-from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
+from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled
 from trainers.encoders.modules import MASK, is_padded, pooling_of, set_max_tokens
 from trainers.encoders.vectors import BATCH_SIZE, Advance, cached, check, still
 from trainers.files import sha256_of
@@ -162,7 +163,7 @@ class EmbeddingModel:
         if not callable(tokenizer):  # static word vectors, which need no padding
             return [1 + len(text.split()) for text in texts]
         limit = self.model.max_seq_length
-        with quiet():
+        with quiet_transformers():
             ids = tokenizer(list(texts), add_special_tokens=True, return_attention_mask=False)["input_ids"]
         return [min(len(row), limit) if limit else len(row) for row in ids]
 
