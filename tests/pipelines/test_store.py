@@ -365,6 +365,15 @@ def test_a_receipt_whose_counts_do_not_fit_its_shard_is_refused_and_made_again(a
         assert content(Path("data")) == whole
 
 
+def test_a_shard_of_too_few_rows_is_made_again_though_its_receipt_fits(augment: Augment, lines: Path) -> None:
+    augment(*MASK)
+    whole, folder = content(Path("data")), Path(VIEW)
+    commit_shards(folder, {0: read_table(folder / "data-00000.arrow").slice(1)})
+    (folder / "state.json").unlink()
+    assert augment(*MASK).code == 0
+    assert content(Path("data")) == whole
+
+
 @pytest.mark.exhaustive
 def test_a_full_disk_names_the_file_and_the_run_resumes(augment: Augment, lines: Path, folder: Path) -> None:
     """A limit on a file's size stands for a disk that is full: the same call fails, in the same place."""
