@@ -51,6 +51,7 @@ def reasons(written: str, pairs: Sequence[Pair]) -> list[str | None]:
 SAME, RATIO, REPEATS = "identical pair", "length ratio too high", "repetition in view_b"
 
 
+@pytest.mark.exhaustive_after(40)
 @pytest.mark.parametrize(
     ("written", "one", "two", "reason"),
     [
