@@ -11,7 +11,6 @@ import typer
 
 from augment.view import Runtime
 from pipelines.sentences.sources import MAX_DOCUMENT, Format
-from pipelines.storage.files import sibling_path
 from pipelines.storage.plan import MAX_INTEGER
 from pipelines.storage.recipe import ConfigOption
 from pipelines.storage.shards import SHARD_ROWS
@@ -68,7 +67,6 @@ NEGATIVE_VIEW_HELP = (
 COLUMNS_HELP = "For columns: LEFT,RIGHT, two columns of the tables given as SOURCE."
 PER_SENTENCE_HELP = "For labels: pairs per sentence, on average; each label has equally many, if it can."
 PAIRS_SEED_HELP = "Seed of the views to make and of draws. [that of the other view, else 0]"
-MARGIN_HELP = "Its cosine to view_a must be this much below view_b's."
 
 
 def _check_size(value: int | None) -> int | None:
@@ -181,28 +179,6 @@ class PairsOptions(OutputOptions):
     def view_options(self) -> ViewOptions:
         """How missing views are made and filters are run."""
         return ViewOptions(workers=self.workers, device=self.device, batch_tokens=self.batch_tokens)
-
-
-@dataclass(frozen=True)
-class MiningOptions(OutputOptions):
-    """The options of `mine-negatives`: a negative is drawn among the closest texts of ranks skip + 1 to within."""
-
-    pairs: Annotated[Path, typer.Argument(help="Pairs, a file or a folder.")]
-    encoder: Annotated[str, typer.Option(help="starter, or an encoder's folder or name on the Hub.")] = "starter"
-    revision: Annotated[str | None, typer.Option(help="Hold the encoder to this revision.")] = None
-    out: Annotated[Path | None, Output(help="File to write. [PAIRS.negatives.arrow]")] = None
-    skip: Annotated[int, Number(min=0, help="Skip the N closest texts.")] = 0
-    within: Annotated[int, Number(min=1, help="Draw among the N closest texts.")] = 10
-    margin: Annotated[float, typer.Option(min=-2, max=2, help=MARGIN_HELP)] = 0.05
-    seed: Annotated[int, RunningNumber(help="Seed of the draw.")] = 0
-    limit: Annotated[int | None, RunningNumber(min=1, help="Only the first N pairs.")] = None
-    batch_size: Annotated[int, RunningNumber(min=1, help="Texts encoded at once.")] = 64
-    device: DeviceOption = "auto"
-
-    @property
-    def target(self) -> Path:
-        """The file to write."""
-        return self.out or sibling_path(self.pairs, "negatives.arrow")
 
 
 def with_options(function: Callable[[Any], None]) -> Callable[..., None]:

@@ -53,8 +53,6 @@ def build_app() -> typer.Typer:
             note(f"{error}; it is left out")
     example = "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
     app.command("build-pairs", epilog=f"Example: {example}")(pairs.build_pairs_command)
-    example = "augment mine-negatives data/pairs.arrow --within 20 --margin 0.1"
-    app.command("mine-negatives", epilog=f"Example: {example}")(pairs.mine_negatives_command)
     app.command("inspect", epilog="Example: augment inspect data/pairs.arrow --rows 10")(_inspect)
     app.command("report", epilog="Example: augment report data/pairs.arrow")(_report)
     app.command("export", epilog="Example: augment export data/pairs.arrow --to parquet")(_export)

@@ -1,14 +1,10 @@
-"""`augment build-pairs` and `mine-negatives`."""
+"""`augment build-pairs`."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
-from augment.errors import InputError
 from pipelines.cli.views import show_preview
-from pipelines.options import MiningOptions, PairsOptions, with_options
+from pipelines.options import PairsOptions, with_options
 from pipelines.terminal.console import SectionedCommand, flat, note, offline, show, show_json, table
-
-Options = TypeVar("Options", PairsOptions, MiningOptions)
 
 
 class PairsCommand(SectionedCommand):
@@ -32,34 +28,11 @@ def build_pairs_command(options: PairsOptions) -> None:
     """
     from pipelines.pairs.build import build_pairs, preview_pairs
 
-    _make_pairs(options, build_pairs, preview_pairs)
-
-
-@with_options
-def mine_negatives_command(options: MiningOptions) -> None:
-    """Give pairs a column `negative`: a text of another pair that an encoder finds close to view_a.
-
-    An existing negative stays. Texts of the same sentence are never drawn. All texts and a vector of each
-    (3 KB at 768 dimensions) are held in memory.
-    """
-    from pipelines.pairs.negatives import mine_negatives, preview_mining
-
-    if options.skip >= options.within:
-        raise InputError(f"--skip {options.skip} leaves nothing --within {options.within}: give a larger --within")
-    _make_pairs(options, mine_negatives, preview_mining)
-
-
-def _make_pairs(
-    options: Options,
-    make: Callable[[Options], tuple[Mapping[str, Any], bool]],
-    preview: Callable[[Options], Mapping[str, Any]],
-) -> None:
-    """Make pairs and print how many there are and what was dropped; in a dry run, print what would be made."""
     if options.dry_run:
         with offline():
-            show_preview(preview(options), as_json=options.json)
+            show_preview(preview_pairs(options), as_json=options.json)
         return
-    counts, is_new = make(options)
+    counts, is_new = build_pairs(options)
     if options.json:
         show_json({"out": str(options.target), **counts, "made_now": is_new})
         return

@@ -16,7 +16,6 @@ from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS, read_plan
 from pipelines.storage.recipe import command_of, read_made
 from pipelines.storage.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_number
 
-PAIR_COMMANDS = ("build-pairs", "mine-negatives")
 Problem: TypeAlias = Literal["damaged", "missing", "unfinished"]
 Verified: TypeAlias = tuple[Path, Problem | None]
 """A file and what is wrong with it (None: nothing)."""
@@ -71,7 +70,7 @@ def _output_of(record: Path) -> Path | None:
     export = record.with_name(record.name.removesuffix(".recipe.json").removesuffix(".card.md"))
     pairs = export.with_name(f"{export.name}.arrow")
     command = command_of(sibling_path(export, "recipe.json"))
-    missing = pairs if command in PAIR_COMMANDS else export if command == "export" else None
+    missing = pairs if command == "build-pairs" else export if command == "export" else None
     return next((path for path in (pairs, export) if path.is_file()), missing)
 
 
@@ -81,7 +80,7 @@ def _file(path: Path) -> Iterator[Verified]:
     if not recipe.is_file() and not card.is_file():
         return
     yield _checked(recipe)
-    if card.is_file() or command_of(recipe) in PAIR_COMMANDS:
+    if card.is_file() or command_of(recipe) == "build-pairs":
         yield _checked(card)
     yield from _reports(sibling_path(path, REPORT_FILE))
     yield from _rejects(path, recipe)

@@ -15,11 +15,10 @@ from pipelines.options import IngestOptions, PairsOptions, ViewOptions
 from pipelines.pairs.candidates import ORIGINAL, TASK_ROWS, PairSource
 from pipelines.pairs.filter import Filter, is_round_trip, make_filter
 from pipelines.pairs.labels import label_row_pairs
-from pipelines.pairs.negatives import negative_choice, view_negatives, with_negatives
 from pipelines.pairs.neighbours import neighbour_row_pairs
 from pipelines.pairs.nli import nli_sources, table_pairs
 from pipelines.pairs.row_pairs import PAIR, RowPairs, column_row_pairs, row_pair_batches, view_candidates
-from pipelines.pairs.views import Choice, choose_views, describe_sides, make_views, plan_views
+from pipelines.pairs.views import Choice, choose_views, describe_sides, make_views, negative_choice, plan_views
 from pipelines.pairs.write import PairsJob, write_pairs
 from pipelines.sentences.ingest import ingest, sentences_for
 from pipelines.storage.dataset import CARD_FILE, RECIPE_FILE, REPORT_FILE, Dataset, check_folder
@@ -212,7 +211,9 @@ def pair_views(choices: Mapping[Path, Choice], sentences: Dataset, options: Pair
         if views or policy == "labels":
             seed = options.seed or 0
         second_texts = policy == "columns"
-        tasks: Iterator[Any] = row_pair_batches(row_pairs, sentences, views, columns, seed, second_texts=second_texts)
+        tasks: Iterator[Any] = row_pair_batches(
+            row_pairs, sentences, views, columns, seed, negative_view, second_texts=second_texts
+        )
     else:
         paired = [name for name, view in views.items() if view_attribute(view.plan.name, "equal_alternatives", False)]
         if options.alternatives is not None:
@@ -226,15 +227,12 @@ def pair_views(choices: Mapping[Path, Choice], sentences: Dataset, options: Pair
         params |= ({"alternatives": paired} if paired else {}) | ({"fallback": True} if fallback else {})
         if fallback:
             makers[ORIGINAL] = "the sentence itself"
-        candidates = partial(view_candidates, sentences, views, sides, columns, paired, fallback)
-    further = dict.fromkeys(columns[2:], pa.string())
+        candidates = partial(view_candidates, sentences, views, sides, columns, paired, fallback, negative_view)
+    further = columns[2:]
     if negative_view is not None:
+        further.append(NEGATIVE)
         params["negative_view"] = negative_view.path.name
-        makers[NEGATIVE], further[NEGATIVE] = negative_view.plan.signature or negative_view.path.name, pa.string()
-        if candidates is not None:
-            candidates = partial(view_negatives, candidates, negative_view)
-        else:
-            tasks = (with_negatives(negative_view, n * TASK_ROWS, batch) for n, batch in enumerate(tasks))
+        makers[NEGATIVE] = negative_view.plan.signature or negative_view.path.name
     plan = Plan(kind="pairs", name=policy, params=params, seed=seed, limit=options.limit, shard_size=0, inputs=inputs)
     return PairSource(plan, "sentences", tasks, makers, candidates, describe_sides(views), further, rows)
 

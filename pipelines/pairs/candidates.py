@@ -30,13 +30,13 @@ sentence are in no candidate; where only a sentence's first that passes is a pai
 
 @dataclass(frozen=True)
 class PairSource:
-    """Where candidates come from: views of sentences, an NLI corpus, or pairs.
+    """Where candidates come from: views of sentences, or a table such as an NLI corpus.
 
     The plan has no filters yet. `unit` names what is read (sentences, rows, ...). A task is the candidates of up to
     TASK_ROWS input rows, or what `candidates` makes them from in any process: a record batch with the columns of pairs
     and DROPPED, which has a reason if a view is missing (null). `made_by` tells the card how each side or source was
-    made. `sides` describes views and the sentence itself by their names. `columns` has the Arrow types of additional
-    columns. `rows` is the number of input rows, None if each has one candidate.
+    made. `sides` describes views and the sentence itself by their names. `columns` are those of text that not all pairs
+    have. `rows` is the number of input rows, None if each has one candidate.
     """
 
     plan: Plan
@@ -45,7 +45,7 @@ class PairSource:
     made_by: Mapping[str, str]
     candidates: Callable[[Any], pa.RecordBatch] | None = None
     sides: Mapping[str, SideInfo] = field(default_factory=dict)
-    columns: Mapping[str, pa.DataType] = field(default_factory=dict)
+    columns: Sequence[str] = ()
     rows: int | None = None
 
 

@@ -101,7 +101,7 @@ def table_pairs(
     tasks = _candidates(rows, pair)
     if not negatives:
         return PairSource(plan, "rows", tasks, made_by)
-    return PairSource(plan, "rows", _with_negatives(tasks, again), made_by, columns={NEGATIVE: pa.string()})
+    return PairSource(plan, "rows", _with_negatives(tasks, again), made_by, columns=[NEGATIVE])
 
 
 def _candidates(remaining: Iterator[NliRow], pair: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,7 @@ from pipelines.pairs.candidates import DROPPED, ORIGINAL, RANK, TASK_ROWS, UNUSE
 from pipelines.pairs.filter import SENTENCE_B, SIDES
 from pipelines.pairs.nli import NLI_LABELS
 from pipelines.storage.dataset import Dataset
-from pipelines.storage.pair_files import PAIR_COLUMNS
+from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS
 
 PAIR = "pair"
 """The column of sentences with their second texts, and the name of such a text as a side."""
@@ -25,7 +25,7 @@ RowPairs: TypeAlias = tuple[Numbers, Numbers, str]
 
 def view_candidates(
     source: Dataset, views: Mapping[str, Dataset], couples: Sequence[tuple[str, str]], columns: Sequence[str],
-    paired: Collection[str], fallback: bool, task: tuple[int, int],
+    paired: Collection[str], fallback: bool, negative_view: Dataset | None, task: tuple[int, int],
 ) -> pa.RecordBatch:  # fmt: skip
     """The pairs of each couple for each sentence from `task[0]` to `task[1]`, those of one sentence side by side.
 
@@ -72,7 +72,7 @@ def view_candidates(
             batches.append(pa.RecordBatch.from_pydict(pairs))
             origins.append(rows)
     order = np.argsort(np.concatenate(origins), kind="stable")
-    return pa.concat_batches(batches).take(pa.array(order))
+    return _with_negatives(pa.concat_batches(batches).take(pa.array(order)), negative_view, task[0])
 
 
 def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tuple[pa.Array, pa.Array, pa.Array]:
@@ -98,7 +98,7 @@ def column_row_pairs(sentences: Dataset, rows: int) -> Iterator[RowPairs]:
 
 def row_pair_batches(
     row_pairs: Iterable[RowPairs], sentences: Dataset, views: Mapping[str, Dataset], columns: Sequence[str],
-    seed: int | None, *, second_texts: bool,
+    seed: int | None, negative_view: Dataset | None, *, second_texts: bool,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """The candidates of row pairs, with these columns of the left sentence; with `second_texts` its `pair` is right."""
     from datasets.table import IndexedTableMixin
@@ -123,7 +123,7 @@ def row_pair_batches(
         side_names = names.take(pa.array(choices))
         return cells["view"], side_names, missing_texts(side_names, *cells.columns)
 
-    for left, right, reason in row_pairs:
+    for number, (left, right, reason) in enumerate(row_pairs):
         left_rows = take(rows, left)
         pairs = {name: left_rows[name] for name in columns}
         partners = take(rows, right)
@@ -137,7 +137,20 @@ def row_pair_batches(
         pairs[SENTENCE_B] = pairs["view_b"] if second_texts else partners["text"]
         alone = pc.if_else(pairs[SENTENCE_B].is_valid(), None, reason)
         pairs[DROPPED] = pc.coalesce(alone, problems, right_problems)
-        yield pa.RecordBatch.from_pydict({name: pairs[name] for name in (*PAIR_COLUMNS, *pairs.keys() - PAIR_COLUMNS)})
+        batch = pa.RecordBatch.from_pydict(
+            {name: pairs[name] for name in (*PAIR_COLUMNS, *pairs.keys() - PAIR_COLUMNS)}
+        )
+        yield _with_negatives(batch, negative_view, number * TASK_ROWS)
+
+
+def _with_negatives(pairs: pa.RecordBatch, view: Dataset | None, start: int) -> pa.RecordBatch:
+    """Candidates of the sentences from row `start` on, with what the view, if any, made of each where that is ok."""
+    if view is None:
+        return pairs
+    first = min(start, view.rows - 1)
+    rows = view.read(first, min(first + TASK_ROWS, view.rows)).combine_chunks()
+    texts = pc.if_else(pc.equal(rows["status"], "ok"), rows["view"], pa.scalar(None, pa.string())).combine_chunks()
+    return pairs.append_column(NEGATIVE, texts.take(pc.index_in(pairs["id"], rows["id"].combine_chunks())))
 
 
 def missing_texts(name: str | pa.Array, texts: pa.Array, statuses: pa.Array, reasons: pa.Array) -> pa.Array:

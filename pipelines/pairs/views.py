@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from augment.errors import InputError
 from augment.translate.stages import HOP
-from augment.view import ViewSpec, labelled_view, make_view, view_attribute, view_label
+from augment.view import ViewSpec, check_params, labelled_view, make_view, view_attribute, view_label
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import ORIGINAL
 from pipelines.pairs.filter import SideInfo
@@ -19,6 +19,7 @@ from pipelines.views import run as runs
 from pipelines.views.windows import ViewRun
 
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
+NEGATIVE_POLICIES = ("original", "bsl", "columns")
 MANY = range(1, 1_000)
 VIEW_COUNTS = {"bsl": [2], "self": [0], "entailment": [0], "original": MANY, "multilingual": MANY}
 """How many views a policy pairs; the others pair any number."""
@@ -56,6 +57,22 @@ def choose_views(policy: str, names: Sequence[str]) -> dict[Path, Choice]:
             make_view(spec)
         choices[folder] = Choice(spec, plan, template)
     return choices
+
+
+def negative_choice(choices: Mapping[Path, Choice], options: PairsOptions) -> dict[Path, Choice]:
+    """The view of `--negative-view` by its folder, if any; raises InputError for one that the pairs cannot have."""
+    if (name := options.negative_view) is None:
+        return {}
+    if options.pairs not in NEGATIVE_POLICIES or options.columns is not None:
+        advice = f"it needs --pairs {', '.join(NEGATIVE_POLICIES)} of sentences"
+        raise InputError(f"--negative-view {name}: {advice}, not {options.pairs}: leave it out")
+    chosen = choose_views("original", [name])
+    if chosen.keys() & choices.keys():
+        raise InputError(f"--negative-view {name} is a --view too: a text cannot be both: give another one")
+    for spec, *_ in chosen.values():
+        if getattr(check_params(spec.name, spec.params), "is_paraphrase", False):
+            raise InputError(f"--negative-view {name} keeps the meaning: pair it as a --view instead")
+    return chosen
 
 
 def _choose_view(name: str) -> tuple[Path, ViewSpec, Plan | None]:

@@ -27,19 +27,18 @@ from pipelines.storage.shards import BATCH_ROWS, commit_shards, read_table, shar
 from pipelines.terminal.console import note
 
 CARD_MARKS = (b"# Pairs: ", b"<!-- checksum ")
-RECIPE_MARKS = (b'"command": "build-pairs"', b'"command": "mine-negatives"', b'"pairs": "')
+RECIPE_MARKS = (b'"command": "build-pairs"', b'"pairs": "')
 """Any of these identifies a damaged card or recipe as one that we wrote."""
 
 
 @dataclass(frozen=True)
 class PairsJob:
-    """What to write and, by the options, where: dropped rows to `rejects`, `command` and `settings` into the recipe."""
+    """What to write and, by the options, where: dropped rows to `rejects`, `settings` into the recipe."""
 
     source: PairSource
     filters: Sequence[Filter]
     options: PairsOptions
     settings: Mapping[str, Any]
-    command: str = "build-pairs"
 
     @property
     def plan(self) -> Plan:
@@ -51,12 +50,12 @@ class PairsJob:
     def schema(self) -> pa.Schema:
         """The columns: those of all pairs, those of the source, and one for each filter that gives scores."""
         scores = [(filter.score, pa.float64()) for filter in self.filters if filter.score is not None]
-        return pa.schema([*((name, pa.string()) for name in PAIR_COLUMNS), *self.source.columns.items(), *scores])
+        return pa.schema([*((name, pa.string()) for name in (*PAIR_COLUMNS, *self.source.columns)), *scores])
 
     def recipe(self, results: Mapping[str, Any]) -> str:
         """The resolved recipe, with counts and hashes of the `results` for the reader and for the next run."""
         limit, shards = self.source.plan.limit, self.options.shards
-        return recipe_text(self.command, self.settings, limit=limit, shards=shards, made=results or None)
+        return recipe_text("build-pairs", self.settings, limit=limit, shards=shards, made=results or None)
 
     def card(self, counts: Mapping[str, Any]) -> str:
         """The card."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 
+from augment.models.weights import MINILM, STARTER_ENCODER
 from augment.view import Runtime
 from pipelines.cli.app import build_app
 from pipelines.pairs.filter import make_filter
@@ -190,7 +191,7 @@ def test_the_blocks_of_a_page_run_one_after_the_other(
         more = MORE.get(" ".join(words[:2]), "").split()
         assert call(APPS[words[0]], [*words[1:], *more]) == 0, f"{command}: {capfd.readouterr().err}"
     for snippet in PYTHON.findall((ROOT / page).read_text(encoding="utf-8")):
-        exec(compile(snippet, page, "exec"), {})
+        exec(compile(snippet.replace(MINILM, str(STARTER_ENCODER)), page, "exec"), {})
 
 
 def test_from_a_list_to_a_verdict_takes_fifteen_lines() -> None:

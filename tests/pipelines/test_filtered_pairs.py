@@ -193,6 +193,11 @@ def test_what_is_read_is_not_overwritten(augment: Augment, lines: Path) -> None:
     for out in ("data/sentences", "./data/views/../views/span-mask"):
         run = ["build-pairs", "--pairs", "original", "--view", "span-mask", "--shards", 2, "--out", out, "--overwrite"]
         is_refused(augment(*run), "is what the pairs are made from")
+    foreign = Path("data/foreign.arrow")
+    foreign.write_text("mine")
+    run = ["build-pairs", "--pairs", "original", "--view", "span-mask", "--out", foreign, "--overwrite"]
+    is_refused(augment(*run), "data/foreign.arrow has no recipe of its own")
+    assert foreign.read_text() == "mine"
     Path("data/views/span-mask").rename("data/views/original")
     refused = augment("build-pairs", "--pairs", "original", "--view", "original")
     assert "--view original: another side is named 'original'" in refused.err

@@ -1,8 +1,8 @@
 """Pairs and negatives from NLI corpora in their own formats, and hard negatives that an encoder finds."""
 
 import json
+import re
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import datasets
@@ -10,14 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import xxhash
-from foreigners import Augment, is_refused, rows_of, write_pairs
+from foreigners import ROOT, Augment, is_refused, rows_of, write_pairs
 
 from augment.meaning.judge import sentence_encoder
-from augment.models.weights import STARTER_ENCODER, find_encoder
-from pipelines.outputs.verify import verify
+from augment.models.weights import STARTER_ENCODER
 from pipelines.pairs.nli import NliRow, nli_rows, nli_sources
 from pipelines.storage.pair_files import read_pairs
+from trainers.data.examples import from_pairs
 
+PAGE = ROOT / "docs/pairs.md"
 ROWS = [
     NliRow("A man plays.", "Someone plays.", "entailment"),
     NliRow("A man plays.", "A woman sleeps.", "contradiction"),
@@ -199,82 +200,14 @@ SENTENCES = [
 ]
 
 
-@pytest.fixture
-def pairs(augment: Augment, folder: Path) -> Augment:
-    (folder / "lines.txt").write_text("\n".join(SENTENCES) + "\n")
-    assert augment("build-pairs", "lines.txt", "--pairs", "self").code == 0
-    return augment
-
-
-def test_mined_negatives_are_the_closest_texts_of_others(pairs: Augment) -> None:
-    vectors = sentence_encoder(STARTER_ENCODER, "cpu").encode(SENTENCES, normalize_embeddings=True)
-    cosines = vectors @ vectors.T
-    for skip, margin in ((0, 0.0), (2, 0.0), (0, 0.3)):
-        out = Path(f"{skip}-{margin}.arrow")
-        options = ["--skip", skip, "--within", skip + 1, "--margin", margin, "--out", out]
-        assert pairs("mine-negatives", "data/pairs.arrow", *options).code == 0
-        for number, row in enumerate(rows_of(str(out))):
-            others = [n for n in cosines[number].argsort()[::-1] if n != number and cosines[number, n] <= 1 - margin]
-            assert row["negative"] == (SENTENCES[others[skip]] if len(others) > skip else None)
-
-
-def test_mined_pairs_follow_from_their_recipe_and_are_verified(pairs: Augment) -> None:
-    out = Path("data/pairs.negatives.arrow")
-    done = pairs("mine-negatives", "data/pairs.arrow", "--seed", 3, "--json")
-    assert done.code == 0, done.err
-    first = out.read_bytes()
-    assert "nothing done" in pairs("mine-negatives", "data/pairs.arrow", "--seed", 3).out
-    assert "(--seed 3, not 4)" in pairs("mine-negatives", "data/pairs.arrow", "--seed", 4).err
-    assert pairs("mine-negatives", "data/pairs.arrow", "--seed", 4, "--overwrite").code == 0
-    assert out.read_bytes() != first
-    again = pairs("mine-negatives", "--config", "data/pairs.negatives.recipe.json", "--out", "again.arrow")
-    assert again.code == 0, again.err
-    assert Path("again.arrow").read_bytes() == out.read_bytes()
-    recipe = json.loads(Path("data/pairs.negatives.recipe.json").read_text())
-    assert recipe["revision"] == find_encoder("starter").revision
-    assert set(verify([Path("data")]).values()) == {None}
-    assert out in verify([Path("data")])
-    out.unlink()
-    assert verify([Path("data")])[out] == "missing"
-
-
-def test_negatives_that_are_there_stay_and_others_are_found(augment: Augment, folder: Path) -> None:
-    jsonl(folder / "nli.jsonl", NLI)
-    augment("build-pairs", "nli.jsonl", "--pairs", "entailment", "--negatives")
-    mine = ["mine-negatives", "data/pairs.arrow", "--margin", -2, "--within", 1]
-    assert augment(*mine).code == 0
-    *kept, found = [row["negative"] for row in rows_of("data/pairs.negatives.arrow")]
-    assert kept == ["Nobody plays.", "A man sleeps.", "Nobody plays."]
-    assert found in {"Someone plays.", "A person plays.", "A human plays."}
-    assert augment(*mine, "--limit", 2, "--out", "two.arrow").code == 0
-    assert len(rows_of("two.arrow")) == 2
-
-
-@pytest.mark.parametrize("blank", [None, ""])
-def test_pairs_without_their_sentence_are_told_apart_by_view_a(augment: Augment, blank: str | None) -> None:
-    views = [*pairwise(SENTENCES), (SENTENCES[0], "A man sings.")]
-    path = write_pairs(views, text=pa.array([blank] * len(views), pa.string()))
-    done = augment("mine-negatives", path, "--margin", -2, "--within", 1)
-    assert done.code == 0, done.err
-    made = rows_of("other.negatives.arrow")
-    assert all(row["negative"] not in (None, row["view_a"], row["view_b"]) for row in made)
-    # Both pairs of the first sentence may have neither's view.
-    assert not {made[0]["negative"], made[-1]["negative"]} & {SENTENCES[1], "A man sings."}
-
-
-def test_a_dry_run_and_mistakes_write_nothing(pairs: Augment) -> None:
-    before = sorted(Path().rglob("*"))
-    preview = json.loads(pairs("mine-negatives", "data/pairs.arrow", "--dry-run", "--json").out)
-    assert (preview["pairs"], preview["out"]) == (len(SENTENCES), "data/pairs.negatives.arrow")
-    for arguments, expected in (
-        (["none.arrow"], "no pairs at 'none.arrow'"),
-        (["data/pairs.arrow", "--encoder", "/nowhere"], "--encoder /nowhere: no such folder"),
-        (["data/pairs.arrow", "--revision", "0123456789ab"], "its revision is"),
-        (["data/pairs.arrow", "--skip", 10], "--skip 10 leaves nothing --within 10"),
-        (["data/pairs.arrow", "--out", "data/pairs.arrow"], "is what the pairs are made from"),
-    ):
-        is_refused(pairs("mine-negatives", *arguments), expected)
-    Path("n.arrow").write_text("mine")
-    is_refused(pairs("mine-negatives", "data/pairs.arrow", "--out", "n.arrow"), "n.arrow has no recipe of its own")
-    Path("n.arrow").unlink()
-    assert sorted(Path().rglob("*")) == before
+def test_the_miner_of_the_page_gives_a_training_the_closest_texts_of_others(folder: Path) -> None:
+    anchors = [*SENTENCES, "Music for a guitar."]
+    vectors = sentence_encoder(STARTER_ENCODER, "cpu").encode(anchors, normalize_embeddings=True)
+    cosines = vectors @ vectors[: len(SENTENCES)].T
+    farthest = SENTENCES[cosines[-1].argmin()]  # as the second text of the last pair: every other one is too close
+    closest = [next(n for n in row.argsort()[::-1] if row[n] <= 0.95) for row in cosines[:-1]]
+    (folder / "data").mkdir()
+    write_pairs([*zip(SENTENCES, SENTENCES, strict=True), (anchors[-1], farthest)]).rename("data/pairs.arrow")
+    (snippet,) = re.findall("^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    exec(compile(snippet.replace("all-MiniLM-L6-v2", str(STARTER_ENCODER)), str(PAGE), "exec"), {})
+    assert list(from_pairs(["data/mined.arrow"]).negatives or ()) == [*(SENTENCES[n] for n in closest), ""]

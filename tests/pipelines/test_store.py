@@ -240,7 +240,7 @@ def test_files_that_were_not_made_together_are_not_read_together(augment: Augmen
     expected = "data is not a dataset folder of twinviews"
     with pytest.raises(InputError, match=expected):
         read_pairs("data")
-    for command in ("inspect", "report", "mine-negatives"):
+    for command in ("inspect", "report", "export"):
         is_refused(augment(command, "data"), expected)
     assert read_pairs("data/pairs.arrow").num_rows == 40
 
