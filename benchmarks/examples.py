@@ -22,7 +22,6 @@ SENTENCES = (
 BUNDLED = {"models": "starter"}
 VIEWS = {
     "synonym": ViewSpec("synonym"),
-    "synonym, `--choose mlm`": ViewSpec("synonym", {"choose": "mlm"}),
     "mlm-fill": ViewSpec("mlm-fill"),
     "mlm-fill, `--no-related`": ViewSpec("mlm-fill", {"related": False}),
     "span-mask": ViewSpec("span-mask"),

@@ -23,7 +23,6 @@ from augment.view import View, ViewSpec, make_view, row_seed
 
 VIEWS = (
     "synonym",
-    "synonym choose=mlm",
     "mlm-fill",
     "span-mask",
     "nlpaug augmenter=RandomWordAug",

@@ -32,12 +32,7 @@ from augment.view import ViewSpec, make_view, row_seed
 
 OURS = {
     "synonym": ViewSpec("synonym"),
-    "synonym, chosen by the MLM": ViewSpec("synonym", {"choose": "mlm"}),
-    **{
-        f"synonym, fraction {share}{how}": ViewSpec("synonym", {"fraction": share, **params})
-        for share in (0.4, 0.5)
-        for how, params in {"": {}, ", chosen by the MLM": {"choose": "mlm"}}.items()
-    },
+    **{f"synonym, fraction {share}": ViewSpec("synonym", {"fraction": share}) for share in (0.4, 0.5)},
     "mlm-fill": ViewSpec("mlm-fill"),
     "mlm-fill, any word": ViewSpec("mlm-fill", {"related": False}),
     "span-mask": ViewSpec("span-mask"),

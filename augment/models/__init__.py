@@ -1,1 +1,1 @@
-"""Weights and the devices they run on."""
+"""Weights, the devices they run on, and masked language models."""

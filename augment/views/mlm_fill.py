@@ -12,7 +12,7 @@ from pydantic import Field, PrivateAttr
 from augment.errors import warn_once
 from augment.lexicon import wordnet
 from augment.lexicon.synonyms import English, english
-from augment.masked_lm.masking import FillModel, Masked, Proposals, Slot, folded, token_span
+from augment.models.masked_lm import FillModel, Masked, Proposals, Slot, folded, token_span
 from augment.models.weights import find_encoder
 from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import Token, apply_edits, matching_case, tokens

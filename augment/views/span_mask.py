@@ -9,7 +9,7 @@ import xxhash
 from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError
-from augment.masked_lm.masking import FillModel
+from augment.models.masked_lm import FillModel
 from augment.models.weights import find_encoder
 from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import words

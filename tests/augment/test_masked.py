@@ -1,9 +1,6 @@
-"""Masked language models: the view `mlm-fill`, and synonyms chosen in their sentences."""
+"""The view `mlm-fill` and its masked language models."""
 
-import math
 import shutil
-from collections.abc import Sequence
-from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,13 +9,11 @@ import torch
 from samples import ENGLISH_LINES, FRENCH_LINES, KINDS, RUSSIAN_LINES, TEXTS, built, refused
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
-from transformers import AutoModelForMaskedLM, AutoTokenizer, BertModel, PreTrainedTokenizerFast
+from transformers import AutoModelForMaskedLM, BertModel, PreTrainedTokenizerFast
 
 from augment.lexicon import wordnet
 from augment.lexicon.synonyms import english
-from augment.masked_lm.masking import MAX_TOKENS, FillModel, WholeWords, folded, script_of
-from augment.masked_lm.ranking import COSINE_WEIGHT, FIT_WEIGHT, Ranking, Target
-from augment.models.weights import STARTER_ENCODER, find_encoder
+from augment.models.masked_lm import FillModel, Masked, WholeWords, folded, script_of, token_span
 from augment.text.edits import apply_edits, words
 from augment.text.english import wants_an
 from augment.text.words import NEGATIONS
@@ -135,79 +130,24 @@ def test_an_encoder_without_its_head_or_its_tokenizer_is_one_line(encoder_folder
         fill(folder)(["A man runs"], [0])
 
 
-def slot(text: str, word: str, *candidates: str, weights: Sequence[float] = ()) -> Target:
-    start = text.index(word)
-    return Target(start, start + len(word), tuple(zip(candidates, weights or [1.0] * len(candidates), strict=True)))
-
-
-@pytest.fixture(scope="module")
-def starter() -> Ranking:
-    return Ranking(FillModel(STARTER_ENCODER, Runtime("cpu")))
-
-
-@pytest.mark.parametrize(
-    ("text", "word", "candidates", "best"),
-    [
-        ("A man is riding a bike down the street.", "bike", ("wheel", "bicycle", "cycle"), "bicycle"),
-        ("Two kids are playing in the snow.", "kids", ("goats", "children"), "children"),
-        ("The child is sitting on a bench in the park.", "child", ("minor", "kid", "fry"), "kid"),
-        ("He parked his car in front of the house.", "car", ("gondola", "automobile"), "automobile"),
-    ],
-)
-def test_the_synonym_that_suits_the_sentence_is_best(
-    starter: Ranking, text: str, word: str, candidates: tuple[str, ...], best: str
-) -> None:
-    assert starter.best([text], [[slot(text, word, *candidates)]]) == [[best]]
-
-
-def test_sense_counts_decide_between_synonyms(starter: Ranking) -> None:
-    text = "A man is riding a bike down the street."
-    even, uneven = (slot(text, "bike", "bicycle", "wheel", weights=weights) for weights in ((1, 1), (1e-30, 1e30)))
-    assert starter.best([text, text], [[even], [uneven]]) == [["bicycle"], ["wheel"]]
-    unseen = "dog " * (2 * MAX_TOKENS) + "house"
-    last = Target(len(unseen) - 5, len(unseen), (("home", 1.0),))
-    assert starter.best([unseen, "dog"], [[last], []]) == [[None], []]
-
-
-def test_scores_equal_those_of_the_model_without_batching(folder: Path) -> None:
-    """Each candidate by itself, no padding: log weight, its pieces' log-probabilities, cosine of input embeddings."""
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForMaskedLM.from_pretrained(folder).eval()
-    vectors = model.get_input_embeddings().weight
-    text, (before, word, after) = "The dog runs near the river.", ("The", "dog", " runs near the river.")
-    candidates = {"cat": 1.0, "hound": 2.0, "animal": 0.5, "river": 3.0, "unbelievably": 1.0}
-
-    def encoded(words: str) -> list[int]:
-        return list(tokenizer(words)["input_ids"])
-
-    head, whole = len(encoded(before)) - 1, encoded(text)
-    tail = len(whole) - len(encoded(f"{before} {word}")) + 1
-    own = whole[head : len(whole) - tail]
-    scores = {}
-    for form, weight in candidates.items():
-        ids = encoded(f"{before} {form}{after}")
-        pieces = ids[head : len(ids) - tail]
-        masked = [*ids[:head], *[tokenizer.mask_token_id] * len(pieces), *ids[len(ids) - tail :]]
+def test_proposals_are_the_likeliest_words_of_the_model_without_batching(folder: Path) -> None:
+    """Of two rows of different lengths in one batch, each compared with a pass of its own, without padding."""
+    fill = FillModel(folder, Runtime("cpu"))
+    model, tokenizer = AutoModelForMaskedLM.from_pretrained(folder).eval(), fill.tokenizer
+    rows = []
+    for text in ("The dog runs near the river.", "A man and the dog are in the park near the river, with a big ball."):
+        ids, offsets = fill.encoded(text)
+        start = text.index("dog")
+        span = token_span(offsets, start, start + 3)
+        assert span is not None
+        slot = fill.words.slot("dog", tokenizer.convert_ids_to_tokens(ids[span[0]]))
+        rows.append(Masked([*ids[: span[0]], tokenizer.mask_token_id, *ids[span[1] + 1 :]], [span[0]], [slot], ["dog"]))
+    for row, (proposals,) in zip(rows, fill.propose(rows, 5), strict=True):
         with torch.inference_mode():
-            logits = model(input_ids=torch.tensor([masked])).logits[0, head : head + len(pieces)].log_softmax(-1)
-            cosine = torch.cosine_similarity(vectors[own].mean(0), vectors[pieces].mean(0), dim=0)
-        fit = sum(float(row[piece]) for row, piece in zip(logits, pieces, strict=True))
-        scores[form] = math.log(weight) + FIT_WEIGHT * fit + COSINE_WEIGHT * float(cosine)
-    slots = Target(4, 7, tuple(sorted(candidates.items())))
-    ranking = Ranking(FillModel(folder, Runtime("cpu")))
-    found = ranking.scores([text], [[slots]])[0][0]
-    assert found == pytest.approx(scores, abs=1e-3)
-    assert ranking.best([text], [[slots]]) == [[max(scores, key=lambda form: scores[form])]]
-
-
-def test_the_signature_has_every_revision_but_no_path() -> None:
-    signature = built("synonym", choose="mlm").spec.signature()
-    inflection = f"lemminflect-{version('lemminflect')}"
-    joined = "+".join([wordnet.revision(wordnet.find()), inflection, find_encoder("starter").revision])
-    assert f"|rev:{joined}|" in signature
-    assert "encoder" not in signature
-    with refused(f"has revision {joined}"):
-        make_view(ViewSpec("synonym", {"choose": "mlm", "revision": "0123456789ab"}))
+            logits = model(input_ids=torch.tensor([row.ids])).logits[0, row.places[0]]
+        words = {word: float(logits[number]) for word, number in fill.words.ids(row.slots[0]).items() if word != "dog"}
+        best = sorted(words, key=lambda word: -words[word])[:5]
+        assert dict(proposals) == pytest.approx({word: words[word] for word in best}, abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The view `synonym`, in English and in other languages."""
 
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from statistics import mean
 
@@ -215,6 +216,15 @@ def test_the_first_draw_that_differs_and_passes_is_taken_and_none_for_nlpaug(rea
     assert sum(view.status == "ok" for view in views) > sum(view.status == "ok" for view in plain)
     assert make_view(ViewSpec("synonym")).spec.params["candidates"] == 4
     assert make_view(ViewSpec("synonym", {"compat": True})).spec.params["candidates"] == 1
+
+
+def test_the_signature_has_every_revision_and_the_former_option(real_wordnet: Path) -> None:
+    signature = make_view(ViewSpec("synonym")).spec.signature()
+    joined = f"{wordnet.revision(wordnet.find())}+lemminflect-{version('lemminflect')}"
+    assert f"|rev:{joined}|" in signature
+    assert "|choose:sense|" in signature, "every row's seed depends on it"
+    with refused(f"has revision {joined}"):
+        make_view(ViewSpec("synonym", {"revision": "0123456789ab"}))
 
 
 FRENCH = {

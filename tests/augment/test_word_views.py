@@ -24,7 +24,6 @@ VIEWS: dict[str, tuple[str, dict[str, Any]]] = {
     "span-mask as published": ("span-mask", {"compat": True}),
     "synonym": ("synonym", {"fraction": 0.6}),
     "synonym as published": ("synonym", {"compat": True}),
-    "synonym by a model": ("synonym", {"choose": "mlm"}),
     "mlm-fill": ("mlm-fill", {"fraction": 0.4}),
     "contradiction": ("contradiction", {}),
     "KeyboardAug": ("nlpaug", {"augmenter": "KeyboardAug"}),
@@ -34,7 +33,7 @@ VIEWS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def make(name: str, encoder: Path) -> View:
     kind, params = VIEWS[name]
-    return built(kind, **params, **({"encoder": str(encoder)} if "mlm" in (kind[:3], params.get("choose")) else {}))
+    return built(kind, **params, **({"encoder": str(encoder)} if kind == "mlm-fill" else {}))
 
 
 @pytest.mark.parametrize("name", VIEWS)

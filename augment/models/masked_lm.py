@@ -44,12 +44,12 @@ class Slot(NamedTuple):
 
 
 class Masked(NamedTuple):
-    """A row for the model: token ids, the places of its masks, and, for proposals, their slots and original words."""
+    """A row for the model: token ids, the places of the words to replace, and their slots and original words."""
 
     ids: list[int]
     places: list[int]
-    slots: Sequence[Slot] = ()
-    originals: Sequence[str] = ()
+    slots: Sequence[Slot]
+    originals: Sequence[str]
 
 
 @dataclass(eq=False)
@@ -123,7 +123,7 @@ class FillModel:
     def propose(self, rows: Sequence[Masked], top: int) -> list[list[Proposals]]:
         """The `top` likeliest words for every masked place of every row, without variants of the original word."""
         proposals: list[list[Proposals]] = [[[] for _ in row.places] for row in rows]
-        for batch, scores in self.batches(rows):
+        for batch, scores in self._batches(rows):
             masks = [(number, index) for number in batch for index in range(len(rows[number].places))]
             slots = [rows[number].slots[index] for number, index in masks]
             for slot in dict.fromkeys(slots):
@@ -150,7 +150,7 @@ class FillModel:
         import torch
 
         proposals: list[list[Proposals]] = [[[] for _ in row.places] for row in rows]
-        for batch, logits in self.batches(rows):
+        for batch, logits in self._batches(rows):
             log_probabilities = iter(logits.log_softmax(-1).cpu())
             for number in batch:
                 row = rows[number]
@@ -179,16 +179,16 @@ class FillModel:
         vectors = self.model.get_input_embeddings().weight.detach().float().cpu()
         return torch.nn.functional.normalize(vectors - vectors.mean(0))
 
-    def batches(self, rows: Sequence[Masked]) -> Iterator[tuple[list[int], "torch.Tensor"]]:
+    def _batches(self, rows: Sequence[Masked]) -> Iterator[tuple[list[int], "torch.Tensor"]]:
         """Batches of the rows that have places: their numbers, and the logits at all their places in order."""
         with_places = [number for number, row in enumerate(rows) if row.places]
         default = CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS
         widths = [padded(len(rows[number].ids), self.limit) for number in with_places]
         for batch in pack(widths, self.runtime.batch_tokens or default):
             numbers = [with_places[place] for place in batch]
-            yield numbers, self.logits([rows[number] for number in numbers])
+            yield numbers, self._logits([rows[number] for number in numbers])
 
-    def logits(self, rows: Sequence[Masked]) -> "torch.Tensor":
+    def _logits(self, rows: Sequence[Masked]) -> "torch.Tensor":
         """Logits at the masked places of rows of one width, in order: (places, vocabulary)."""
         import torch
 

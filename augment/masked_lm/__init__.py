@@ -1,1 +1,0 @@
-"""Masked language models: proposals and their ranking."""
