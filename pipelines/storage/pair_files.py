@@ -55,7 +55,7 @@ def read_pairs(path: str | Path) -> "datasets.Dataset":
 
 
 def write_pairs(pairs: "datasets.Dataset", path: str | Path) -> None:
-    """Write the pairs of `make_pairs` for `train --views`, in place of those that this wrote there before.
+    """Write pairs, such as those of `make_pairs`, for `train --views`, in place of those that this wrote there before.
 
     Raises InputError: a column of `read_pairs` is missing, or the file is another one, such as a command's.
     """
