@@ -1,7 +1,4 @@
-"""Devices, what runs a model there and in which precision, batches of rows, and times of stages.
-
-Of these, only engine and precision may change a view's text.
-"""
+"""Devices, engines and precisions, of which only the latter two may change a view's text; batches, times of stages."""
 
 import logging
 import os

@@ -94,10 +94,7 @@ def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weigh
 
 
 def hub_weights(name: str, flag: str, revision: str | None = None, needed_files: Collection[str] = ()) -> Weights:
-    """A model of the Hub at `revision`, or the latest; a cached one without `needed_files` is completed.
-
-    Raises InputError if neither the Hub nor its cache gives it.
-    """
+    """A model of the Hub at `revision`, or the latest, with `needed_files`; raises InputError if it cannot be had."""
     from huggingface_hub import HfApi, snapshot_download
 
     if not HUB_NAME.fullmatch(name):

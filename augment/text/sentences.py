@@ -17,10 +17,7 @@ OPEN_ENDS = {
 
 
 def sentences(text: str, language: str) -> list[str]:
-    """The sentences of a text; none ends at a full stop without a space after it, as in "www.Example.com".
-
-    Nor after an abbreviation or an ordinal that sentencex does not know.
-    """
+    """The sentences of a text; none ends at a full stop without a space after it, nor at abbreviations."""
     from sentencex import segment  # type: ignore[import-untyped, unused-ignore]
 
     pieces, open_end = [""], OPEN_ENDS.get(language)

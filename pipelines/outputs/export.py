@@ -28,10 +28,7 @@ GROUP_BYTES = 100_000_000
 
 
 def export(opened: DatasetReader, rows: int, to: str, out: Path, *, overwrite: bool, dry_run: bool = False) -> bool:
-    """Write the first rows as parquet, jsonl or csv; False if this very export is there already.
-
-    Raises InputError if `out` is taken, or for a NUL in a CSV.
-    """
+    """Write the first rows in a format, or return False for this very export; raises InputError if `out` is taken."""
     recipe = sibling_path(out, "recipe.json")
     is_ours, made = command_of(recipe) == "export", read_made(recipe)
     source = [file.sha256 or sha256_of(file.path) for file in opened.files]

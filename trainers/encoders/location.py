@@ -9,8 +9,7 @@ from typing import Any
 
 import xxhash
 
-from augment.models.device import quiet_transformers
-from pipelines.encoders import HUB_NAMES, cached_snapshot, hub_offer, installed_encoder
+from pipelines.encoders import HUB_NAMES, cached_snapshot, hub_offer, installed_encoder, quiet_transformers
 from pipelines.terminal.console import InputError
 from trainers.settings import Pooling
 

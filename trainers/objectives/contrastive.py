@@ -1,7 +1,4 @@
-"""Contrastive learning: BSL's in-batch baseline (Zhang et al. 2021, Table 7) and SimCSE (Gao et al. 2021).
-
-If the pairs have hard negatives (a column `negative`), every row is contrasted with those of the whole batch.
-"""
+"""Contrastive learning: BSL's in-batch baseline (Zhang et al. 2021, Table 7) and SimCSE (Gao et al. 2021)."""
 
 import copy
 from dataclasses import replace

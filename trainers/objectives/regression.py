@@ -1,7 +1,4 @@
-"""Regression on graded pairs (Reimers and Gurevych 2019): fit the cosine of two vectors to the sentences' grade.
-
-After IS-BERT's training without labels it is the paper's ssl + ft; with the preset isbert-ft its ft.
-"""
+"""Regression of two vectors' cosine on graded pairs (Reimers and Gurevych 2019), with IS-BERT's ssl + ft and ft."""
 
 from typing import Any
 
