@@ -100,10 +100,7 @@ def resolve(
     presets: Presets, options: type[Model], preset: str | None, chosen: Mapping[str, Any], *,
     own_pooling: Pooling = "cls",
 ) -> tuple[str, Training, Model]:  # fmt: skip
-    """Return the preset's name, the training settings and the objective's own options; `chosen` beats the preset.
-
-    Its values are None for the preset's, `NONE` for None. Raises InputError: an unknown preset, or an invalid value.
-    """
+    """Return preset, training settings and the objective's options; `chosen`, None for unset, beats the preset."""
     name = preset if preset is not None else next(iter(presets))
     if name not in presets:
         raise InputError(f"no preset {name!r}: choose one of {', '.join(presets)}")

@@ -86,10 +86,7 @@ def cached_wordnet() -> Path:
 
 @lru_cache(maxsize=2)
 def reader(multilingual: "CorpusReader | None" = None) -> "WordNetCorpusReader":
-    """NLTK's reader of the WordNet that `find` gives, alone or with OMW's tables; opened once in a process (2 s).
-
-    Files are read into memory, from a folder, an archive or through links; NLTK itself refuses links.
-    """
+    """NLTK's reader of the WordNet that `find` gives, alone or with OMW's tables, in memory: NLTK refuses links."""
     import nltk.data
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 

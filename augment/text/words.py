@@ -118,10 +118,7 @@ def has_word_list(language: str) -> bool:
 
 
 def has_non_word(text: str, language: str, sentence: str, *, compounds: bool = False) -> bool:
-    """Whether a word of three letters or more is neither in `sentence` nor in wordfreq's list (or made of two there).
-
-    Nothing is, if there is no list for the language.
-    """
+    """Whether a word of three letters or more is neither in `sentence` nor in wordfreq's list, if there is one."""
     if not has_word_list(language):
         return False
     words = {*_lower_words(text)} - {*_lower_words(sentence)}

@@ -39,10 +39,7 @@ SPARE_PROPOSALS = 16
 
 
 class _Row(NamedTuple):
-    """A text's row for the model, its tokens, the places of the words to replace and the last token of each in it.
-
-    Then the numbers of eligible and of all words.
-    """
+    """A text's row for the model, tokens, places to fill and each's last token, numbers of eligible and all words."""
 
     masked: Masked
     tokens: list[Token]

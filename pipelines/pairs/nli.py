@@ -46,10 +46,7 @@ class NliRow(NamedTuple):
 
 
 def nli_sources(names: Sequence[str], spool: Path, pair: Sequence[str] = ()) -> list[Source]:
-    """Find NLI sources, or with a `pair` of columns tables that have these, in any format that `ingest` reads.
-
-    Text files are read as TSV. Raises InputError for no source, one that cannot be read, or one without the columns.
-    """
+    """Find NLI sources, or with a `pair` of columns any tables that have these; raises InputError for none."""
     if not names:
         raise InputError(f"--pairs entailment needs an NLI corpus as SOURCE: {EXAMPLE}")
     checked = [check_source(name, spool) for name in names]

@@ -91,10 +91,7 @@ def _choose_view(name: str) -> tuple[Path, ViewSpec, Plan | None]:
 
 
 def plan_views(choices: Mapping[Path, Choice], source: Dataset, options: PairsOptions) -> dict[str, Dataset | ViewRun]:
-    """Every view by its name, finished or planned.
-
-    Raises InputError for views of other or fewer sentences, of two languages, and for a seed that nothing draws by.
-    """
+    """Every view by its name, finished or planned; raises InputError for one that does not fit the sentences."""
     planned: dict[str, Dataset | ViewRun] = {}
     for folder, (spec, plan, template) in choices.items():
         # Of sentences that a dry run only counted there is no hash.

@@ -42,10 +42,7 @@ Sentence: TypeAlias = tuple[Any, ...]
 
 
 def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
-    """Write all sentences or none; returns the dataset, and whether it was made now. A dry run only counts them.
-
-    Raises InputError for a bad source, one without sentences, or a folder that belongs to another recipe.
-    """
+    """Write all sentences or none; returns the dataset and whether it was made now. Raises InputError."""
     options = replace(options, language=language_code(options.language)) if options.split else options
     out, dry_run, overwrite = resolve_path(options.out), options.dry_run, options.overwrite
     with tempfile.TemporaryDirectory() as spool, nullcontext() if dry_run else locked_folder(out):

@@ -107,10 +107,7 @@ def make_run(run: ViewRun) -> tuple[Dataset, int]:
 
 
 def _make_missing(run: ViewRun, advance: Callable[[int], None]) -> int:
-    """Make and commit the shards that have no valid receipt, a window at a time; return the number of their rows.
-
-    The first window is one shard; no window is larger than a worker's share of the remaining shards.
-    """
+    """Make and commit the shards that have no valid receipt, a window at a time; return the number of their rows."""
     options, intact = run.options, _intact_receipts(run)
     intact_rows = sum(receipt.rows for receipt in intact.values())
     advance(intact_rows)

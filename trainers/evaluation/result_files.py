@@ -218,10 +218,7 @@ def read_recipe(directory: Path) -> dict[str, Any] | None:
 def results_folder(
     model: str, out: Path | None, parts: Sequence[str], suites: Sequence[str], source: Source | None = None
 ) -> Path:
-    """Make and return the folder for results: `evaluation/` in a run, else `runs/evaluation/NAME-HASH`, or `out`.
-
-    `parts`, what is not the default, name a folder in it. Raises InputError: it cannot be written, or is another's.
-    """
+    """Return the folder of results, made; `parts` are what is not the default. Raises InputError if it is another's."""
 
     def safe(text: str) -> str:
         return re.sub(r"[^\w.-]+", "--", text).strip("-.")
