@@ -37,8 +37,7 @@ def chrf_signature() -> str:
 def self_bleu(view_a: Sequence[str], view_b: Sequence[str]) -> tuple[float, str]:
     """The corpus BLEU of `view_a` with `view_b` as its only reference (0 to 100), and sacrebleu's signature of it.
 
-    Lower is more diverse (Zhu et al. 2018, for two views of one sentence). Scripts without spaces are compared by
-    characters.
+    Lower is more diverse (Zhu et al. 2018). Scripts without spaces are compared by characters.
     """
     from sacrebleu.metrics import BLEU
 

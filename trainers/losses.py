@@ -172,8 +172,7 @@ def geometry(vectors: Tensor, *, paired: bool) -> dict[str, Tensor]:
 def isotropy(vectors: Tensor) -> Tensor:
     """Return `min Z(c) / max Z(c)`, `Z(c) = sum over v in V of exp(c.v)`; 1 is perfect (Eq. 2 of arXiv:2104.08027).
 
-    c runs over the eigenvectors of V'V in both directions, since their sign is arbitrary. V are `vectors` (m, d) made
-    unit.
+    c runs over the eigenvectors of V'V in both directions, as their sign is arbitrary; V are unit `vectors` (m, d).
     """
     unit = nn.functional.normalize(vectors.double(), dim=-1)
     count, dimension = unit.shape

@@ -180,8 +180,7 @@ class English:
     def _related(self, word: str, tag: str) -> frozenset[str]:
         """Words, inflected for `tag`, of the main senses of the lower-case `word` and of those above or like them.
 
-        No other form of the word is among them, none whose own main senses are others, and of verbs with reviewed
-        synonyms only these.
+        No other form of the word is among them, none whose own main senses are others; of verbs, reviewed synonyms.
         """
         lemma, part, related = self.lemma(word, tag), PARTS[tag[:1]], set[str]()
         own_forms = {word, lemma, *(inflect(lemma or word, form) for form in INFLECTED)} - {None}

@@ -53,8 +53,7 @@ def resolve_engine(engine: str, precision: str, device: str, *, sampled: bool) -
 
     That is CTranslate2 for greedy and beam search on a CPU, in int8 by default, and transformers for everything else:
     in bf16 on CUDA (fp16 where it lacks that) and on a CPU with bf16 arithmetic (AMX, AVX512-BF16), where it is twice
-    as fast, else in fp32. In fp64, rounding is too small to change a text. Raises InputError for what does not go
-    together.
+    as fast, else in fp32. In fp64, rounding is too small to change a text. Raises InputError for impossible pairs.
     """
     kind = device_kind(device)
     if engine != "transformers" and not sampled and kind == "cpu":

@@ -24,8 +24,7 @@ COMPAT_MIN_CHARACTERS = 30
 class SpanMask(ProtectedTermsView):
     """The view. A text no longer than the span is "unchanged" with the reason "too-short".
 
-    A character is a grapheme cluster (a letter with its accents, an emoji of several code points), or with `compat` a
-    code point.
+    A character is a grapheme cluster (a letter with its accents, a joined emoji), or with `compat` a code point.
     """
 
     name = "span-mask"

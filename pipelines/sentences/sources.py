@@ -72,8 +72,7 @@ def check_source(name: str, spool: Path, format: Format | None = None, *, is_tab
     """Find and hash a file, "-" for stdin, `hf:NAME` (hashed by its fingerprint) or the bundled `sample:sentences`.
 
     Of what `is_table` but has no ending that says so, the first line tells JSONL, TSV and CSV apart. What can be read
-    only once (stdin, pipes) is first copied into the folder `spool`. Raises InputError if it is missing, empty, a
-    folder, or unreadable.
+    only once (stdin, pipes) is first copied into the folder `spool`. Raises InputError if there is nothing to read.
     """
     if name.startswith(HUB):
         fingerprint = str(load_hub(name)._fingerprint)

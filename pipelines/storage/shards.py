@@ -139,8 +139,7 @@ def check_stream_end(path: Path) -> None:
 def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - a pyarrow table
     """All rows of one IPC stream, mapped into memory if it is a local file.
 
-    Raises InputError if it is missing, damaged, or differs from its recorded hash; without a hash, its end marker and
-    every value are checked.
+    Raises InputError if it is missing, damaged, or not of the hash; without one, end marker and values are checked.
     """
     import pyarrow as pa
 

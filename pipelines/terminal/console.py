@@ -66,8 +66,7 @@ VersionOption = Annotated[
 def call(app: typer.Typer, arguments: Sequence[str]) -> int:
     """Run a command line on the given arguments (none: `--help`) and return its exit code.
 
-    Codes: 0 done, 1 failed, 2 bad usage or input, 130 interrupted. A user's mistake is one line on stderr; only a bug
-    has a traceback.
+    0: done, 1: failed, 2: bad usage or input, 130: interrupted. A mistake is one line on stderr, a bug a traceback.
     """
     _quiet_libraries()
     message = ""

@@ -25,8 +25,7 @@ class Predictions(NamedTuple):
 
     `statistic` gives the first metric: "spearman", "auc" and "ap" (average precision) of gold and similarities, "nmi"
     of gold classes and clusterings (items, clusterings), numbered from 0, "mean" of outcomes (0 to 1; NaN: left out)
-    whatever the gold. `groups` numbers from 0 the items that belong together, such as copies; None if each stands
-    alone.
+    whatever the gold. `groups` numbers from 0 the items that belong together, such as copies; None if none do.
     """
 
     statistic: Literal["spearman", "auc", "ap", "nmi", "mean"]

@@ -21,8 +21,7 @@ those with this cosine or more were acceptable to a reader, and they were two th
 class Paraphrase(SideFilter):
     """It ignores other views. The chrF of a random sentence is 12; cosines, of English only, are the bundled encoder's.
 
-    The least cosine, `meaning`, is by default 0.97 for the bundled models and 0.8 for others; 0 compares characters
-    alone.
+    The least cosine, `meaning`, is by default 0.97 for the bundled models and 0.8 for others; 0: only chrF counts.
     """
 
     min: float = Field(default=25.0, ge=0, le=100)
