@@ -93,7 +93,7 @@ class Objective(nn.Module):
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Turn n rows, the columns and the row's `seed` in this epoch, into the arguments of `forward`.
 
-        `input_ids` and `attention_mask` (2n, tokens), views i and n + i of a sentence; `taught`; other columns (n, ...).
+        `input_ids` and `attention_mask` (2n, tokens), views i and n + i of a sentence; `taught`; the rest (n, ...).
         """
         batch = self.pad([row[side] for side in SIDES if side in rows[0] for row in rows])
         arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0].keys() - {*SIDES, "seed"}}

@@ -87,7 +87,7 @@ def listed(cells: Sequence[str]) -> str:
 def read_json(lines: Iterator[str], name: str, columns: ColumnChoice, whole: Callable[..., str]) -> Iterator[Row]:
     """One JSON object or string a line, empty if blank or null; all objects have the first one's column of texts.
 
-    Where the first line is no such value, rows are an array's items, or objects over several lines (`whole` joins them).
+    Where the first line is no such value, rows are an array's items, or objects over lines that `whole` joins.
     """
     head = [""]
     while not head[-1].strip() and (line := next(lines, None)) is not None:
@@ -219,7 +219,7 @@ def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[Labell
     """The spans that a cell lists as `[start, end, label]` or as objects with these keys; None if it is blank.
 
     Offsets are in characters of `raw`, the text as the source has it; `text` is the same, normalised.
-    Raises InputError, which names `where`, for anything else, and for a span that is empty, outside or cuts a character.
+    Raises InputError, which names `where`, for anything else, and a span that is empty, outside or cuts a character.
     """
     if not cell or not cell.strip():
         return None
