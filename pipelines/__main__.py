@@ -8,8 +8,7 @@ from importlib.util import find_spec
 from pipelines.terminal.interrupt import end_at_once
 
 GC_THRESHOLD = 100_000
-"""New objects between two runs of Python's garbage collector. Rows form no cycles, and with the default threshold
-commands without a model take up to a sixth longer."""
+"""New objects between two garbage collections: rows form no cycles, and the default costs up to a sixth more time."""
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from trainers.objective import float32
 
 MARGIN, ALPHA, BETA, BASE = 0.2, 1.0, 60.0, 0.5
-"""Multi-similarity as in SapBERT (arXiv:2010.11784): how much further than the positive a mined negative may be
-(Euclidean distance), the weights and the shift."""
+"""Multi-similarity as in SapBERT (arXiv:2010.11784): margin of a mined negative (Euclidean), weights, shift."""
 MAX_MEASURED = 128  # pairs (or unpaired vectors) that all measures but the spread look at; more would be slow
 
 

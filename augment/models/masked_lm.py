@@ -27,8 +27,7 @@ SPACES = (BYTE_LEVEL_SPACE, "▁")
 """First characters of tokens after a space: in byte-level tokenizers, whose tokens spell bytes, and SentencePiece."""
 LEAST_LOG_PROBABILITY, LEAST_COSINE = -7.0, 0.45
 FIT_WEIGHT, COSINE_WEIGHT = 0.5, 20.0
-"""When a word fits the place of one that the model sees, and what its log-probability and its cosine count: chosen on
-captions and STS-B training sentences, by two encoders' similarity of sentence and view."""
+"""When a word fits another's place, and what its log-probability and cosine count: chosen on captions and STS-B."""
 UNSPACED_SCRIPTS = frozenset(["CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR"])
 
 Proposals = list[tuple[str, float]]

@@ -32,10 +32,7 @@ class Decoding:
     length: float = 2.0  # the most tokens of an output per token of its padded source; a few more are allowed
 
     def retry(self) -> "Decoding":
-        """How to decode a sentence whose first text was bad: a new sample, or the best good text of all beams.
-
-        Repetition is penalised but not forbidden, so that a loop can still be detected.
-        """
+        """How to decode after a bad first text: a new sample, or all beams' best good text. Loops are not forbidden."""
         if self.sampled:
             return self
         beams = max(4, self.num_beams)
@@ -93,9 +90,8 @@ class Vocabulary:
 
     def known_letters(self, text: str) -> int:
         """The number of letters of a text in pieces that the vocabulary has."""
-        return sum(
-            sum(map(str.isalpha, piece)) for piece in self._reader.encode(text, out_type=str) if piece in self._ids
-        )
+        pieces: list[str] = self._reader.encode(text, out_type=str)
+        return sum(letter.isalpha() for piece in pieces if piece in self._ids for letter in piece)
 
     def decode(self, outputs: Iterable[Sequence[int]]) -> list[str]:
         """The texts of a model's outputs, without end and unknown tokens."""

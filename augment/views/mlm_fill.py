@@ -30,8 +30,7 @@ LISTED = frozenset(
     for word in words
 )
 FIXED_WORDS = LISTED | ARTICLES | frozenset(["unable", "dont", "cant", "wont", "isnt", "wasnt", "didnt", "doesnt"])
-"""Words that are neither masked nor filled in, beside negations, which reverse the meaning: names, numbers, and
-articles, which agree with the next word."""
+"""Words that are neither masked nor filled in, beside negations: names, numbers, and articles, which agree."""
 LEAST_WEIGHT = 0.05
 """The least probability of a filled in word, as a share of the likeliest one's."""
 SPARE_PROPOSALS = 16

@@ -19,8 +19,7 @@ from pipelines.terminal.console import counted, escape_control, flat, print_on, 
 MAX_CHARACTERS = 1_000
 """Characters of a text that are compared and shown."""
 WORD = regex.compile(rf"\s*+(?:(?:(?!{UNSPACED.pattern})[\p{{L}}\p{{N}}_]\p{{M}}*[\u200c\u200d'’‘\-‐‑]?)+|\X)|\s+")
-"""A word with its accents and apostrophes, or one sign (an emoji with all its parts, a letter of an unspaced script),
-and the white space before it."""
+"""A word with accents and apostrophes, or one sign (a whole emoji, an unspaced letter), and the space before it."""
 STYLES = {"same": "", "removed": "red strike", "added": "bold green"}
 TEXTS = ("text", "pair", "pivot", "view", "view_a", "view_b", NEGATIVE)
 """Columns that are shown on lines of their own; the views are compared with the sentence."""

@@ -66,8 +66,7 @@ class PairsJob:
 def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     """Write pairs with recipe, card and report; returns the counts, and whether they were made now.
 
-    Raises InputError if the output belongs to another recipe, is another program's or an input, or the rejects would
-    replace another file; TwinviewsError if no pair is left.
+    Raises InputError if outputs would replace another recipe's, a foreign file or an input, TwinviewsError for no pair.
     """
     out, rejects, shards = job.options.target, job.options.rejects, job.options.shards
     report = out / REPORT_FILE if shards else sibling_path(out, REPORT_FILE)

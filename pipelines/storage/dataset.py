@@ -150,10 +150,7 @@ def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str], dic
 
 
 def open_dataset(folder: Path, kind: Kind | None = None, *, strict: bool = False) -> Dataset:
-    """A finished dataset; raises InputError if it is missing, not ours, of another kind, unfinished or damaged.
-
-    Recipe and card are checked only if `strict`: they are for people, and the command that made them can repair them.
-    """
+    """A finished dataset, its recipe and card checked only if `strict`; raises InputError if there is none."""
     plan = read_plan(folder)
     if plan is None:
         problem = f"is not a dataset folder of twinviews (no {PLAN_FILE} there)"

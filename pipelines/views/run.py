@@ -85,8 +85,7 @@ def preview_run(run: ViewRun) -> dict[str, Any]:
 def make_run(run: ViewRun) -> tuple[Dataset, int]:
     """Make the missing shards; return the dataset, and the number of rows made now.
 
-    Raises InputError if the folder belongs to another recipe or to somebody else, or if another process is writing it;
-    TwinviewsError if a view or a worker failed. Finished shards stay.
+    Raises InputError for a folder of another recipe or process, TwinviewsError if a view failed. Finished shards stay.
     """
     with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
         dataset = claim_folder(run.out, run.plan, overwrite=run.options.overwrite)

@@ -1,4 +1,7 @@
-"""Contrastive learning: BSL's in-batch baseline (Zhang et al. 2021, Table 7) and SimCSE (Gao et al. 2021)."""
+"""Contrastive learning: BSL's in-batch baseline (Zhang et al. 2021, Table 7) and SimCSE (Gao et al. 2021).
+
+If the pairs have hard negatives (a column `negative`), every row is contrasted with those of the whole batch.
+"""
 
 import copy
 from dataclasses import replace

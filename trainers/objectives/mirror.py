@@ -28,8 +28,7 @@ READS = ("text", "views", "words")
 OUTPUT_PROJECTION = regex.compile(
     r"(^|\.)(attention\.(output\.dense|out_lin|dense|o_proj)|attn\.(Wo|o|o_proj)|self_attn\.o_proj)$"
 )
-"""The names of the layers that take the concatenated heads of an attention: in BERT and its relatives, ModernBERT,
-MPNet, DistilBERT, ALBERT, and models named like Llama."""
+"""Names of layers that take the concatenated heads of an attention: BERT's kin, ModernBERT, MPNet, ALBERT, Llama."""
 COMPAT_SHORTEST = 30  # the authors' code masks nothing in shorter strings (characters)
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 import regex
 from pydantic import Field
 
-from pipelines.pairs.filter import PairColumns, SideFilter, sentence_column
+from pipelines.pairs.filter import PairColumns, SideFilter
 
 WORDS = regex.compile(r"\w+(?:['’-]\w+)*")
 
@@ -20,8 +20,6 @@ class Repetition(SideFilter):
 
     def reasons(self, pairs: PairColumns, side: str) -> list[str | None]:
         """Drop texts that repeat more than their sentence; a translation may repeat what that does, in its words."""
-        if pairs.rows[side].equals(pairs.rows[sentence_column(pairs.rows.schema.names, side)]):
-            return [None] * len(pairs)
         rows = zip(pairs.strings(side), pairs.sentences(side), strict=True)
         return [f"repetition in {side}" if self._repeats(*row) else None for row in rows]
 
