@@ -207,9 +207,9 @@ class MarianTranslator:
 
 
 def translated_alone(text: str, language: str) -> list[str]:
-    """The sentences of a text, the units that models were trained on; what has no letters goes with its neighbour."""
+    """The sentences and parts up to semicolons of a text; what has no letters goes with its neighbour."""
     pieces: list[str] = []
-    for line in text.splitlines():
+    for line in text.replace("; ", ";\n").splitlines():
         for sentence in sentences(line, language) if SENTENCE_END.search(line) else [line]:
             if pieces and not (has_letters(sentence) and has_letters(pieces[-1])):
                 pieces[-1] = f"{pieces[-1]} {sentence}".strip()

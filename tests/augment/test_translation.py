@@ -426,6 +426,7 @@ ROWS = [
     ("A man is riding a horse.\n\nTwo dogs are playing in the snow.\n\nA boy is swimming.", 3),
     ("Where is the station? It is behind the church. Thank you!", 3),
     ("Tom is here. 😀 He is happy. 😀", 2),
+    ("A girl is reading a book; a boy is riding a bike, and their mother is cooking.", 2),
 ]
 
 
@@ -447,6 +448,7 @@ def test_every_sentence_of_a_row_is_translated_as_if_alone(to: str) -> None:
         ("Visit www.example.org. Now.", "en", 2),
         ("...", "en", 1),
         ("One line\nand another", "en", 2),
+        ("He came; she left. They met; 5; ...", "en", 3),
     ],
 )
 def test_a_row_is_cut_where_its_sentences_end(text: str, language: str, pieces: int) -> None:
