@@ -297,7 +297,7 @@ def test_interrupted_at_any_moment_it_prints_one_line_and_resumes_to_the_same(li
         assert said.replace("60 sentences ingested to data/sentences/\n", "") == (LINE if code == 130 else "")
         assert span_mask(lines, folder)[0] == 0
         assert content(folder) == content(tmp_path / "whole")
-    assert codes.count(130) > 3
+    assert codes[0] == 130
 
 
 @pytest.fixture
