@@ -58,6 +58,7 @@ class Objective(nn.Module):
         super().__init__()
         self.encoder, self.max_tokens, self.params = encoder, max_tokens, params
         self.cached: int | None = None  # texts to embed at a time; None for the whole batch
+        self.corpus: Sequence[str] | None = None  # texts that the linear layer is fitted to; None for the rows
         self.rates: Mapping[str, float] = {}
         """Factors on the learning rate by the prefix of the parameters' names, the first that fits; 1 for others."""
         self.teacher: EmbeddingModel | None = None
@@ -164,8 +165,9 @@ class Objective(nn.Module):
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
         """Prepare what is trained besides the encoder, once in a run: here, fit the linear layer, if any."""
         if training.begins_linear:
-            numbers = torch.randperm(len(rows))[:MAX_WHITENING_ROWS].tolist()
-            ids = sorted((rows[number]["left"] for number in numbers), key=len)  # by length: little padding
+            numbers = torch.randperm(len(self.corpus or rows))[:MAX_WHITENING_ROWS].tolist()
+            texts = self.tokenize([self.corpus[number] for number in numbers]) if self.corpus else None
+            ids = sorted(texts or (rows[number]["left"] for number in numbers), key=len)  # by length: little padding
             with autocast(next(self.encoder.parameters()).device, training.precision):
                 vectors = self.encode(ids, batch_size=256, before=WHITENING)
             layer = self.encoder.get_submodule(WHITENING)

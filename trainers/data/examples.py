@@ -60,13 +60,16 @@ class Examples:
     """A hard negative of each row, empty if it has none; None without such a column."""
     classes: Sequence[str] | None = None
     """The label of each row's sentences, empty if it has none; None without such a column."""
+    corpus: Sequence[str] | None = None
+    """All sentences that the pairs were made of, those of no pair too, which a linear layer is fitted to; else None."""
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def columns(self) -> list[Sequence[str]]:
-        """Return the columns of text: the sources, both views, and the negatives if there are any."""
-        return [column for column in (self.texts, self.left, self.right, self.negatives) if column is not None]
+        """Return all columns of text: the sources, both views, and negatives and the corpus if there are any."""
+        columns = self.texts, self.left, self.right, self.negatives, self.corpus
+        return [column for column in columns if column is not None]
 
     def positive_labels(self, positives: str | None) -> list[str] | None:
         """Return the label of each row, empty if it has none, if `--positives` says so; raises InputError for none."""
@@ -77,7 +80,7 @@ class Examples:
     def digest(self) -> str:
         """Return a hash of all texts, grades and their order, 16 hex digits."""
         state = xxhash.xxh64()
-        for row in zip(*self.columns(), strict=True):
+        for row in zip(*replace(self, corpus=None).columns(), strict=True):
             for text in row:
                 state.update(text.encode("utf-8", "surrogatepass") + b"\0")
         if self.labels is not None:
@@ -149,6 +152,12 @@ def from_pairs(views: Sequence[str], limit: int | None = None) -> Examples:
     negatives, classes = (Texts(rows, [name], strip=True) if name in rows.column_names else None for name in optional)
     texts, left, right = (Texts(rows, names) for names in (["text", "view_a"], ["view_a"], ["view_b"]))
     return Examples(texts, left, right, sum(dropped), negatives=negatives, classes=classes)
+
+
+def with_corpus(examples: Examples, views: Sequence[str]) -> Examples:
+    """Return the examples with the sentences that the first of their files was made of, if these are as they were."""
+    folder = pairs.source_sentences(Path(views[0])) if views else None
+    return examples if folder is None else replace(examples, corpus=_dataset_texts(folder))
 
 
 def _read(path: Path, limit: int | None) -> tuple["Dataset", int]:

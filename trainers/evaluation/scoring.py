@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from pipelines.encoders import HUB_NAMES, installed_encoder
 from pipelines.terminal.console import InputError, MissingExtraError, note, progress
-from trainers.data.examples import Examples
+from trainers.data.examples import Examples, with_corpus
 from trainers.data.reading import KINDS, read_examples
 from trainers.encoders.location import STARTER, Source, locate
 from trainers.encoders.vectors import TextEncoder, Vectors
@@ -194,6 +194,6 @@ def training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples:
             reason = str(error) if place == Path() else reason
             continue
         if examples.digest() == recipe["twinviews"].get("data_xxh64"):
-            return examples
+            return with_corpus(examples, values["views"] or ()) if recipe.get("whiten") else examples
         reason = "it has changed since"
     raise InputError(reason)

@@ -24,7 +24,7 @@ from pipelines.encoders import Unreachable
 from pipelines.storage.files import write_if_changed
 from pipelines.storage.lock import locked_folder
 from pipelines.terminal.console import InputError, counted, note, show, table
-from trainers.data.examples import Examples, Rows
+from trainers.data.examples import Examples, Rows, with_corpus
 from trainers.data.reading import read_examples
 from trainers.encoders.location import RECIPE, TIME, Source, locate
 from trainers.encoders.modules import WHITENING
@@ -112,6 +112,8 @@ def _make_plan(request: Request) -> Plan:
         raise InputError(f"--{kind} {data} has 1 usable row: training needs at least 2")
     if examples.dropped:
         note(f"{examples.dropped} rows without text{' or score' * (examples.labels is not None)} left out")
+    if training.begins_linear:
+        examples = with_corpus(examples, sources.get("views", ()))
     dev = _read_dev(training, objective.presets[preset], examples)
     size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size:
@@ -129,6 +131,9 @@ def _make_plan(request: Request) -> Plan:
         hashes["dev_xxh64"] = dev.digest()
     elif dev is not None:
         hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
+    if examples.corpus is not None:
+        note(f"vectors whitened on the {len(examples.corpus):,} sentences that the pairs were made of")
+        hashes["corpus_xxh64"] = xxh64_hexdigest("\0".join(examples.corpus).encode("utf-8", "surrogatepass"))
     settings, given = {**training.model_dump(), **params.model_dump()}, objective.presets[preset]
     unset = {key: NONE for key, value in settings.items() if value is None and given.get(key) is not None}
     recipe = {
@@ -183,7 +188,7 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     if training.begins_linear and not hasattr(objective.encoder, WHITENING):
         option = "--whiten" if training.whiten else "--sharpen"
         raise InputError(f"{option}: {request.objective} trains no layer behind the pooling, leave it out")
-    objective.cached = training.cached
+    objective.cached, objective.corpus = training.cached, plan.examples.corpus
     rows = Rows(objective.columns(plan.examples), request.seed)
     # Only now: an encoder that cannot be used must leave no directory behind.
     if is_first() and (request.overwrite or not (out / RECIPE).is_file()):
