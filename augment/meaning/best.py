@@ -29,10 +29,7 @@ class BestOfN(View):
     """
 
     candidates: int | None = Field(
-        default=None,
-        ge=1,
-        le=32,
-        description="texts to choose from [4 if the view is to keep the meaning, else 1]",
+        default=None, ge=1, le=32, description="texts to choose from [4 if the view is to keep the meaning, else 1]"
     )
     min_meaning: float | None = Field(
         default=None, ge=0, le=1, description="fail a row whose best candidate is less similar to it (0: none)"

@@ -141,13 +141,9 @@ def sentence_encoder(path: Path, device: str, *, double: bool = False) -> "Sente
     from sentence_transformers import SentenceTransformer
 
     with loading(f"encoder {path}", path), quiet_transformers():
-        model = SentenceTransformer(
-            str(path),
-            device=str(resolve_device(device)),
-            trust_remote_code=False,
-            local_files_only=True,
-            model_kwargs={"use_safetensors": True},
-        )
+        local = {"trust_remote_code": False, "local_files_only": True}
+        weights = {"use_safetensors": True}
+        model = SentenceTransformer(str(path), device=str(resolve_device(device)), model_kwargs=weights, **local)
     if model.max_seq_length is not None:
         check_length(model.max_seq_length, f"encoder {path}")
     model = (model.double() if double else model.float()).eval()

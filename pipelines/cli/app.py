@@ -37,12 +37,8 @@ SampleOption = Annotated[int, Number(min=0, help="Rows to sample for the statist
 
 def build_app() -> typer.Typer:
     """The command line, with one subcommand for every view that is installed."""
-    app = typer.Typer(
-        name="augment",
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"max_content_width": 120, "help_option_names": ["-h", "--help"]},
-    )
+    settings = {"max_content_width": 120, "help_option_names": ["-h", "--help"]}
+    app = typer.Typer(name="augment", rich_markup_mode=None, pretty_exceptions_enable=False, context_settings=settings)
     app.callback(epilog="Example: augment backtranslate --pivot de && augment build-pairs")(_main)
     app.command("ingest", epilog="Example: augment ingest reviews.csv --column body")(_ingest)
     for name in VIEWS.usable_names():

@@ -99,9 +99,8 @@ def _with_cosines(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         model = sentence_encoder(STARTER_ENCODER, "cpu")
         for row in contrasted:
             view, *others = model.encode([row["view_a"], row["view_b"], row[NEGATIVE]], normalize_embeddings=True)
-            row |= zip(
-                ("cosine of view_b", "cosine of negative"), (float(view @ other) for other in others), strict=True
-            )
+            cosines = zip(("view_b", NEGATIVE), others, strict=True)
+            row |= {f"cosine of {name}": float(view @ other) for name, other in cosines}
     return rows
 
 

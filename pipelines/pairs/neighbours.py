@@ -14,8 +14,7 @@ from pipelines.storage.dataset import PLACE, Dataset
 def neighbour_row_pairs(sentences: Dataset, rows: int, distance: int) -> Iterator[RowPairs]:
     """Pairs of the first `rows` sentences that are at most `distance` apart in a document, the earlier one left.
 
-    None reaches across a heading; the heading itself is the first sentence of its section. Sentences that ingest
-    dropped count as distance. Raises InputError for sentences that do not know their places.
+    None reaches across a heading, which begins its section; dropped sentences count. Raises InputError without places.
     """
     if not set(PLACE[:2]) <= set(sentences.read(0, 1).schema.names):
         raise InputError(f"{sentences.path} does not say where its sentences stand: ingest with --split sentences")

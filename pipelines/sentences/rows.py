@@ -218,8 +218,7 @@ def _class_names(schema: Any, column: str | None) -> dict[Any, str]:  # noqa: AN
 def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[LabelledSpan] | None:
     """The spans that a cell lists as `[start, end, label]` or as objects with these keys; None if it is blank.
 
-    Offsets are in characters of `raw`, the text as the source has it; `text` is the same, normalised.
-    Raises InputError, which names `where`, for anything else, and a span that is empty, outside or cuts a character.
+    Offsets are in characters of `raw`, of which `text` is the normal form. Raises InputError for any other cell.
     """
     if not cell or not cell.strip():
         return None

@@ -46,11 +46,7 @@ def _code(text: str) -> str:
 
 def dataset_card(plan: Plan, counts: Mapping[str, Any], **facts: Any) -> str:  # noqa: ANN401 - of several types
     """The card of a dataset, with names instead of paths; for pairs, `facts` are `columns`, `made_by` and `unit`."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    loader = PackageLoader("pipelines.storage")
-    layout: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
-    environment = Environment(loader=loader, undefined=StrictUndefined, **layout)
+    environment = templates("pipelines.storage")
     environment.filters["cell"] = _cell
     inputs = [(_code(file_name(item.name)), f"`{item.sha256}`") for item in plan.inputs]
     filters = [
@@ -63,3 +59,11 @@ def dataset_card(plan: Plan, counts: Mapping[str, Any], **facts: Any) -> str:  #
     facts |= {"place": PLACE, "view_columns": view_schema().names, "inputs": inputs, "filters": filters}
     text = environment.get_template("card.md").render(plan=plan, counts=counts, checksum=UNSEALED, **facts)
     return seal(without_paths(text))
+
+
+def templates(package: str, **options: Any) -> Any:  # noqa: ANN401 - a jinja2.Environment
+    """The templates of a package, in which a name without a value is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    layout: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
+    return Environment(loader=PackageLoader(package), undefined=StrictUndefined, **layout, **options)

@@ -235,20 +235,14 @@ def table(
 
 def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> str:  # noqa: ANN401 - anything
     """A package's template `report.html` with these values and filters; values are escaped, control characters too."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from pipelines.storage.card import templates
 
-    environment = Environment(
-        loader=PackageLoader(package),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        # Markup of the template itself is left alone.
-        finalize=lambda value: escape_control(value) if type(value) is str else value,
-    )
+    def escaped(value: object) -> object:
+        return escape_control(value) if type(value) is str else value  # the template's own markup is left alone
+
+    environment = templates(package, autoescape=True, finalize=escaped)
     environment.filters |= {function.__name__: function for function in filters}
-    return environment.get_template("report.html").render(values)
+    return str(environment.get_template("report.html").render(values))
 
 
 @contextmanager

@@ -51,17 +51,11 @@ def as_begun(spec: ViewSpec, folder: Path) -> ViewSpec:
 def plan_run(view: View, source: Dataset, options: ViewOptions, out: Path | None = None) -> ViewRun:
     """Plan a view of sentences into `out` or its default folder."""
     rows, size = min(options.limit or source.rows, source.rows), options.shard_size
-    plan = Plan(
-        kind="view",
-        name=view.spec.name,
-        params=dict(view.spec.params),
-        signature=view.spec.signature(),
-        seed=options.seed if getattr(view, "uses_seed", True) else None,
-        limit=rows if rows < source.rows else None,
-        shard_size=size,
-        inputs=(Input(name=str(source.path), sha256=source.digest, rows=source.rows),),
-        shards=tuple((start, min(start + size, rows)) for start in range(0, rows, size)),
-    )
+    seed, limit = options.seed if getattr(view, "uses_seed", True) else None, rows if rows < source.rows else None
+    inputs = (Input(name=str(source.path), sha256=source.digest, rows=source.rows),)
+    shards = tuple((start, min(start + size, rows)) for start in range(0, rows, size))
+    made = dict[str, Any](name=view.spec.name, params=dict(view.spec.params), signature=view.spec.signature())
+    plan = Plan(kind="view", **made, seed=seed, limit=limit, shard_size=size, inputs=inputs, shards=shards)
     return ViewRun(plan, source, out or VIEWS / view_label(view.spec), options, view)
 
 

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules
 from sentence_transformers.sentence_transformer.modules import Dense
-from small_trainings import Capsys, build, encoder_of, prepared, trained
+from small_trainings import Capsys, build, encoder_of, prepared, train, trained
 from torch import nn
 
 from augment.models.weights import find_encoder
@@ -336,6 +336,26 @@ def test_training_begins_with_the_vectors_that_numpy_whitens(
     shrunk = 0.8 * covariance + 0.2 * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
     left, singular, right = np.linalg.svd(shrunk)
     np.testing.assert_allclose(found, centred @ (left / np.sqrt(singular) @ right), atol=1e-4)
+
+
+def test_pairs_are_whitened_on_the_sentences_that_they_were_made_of(
+    tiny_bert: Path, text_file: Path, capsys: Capsys
+) -> None:
+    for command in (["ingest", text_file], ["build-pairs", "--pairs", "self", "--limit", 3]):
+        subprocess.run([sys.executable, "-m", "pipelines", *map(str, command)], check=True, capture_output=True)
+
+    def whitening(data: list[str], out: str) -> dict[str, torch.Tensor]:
+        start = ["--encoder", tiny_bert, "--pooling", "cls", "--max-tokens", 24, "--whiten", "--epochs", 0]
+        assert train("contrastive", *data, *start, "--out", out) == 0
+        return load_file(Path(out, "2_Dense", "model.safetensors"))
+
+    pairs = ["--views", "data/pairs.arrow"]
+    torch.testing.assert_close(whitening(pairs, "pairs"), whitening(["--text", "data/sentences"], "text"))
+    assert "vectors whitened on the 48 sentences that the pairs were made of" in capsys.readouterr().err
+    shutil.rmtree("data/sentences")
+    before = load_file("pairs/2_Dense/model.safetensors")["linear.weight"]
+    assert not torch.allclose(whitening(pairs, "few")["linear.weight"], before)
+    assert "corpus_xxh64" not in json.loads(Path("few/recipe.json").read_text())["twinviews"]
 
 
 def test_both_networks_of_bsl_begin_whitened(tiny_bert: Path, sentences: list[str]) -> None:

@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -34,10 +35,7 @@ class FunctionEncoder:
     size: int = BATCH_SIZE
     _dimension: int | None = field(default=None, init=False)
 
-    @property
-    def title(self) -> str:
-        """The function's name."""
-        return self.name
+    title = property(attrgetter("name"))
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
         """Return vectors (texts, d), float32; raises InputError if the function fails, or as `check` does."""

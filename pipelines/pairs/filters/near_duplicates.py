@@ -85,8 +85,7 @@ class Index:
     """The signatures of the last `window` pairs, found by bands of hashes.
 
     A band has as many hashes as pairs at the threshold can have and still meet with a probability of `RECALL`. Tables
-    take about 150 bytes per pair of the window at once, signatures and origins 144 as pairs come. An origin says where
-    a pair comes from: hashes of its sentence and of its views' names, 64 bits each.
+    take about 150 bytes per pair of the window at once, signatures and origins (hashes of text and views' names) 144.
     """
 
     def __init__(self, window: int, threshold: float) -> None:
