@@ -133,7 +133,7 @@ def _make_plan(request: Request) -> Plan:
         hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
     if examples.corpus is not None:
         note(f"vectors whitened on the {len(examples.corpus):,} sentences that the pairs were made of")
-        hashes["corpus_xxh64"] = xxh64_hexdigest("\0".join(examples.corpus).encode("utf-8", "surrogatepass"))
+        hashes["corpus_xxh64"] = Examples(examples.corpus, examples.corpus, examples.corpus).digest()
     settings, given = {**training.model_dump(), **params.model_dump()}, objective.presets[preset]
     unset = {key: NONE for key, value in settings.items() if value is None and given.get(key) is not None}
     recipe = {
