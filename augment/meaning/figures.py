@@ -15,7 +15,7 @@ VALUES |= {word: 10 * place for place, word in enumerate(TENS.split(), start=2)}
 SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9}
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}]")
 LEAST_SHARE, FEWEST_LETTERS = 0.5, 20
-"""The least share of a sentence's letters in a text, from how many on it counts; scripts that take fewer are exempt."""
+"""The least share of a sentence's letters that a text must have, and how many letters a sentence needs for that."""
 NO = NEGATIONS | {"cannot", "cant", "dont", "doesnt", "didnt", "isnt", "wasnt", "arent", "wont", "unable"}
 _GROUPED = regex.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d{3}(?!\d))")
 _WORD = regex.compile(r"\d+|\p{L}+(?:'\p{L}+)?")

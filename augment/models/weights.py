@@ -130,7 +130,7 @@ def cached_snapshot(name: str, needed_files: Collection[str] = (), revision: str
 def hub_offer(name: str) -> tuple[str, int]:
     """Ask the Hub for a model's latest commit and the size of its files in bytes; downloads nothing.
 
-    Raises InputError if the Hub refuses, and `Unreachable` if it is too slow (`MAX_ANSWER_SECONDS`), for good.
+    Raises InputError if the Hub refuses, and `Unreachable` if it does not answer in time; it is not asked again then.
     """
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HfHubHTTPError

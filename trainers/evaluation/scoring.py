@@ -194,6 +194,6 @@ def training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples:
             reason = str(error) if place == Path() else reason
             continue
         if examples.digest() == recipe["twinviews"].get("data_xxh64"):
-            return with_corpus(examples, values["views"] or ()) if recipe.get("whiten") else examples
+            return with_corpus(examples, values["views"] or ()) if "corpus_xxh64" in recipe["twinviews"] else examples
         reason = "it has changed since"
     raise InputError(reason)
