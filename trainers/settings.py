@@ -70,7 +70,7 @@ class Training(Options):
     clip: float = Field(0.0, ge=0, description="Clip the gradient's norm to this; 0 leaves it.")
     max_tokens: int = Field(64, ge=4, description="Longer texts are cut here, special tokens included.")
     pooling: Pooling = Field("mean", description="How the tokens' vectors become one.")
-    whiten: bool = Field(False, description="Begin with vectors whitened on the training text (Su et al. 2021).")
+    whiten: bool = Field(False, description="Begin whitened on the pairs' sentences, or the text (Su et al. 2021).")
     sharpen: int | None = Field(None, ge=0, description="Begin with a layer that draws texts to so many neighbours.")
     blend: float = Field(
         1.0, ge=0, le=1, description="Share of the trained weights in those saved; the rest: the start's."

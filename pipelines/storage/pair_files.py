@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from augment.errors import InputError
 from pipelines.storage.dataset import open_dataset
-from pipelines.storage.files import atomic_write, resolve_path, sibling_path
+from pipelines.storage.files import atomic_write, sibling_path
 from pipelines.storage.lock import locked_file
 from pipelines.storage.plan import Plan, read_plan
 from pipelines.storage.recipe import read_made
@@ -73,11 +73,11 @@ def write_pairs(pairs: "datasets.Dataset", path: str | Path) -> None:
 
 
 def source_sentences(path: Path) -> Path | None:
-    """The folder of the sentences that pairs were made of, if these are still there as they were."""
+    """The folder of the sentences that pairs were made of, if these are still there, on this machine, as they were."""
     plan = read_plan(path) if path.is_dir() else made_plan(read_made(sibling_path(path, "recipe.json")))
     with suppress(InputError):
         for source in () if plan is None else plan.inputs[:1]:
-            sentences = open_dataset(resolve_path(source.name), "sentences")
+            sentences = open_dataset(Path(source.name), "sentences")
             return sentences.path if sentences.digest == source.sha256 else None
     return None
 

@@ -155,8 +155,8 @@ def from_pairs(views: Sequence[str], limit: int | None = None) -> Examples:
 
 
 def with_corpus(examples: Examples, views: Sequence[str]) -> Examples:
-    """Return the examples with the sentences that the first of their files was made of, if these are as they were."""
-    folder = pairs.source_sentences(Path(views[0])) if views else None
+    """Return the examples with the sentences that their file, if it is one, was made of, if these are as they were."""
+    folder = pairs.source_sentences(Path(views[0])) if len(views) == 1 else None
     return examples if folder is None else replace(examples, corpus=_dataset_texts(folder))
 
 

@@ -132,7 +132,7 @@ def _make_plan(request: Request) -> Plan:
     elif dev is not None:
         hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
     if examples.corpus is not None:
-        note(f"vectors whitened on the {len(examples.corpus):,} sentences that the pairs were made of")
+        note(f"the linear layer is fitted to the {len(examples.corpus):,} sentences that the pairs were made of")
         hashes["corpus_xxh64"] = Examples(examples.corpus, examples.corpus, examples.corpus).digest()
     settings, given = {**training.model_dump(), **params.model_dump()}, objective.presets[preset]
     unset = {key: NONE for key, value in settings.items() if value is None and given.get(key) is not None}
