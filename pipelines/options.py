@@ -5,18 +5,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
 import typer
 
 from augment.view import Runtime
-from pipelines.sentences.sources import MAX_DOCUMENT, Format
 from pipelines.storage.plan import MAX_INTEGER
 from pipelines.storage.recipe import ConfigOption
 from pipelines.storage.shards import SHARD_ROWS
 
 Policy = Literal["bsl", "original", "self", "multilingual", "entailment", "columns", "neighbours", "labels"]
+Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 SENTENCES = Path("data/sentences")
+MAX_DOCUMENT = 50
+"""Millions of characters of a document, which is held in memory several times."""
 
 SOURCES_HELP = "Files (ingested to data/sentences) or a folder of sentences. [data/sentences, else the sample]"
 ADDRESS_HELP = "Address of the Ray cluster. [a local or new one]"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from augment.text.edits import Token, matching_case
 from augment.text.english import inflect, verb_lemma, wants_an, written_words
 from augment.text.words import NEGATIONS, word_groups
-from augment.view import Edit
+from augment.types import Edit
 
 WORDS = {heading: frozenset(words) for heading, words in word_groups("clauses")}
 """Words by what they do in a clause: `openers` begin a subordinate one; the denial of an `unsure` verb or a `partial`

@@ -14,11 +14,11 @@ import pyarrow as pa
 from augment.errors import InputError
 from augment.types import INVISIBLE
 from augment.view import normalise, row_id
-from pipelines.options import SENTENCES, IngestOptions
+from pipelines.options import MAX_DOCUMENT, SENTENCES, IngestOptions
 from pipelines.sentences.documents import language_code
 from pipelines.sentences.rows import Columns, Rows, cuts_word, read_spans
 from pipelines.sentences.selection import Selection
-from pipelines.sentences.sources import MAX_DOCUMENT, SAMPLE, TEXT_FORMATS, Source, check_source, read_rows
+from pipelines.sentences.sources import SAMPLE, TEXT_FORMATS, Source, check_source, read_rows
 from pipelines.storage.card import dataset_card, file_name
 from pipelines.storage.dataset import (
     PLACE,

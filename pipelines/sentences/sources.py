@@ -18,12 +18,12 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from augment.errors import InputError, TwinviewsError, describe
 from augment.files import MAX_LINE, check_end
+from pipelines.options import MAX_DOCUMENT, Format
 from pipelines.sentences.delimited import read_cells
 from pipelines.sentences.documents import document_paragraphs, paragraphs, split_sentences
 from pipelines.sentences.rows import ColumnChoice, Columns, Rows, collect, read_columns, read_json, rows_of
 from pipelines.storage.files import is_remote, resolve_path, sha256_of
 
-Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 TEXT_FORMATS = ("text", "markdown", "html")
 ENDINGS: Mapping[str, Format] = {
     **{f".{format}": format for format in get_args(Format)},
@@ -35,8 +35,6 @@ ENDINGS: Mapping[str, Format] = {
 }
 OFFICE_ENDINGS = (".doc", ".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".ppt", ".pptx", ".rtf", ".xls", ".xlsx")
 CHUNK_BYTES = 1 << 20
-MAX_DOCUMENT = 50
-"""Millions of characters of a document, which is held in memory several times."""
 ARCHIVES = {
     b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"PK\3\4": "zip", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd",
     b"7z\xbc\xaf": "7-zip",

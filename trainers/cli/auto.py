@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from pydantic import Field
 
-from pipelines.encoders import MINILM
+from augment.models.weights import MINILM
 from pipelines.storage.lock import write_page
 from pipelines.terminal.console import InputError, note, show
 from trainers.cli.evaluate import JUDGE, SHOTS

@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from pipelines.encoders import check_length, check_weights, fault, quiet_transformers
+from augment.models.device import quiet_transformers
+from augment.models.loading import check_length, check_weights, fault
 from pipelines.storage.files import check_sums, write_sums
 from pipelines.terminal.console import InputError, note
 from trainers.encoders.location import LOG, PICKLE, RECIPE, TIME, Source, pickled, transformer_weights

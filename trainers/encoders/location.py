@@ -9,7 +9,8 @@ from typing import Any
 
 import xxhash
 
-from pipelines.encoders import HUB_NAMES, cached_snapshot, hub_offer, installed_encoder, quiet_transformers
+from augment.models.device import quiet_transformers
+from augment.models.weights import HUB_NAMES, cached_snapshot, hub_offer, installed_encoder
 from pipelines.terminal.console import InputError
 from trainers.settings import Pooling
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import get_device_name
 
-from pipelines.encoders import quiet_transformers
+from augment.models.device import quiet_transformers
 from pipelines.storage.files import atomic_write
 from pipelines.terminal.console import InputError, note, progress
 from trainers.encoders.loading import PADDED, load_encoder, position_limit, repooled

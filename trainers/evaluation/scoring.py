@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pipelines.encoders import HUB_NAMES, installed_encoder
+from augment.models.weights import HUB_NAMES, installed_encoder
 from pipelines.terminal.console import InputError, MissingExtraError, note, progress
 from trainers.data.examples import Examples, with_corpus
 from trainers.data.reading import KINDS, read_examples

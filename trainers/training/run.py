@@ -20,7 +20,7 @@ from jinja2 import Template
 from xxhash import xxh64_hexdigest
 from yaml import YAMLError
 
-from pipelines.encoders import Unreachable
+from augment.models.weights import Unreachable
 from pipelines.storage.files import write_if_changed
 from pipelines.storage.lock import locked_folder
 from pipelines.terminal.console import InputError, counted, note, show, table
