@@ -1,29 +1,90 @@
-"""The sentences of running text, by sentencex."""
+"""The sentences of running text, by sentencex, with the lists, brackets and abbreviations that it does not know."""
 
 import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+import regex
 
 OPEN_ENDS = {
     language: re.compile(rf"(?:{pattern})\s+\S\Z")
     for language, pattern in {
         "en": r"(?<!\w)(?:Drs?|Mrs?|Ms|Profs?|Gen|Sen|Rep|Rev|Hon|Capt|Lt|Sgt|Col|Mt|approx|vs|resp|viz)\.|"
         r"pct\.(?=\s+[a-z\d])",
-        "fr": r"(?<!\w)(?:MM?|Mmes?|Mlles?|Drs?|Prs?|Mgr|Me|Ste?s?|p\. ex|c\.-à-d|av|env|fig|art|chap|vol|éd|cf|réf)\.",
+        "fr": r"(?<!\w)(?:MM?|Mmes?|Mlles?|Drs?|Prs?|Mgr|Me|Ste?s?|p\. ex|c\.-à-d|av|env|fig|[Aa]rt|chap|vol|éd|cf|réf)"
+        r"\.|(?<!\w)art\. [LRD]\.",
         "de": r"(?i:(?<!\w)(?:d(?:er|ie|as|en|em|es)|im|am|zum|zur|vom|beim|ins|ans|ab|seit|(?:m|s|d|k)?ein\w{0,2}|"
         r"jede\w?|diese\w?|ihr\w{0,2}|unser\w{0,2}|\d{1,2}\. (?:und|oder|bis))\s\d{1,3}|"
         r"(?<!\w)(?:Dr|Prof|Hrn?|Fr|St|ca|bzw|vgl|evtl|ggf|inkl|zzgl|Tel|Nr|Abb|Abs|Kap|Bd|Mio|Mrd))\.",
+        "es": r"(?<!\w)(?:Sres|Sras?|Srtas?|Sr|Dra?s?|Dña|Dn?|Profa?|Lic|Ing|Arq|Gral|Mons|Sta?|Sto|aprox|p\. ej)\.",
+        "it": r"(?<!\w)(?i:sigg?|sig\.(?:ra|na)|dott|dott\.ssa|dr|prof|prof\.ssa|on|avv|ing|arch|geom|rag|mons|sen|gen|"
+        r"col|cap|cav|comm|spett|gent|egr|ca|es|cfr)\.",
+        "nl": r"(?<!\w)(?i:dhr|mevr|mw|mej|prof|drs?|ir|ing|mr|ds|st|ca|bijv|bv|resp|evt|incl|excl|vgl)\.",
+        "pt": r"(?<!\w)(?:Sr(?:as?|es)?|Dra?s?|Profa?|Eng|Arq|Exmo|Exma|Sto|Sta|D|aprox|p\. ex)\.",
+        "ru": r"(?<!\w)(?i:им|ул|просп|пл|пер|наб|обл|проф|акад|доц|тов|гр|св|напр|ср|см|гл|рис|табл)\.",
     }.items()
 }
 """What no sentence ends with, by language: titles, abbreviations of which more must follow, German ordinals."""
+NUMBERED = re.compile(
+    r"(?<!\w)(?:pp?|págs?|pags?|pagg|n[ro]?|nos|núm|num|arts?|artt|caps?|capp|figs?|figg|tabs?|vols?|voll|sez|sect?|secc?"
+    r"|par|chap|ch|blz|hfdst|afb|bijl|lid|стр|с|рис|табл|гл|пп?|ст|ч|кв|д|kap|abb|abs|bd|env|ca?|aprox|tel|tél)\.\s*\Z",
+    re.IGNORECASE,
+)
+"""Abbreviations before a number."""
+INITIALS = regex.compile(r"(?<!\w)(?![ap]\.\s?m\.)\p{Ll}{1,3}\.\s?(?:\p{Ll}{1,3}\.)+\s*\Z")
+"""Abbreviations of several words, such as "o.a." and "т. е."."""
+ITEM = re.compile(r"\s*(?:[-*+•‣▪]|[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[^\W\d_]|[ivxl]{1,5}|[IVXL]{1,5})[.)\]])\s+(?=\S)")
+"""The bullet, number or letter of an item of a list."""
+BRACKETED = regex.compile(
+    r"(?=[(\[])(?<=\A\s*|[.!?…][\"'”’»)\]]*\s+)[(\[][^\p{Ll}()\[\]][^()\[\]]*[.!?…][\"'”’»]*[)\]]\s+(?=\P{Ll})"
+)
+"""A sentence in brackets of its own before another one."""
+OPENING = "x "
+"""Put before a text, as sentencex takes all behind a bracket at the very beginning for one sentence."""
 
 
 def sentences(text: str, language: str) -> list[str]:
-    """The sentences of a text; none ends at a full stop without a space after it, nor at abbreviations."""
+    """The sentences of a text, which joined give it; the number of an item belongs to its first sentence.
+
+    None ends at a full stop without a space after it, at an abbreviation, or before a small letter in a text that
+    begins its sentences with capitals.
+    """
+    if not text.strip():
+        return []
+    number = ITEM.match(text)
+    start = number.end() if number else 0
+    marker, rest = text[:start], text[start:]
+    brackets = (place for match in BRACKETED.finditer(rest) for place in match.span())
+    parts = (rest[begin:end] for begin, end in pairwise(sorted({0, *brackets, len(rest)})))
+    first, *others = (sentence for part in parts for sentence in _sentences(part, language))
+    return [marker + first, *others]
+
+
+def _sentences(text: str, language: str) -> Iterator[str]:
     from sentencex import segment  # type: ignore[import-untyped, unused-ignore]
 
-    pieces, open_end = [""], OPEN_ENDS.get(language)
-    for piece in segment(language, text) if text.strip() else ():
-        if pieces[-1].endswith(".") or (open_end is not None and open_end.search(pieces[-1] + piece[:1])):
-            pieces[-1] += piece
-        else:
-            pieces.append(piece)
-    return pieces[1:]
+    pieces = list(segment(language, OPENING + text))
+    pieces[0] = pieces[0].removeprefix(OPENING)
+    capitals, small = (sum(test(piece[:1]) for piece in pieces) for test in (str.isupper, str.islower))
+    start = end = 0
+    for piece in pieces:
+        before = text[max(start, end - 40) : end]
+        if before and not _continues(before, piece, language, is_cased=capitals >= small):
+            yield text[start:end]
+            start = end
+        end += len(piece)
+    yield text[start:]
+
+
+def _continues(before: str, piece: str, language: str, *, is_cased: bool) -> bool:
+    """Whether a piece continues the sentence that ends with `before`."""
+    first, open_end = piece[:1], OPEN_ENDS.get(language)
+    if before.endswith(".") or (open_end is not None and open_end.search(before + first)):
+        return True
+    if first.isdigit() or first.islower():
+        if NUMBERED.search(before) or INITIALS.search(before):
+            return True
+        # A word with a capital further on, such as iPhone, may begin a sentence.
+        is_small = first.islower() and not any(map(str.isupper, piece.partition(" ")[0]))
+        return is_cased and is_small and before.rstrip().endswith((".", "…"))
+    return False

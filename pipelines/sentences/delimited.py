@@ -6,14 +6,39 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from augment.errors import InputError
-from pipelines.sentences.rows import TEXT_COLUMNS, ColumnChoice, Row, find_columns, listed
+from pipelines.sentences.rows import TEXT_COLUMNS, ColumnChoice, Row, find_columns, label_text, listed
+
+MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+HEADER_EDGES = ' \t\ufeff"'
+"""What may stand around the name of a column: of two joined files, the second has its byte-order mark there."""
 
 
-def read_cells(format: str, open_lines: Callable[[], Iterator[str]], name: str, columns: ColumnChoice) -> Iterator[Row]:
-    """The rows of a CSV or TSV, from lines with their ends; the header: `_name_cells`."""
+class _Header(NamedTuple):
+    """The names of the columns, the places of text, label and pair (-1: none), and the header's cells, if there is one.
+
+    Cells are in lower case, without `HEADER_EDGES`.
+    """
+
+    names: list[str]
+    places: list[int]
+    cells: list[str]
+
+
+def read_cells(
+    format: str,
+    open_lines: Callable[[], Iterator[str]],
+    name: str,
+    columns: ColumnChoice,
+    skipped: Counter[str],
+) -> Iterator[Row]:
+    """The rows of a CSV or TSV, from lines with their ends; the header: `_name_cells`.
+
+    Rows that repeat the header, as files joined by `cat` have them, are counted in `skipped`. Raises InputError for
+    another header, and for a row that is damaged or has too few or too many cells.
+    """
     lines = open_lines()
     head = [*islice(lines, 2)]
     delimiter = _delimiter(format, "".join(head[:1]), columns)
@@ -23,32 +48,60 @@ def read_cells(format: str, open_lines: Callable[[], Iterator[str]], name: str, 
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
     lines = chain(head, lines)
     reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, skipinitialspace=is_spaced, strict=True)
-    indices: list[int] = []
+    header: _Header | None = None
+    line = 1  # where the row begins
     try:
         for cells in reader:
+            where, line = f"{name}: line {line}", reader.line_num + 1
             if not cells:
                 yield "", None, None
-                continue
-            if not indices:
-                stripped = [cell.strip() for cell in cells]
-                names, is_header = _name_cells(columns, stripped)
-                note = f"first row {listed(stripped)}, a header if --column names one of them"
-                chosen = find_columns(name if is_header else f"{name} ({note})", columns, names)
-                indices = [names.index(column) if column in names else -1 for column in chosen]
-                if is_header:
-                    continue
-            where = f"{name}: line {reader.line_num} has {len(cells)} cells"
-            if max(indices) >= len(cells):
-                raise InputError(f"{where}, but column {max(indices) + 1} is needed: fix the line")
-            if any(cells[len(names) :]):
-                mark = {",": "commas", ";": "semicolons", "\t": "tabs"}.get(delimiter, repr(delimiter))
-                advice = f"put texts with {mark} in quotes, or give --format text"
-                raise InputError(f"{where}, but the first row has {len(names)}: {advice}")
-            text, label, pair = (cells[index] if index >= 0 else None for index in indices)
-            yield text or "", label, pair
+            elif header is None:
+                header = _read_header(columns, [cell.strip() for cell in cells], name)
+                if not header.cells:
+                    yield _chosen(header, cells, where, delimiter)
+            elif _is_repeated(header, cells, where):
+                skipped["header"] += 1
+            else:
+                yield _chosen(header, cells, where, delimiter)
     except csv.Error as error:
-        problem = f"line {reader.line_num} is not valid CSV ({error})"
-        raise InputError(f"{name}: {problem}: fix the line, or give --format") from None
+        problem = f"the row that begins in line {line} is not valid CSV ({error})"
+        raise InputError(f"{name}: {problem}: fix it, or give --format") from None
+
+
+def _read_header(columns: ColumnChoice, cells: Sequence[str], name: str) -> _Header:
+    names, is_header = _name_cells(columns, cells)
+    note = f"first row {listed(cells)}, a header if --column names one of them"
+    chosen = find_columns(name if is_header else f"{name} ({note})", columns, names)
+    places = [names.index(column) if column in names else -1 for column in chosen]
+    return _Header(names, places, _plain(cells) if is_header else [])
+
+
+def _plain(cells: Sequence[str]) -> list[str]:
+    return [cell.strip(HEADER_EDGES).lower() for cell in cells]
+
+
+def _is_repeated(header: _Header, cells: Sequence[str], where: str) -> bool:
+    """Whether a row is the header again; raises InputError for another header, which names other columns."""
+    if not header.cells:
+        return False
+    plain = _plain(cells)
+    names_text = header.cells[header.places[0]] in plain or not set(TEXT_COLUMNS).isdisjoint(plain)
+    if plain != header.cells and names_text and len({*header.cells, *TEXT_COLUMNS}.intersection(plain)) > 1:
+        raise InputError(f"{where} is another header ({listed(cells)}): give the joined files one by one")
+    return plain == header.cells
+
+
+def _chosen(header: _Header, cells: Sequence[str], where: str, delimiter: str) -> Row:
+    """Text, label and pair of a row; raises InputError if it has too few or too many cells."""
+    where = f"{where} has {len(cells)} cells"
+    most, width = max(header.places), len(header.names)
+    if most >= len(cells):
+        raise InputError(f"{where}, but column {most + 1} is needed: fix the line")
+    if any(cells[width:]):
+        advice = f"put texts with {MARKS.get(delimiter, repr(delimiter))} in quotes, or give --format text"
+        raise InputError(f"{where}, but the first row has {width}: {advice}")
+    text, label, pair = (cells[place] if place >= 0 else None for place in header.places)
+    return text or "", label_text(label), pair
 
 
 def _delimiter(format: str, line: str, columns: ColumnChoice) -> str:
@@ -65,10 +118,17 @@ def _delimiter(format: str, line: str, columns: ColumnChoice) -> str:
 def _is_quoted(lines: Iterator[str], delimiter: str) -> bool:
     """Whether a TSV quotes as pandas does: with closed and doubled quotes its rows are of more equal length."""
     widths, quoted_widths = Counter[int](), Counter[int]()
-    line_widths = (line for line in lines if not widths.update([len(line.split(delimiter)) if line.strip() else 0]))
+
+    def counted_lines() -> Iterator[str]:
+        for line in lines:
+            if line.strip():
+                widths[len(line.split(delimiter))] += 1
+            yield line
+
     with suppress(csv.Error):
-        quoted_widths.update(map(len, csv.reader(line_widths, delimiter=delimiter, strict=True)))
-        del widths[0], quoted_widths[0]  # of blank lines
+        quoted_widths.update(
+            len(cells) for cells in csv.reader(counted_lines(), delimiter=delimiter, strict=True) if cells
+        )
         return quoted_widths.total() == widths.total() or len(quoted_widths) < len(widths)
     return False
 

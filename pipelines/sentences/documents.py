@@ -1,13 +1,13 @@
 """Running text: the paragraphs of plain text, Markdown and HTML, and the sentences of a paragraph."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Literal
 
 from augment.errors import InputError
-from augment.text.sentences import sentences
+from augment.text.sentences import ITEM, sentences
 from pipelines.sentences.rows import Row, Rows
 from pipelines.storage.recipe import parse_yaml
 
@@ -31,11 +31,26 @@ LINE_BREAK = "\udfff"
 BLOCK_END = re.compile(rf"\0|{LINE_BREAK}\s*{LINE_BREAK}")
 
 
+FIRST_ITEM = re.compile(r"[-*+•‣▪]|[(\[]?[1aAiI][.)\]]")
+"""Begins the first item of a list; a line that begins with a number else may continue a sentence."""
+
+
 def paragraphs(lines: Iterable[str]) -> Iterator[str]:
-    """Join the lines of plain text up to each blank line: a sentence may continue in the next line."""
+    """Join the lines of plain text up to each blank line, or item of a list: a sentence may go on in the next line."""
     for is_text, group in groupby(map(str.strip, lines), bool):
         if is_text:
-            yield " ".join(group)
+            yield from _items([*group])
+
+
+def _items(lines: Sequence[str]) -> Iterator[str]:
+    """The lines before a list, if there is one, and each of its items."""
+    starts = [place for place, line in enumerate(lines) if ITEM.match(line)]
+    if starts and starts[0] > 0:
+        first = starts[0]
+        is_list = FIRST_ITEM.match(lines[first]) and (len(starts) > 1 or lines[first - 1].endswith(":"))
+        starts = [0, *starts] if is_list else []
+    for start, end in pairwise([*(starts or [0]), len(lines)]):
+        yield " ".join(lines[start:end])
 
 
 def document_paragraphs(
@@ -69,8 +84,10 @@ def document_paragraphs(
         parts += [LINE_BREAK if node.tag == "br" and event == "end" else ""]
         parts.append((node.text if event == "start" else node.tail) or "")
     for block in BLOCK_END.split("".join(parts)):
-        if paragraph := " ".join(block.replace(HEADING, "").replace(LINE_BREAK, " ").split()):
-            yield HEADING * (HEADING in block) + paragraph
+        lines = (" ".join(line.split()) for line in block.replace(HEADING, "").replace(LINE_BREAK, "\n").split("\n"))
+        yield from (
+            HEADING * (HEADING in block) + paragraph for paragraph in _items([*filter(None, lines)]) if paragraph
+        )
 
 
 def _front_matter_end(text: str) -> int:
@@ -96,8 +113,10 @@ def split_sentences(batches: Iterable[Rows], language: str, document: str, *, by
             row, position = row + 1, 0 if by_row else position
             if text.startswith(HEADING):
                 text = heading = text.removeprefix(HEADING)
-            for sentence in sentences(text, language) or [""]:
-                yield sentence.strip(), label, None, (f"{document}:{row}" if by_row else document, position, heading)
+            own_document = f"{document}:{row}" if by_row else document
+            parts = [part for paragraph in paragraphs(text.splitlines()) for part in sentences(paragraph, language)]
+            for sentence in parts or [""]:
+                yield sentence.strip(), label, None, (own_document, position, heading)
                 position += 1
 
 

@@ -40,6 +40,10 @@ from pipelines.terminal.console import counted, note
 Sentence: TypeAlias = tuple[Any, ...]
 """Id, text, label (or spans), pair and, if text was split, the document, the position there and the heading."""
 
+BOOLEANS = {"true": "1", "false": "0"}
+MAX_CLASSES = 10_000
+"""Labels whose spellings are compared; with more, they are not classes."""
+
 
 def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
     """Write all sentences or none; returns the dataset and whether it was made now. Raises InputError."""
@@ -146,6 +150,7 @@ def _sentences(
     """The sentences to keep, up to the limit, with examples of conflicts and odd spans in `notes`; may raise."""
     columns, counts = Columns(options.column, options.label_column, options.pair_column), selection.counts
     language, spans, documents = options.language if options.split else None, Counter[bool](), Counter[str]()
+    classes = dict[str, str]()
     for source in sources:
         number, filled, document = 1, set[str](), file_name(source.name)
         documents[document] += 1
@@ -154,11 +159,14 @@ def _sentences(
         for rows in read_rows(source, columns, language, document, options.max_document):
             cells = {"label": rows.labels, "pair": rows.pairs}
             filled |= {name for name in cells.keys() - filled if any(cell is not None for cell in cells[name])}
-            yield from _kept(options, rows, selection, source.name, number, notes, spans)
+            sentences = _kept(options, rows, selection, source.name, number, notes, spans)
+            yield from sentences if options.labels else _compared(sentences, classes, notes)
             number += len(rows.texts)
             if selection.is_full:
                 source.check_unchanged()
                 break
+        if headers := source.skipped["header"]:
+            counts["repeated header"] = counts.get("repeated header", 0) + headers
         for name, column in (("label", columns.label), ("pair", columns.pair)):
             is_named = column != name and source.format not in TEXT_FORMATS
             if (is_named or (options.labels and name == "label")) and number > 1 and name not in filled:
@@ -206,3 +214,15 @@ def _kept(
                     notes.setdefault("span", f"{text[span.start : span.end]!r} in {text[:60]!r}")
         place = rows.places[index] if rows.places else ()
         yield row_id(text), text, label, pairs[index] or None, *place
+
+
+def _compared(sentences: Iterator[Sentence], classes: dict[str, str], notes: dict[str, str]) -> Iterator[Sentence]:
+    """The sentences, with a note if two labels may be one class; `classes` has the first spelling of each."""
+    for sentence in sentences:
+        if label := sentence[2]:
+            key = BOOLEANS.get(label.casefold(), label.casefold())
+            spelling = classes.setdefault(key, label) if key in classes or len(classes) < MAX_CLASSES else label
+            if spelling != label:
+                problem = f"the labels {spelling[:40]!r} and {label[:40]!r} are two classes"
+                notes.setdefault("label", f"{problem}: write them alike if they are one")
+        yield sentence

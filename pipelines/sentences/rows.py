@@ -17,6 +17,7 @@ from pipelines.storage.shards import check_stream_end
 TEXT_COLUMNS = ("text", "sentence")
 TEXT_TYPES = ("string", "large_string", "string_view")
 BATCH_ROWS = 10_000
+WHOLE_NUMBER = re.compile(r"\s*([-+]?\d+)\.0+\s*")
 VISIBLE = re.compile(r"\S")
 SPAN_KEYS = ("start", "end", "label")
 Place: TypeAlias = tuple[str, int, str | None]
@@ -59,6 +60,15 @@ def as_text(value: object) -> str | None:
     if isinstance(value, float) and value != value:  # pandas' mark of a missing value
         return None
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
+
+
+def label_text(value: object) -> str | None:
+    """A label as a string: 1.0, which pandas writes where another label is missing, is 1, also as text."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    text = as_text(value)
+    number = WHOLE_NUMBER.fullmatch(text) if text else None
+    return number[1] if number else text
 
 
 def find_columns(where: str, columns: ColumnChoice, names: Sequence[str]) -> Columns:
@@ -143,7 +153,7 @@ def _record_rows(where: str, value: Mapping[str, Any], columns: Columns) -> Iter
             if not isinstance(cell, str | None):
                 kind = "a missing value" if cell != cell else f"of type {type(cell).__name__}"
                 raise InputError(f"{where}: {key!r} is {repr(cell)[:60]}, {kind}, not text: fix it, or give --column")
-        row = cells.get(text) or "", as_text(cells.get(columns.label)), cells.get(columns.pair)
+        row = cells.get(text) or "", label_text(cells.get(columns.label)), cells.get(columns.pair)
         if any(cell and LONE_SURROGATE.search(cell) for cell in row):
             raise InputError(f"{where} holds half a surrogate pair, not a character: fix the line")
         yield row
@@ -195,7 +205,7 @@ def rows_of(batches: Any, schema: Any, name: str, columns: ColumnChoice) -> Iter
         texts, labels, pairs = (batch[column].to_pylist() if column else nulls for column in (text, label, pair))
         if classes:
             labels = [classes.get(cell) for cell in labels]
-        yield Rows([cell or "" for cell in texts], [as_text(cell) for cell in labels], pairs)
+        yield Rows([cell or "" for cell in texts], [label_text(cell) for cell in labels], pairs)
 
 
 def _column_types(fields: Iterable[Any]) -> Iterator[tuple[str, Any]]:

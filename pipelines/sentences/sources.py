@@ -7,16 +7,17 @@ import json
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias, get_args
 
-from augment.errors import InputError, TwinviewsError, describe
+from augment.errors import InputError, TwinviewsError, describe, warn_once
 from augment.files import MAX_LINE, check_end
 from pipelines.options import MAX_DOCUMENT, Format
 from pipelines.sentences.delimited import read_cells
@@ -59,6 +60,8 @@ class Source:
     path: Path
     format: Format | Literal["hub"]
     sha256: str
+    skipped: Counter[str] = field(default_factory=Counter, compare=False)
+    """Rows that the last reading left out, by reason."""
 
     def check_unchanged(self) -> None:
         """Raise TwinviewsError if the file is no longer the one that was hashed."""
@@ -135,6 +138,7 @@ def read_rows(
     # A quote that is never closed makes one cell of all lines after it.
     csv.field_size_limit(MAX_LINE)
     count = 0
+    source.skipped.clear()
     try:
         batches = _read(source, columns, max_document, by_paragraph=language is not None)
         if language is not None:
@@ -144,6 +148,8 @@ def read_rows(
             yield rows
             count += len(rows.texts)
         source.check_unchanged()
+        if headers := source.skipped["header"]:
+            warn_once("%s: left out %s", source.name, f"{headers:,} repeated header" + "s" * (headers > 1))
     except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
         problem = f"cannot be read as {source.format}, or is damaged after row {count:,} ({error})"
         raise InputError(f"{source.name} {problem}: get it again, or give --format") from None
@@ -159,7 +165,7 @@ def _read(source: Source, columns: ColumnChoice, max_document: int, *, by_paragr
         return read_columns(format, source.path, name, columns)
     if format in ("csv", "tsv"):
         open_lines = partial(read_lines, source.path, name, ends=True)
-        return collect(read_cells(format, lambda: chain.from_iterable(open_lines()), name, columns))
+        return collect(read_cells(format, lambda: chain.from_iterable(open_lines()), name, columns, source.skipped))
     batches = read_lines(source.path, name)
     if format == "text" and not by_paragraph:
         return (Rows(texts, nulls, nulls) for texts in batches for nulls in [[None] * len(texts)])

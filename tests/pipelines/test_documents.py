@@ -55,6 +55,49 @@ def test_a_document_is_its_paragraphs() -> None:
     assert list(paragraphs(["a", " b ", "", "", "c"])) == ["a b", "c"]
 
 
+TERMS = """# Terms
+
+(1) The seller delivers the goods. The buyer checks them.
+
+(a) The goods stay in the shop until then. They are insured.
+(b) The buyer may send them back
+
+Nobody was at home. (It had rained.) The parcel came late.
+"""
+TERMS_ROWS = [
+    "Terms",
+    *("(1) The seller delivers the goods.", "The buyer checks them."),
+    *("(a) The goods stay in the shop until then.", "They are insured.", "(b) The buyer may send them back"),
+    *("Nobody was at home.", "(It had rained.)", "The parcel came late."),
+]
+STEPS = "The steps of the test are:\n1. It stops the\n   engine\n2. It dims the light\n- It rings\n\nThen\nit ends.\n"
+STEPS_ROWS = ["The steps of the test are:", "1. It stops the engine", "2. It dims the light", "- It rings"]
+STEPS_ROWS.append("Then it ends.")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("terms.md", TERMS, TERMS_ROWS),
+        ("terms.txt", TERMS.removeprefix("# "), TERMS_ROWS),
+        ("terms.html", TERMS.replace("# Terms", "<h1>Terms</h1>").replace("\n\n", "<p>"), TERMS_ROWS),
+        ("steps.txt", STEPS, STEPS_ROWS),
+        ("steps.csv", f'text\n"{STEPS}"\n', STEPS_ROWS),
+        (
+            "wrapped.txt",
+            "It cost as much as\n12. A\nmuch\n- too much.\n",
+            ["It cost as much as 12.", "A much - too much."],
+        ),
+    ],
+)
+def test_each_item_of_a_list_and_each_sentence_in_it_is_a_row(
+    augment: Augment, name: str, content: str, expected: list[str]
+) -> None:
+    Path(name).write_text(content, encoding="utf-8")
+    assert augment("ingest", name, "--split", "sentences").code == 0
+    assert datasets.load_from_disk("data/sentences")["text"][:] == expected
+
+
 @pytest.mark.parametrize(
     ("form", "opening", "closing", "read", "refused"),
     [

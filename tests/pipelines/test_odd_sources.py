@@ -1,9 +1,12 @@
 """Tables, documents and texts as people have them: read as they were meant, or refused by what is wrong."""
 
 import bz2
+import csv
 import gzip
+import io
 import json
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from foreigners import Augment, is_refused
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from augment.view import normalise
 from pipelines.sentences import ingest as ingest_module
 from pipelines.sentences import sources as sources_module
+from pipelines.sentences.delimited import read_cells
 from pipelines.sentences.documents import document_paragraphs, language_code
+from pipelines.sentences.rows import Columns
 
 
 def rows(path: str = "data/sentences") -> list[tuple[str, str | None]]:
@@ -63,6 +70,62 @@ def test_tables_of_every_dialect_are_read_as_written(
 def test_a_row_with_surplus_cells_is_refused(augment: Augment, folder: Path, name: str, mark: str) -> None:
     Path(name).write_text(mark.join(["text", "label"]) + "\n" + mark.join(["A b.", "x", "y"]) + "\n")
     is_refused(augment("ingest", name), f"{name}: line 2 has 3 cells, but the first row has 2")
+
+
+CELLS = st.lists(st.tuples(st.text("ab,;\n\"' é", min_size=1).filter(str.strip), st.sampled_from("xyz")), max_size=5)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(CELLS, min_size=1, max_size=4), st.sampled_from(["", "\ufeff"]), st.sampled_from(["text", "Sentence"]))
+def test_joined_tables_give_the_rows_of_their_parts(parts: list[list[Any]], mark: str, title: str) -> None:
+    table = ""
+    for part in parts:
+        stream = io.StringIO()
+        csv.writer(stream).writerows([(title, "label"), *part])
+        table += mark + stream.getvalue()
+    skipped = Counter[str]()
+    found = read_cells(
+        "csv", lambda: iter(table.removeprefix("\ufeff").splitlines(True)), "all.csv", Columns(), skipped
+    )
+    assert [row[:2] for row in found] == [tuple(row) for part in parts for row in part]
+    assert skipped["header"] == len(parts) - 1
+
+
+def test_a_repeated_header_is_counted_and_another_one_is_an_error(augment: Augment, folder: Path) -> None:
+    one = "text,label\nOne bus.,a\nTwo cars.,b\n"
+    Path("all.csv.gz").write_bytes(gzip.compress(one.encode()) + gzip.compress(one.replace("text", " Text").encode()))
+    found = counts(augment, "all.csv.gz")
+    assert (found["read"], found["kept"], found["repeated header"]) == (4, 2, 1)
+    assert rows() == [("One bus.", "a"), ("Two cars.", "b")]
+    for other in ("label,text", "sentence,label", "label,text,id"):
+        Path("all.csv").write_text(f"{one}{other}\na,b\n")
+        is_refused(augment("ingest", "all.csv", "--out", "no"), "line 4 ")
+    Path("words.csv").write_text("word,text\ntext,The text is long.\nlabel,A label.\n")
+    assert counts(augment, "words.csv")["kept"] == 2
+
+
+def test_a_row_that_is_no_csv_is_named_by_its_first_line(augment: Augment, folder: Path) -> None:
+    Path("open.csv").write_text('text,label\n"An unclosed quote, here.,x\nFine row.,y\nAnother row.,z\n')
+    is_refused(augment("ingest", "open.csv"), "the row that begins in line 2 is not valid CSV")
+
+
+def test_whole_floats_are_the_integers_of_other_files(augment: Augment, folder: Path) -> None:
+    texts = [f"Sentence {number}." for number in range(8)]
+    for name, values in {"a": [0, 1, 2], "b": [0.0, None, 1e16], "c": [1.5, 2.0]}.items():
+        pq.write_table(pa.table({"text": [texts.pop() for _ in values], "label": values}), f"{name}.parquet")
+    Path("d.csv").write_text("text,label\nA csv.,1.0\nAnother csv.,1.50\nA third csv.,v1.0\n")
+    Path("e.jsonl").write_text('{"text": "A json.", "label": 2.0}\n')
+    assert counts(augment, "a.parquet", "b.parquet", "c.parquet", "d.csv", "e.jsonl")["kept"] == 12
+    labels = [label for _, label in rows()]
+    assert labels == ["0", "1", "2", "0", None, "10000000000000000", "1.5", "2", "1", "1.50", "v1.0", "2"]
+
+
+@pytest.mark.parametrize("labels", [("True", "true"), ("1", "True"), ("false", "0.0"), ("Refund", "refund")])
+def test_labels_that_may_be_one_class_are_said(augment: Augment, folder: Path, labels: tuple[str, str]) -> None:
+    Path("a.csv").write_text("text,label\nOne bus.,{}\nTwo cars.,{}\nThree.,other\n".format(*labels))
+    done = augment("ingest", "a.csv")
+    first, second = labels[0], labels[1].removesuffix(".0")
+    assert done.err == f"the labels {first!r} and {second!r} are two classes: write them alike if they are one\n"
 
 
 def test_front_matter_is_a_mapping_and_a_line_break_ends_no_sentence() -> None:

@@ -1,0 +1,60 @@
+"""Where sentences end: known sentences, joined with numbers, brackets and abbreviations, split back into them."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from augment.text.sentences import sentences
+
+SENTENCES = {
+    "en": [
+        "The seller delivers the goods.",
+        "See p. 5 of the manual.",
+        "Dr. Smith pays at once.",
+        "Who bears the risk?",
+    ],
+    "de": ["Der Verkäufer liefert die Ware.", "Art. 5 Abs. 2 gilt hier.", "Am 3. Mai kam Dr. Klein.", "Wer zahlt?"],
+    "fr": ["Le vendeur livre les biens.", "Voir l'art. L. 121-1 du code.", "Le n. 12 est libre.", "Mme. Petit paie."],
+    "es": ["El vendedor entrega los bienes.", "Véase pág. 5 del anexo.", "La Sra. López paga hoy.", "¿Quién paga?"],
+    "it": ["Il venditore consegna i beni.", "Vedi pag. 5 del contratto.", "L'on. Neri parla oggi.", "Chi paga?"],
+    "nl": [
+        "De verkoper levert de goederen.",
+        "Mevr. de Vries komt o.a. met de trein.",
+        "Zie blz. 5 hier.",
+        "Wie betaalt?",
+    ],
+    "pt": ["O vendedor entrega os bens.", "Ver pág. 5 do anexo.", "O n. 12 está livre.", "A Dra. Sousa paga."],
+    "ru": ["Продавец поставляет товар.", "Это т.е. пример.", "См. рис. 5 ниже.", "Улица им. Ленина длинная."],
+}
+MARKERS = ["", "(1) ", "(a) ", "(ii) ", "2. ", "3) ", "b) ", "[4] ", "IV. ", "• ", "1.2) "]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), st.sampled_from([*SENTENCES]))
+def test_paragraphs_split_back_into_their_sentences(data: st.DataObject, language: str) -> None:
+    chosen = data.draw(st.lists(st.sampled_from(SENTENCES[language]), min_size=1, max_size=5))
+    brackets = data.draw(st.lists(st.booleans(), min_size=len(chosen), max_size=len(chosen)))
+    bracketed = [f"({text})" if is_inside else text for text, is_inside in zip(chosen, brackets, strict=True)]
+    expected = [data.draw(st.sampled_from(MARKERS)) + bracketed[0], *bracketed[1:]]
+    assert [sentence.strip() for sentence in sentences(" ".join(expected), language)] == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet="aB .!?()[]12é“”\"'ЖЩ中。\n\t…:-"), st.sampled_from([*SENTENCES, "zh", "xx"]))
+def test_nothing_is_lost_between_sentences(text: str, language: str) -> None:
+    assert "".join(sentences(text, language)) == (text if text.strip() else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "number"),
+    [
+        ("it rained. we stayed in. it was late.", "en", 3),
+        ("We left. 12 people stayed. iPhones rang.", "en", 3),
+        ("We met at 5 p.m. 12 people came.", "en", 2),
+        ("Version 2. is out. He asked “Why?” and left.", "en", 2),
+        ("Il part. 12 personnes viennent.", "fr", 2),
+        ("He left (see p. 5). Then he came [6]. Nobody (Was he late?) knows.", "en", 3),
+    ],
+)
+def test_a_capital_or_a_number_begins_a_sentence(text: str, language: str, number: int) -> None:
+    assert len(sentences(text, language)) == number
