@@ -17,7 +17,7 @@ from trainers.cli.objectives import command_of, parameters
 from trainers.data.reading import read_examples
 from trainers.encoders.location import Source, locate
 from trainers.evaluation.task import Suite
-from trainers.settings import DataOptions, Options, checked, data_keys
+from trainers.settings import DataOptions, Options, Pooling, Request, checked, data_keys
 
 READS = ("text", "views")
 WHITENED = "contrastive --preset tuned --epochs 0"  # the start of that training
@@ -80,7 +80,8 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
     training, data = _choose(source, values)
     common = [*data, *["--dry-run"] * options["dry_run"], *["--overwrite"] * options["overwrite"]]
     chosen = [*training, *common, *context.args]
-    _check(context, chosen)
+    pooling = _check(context, chosen, source)
+    common += ["--pooling", pooling]  # one for all that is compared
     if not (options["judge"] or options["train_anyway"]):
         general = source.name if source.modules() else MINILM
         show(f"keep {general} as it is: with nothing to judge by it cannot be known whether a training makes it better")
@@ -93,7 +94,7 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
     trainings = {"whitened": [*shlex.split(WHITENED), *common], f"{training[0]}-{training[2]}": chosen}
     commands = {out / name: [*arguments, "--out", str(out / name)] for name, arguments in trainings.items()}
     if not options["dry_run"]:
-        _judge(context, source, suite, commands, options["shots"])
+        _judge(context, source, pooling, suite, commands, options["shots"])
     for arguments in commands.values() if options["dry_run"] else ():
         _train(context, arguments)
 
@@ -119,18 +120,19 @@ def _choose(source: Source, values: Mapping[str, Any]) -> tuple[list[str], list[
     options = [word for file in ([files] if kind == "text" else files) for word in (f"--{kind}", file)]
     options += ["--limit", str(values["limit"])] if values["limit"] else []
     options += ["--encoder", source.name] if source.folder != locate(None).folder else []
-    options += ["--pooling", source.pooling()] if source.modules() else []  # that it was made for
     return [*name.split(), *(["--teacher", source.name] if name.startswith("distil") else [])], options
 
 
-def _check(context: typer.Context, arguments: Sequence[str]) -> None:
-    """Raise what the training would say of its options; InputError for several seeds, which are no one encoder."""
+def _check(context: typer.Context, arguments: Sequence[str], source: Source) -> Pooling:
+    """Return the pooling of a training; raises what it would say of its options, InputError for several seeds."""
     root: Any = context.find_root().command
     with root.make_context("train", [*arguments]) as parent:
         name, command, words = root.resolve_command(parent, [*arguments])
         with command.make_context(name, words, parent=parent) as training:
             if seeds := training.params.get("seeds"):
                 raise InputError(f"--seeds {seeds}: one encoder of each kind is judged here: leave it out")
+            _, settings, _ = Request.of(name, training.params).resolved(source.pooling())
+            return settings.pooling
 
 
 def _train(context: typer.Context, arguments: Sequence[str]) -> None:
@@ -141,7 +143,12 @@ def _train(context: typer.Context, arguments: Sequence[str]) -> None:
 
 
 def _judge(
-    context: typer.Context, source: Source, suite: Suite, commands: Mapping[Path, Sequence[str]], shots: int | None
+    context: typer.Context,
+    source: Source,
+    pooling: Pooling,
+    suite: Suite,
+    commands: Mapping[Path, Sequence[str]],
+    shots: int | None,
 ) -> None:
     """Score what has no scores yet, the untouched encoder first; show how they compare, and write it beside them."""
     from trainers.encoders.model import load_model
@@ -149,16 +156,17 @@ def _judge(
     from trainers.evaluation.result_files import results_folder
     from trainers.evaluation.result_files import show as show_tables
     from trainers.evaluation.scoring import score_into
-    from trainers.results.judged import best_of
+    from trainers.results.judged import best_of, untouched
 
-    def score(model: str) -> Path:
-        folder = results_folder(model, None, [], [])
-        return score_into(cached(load_model(model)), suite, folder, settings={"shots": shots})
+    def score(model: str, own_pooling: Pooling | None, folder: Path) -> Path:
+        encoder = cached(load_model(model, pooling=own_pooling))
+        return score_into(encoder, suite, folder, settings={"shots": shots})
 
-    files = {source.name: score(source.name)}
+    start = untouched(source, pooling)
+    files = {source.name: score(start.name, start.pooling, start.folder)}
     for folder, arguments in commands.items():
         _train(context, arguments)
-        files[str(folder)] = score(str(folder))
+        files[str(folder)] = score(str(folder), None, results_folder(str(folder), None, [], []))
     table, values = best_of(suite.name, files)
     judge = {"judge": suite.tasks[0].source, "files": dict(suite.tasks[0].files), "shots": shots}
     text = json.dumps({**judge, "encoder": source.name, **values}, indent=2, ensure_ascii=False)

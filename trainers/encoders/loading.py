@@ -15,7 +15,7 @@ import torch
 from augment.models.device import quiet_transformers
 from augment.models.loading import check_length, check_weights, fault
 from pipelines.storage.files import check_sums, write_sums
-from pipelines.terminal.console import InputError, note
+from pipelines.terminal.console import InputError, TwinviewsError, note
 from trainers.encoders.location import LOG, PICKLE, RECIPE, TIME, Source, pickled, transformer_weights
 from trainers.encoders.modules import Encoder, add_linear, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
 from trainers.processes import is_first
@@ -23,6 +23,8 @@ from trainers.settings import Pooling
 
 WRAPPERS = r"^(?:module\.|_orig_mod\.)+"  # what DataParallel and torch.compile put before the names of weights
 LAYER = re.compile(r"\.\d+\.")  # the number of a layer in the name of a weight
+PROBES, PROBE_TOKENS = 8, 12  # texts, and twice as many with capitals, by which what was saved is compared
+SAVED_TOLERANCE = 1e-3  # of their vectors' length: float32 and another order of sums move them by 1e-6
 PADDED = 64  # tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation
 
 
@@ -168,6 +170,23 @@ def repooled(encoder: Encoder, pooling: Pooling) -> Encoder:
     return assemble(encoder, pooling)
 
 
+def _check_saved(encoder: Encoder, folder: Path) -> None:
+    """Raise TwinviewsError if a folder's encoder encodes texts of its own vocabulary otherwise than the one saved."""
+    from sentence_transformers import SentenceTransformer
+
+    tokenizer = encoder.tokenizer
+    ids = list(range(0, len(tokenizer), max(1, len(tokenizer) // (PROBES * PROBE_TOKENS))))
+    starts = range(0, len(ids), PROBE_TOKENS)
+    texts = [tokenizer.decode(ids[start : start + PROBE_TOKENS], skip_special_tokens=True) for start in starts]
+    texts += [text.upper() for text in texts]
+    saved = SentenceTransformer(str(folder), device=str(encoder.device))
+    vectors, saved_vectors = (model.encode(texts, convert_to_tensor=True).float() for model in (encoder, saved))
+    distances = (vectors - saved_vectors).norm(dim=1) if vectors.shape == saved_vectors.shape else vectors.new_ones(1)
+    if not (distances <= SAVED_TOLERANCE * vectors.norm(dim=1)).all():
+        problem = "sentence-transformers does not save all of this encoder: its files give other vectors"
+        raise TwinviewsError(f"{problem} (for example of {texts[int(distances.argmax())][:60]!r}); nothing is saved")
+
+
 def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[Encoder, Any]:
     """Load the encoder below a masked-LM head, new if it has none, and the whole model; InputError if impossible."""
     from transformers import AutoModelForMaskedLM
@@ -182,13 +201,19 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[E
 
 
 def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: Any = None) -> None:  # noqa: ANN401
-    """Write a sentence-transformers directory, `modules.json` last to mark completion; `masked_lm` has a head."""
+    """Write a sentence-transformers directory, `modules.json` last to mark completion; `masked_lm` has a head.
+
+    Raises TwinviewsError, and writes nothing, if the files would give other vectors than the encoder in memory.
+    """
     path.mkdir(parents=True, exist_ok=True)
+    if getattr(encoder[0], "do_lower_case", False):  # sentence-transformers 6.2 reads it and does not write it
+        encoder[0].config_keys = [*dict.fromkeys([*encoder[0].config_keys, "do_lower_case"])]
     with tempfile.TemporaryDirectory(dir=path, prefix=".saving-") as folder, quiet_transformers():
         draft = Path(folder, "whole")
         encoder.save_pretrained(str(draft), create_model_card=False)
         if masked_lm is not None:
             masked_lm.save_pretrained(draft)
+        _check_saved(encoder, draft)
         (draft / "README.md").write_text(card, encoding="utf-8")
         write_sums(draft, *(path / name for name in (RECIPE, LOG, TIME)))
         for weights in draft.glob("*.safetensors"):

@@ -18,6 +18,12 @@ STARTER = "starter"
 PICKLE = "pytorch_model.bin"
 RECIPE, LOG, TIME = "recipe.json", "log.jsonl", "time.jsonl"
 """What a run's directory holds beside its encoder; when a training ended is no .json, which a fingerprint counts."""
+DECIDING = (
+    "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt", "spiece.model", "*.bpe.model", "*.spm",
+    "tokenizer.model", "*.safetensors", "*.safetensors.index.json", PICKLE,
+)  # fmt: skip
+"""The files beside `modules.json` that decide a vector; of the folders below it that are modules, all do."""
+WEIGHTS = (".safetensors", ".bin")
 OLDER = re.compile("^pooling_mode_|(?<=cls|ean|max)_tokens?$")
 
 
@@ -80,20 +86,29 @@ class Source:
         """The local folder of the transformer."""
         return None if self.folder is None else Path(self.folder, *(folder for _, folder in self.modules()[:1]))
 
+    def files(self) -> dict[str, Path]:
+        """Return all local files that decide a vector, by name: weights, settings, prompts and tokenizers."""
+        if self.folder is None:
+            return {}
+        paths = {path for pattern in DECIDING for path in self.folder.glob(pattern)}
+        paths.update(*((self.folder / folder).rglob("*") for _, folder in self.modules() if folder))
+        # A pickle beside safetensors is not read.
+        files = (
+            path
+            for path in sorted(paths)
+            if path.is_file() and not (path.suffix == ".bin" and any(path.parent.glob("*.safetensors")))
+        )
+        return {path.relative_to(self.folder).as_posix(): path for path in files}
+
     def digest(self) -> str | None:
-        """Return a hash of local weights, 16 hex digits, or a Hub name's commit; None if that is out of reach."""
-        if self.transformer is None or self.folder is None:
+        """Return a hash of the local `files`, 16 hex digits, or a Hub name's commit; None if that is out of reach."""
+        if self.folder is None:
             config = self.file("config.json")
             return None if config is None else f"commit:{config.parent.name}"
-        files = transformer_weights(self.transformer)
-        kinds = [kind for kind, _ in self.modules()]
-        for place, (kind, folder) in enumerate(self.modules()):
-            # Besides the transformer, convolutions are trained, and all that comes after the pooling.
-            if kind == "CNN" or "Pooling" in kinds[:place]:
-                files.append(self.folder / folder / "model.safetensors")
         state = xxhash.xxh64()
-        for weights in filter(Path.is_file, files):
-            with weights.open("rb") as stream:
+        for name, path in self.files().items():
+            state.update(f"{name}\0{path.stat().st_size}\0".encode())
+            with path.open("rb") as stream:
                 while block := stream.read(1 << 20):
                     state.update(block)
         return state.hexdigest()

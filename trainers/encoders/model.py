@@ -21,7 +21,7 @@ from augment.models.device import quiet_transformers
 from pipelines.storage.files import atomic_write
 from pipelines.terminal.console import InputError, note, progress
 from trainers.encoders.loading import PADDED, load_encoder, position_limit, repooled
-from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled
+from trainers.encoders.location import WEIGHTS, Source, first_line, locate
 from trainers.encoders.modules import MASK, is_padded, pooling_of, set_max_tokens
 from trainers.encoders.vectors import BATCH_SIZE, Advance, cached, check, still
 from trainers.files import sha256_of
@@ -33,13 +33,12 @@ BATCH_TOKENS = 16_384
 CPU_BATCH_TOKENS = 2048  # fewer on a CPU, where a batch that fits in its caches is faster
 
 LIBRARIES = ("twinviews", "torch", "transformers", "sentence-transformers")  # their versions can change a vector
-_BESIDE_WEIGHTS = (".json", ".txt", ".model", ".bpe", ".vocab")
 _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """A loaded model; `weights`: the sha256 of each file of weights, or the Hub's commit."""
+    """A loaded model; `weights`: the sha256 of each file of weights, or the Hub's commit; `files`: of all others."""
 
     model: SentenceTransformer
     name: str
@@ -47,6 +46,7 @@ class EmbeddingModel:
     precision: Precision
     directory: Path | None
     weights: Mapping[str, str]
+    files: Mapping[str, str]
     batch_tokens: int = BATCH_TOKENS  # most tokens in a batch, padding included
 
     @property
@@ -113,12 +113,8 @@ class EmbeddingModel:
             "prompts": [self.model.prompts, self.model.default_prompt_name], "device": self.device.partition(":")[0],
         }  # fmt: skip
         libraries = {name: version(name) for name in LIBRARIES}
-        identity = {"weights": dict(self.weights), "files": {}, "settings": settings, "libraries": libraries}
-        if self.directory:
-            # A module's configuration is config.json, or cnn_config.json of a CNN.
-            folders = [self.directory, *sorted({path.parent for path in self.directory.glob("*/*config.json")})]
-            paths = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix in _BESIDE_WEIGHTS]
-            identity["files"] = _checksums(self.directory, paths)
+        parts = {"weights": dict(self.weights), "files": dict(self.files)}
+        identity = {**parts, "settings": settings, "libraries": libraries}
         return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
     def unit_vectors(self, texts: Sequence[str], folder: Path, role: str = "teacher") -> NDArray[np.float32]:
@@ -213,16 +209,10 @@ def described(
     """Return a loaded model with what identifies its weights: the Hub's commit, or checksums; nothing in a training."""
     tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
     folder = None if source is None else source.folder
-    if folder is not None:
-        weights = _checksums(folder, [*sorted(folder.rglob("*.safetensors")), *[folder / PICKLE] * pickled(folder)])
-    else:
-        commit = source and source.digest()
-        weights = {"revision": commit.removeprefix("commit:")} if commit else {}
+    sums = {name: sha256_of(path) for name, path in source.files().items()} if source else {}
+    weights = {name: digest for name, digest in sums.items() if name.endswith(WEIGHTS)}
+    if source is not None and folder is None and (commit := source.digest()):
+        weights = {"revision": commit.removeprefix("commit:")}
+    files = {name: digest for name, digest in sums.items() if name not in weights}
     name = "the encoder" if source is None else source.name
-    return EmbeddingModel(model, name, pooling_of(model), precision, folder, weights, tokens)
-
-
-def _checksums(directory: Path, paths: Sequence[Path]) -> dict[str, str]:
-    """Return the sha256 of files by name; a run's checkpoints are not part of the model."""
-    names = [str(path.relative_to(directory)) for path in paths]
-    return {name: sha256_of(directory / name) for name in names if "checkpoint" not in name}
+    return EmbeddingModel(model, name, pooling_of(model), precision, folder, weights, files, tokens)

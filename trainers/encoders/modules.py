@@ -52,7 +52,18 @@ def add_linear(encoder: Encoder) -> None:
     from sentence_transformers.sentence_transformer.modules import Dense
 
     width = width_of(encoder)
-    encoder.add_module(WHITENING, Dense(width, width, True, nn.Identity(), torch.eye(width), torch.zeros(width)))
+    layer = Dense(width, width, True, nn.Identity(), torch.eye(width), torch.zeros(width))
+    add_layer(encoder, layer, WHITENING)
+
+
+def add_layer(encoder: Encoder, layer: nn.Module, name: str | None = None) -> None:
+    """Put a layer behind an encoder; vectors that had length 1 have it again, as indexes built on them rely on it."""
+    from sentence_transformers.sentence_transformer.modules import Normalize
+
+    is_unit = isinstance(encoder[-1], Normalize)
+    encoder.add_module(name or str(len(encoder)), layer)
+    if is_unit:
+        encoder.append(Normalize())
 
 
 def has_dense(encoder: Encoder) -> bool:

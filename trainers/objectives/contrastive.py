@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from pipelines.terminal.console import InputError, counted, note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.location import Source
-from trainers.encoders.modules import Encoder, has_dense, width_of
+from trainers.encoders.modules import Encoder, add_layer, has_dense, width_of
 from trainers.losses import closer_than_positive, contrast, equal_strings, moved_cosines, same_label
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs
@@ -75,7 +75,8 @@ class Contrastive(Objective):
 
             linear: Any = train_only_head(encoder, width_of(encoder))[0]
             width = linear.out_features
-            encoder.append(Dense(width, width, True, nn.Tanh(), linear.weight.detach(), linear.bias.detach()))
+            weights = linear.weight.detach(), linear.bias.detach()
+            add_layer(encoder, Dense(width, width, True, nn.Tanh(), *weights))
         if params.guide is not None:
             from trainers.encoders.model import load_model
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from pipelines.terminal.console import note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.location import Source
-from trainers.encoders.modules import Encoder, has_dense, width_of
+from trainers.encoders.modules import Encoder, add_layer, has_dense, width_of
 from trainers.encoders.vectors import smooth
 from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
@@ -106,7 +106,7 @@ class Distil(Objective):
         width = int(teacher.model.get_embedding_dimension())
         self.smoothed = self.congen and params.smooth_neighbours is not None
         if self.dimension != width or (self.congen and not self.smoothed and not has_dense(encoder)):
-            encoder.append(Dense(width_of(encoder), width, activation_function=nn.Tanh()))
+            add_layer(encoder, Dense(width_of(encoder), width, activation_function=nn.Tanh()))
             encoder.truncate_dim = None  # its vectors are as long as the teacher's
         # ConGen's is filled once the teacher's vectors are computed.
         sizes = [0] if self.congen else [params.queue, params.queue]

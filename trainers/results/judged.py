@@ -9,6 +9,7 @@ import numpy as np
 from pipelines.sentences.sources import TableSource
 from pipelines.terminal.console import InputError, note
 from trainers.encoders.functions import Encoder, open_encoder
+from trainers.encoders.location import Source
 from trainers.encoders.vectors import cached
 from trainers.evaluation.judge import PREFIX, read_judge
 from trainers.evaluation.result_files import StoredSet, Table, load, read_recipe, results_folder
@@ -102,11 +103,15 @@ def other_encoder(run: Path, against: str | None = None, parts: Sequence[str] = 
         return Other(against, "other", against, None, results_folder(against, None, parts, []))
     if (recipe := read_recipe(run)) is None:
         return None
-    source = find_start(run, recipe)
-    pooling: Pooling | None = None if source.modules() else recipe["pooling"]
-    folder = results_folder(source.name, None, [*filter(None, [pooling]), *parts], [], source)
+    return untouched(find_start(run, recipe), recipe["pooling"], parts)
+
+
+def untouched(source: Source, pooling: Pooling, parts: Sequence[str] = ()) -> Other:
+    """Return an encoder as it is without a training; one that has no pooling of its own gets that of the training."""
+    own = None if source.modules() else pooling
+    folder = results_folder(source.name, None, [*filter(None, [own]), *parts], [], source)
     title = Path(source.name).name if Path(source.name).is_absolute() else source.name
-    return Other(title, "untouched", str(source.folder or source.name), pooling, folder)
+    return Other(title, "untouched", str(source.folder or source.name), own, folder)
 
 
 def beside(model: str, directory: Path, suite: str, other: Other | None) -> Judged:

@@ -4,7 +4,8 @@ import copy
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -69,7 +70,7 @@ def fit(
         # Killed after its last step: Trainer would take another one.
         load_weights(objective, checkpoint / WEIGHTS)
     else:
-        trainer = ObjectiveTrainer(objective, rows, training, out, seed, dev, resumed=checkpoint is not None)
+        trainer = ObjectiveTrainer(objective, rows, training, out, seed, dev, start, resumed=checkpoint is not None)
         with progress("training", training.total_steps(len(rows)), unit="steps", done=done) as advance:
             trainer.add_callback(StepCallback(trainer, advance))
             torch.manual_seed(process_seed(seed))  # for dropout; checkpoints hold its state
@@ -82,18 +83,35 @@ def fit(
     # The loss of a step is from before its update.
     if of_first(not all(parameter.isfinite().all() for parameter in objective.encoder.parameters())):
         raise diverged("the encoder's weights became NaN or infinite", steps, training)
-    if start:
-        blend_into(objective.encoder, start, training.blend)
+    blend_into(objective.encoder, start, training.blend)
     last = [line for line in log_lines(history) if "loss" in line][-1]
     return Fitted(steps, seconds, last, dev_scores(history), saved_step)
 
 
 @torch.no_grad()
 def blend_into(encoder: nn.Module, start: Mapping[str, Tensor], share: float) -> None:
-    """Make an encoder's weights `(1 - share) start + share trained`, tensor by tensor; `share` in [0, 1]."""
+    """Make an encoder's weights `(1 - share) start + share trained`, tensor by tensor, if there is a `start`.
+
+    `share` is in [0, 1].
+    """
+    if not start:
+        return
     state = encoder.state_dict()
     floats = {name: value.to(start[name]) for name, value in state.items() if value.is_floating_point()}
-    encoder.load_state_dict(state | {name: torch.lerp(start[name], end, share) for name, end in floats.items()})
+    mixed = {name: torch.lerp(start[name], end, share) for name, end in floats.items()}
+    encoder.load_state_dict(state | mixed)
+
+
+@contextmanager
+def blended(encoder: nn.Module, start: Mapping[str, Tensor], share: float) -> Iterator[None]:
+    """Give an encoder the weights that would be saved now, and afterwards those that are trained."""
+    trained = copy.deepcopy(encoder.state_dict()) if start else None
+    blend_into(encoder, start, share)
+    try:
+        yield
+    finally:
+        if trained is not None:
+            encoder.load_state_dict(trained)
 
 
 def score_on(dev: "Examples | Task | None", objective: Objective, training: Training, step: int) -> float | None:
@@ -155,9 +173,17 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
     """A Trainer that logs the loss's parts and the geometry, scores on a development set, and stops at a bad loss."""
 
     def __init__(
-        self, objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: "Examples | Task | None",
-        *, resumed: bool,
-    ) -> None:  # fmt: skip
+        self,
+        objective: Objective,
+        rows: Rows,
+        training: Training,
+        out: Path,
+        seed: int,
+        dev: "Examples | Task | None",
+        start: Mapping[str, Tensor],
+        *,
+        resumed: bool,
+    ) -> None:
         arguments = training_arguments(training, out, seed, training.total_steps(len(rows)))
         arguments.ddp_find_unused_parameters = objective.unused
         arguments.eval_on_start = dev is not None and not resumed
@@ -168,7 +194,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         data = {"train_dataset": rows, "data_collator": objective.collate}
         super().__init__(objective, arguments, optimizers=(make_optimizer(objective, training), None), **data)
         self.remove_callback(PrinterCallback)  # it prints raw dictionaries to stdout
-        self.training, self.out, self.dev = training, out, dev
+        self.training, self.out, self.dev, self.start = training, out, dev, start
         self.order = Order(rows, seed, training.batch_size if training.group_by_length else None)
         self.parts: dict[str, Tensor] = {}
         self.vectors: Tensor | None = None
@@ -211,8 +237,9 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
             note(f"warning: the encoder collapses: {warning} at step {step}; lower --lr or start from another encoder")
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:  # noqa: ANN401 - Trainer's own
-        """Score on the development set, in the first process for all; keep the best weights, stop without patience."""
-        score = score_on(self.dev, self.model, self.training, self.state.global_step)
+        """Score what would be saved now, in the first process for all; keep the best weights, stop without patience."""
+        with blended(self.model.encoder, self.start, self.training.blend):
+            score = score_on(self.dev, self.model, self.training, self.state.global_step)
         metrics = {} if score is None else {DEV: score}
         if metrics:
             self.log(dict(metrics))

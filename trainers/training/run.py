@@ -35,6 +35,8 @@ from trainers.training import directory
 
 if TYPE_CHECKING:
     from trainers.evaluation.task import Task
+    from trainers.objective import Objective
+    from trainers.training.fit import Fitted
 
 requires_grad = attrgetter("requires_grad")
 CARD = Path(__file__).with_name("card.md")  # the template of the model card
@@ -102,8 +104,6 @@ def train_seeds(name: str, values: Mapping[str, Any]) -> None:
 def _make_plan(request: Request) -> Plan:
     source, objective = locate(request.encoder), objective_options(request.objective)
     preset, training, params = request.resolved(source.pooling())
-    if training.blend < 1 and (training.begins_linear or getattr(params, "keep_head", False)):
-        raise InputError(f"--blend {training.blend:g}: the start lacks the layer of --whiten, --sharpen or --keep-head")
     precision = resolve_precision(training.precision)
     examples, sources = read_examples(request.data, objective.reads)
     if len(examples) < 2:
@@ -176,18 +176,7 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     objective = load_objective(request.objective).build(plan.params, training, plan.source)
     if training.cached is not None and not objective.cacheable:
         raise InputError(f"--cached {training.cached}: {request.objective} trains on tokens, leave it out")
-    layers = [module for name, module in list(objective.encoder.named_children())[1:] if name != WHITENING]
-    trained = Counter(type(layer).__name__ for layer in layers if any(map(requires_grad, layer.parameters())))
-    if not training.total_steps(len(plan.examples)) and (
-        added := list(trained - Counter(kind for kind, _ in plan.source.modules()))
-    ):
-        problem = f"{request.objective} adds a {added[0]} to the encoder, whose weights would stay random"
-        raise InputError(f"--epochs 0: {problem}: train it, or start from an encoder that has one")
-    if training.whiten and training.sharpen:
-        raise InputError("--whiten and --sharpen fit the same layer: leave one out")
-    if training.begins_linear and not hasattr(objective.encoder, WHITENING):
-        option = "--whiten" if training.whiten else "--sharpen"
-        raise InputError(f"{option}: {request.objective} trains no layer behind the pooling, leave it out")
+    _check_layers(objective, plan, request.objective)
     objective.cached, objective.corpus = training.cached, plan.examples.corpus
     rows = Rows(objective.columns(plan.examples), request.seed)
     # Only now: an encoder that cannot be used must leave no directory behind.
@@ -202,26 +191,58 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     fitted = fit(objective, rows, training, out, request.seed, plan.dev)
     if not is_first():
         return
-    dev, step = fitted.dev, fitted.saved_step
     finished = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": round(fitted.seconds, 1)}
     command = {"command": shlex.join(["train", *sys.argv[1:]])}
     write_if_changed(out / TIME, json.dumps(finished | command) + "\n")
-    objective.cpu().save(out, model_card(plan.recipe, step, dev, plan.source))
-    early = f" of {total}, stopped early" if fitted.steps < total else ""
-    start, end = (dev.get(scored, math.nan) for scored in (0, max(dev, default=0)))
-    dev_text = "" if training.dev is None else f", dev {dev.get(step, math.nan):.2f} at step {step}"
-    if dev_text and fitted.steps:
-        dev_text += f" (before the training {start:.2f})"
-        if start > end:
-            dev_text += f"; the start scored higher than the end ({end:.2f})" + " and is saved" * (step == 0)
-        elif step == 0:
-            dev_text += "; no later score is higher, so the start is saved"
-    about = f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, spread {fitted.last.get('spread', math.nan):.2f}"
-    steps = f"{counted(fitted.steps, 'step')}{early} {about}{dev_text})"
-    after = steps if fitted.steps else f"0 steps, its start{dev_text}"
-    after += "" if training.blend else "; --blend 0 saves its start"
-    what = f"encoder of {objective.dimension} dimensions after {after}"
+    objective.cpu().save(out, model_card(plan.recipe, fitted.saved_step, fitted.dev, plan.source))
+    what = f"encoder of {objective.dimension} dimensions{_outcome(fitted, training, total)}"
     show(f"{out}: {what}; next: train evaluate {shlex.quote(str(out))}")
+
+
+def _outcome(fitted: "Fitted", training: Training, total: int) -> str:
+    """Return what came of a training that was to take `total` steps, in words; its dev score is of what was saved."""
+    scores = [] if training.dev is None else [_dev_words(fitted)]
+    if not fitted.steps:
+        return ", ".join(["", training.beginning, *scores])
+    spread = fitted.last.get("spread", math.nan)
+    about = [f"{fitted.seconds:.0f} s", f"loss {fitted.last['loss']:.4f}", f"spread {spread:.2f}", *scores]
+    early = f" of {total}, stopped early" if fitted.steps < total else ""
+    kept = "" if training.blend else "; --blend 0 saves its start"
+    return f" after {counted(fitted.steps, 'step')}{early} ({', '.join(about)}){kept}"
+
+
+def _dev_words(fitted: "Fitted") -> str:
+    """Return the dev score of what was saved, and how it compares with the start's and the end's."""
+    dev, step = fitted.dev, fitted.saved_step
+    words = f"dev {dev.get(step, math.nan):.2f} at step {step}"
+    if not fitted.steps:
+        return words
+    start, end = dev.get(0, math.nan), dev.get(max(dev, default=0), math.nan)
+    words += f" (before the training {start:.2f})"
+    if start > end:
+        return f"{words}; the start scored higher than the end ({end:.2f})" + " and is saved" * (step == 0)
+    return words + "; no later score is higher, so the start is saved" * (step == 0)
+
+
+def _check_layers(objective: "Objective", plan: Plan, name: str) -> None:
+    """Raise InputError for a layer that the training could not fit, or that would be saved half random."""
+    training = plan.training
+    linear = "--whiten" if training.whiten else "--sharpen"
+    if training.whiten and training.sharpen:
+        raise InputError("--whiten and --sharpen fit the same layer: leave one out")
+    if training.begins_linear and not hasattr(objective.encoder, WHITENING):
+        raise InputError(f"{linear}: {name} trains no layer behind the pooling, leave it out")
+    if training.begins_linear and training.blend < 1:
+        raise InputError(f"--blend {training.blend:g}: the start lacks the layer of {linear}: leave one out")
+    layers = [module for child, module in list(objective.encoder.named_children())[1:] if child != WHITENING]
+    trained = Counter(type(layer).__name__ for layer in layers if any(map(requires_grad, layer.parameters())))
+    added = list(trained - Counter(kind for kind, _ in plan.source.modules()))
+    is_untrained = not training.total_steps(len(plan.examples))
+    if added and (is_untrained or training.blend < 1):
+        option = "--epochs 0" if is_untrained else f"--blend {training.blend:g}"
+        share = "" if is_untrained else "partly "
+        problem = f"{name} adds a {added[0]} to the encoder, whose weights would stay {share}random"
+        raise InputError(f"{option}: {problem}: train it, or start from an encoder that has one")
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:

@@ -537,7 +537,7 @@ def test_auto_judges_the_untouched_encoder_and_what_it_trains(run: Path, capsys:
     assert not Path("runs/auto").exists()
     whitened = Path("runs/auto/whitened/evaluation/judge-own.json")
     train_killed(whitened.is_file, "auto", *options)
-    scores = [*Path("runs/evaluation").glob("tiny-*/judge-own.json"), whitened]
+    scores = [*Path("runs/evaluation").glob("tiny-*/cls/judge-own.json"), whitened]
     assert len(scores) == 2
     times = [path.stat().st_mtime_ns for path in scores]
     assert not Path("runs/auto/auto.json").exists()
@@ -550,6 +550,10 @@ def test_auto_judges_the_untouched_encoder_and_what_it_trains(run: Path, capsys:
     assert stored["verdict"] in shown.out
     assert all(f"{candidate['k-means NMI']:.2f}" in shown.out for candidate in stored["candidates"])
     assert " judged texts are in the training text" in shown.err
+    assert json.loads(scores[0].read_text())["model"]["pooling"] == "cls", "that of what is trained"
+    assert evaluate("runs/auto/contrastive-tuned", "--judge", "own.csv") == 0
+    untouched = rf"k-means NMI +200 +{stored['candidates'][0]['k-means NMI']:.2f} "
+    assert re.search(untouched, capsys.readouterr().out), "every command has the same untouched encoder"
 
 
 def judged(folder: Path, name: str, suite: Suite, vectors: Vectors) -> Path:
