@@ -23,6 +23,7 @@ the bundled smoke test `sample`. [sts with data, sample without]"""
 DATA = "Folder of the benchmarks."
 JUDGE = """Your own data, by columns: text, label; query, document; text1, text2, grade; text1, text2, same. Beside \
 the encoder that a run began from. Documents with ids may be in a second file: QUERIES,DOCUMENTS."""
+DOCUMENTS = "Another encoder of the same space, for the documents of --judge or the second sides of pairs."
 AGAINST = "Put the scores of --judge beside this encoder's instead."
 SHOTS = "Train the classifiers of --judge on this many texts a label. [four of five folds]"
 MTEB = "A task of MTEB, read from the Hub; repeat it for more. Needs the extra `eval`."
@@ -37,6 +38,7 @@ def evaluate(
     judge: JudgeOption = None,
     shots: Annotated[int | None, typer.Option(min=1, help=SHOTS)] = None,
     against: Annotated[str | None, typer.Option(help=AGAINST, metavar="MODEL")] = None,
+    documents_encoder: Annotated[str | None, typer.Option(help=DOCUMENTS, metavar="MODEL")] = None,
     mteb: Annotated[list[str] | None, typer.Option(help=MTEB, metavar="TASK", show_default=False)] = None,
     pooling: Annotated[Pooling | None, typer.Option(help=POOLING)] = None,
     max_tokens: Annotated[int | None, typer.Option(min=3, help="Most tokens of a text. [the model; padded 64]")] = None,
@@ -62,6 +64,8 @@ def evaluate(
     """
     if against and not judge:
         raise InputError(f"--against {against} is for --judge FILE: give that too, or leave it out")
+    if mteb and documents_encoder:
+        raise InputError(f"--documents-encoder {documents_encoder} is not for --mteb: leave one of them out")
     suites = _suites(suite, data, judge, shots, mteb)
     if dry_run:
         _show_sets(suites, model)
@@ -70,15 +74,23 @@ def evaluate(
 
     def opened(name: str, own_pooling: Pooling | None) -> TextEncoder:
         from trainers.encoders.functions import open_encoder
+        from trainers.encoders.two_sides import TwoEncoders
 
-        options = {**chosen, "pooling": pooling or own_pooling, "batch_tokens": batch_tokens, "device": device}
-        return open_encoder(name, **options) if no_cache else cached(open_encoder(name, **options))
+        options = {"precision": precision, "batch_tokens": batch_tokens, "device": device}
+        encoder = open_encoder(name, pooling=pooling or own_pooling, max_tokens=max_tokens, **options)
+        encoder = encoder if no_cache else cached(encoder)
+        if documents_encoder is None:
+            return encoder
+        other = open_encoder(documents_encoder, **options)
+        return TwoEncoders(encoder, other if no_cache else cached(other))
 
     encoder, settings = opened(model, pooling), {**chosen, "seed": seed, "data": data, "shots": shots}
-    changes = [pooling, max_tokens and f"tokens-{max_tokens}", f"seed-{seed}" * (seed != SEED)]
+    settings |= {"documents_encoder": documents_encoder} if documents_encoder else {}
+    documents = f"documents-{Path(documents_encoder).name}" if documents_encoder else None
+    changes = [pooling, max_tokens and f"tokens-{max_tokens}", f"seed-{seed}" * (seed != SEED), documents]
     parts = [part for part in (*changes, precision * (precision != "fp32")) if part]
     directory = _score(model, encoder, suites, mteb, out, parts, settings, json=json)
-    if judge is not None or (not mteb and [suite.name for suite in suites] == [SMOKE_TEST]):
+    if judge is not None:
         with redirect_stdout(sys.stderr if json else sys.stdout):
             _put_beside(model, directory, suites[-1], opened, against, parts, settings)
 
@@ -87,7 +99,7 @@ def _put_beside(
     model: str, directory: Path, suite: Suite, opened: Callable[[str, Pooling | None], TextEncoder],
     against: str | None, parts: Sequence[str], settings: Mapping[str, Any],
 ) -> None:  # fmt: skip
-    """Score the other encoder too, unless it has been, and show how they differ; on a user's own data a verdict too."""
+    """Score the other encoder too, unless it has been, and show how they differ, with a verdict."""
     from trainers.evaluation.scoring import score_into
     from trainers.results.judged import beside, other_encoder
 
@@ -101,13 +113,9 @@ def _put_beside(
             raise
         note(f"not beside the untouched encoder: {error}")
     try:
-        table = beside(model, directory, suite.name, other).table
+        show([beside(model, directory, suite.name, other).table])
     except InputError as error:
         note(str(error))
-        return
-    is_smoke = suite.name == SMOKE_TEST
-    if other or not is_smoke:
-        show([table._replace(notes=table.notes[:1]) if is_smoke else table])
 
 
 def _suites(

@@ -70,11 +70,16 @@ class TextEncoder(Protocol):
 
 
 class Vectors(NamedTuple):
-    """The vectors of distinct texts: `rows` maps a text to its row of `matrix`."""
+    """The vectors of distinct texts: `rows` maps a text to its row of `matrix`.
+
+    `device` is where they are compared; None takes a GPU if there is one. `documents` are the vectors of documents, or
+    second sides, if another encoder makes them.
+    """
 
     rows: Mapping[str, int]
     matrix: Matrix
-    device: str | None = None  # where they are compared; None takes a GPU if there is one
+    device: str | None = None
+    documents: Vectors | None = None
 
     @classmethod
     def encode(cls, encoder: TextEncoder, texts: Iterable[str], advance: Advance = still) -> Vectors:
@@ -90,7 +95,8 @@ class Vectors(NamedTuple):
 
     def cosines(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
         """Return the cosines (n,) of n pairs of texts; exactly 1 for two equal texts, 0 if a vector is zero."""
-        left, right = self.of(first).astype(np.float64), self.of(second).astype(np.float64)
+        left = self.of(first).astype(np.float64)
+        right = (self.documents or self).of(second).astype(np.float64)
         dots, *squares = (np.einsum("ij,ij->i", *sides) for sides in ((left, right), (left, left), (right, right)))
         lengths = np.sqrt(squares[0] * squares[1])
         return np.asarray(np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0))

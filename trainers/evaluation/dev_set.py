@@ -18,6 +18,7 @@ from trainers.files import file_lines, located
 from trainers.objective import Objective, resolve_precision
 
 ANY_SCALE = (-1e6, 1e6)  # only the ranks of the grades matter
+TRANSLATION = re.compile("stsb-[a-z]{2}(-|$)")
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # sentence-transformers' names; it negates the distances
 
 
@@ -31,7 +32,9 @@ def read_dev(name: str, data: str | None) -> Examples | Task:
         if not is_text or kind_of(re.split('"*[,;\t]"*', header))[0] not in ("", "grade"):
             return read_judge(name).tasks[0]
         if not Path(name).is_file():
-            raise InputError(f"--dev {name}: neither a file nor a benchmark; benchmarks are {', '.join(benchmarks)}")
+            named = ", ".join(name for name in benchmarks if not TRANSLATION.match(name))
+            named += ", and translations such as stsb-de-dev, stsb-de-en-dev"
+            raise InputError(f"--dev {name}: neither a file nor a benchmark; benchmarks are {named}")
         examples, _ = read_graded(Path(name), ANY_SCALE)
         if examples.dropped:
             note(f"--dev {name}: left out: rows without two texts and a finite grade ({examples.dropped:,})")

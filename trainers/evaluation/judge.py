@@ -30,8 +30,10 @@ Columns: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
 Cells: TypeAlias = Sequence[tuple[str, str, str]]  # a text, its label, grade or document, and a second text
 Rows: TypeAlias = "NDArray[np.int64]"
 Score: TypeAlias = Callable[[Vectors, int], Result]
-Items: TypeAlias = tuple[str, Sequence[str], Sequence[str], int, Mapping[str, Score]]
-"""What a table was taken for, the texts to encode, the items as text, their number, and how each figure is computed."""
+Sides: TypeAlias = tuple[Sequence[str], Sequence[str]] | None
+Items: TypeAlias = tuple[str, Sequence[str], Sequence[str], int, Mapping[str, Score], Sides]
+"""What a table was taken for, the texts to encode, the items as text, their number, how each figure is computed, and
+the texts by side."""
 
 IN_MEMORY = "the table"
 PREFIX, SCORE = "judge-", "score"  # how the names of such suites begin, and their metric
@@ -79,7 +81,7 @@ def read_judge(table: TableSource, shots: int | None = None) -> Suite:
         items = _read_search(rows, documents, omitted)
     else:
         items = _read_labels(rows, shots, omitted) if kind == "label" else _read_pairs(rows, kind == "same", omitted)
-    summary, texts, lines, size, scores = items
+    summary, texts, lines, size, scores, sides = items
     reasons = ", ".join(f"{reason} ({count:,})" for reason, count in omitted.items() if count)
     summary += f"; left out: {reasons}" if reasons else ""
     if not scores:
@@ -90,7 +92,9 @@ def read_judge(table: TableSource, shots: int | None = None) -> Suite:
     place = os.path.relpath(name) + library
     stem += f"-{xxhash.xxh64_hexdigest(place.encode('utf-8', 'surrogatepass'))[:6]}" if place != f"{stem}.csv" else ""
     stem += f"-{shots}-shots" if shots else ""
-    new_task = partial(Task, source=source, size=size, texts=texts, lines=lines, files=files, counted=False)
+    new_task = partial(
+        Task, source=source, size=size, texts=texts, lines=lines, files=files, counted=False, sides=sides
+    )
     tasks = (new_task(name=re.sub(r"\W+", "-", title), title=title, score=score) for title, score in scores.items())
     return Suite(PREFIX + stem, f"{source}: {summary}", (SCORE,), 0, tuple(tasks))
 
@@ -143,7 +147,7 @@ def _read_labels(rows: Cells, shots: int | None, omitted: Counter[str]) -> Items
     copies = len(texts) - len(numbers)
     summary = f"{counted(len(texts), 'text')} with {counted(len(labels), 'label')}, {way}"
     summary += f", {copies:,} of them copies" if copies else ""
-    return summary, texts, lines, len(texts), scores if len(labels) > 1 else {}
+    return summary, texts, lines, len(texts), scores if len(labels) > 1 else {}, None
 
 
 def _accuracy(
@@ -198,10 +202,11 @@ def _read_search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
     ids = {Sided(text, "document"): name for text, name in ids.items()}
     # Of equally near documents, trec_eval puts the greater id first, and `nearest` the earlier one.
     documents = sorted(ids, key=ids.__getitem__, reverse=True)
-    cache: dict[int, NDArray[np.float64]] = {}
+    cache: dict[tuple[int, ...], NDArray[np.float64]] = {}
 
     def score(column: int, vectors: Vectors, seed: int) -> Result:
-        digest = xxhash.xxh3_64_intdigest(np.ascontiguousarray(vectors.matrix).data)
+        parts = [vectors, *[vectors.documents] * bool(vectors.documents)]
+        digest = tuple(xxhash.xxh3_64_intdigest(np.ascontiguousarray(part.matrix).data) for part in parts if part)
         if digest not in cache:  # the three figures come from one search
             cache.clear()
             cache[digest] = _search_figures(queries, documents, ids, vectors)
@@ -211,7 +216,8 @@ def _read_search(rows: Cells, library: Cells, omitted: Counter[str]) -> Items:
     lines += chain.from_iterable((ids[text], "\t", text, "\n") for text in documents)
     scores = {title: partial(score, column) for column, title in enumerate(("nDCG@10", "MRR@10", f"recall@{DEPTH}"))}
     summary = f"a search, {len(queries):,} queries on {len(documents):,} documents"
-    return summary, [*queries, *documents], lines, len(queries), scores if queries and len(documents) > 1 else {}
+    scores = scores if queries and len(documents) > 1 else {}
+    return summary, [*queries, *documents], lines, len(queries), scores, ([*queries], documents)
 
 
 def _search_figures(
@@ -228,7 +234,7 @@ def _search_figures(
         run = {number: dict[str, float]() for number in block}
         for start in range(0, len(documents), DOCUMENTS):
             part = documents[start : start + DOCUMENTS]
-            keys = unit(vectors.of(part))
+            keys = unit((vectors.documents or vectors).of(part))
             for number, query, rows in zip(run, query_vectors, nearest(query_vectors, keys, DEPTH), strict=True):
                 cosines = (keys[rows].astype(np.float64) * query).sum(-1).tolist()
                 run[number] |= {ids[part[row]]: cosine for row, cosine in zip(rows, cosines, strict=True)}
@@ -261,4 +267,4 @@ def _read_pairs(rows: Cells, same: bool, omitted: Counter[str]) -> Items:
     lines = [f"{gold:g}\t{first}\t{second}\n" for first, second, gold in pairs]
     scores = {"average precision" if same else "Spearman": score} if len(set(golds)) > 1 else {}
     summary = f"{counted(len(pairs), 'pair')} {'that are the same or not' if same else 'with grades'}"
-    return summary, [*firsts, *seconds], lines, len(pairs), scores
+    return summary, [*firsts, *seconds], lines, len(pairs), scores, (firsts, seconds)

@@ -48,6 +48,7 @@ class Benchmark:
     """One benchmark: `sizes` maps each subset, by the name in its files, to its number of graded pairs.
 
     If not `exact`, another number only leaves it out of the average. `cased`: the note says whether it is tokenised.
+    `two_sided`: the sides of a pair are of two kinds, such as languages, and may have an encoder each.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Benchmark:
     exact: bool = True
     cased: bool = False
     binary: bool = False
+    two_sided: bool = False
     note: str | None = None
 
 
@@ -181,7 +183,9 @@ def _pairs(
         ends = [pair.first.endswith(" .") for _, pair in rows if pair.first.endswith(".")]
         # SentEval's copy has a space before the full stops.
         notes.append(TOKENISED if 2 * sum(ends) > len(ends) else AS_WRITTEN)
+    firsts, seconds = [pair.first for _, pair in rows], [pair.second for _, pair in rows]
     return Pairs(
+        sides=(firsts, seconds) if benchmark.two_sided else None,
         name=benchmark.name, title=benchmark.title, subsets=subsets, source=source, files=files, size=len(rows),
         counted=counted, note="; ".join(filter(None, [benchmark.note, *notes])) or None,
         texts=[text for _, pair in rows for text in pair[:2]],

@@ -194,6 +194,9 @@ def signature(values: Mapping[str, Any]) -> str:
     counted = [name for name, item in sets.items() if item["counted"]]
     names = counted if len(counted) > 1 else list(sets)
 
+    def weights(card: Mapping[str, Any]) -> str:
+        return joined(list((card.get("weights") or {"": card.get("sha256", "")}).values()))
+
     def joined(digests: Sequence[object]) -> str:
         text = "".join(map(str, digests))
         return (hashlib.sha256(text.encode()).hexdigest() if len(digests) > 1 else text)[:DIGITS]
@@ -203,7 +206,8 @@ def signature(values: Mapping[str, Any]) -> str:
         "pooling": model.get("pooling"), "prompts": model.get("prompts"), "tokens": model.get("max_tokens"),
         "precision": values["settings"].get("precision"), "seed": values.get("seed"),
         "items": joined([sets[name]["sha256"] for name in names]),
-        "weights": joined(list((model.get("weights") or {"": model.get("sha256", "")}).values())),
+        "weights": weights(model),
+        "documents": weights(model.get("documents", {})),
         "version": values.get("versions", {}).get("twinviews"),
     }  # fmt: skip
     return "|".join([values["suite"], *(f"{key}:{value}" for key, value in parts.items() if value)])

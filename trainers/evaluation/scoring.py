@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ from pipelines.terminal.console import InputError, MissingExtraError, note, prog
 from trainers.data.examples import Examples, with_corpus
 from trainers.data.reading import KINDS, read_examples
 from trainers.encoders.location import STARTER, Source, locate
+from trainers.encoders.two_sides import TwoEncoders
 from trainers.encoders.vectors import TextEncoder, Vectors
 from trainers.evaluation.dev_set import dev_of
 from trainers.evaluation.pairs import METRICS, average, read_pairs
@@ -56,11 +58,16 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
 def evaluate_suites(
     encoder: TextEncoder, suites: Sequence[Suite], *, seed: int = SEED, settings: Mapping[str, object] | None = None
 ) -> list[Scores]:
-    """Encode the distinct texts of all suites once and score every set; `seed` decides folds and draws."""
-    texts = distinct_texts(task for suite in suites for task in suite.tasks)
+    """Encode the distinct texts of all suites once and score every set; `seed` decides folds and draws.
+
+    Two encoders score only the sets that have two sides. Raises InputError if there is none.
+    """
+    if not 0 <= seed < 2**32:
+        raise InputError(f"the seed {seed} is not between 0 and 2**32 - 1: give another")
+    if isinstance(encoder, TwoEncoders):
+        suites = [_two_sided(suite) for suite in suites]
     start = time.perf_counter()
-    with progress(f"encoding with {encoder.name}", len(texts), unit="texts") as advance:
-        vectors = Vectors.encode(encoder, texts, advance)
+    vectors, texts = _encode(encoder, [task for suite in suites for task in suite.tasks])
     encoding, cached = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
     trained = getattr(encoder, "directory", None)
     tasks = {suite.name: suite.tasks for suite in suites}
@@ -70,7 +77,7 @@ def evaluate_suites(
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
         "settings": dict(settings or {}), "seed": seed, "remarks": remarks,
     }  # fmt: skip
-    seconds = {"encode": encoding, "encoded_texts": len(texts) - cached, "cached_texts": cached}
+    seconds = {"encode": encoding, "encoded_texts": texts - cached, "cached_texts": cached}
     scores = []
     with progress("scoring", sum(len(suite.tasks) for suite in suites), unit="sets") as advance:
         for suite in suites:
@@ -84,6 +91,30 @@ def evaluate_suites(
             times = {"seconds": seconds | {"score": round(time.perf_counter() - start, 2)}}
             scores.append(Scores(suite, _values(suite, results, leaks, dev_leaks) | common | times, predictions))
     return scores
+
+
+def _encode(encoder: TextEncoder, tasks: Sequence[Task]) -> tuple[Vectors, int]:
+    """Return the vectors of all texts of the tasks, and how many texts were encoded."""
+    if not isinstance(encoder, TwoEncoders):
+        texts = distinct_texts(tasks)
+        with progress(f"encoding with {encoder.name}", len(texts), unit="texts") as advance:
+            return Vectors.encode(encoder, texts, advance), len(texts)
+    sides = [task.sides for task in tasks if task.sides]
+    queries, documents = (list(dict.fromkeys(chain.from_iterable(side))) for side in zip(*sides, strict=True))
+    total = len(queries) + len(documents)
+    with progress(f"encoding with {encoder.name} and {encoder.documents.name}", total, unit="texts") as advance:
+        return encoder.vectors(queries, documents, advance), total
+
+
+def _two_sided(suite: Suite) -> Suite:
+    """Return a suite's sets of two sides; raises InputError if it has none."""
+    tasks = tuple(task for task in suite.tasks if task.sides)
+    if not tasks:
+        problem = f"{suite.name} has no queries and documents, and no pairs of two languages"
+        raise InputError(f"{problem}: two encoders cannot share it; leave out --documents-encoder")
+    if others := [task.title for task in suite.tasks if not task.sides]:
+        note(f"{suite.name}: not for two encoders: {', '.join(others)}")
+    return suite._replace(tasks=tasks)
 
 
 def score_into(

@@ -48,8 +48,10 @@ class Task:
 
     `name` is that in files of results, `title` as papers print it, `source` where it was read from, `size` the number
     of scored items, `texts` all to encode, `lines` the items as text, for a checksum that no layout of the files
-    changes. `score` makes the result of the vectors and a seed for folds and draws. `files` are sha256 by name, `note`
-    is what a reader must know, perhaps after `MARK`, `counted` whether it is part of the suite's average.
+    changes. `sides` are the same texts as queries and documents, or as first and second sides, which two encoders may
+    share; None if the set has no sides. `score` makes the result of the vectors and a seed for folds and draws. `files`
+    are sha256 by name, `note` is what a reader must know, perhaps after `MARK`, `counted` whether it is part of the
+    suite's average.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Task:
     texts: Sequence[str]
     lines: Sequence[str]
     score: Callable[[Vectors, int], Result]
+    sides: tuple[Sequence[str], Sequence[str]] | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     note: str | None = None
     counted: bool = True

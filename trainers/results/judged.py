@@ -10,6 +10,7 @@ from pipelines.sentences.sources import TableSource
 from pipelines.terminal.console import InputError, note
 from trainers.encoders.functions import Encoder, open_encoder
 from trainers.encoders.location import Source
+from trainers.encoders.two_sides import TwoEncoders
 from trainers.encoders.vectors import cached
 from trainers.evaluation.judge import PREFIX, read_judge
 from trainers.evaluation.result_files import StoredSet, Table, load, read_recipe, results_folder
@@ -220,12 +221,20 @@ class Judgement(NamedTuple):
     sets: Sets
 
 
-def judge(encoder: Encoder, table: TableSource, *, shots: int | None = None, seed: int = SEED) -> Judgement:
+def judge(
+    encoder: Encoder,
+    table: TableSource,
+    *,
+    shots: int | None = None,
+    seed: int = SEED,
+    documents_encoder: "Encoder | None" = None,
+) -> Judgement:
     """Score an encoder on your own texts as `train evaluate --judge` does, whose options these are.
 
     `encoder` is a folder or name, whose vectors are kept on disk, a `SentenceTransformer`, or a function from a list of
     n texts to vectors (n, d). `table` is a file or a dict or `DataFrame` of columns: `text` and `label`; `query` and
-    `document`; `text1`, `text2` and `grade` or `same`. Raises InputError if one of them cannot be used or the function
+    `document`; `text1`, `text2` and `grade` or `same`. `documents_encoder` is another one of the same space, for the
+    documents or second texts. Raises InputError if one of them cannot be used or the function
     fails, TwinviewsError for NaN or infinity.
 
     Example:
@@ -234,7 +243,10 @@ def judge(encoder: Encoder, table: TableSource, *, shots: int | None = None, see
         {'average precision': (100.0, 100.0, 100.0)}
     """
     suite = read_judge(table, shots)
-    (scores,) = evaluate_suites(cached(open_encoder(encoder)), [suite], seed=seed)
+    opened = cached(open_encoder(encoder))
+    if documents_encoder is not None:
+        opened = TwoEncoders(opened, cached(open_encoder(documents_encoder)))
+    (scores,) = evaluate_suites(opened, [suite], seed=seed)
     stored = {name: StoredSet.model_validate(values) for name, values in scores.values["sets"].items()}
     items = {name: of for name, of in scores.predictions.items() if None not in stored[name].figures.values()}
     sets = {name: (stored[name], of, estimate(of)) for name, of in items.items()}

@@ -1,13 +1,14 @@
 """STS17 in eight language pairs; Spanish and Russian STS, translated STS-B: Spearman and Pearson of the cosine."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair
+from trainers.evaluation.pairs import Benchmark, Layout, Pair, Pairs, checked_pair, read_pairs
 from trainers.evaluation.suites.sts import SEMEVAL, read_gold
-from trainers.files import Rows, csv_rows, tsv_rows
+from trainers.evaluation.task import Missing
+from trainers.files import Rows, bad_line, check_count, csv_rows, tsv_rows, usual_places
 
 _STS17 = "https://alt.qcri.org/semeval2017/task1/data/uploads/sts2017.eval.v1.1.zip and sts2017.gs.zip"
 _EXTENDED = "https://public.ukp.informatik.tu-darmstadt.de/reimers/sentence-transformers/datasets/STS2017-extended.zip"
@@ -25,7 +26,10 @@ def read_scored_lines(subset: str, path: Path, rows: Callable[[Path], Rows] = ts
 def _sts17(name: str, file: str, track: str = "") -> Benchmark:
     """Return a pair of languages: a track of SemEval-2017 Task 1, or from Reimers & Gurevych 2020's collection."""
     extended = Layout(("STS2017-extended", "sts17"), (f"STS.{file}.txt",), read_scored_lines)
-    benchmark = Benchmark(f"sts17-{name}", f"STS17 {name.upper()}", {name: 250}, _EXTENDED, (extended,))
+    first, second = name.split("-")
+    benchmark = Benchmark(
+        f"sts17-{name}", f"STS17 {name.upper()}", {name: 250}, _EXTENDED, (extended,), two_sided=first != second
+    )
     if not track:
         return benchmark
     # Only the first pairs of the Turkish track are graded.
@@ -71,14 +75,70 @@ MONOLINGUAL = (
 )  # fmt: skip
 
 
+LANGUAGES = ("en", "de", "es", "fr", "it", "nl", "pl", "pt", "ru", "zh")  # of the distribution; others are read too
+SPLITS = {"test": 1379, "dev": 1500}
+TRANSLATED = "machine translated (DeepL)"
 read_translated = partial(read_scored_lines, rows=csv_rows)
-STSB = tuple(
-    Benchmark(
-        f"stsb-{language}{ending}", f"STS-B {language.upper()}{ending.replace('-', ' ')}", {split: size}, _MULTI_MT,
-        (Layout(_MULTI_MT_FOLDERS, (f"stsb-{language}-{{}}.csv",), read_translated),),
-        counted=False, note=None if language == "en" else "machine translated (DeepL)",
+
+
+def read_beside_english(subset: str, path: Path, english: Path) -> Iterator[Pair]:
+    """Pair first sentences of a translation with the English second ones; raises InputError if grades differ."""
+    rows, english_rows = [*read_translated(subset, path)], [*read_translated(subset, english)]
+    check_count(path, len(rows), len(english_rows), f"pairs as in {english.name}")
+    for number, (pair, original) in enumerate(zip(rows, english_rows, strict=True), 1):
+        if pair.gold != original.gold:
+            raise bad_line(path, number, f"the grade {original.gold:g} of {english.name}", f"{pair.gold:g}")
+        yield Pair(pair.first, original.second, pair.gold)
+
+
+def translated(language: str, split: str, *, beside_english: bool = False) -> Benchmark:
+    """Return STS-B in a language, or first sentences in that language and second ones in English."""
+    languages = f"{language}-en" if beside_english else language
+    files = [f"stsb-{language}-{{}}.csv", *["stsb-en-{}.csv"] * beside_english]
+    reader = read_beside_english if beside_english else read_translated
+    ending = "" if split == "test" else f"-{split}"
+    return Benchmark(
+        f"stsb-{languages}{ending}",
+        f"STS-B {languages.upper()}{ending.replace('-', ' ')}",
+        {split: SPLITS[split]},
+        _MULTI_MT,
+        (Layout(_MULTI_MT_FOLDERS, tuple(files), reader),),
+        counted=False,
+        two_sided=beside_english,
+        note=None if language == "en" else TRANSLATED,
     )
-    for split, ending, size in (("test", "", 1379), ("dev", "-dev", 1500))
-    for language in ("en", "de", "es", "fr", "ru")
-)  # fmt: skip
-BENCHMARKS = (*STS17, *MONOLINGUAL, *STSB)
+
+
+def translations(languages: Iterable[str]) -> list[Benchmark]:
+    """Return the test sets, then the development sets, of STS-B in these languages, and each of them beside English."""
+    others = [language for language in languages if language != "en"]
+    return [
+        benchmark
+        for split in SPLITS
+        for benchmark in (
+            *(translated(language, split) for language in languages),
+            *(translated(language, split, beside_english=True) for language in others),
+        )
+    ]
+
+
+def languages_in(data: str) -> list[str]:
+    """Return the languages whose translation of STS-B is in a folder, those of the distribution first."""
+    folders = usual_places(_MULTI_MT_FOLDERS, Path(data).expanduser())
+    names = {path.name.split("-")[1] for folder in folders for path in folder.glob("stsb-*-*.csv*")}
+    return sorted(names, key=lambda name: (LANGUAGES.index(name) if name in LANGUAGES else len(LANGUAGES), name))
+
+
+def find(data: str) -> list[Pairs | Missing]:
+    """Read the sets in a folder, the translations of STS-B in the languages that are there."""
+    stsb = translations(languages_in(data) or ["en"])
+    present = [read_pairs(benchmark, data) for benchmark in (*STS17, *MONOLINGUAL, *stsb)]
+    # English alone is no translation, and of a language not every split need be there.
+    lacks = {benchmark.name for benchmark in stsb}
+    sets = [item for item in present if not (isinstance(item, Missing) and item.name in lacks)]
+    if not any(item.name in lacks for item in sets):
+        sets.append(Missing("stsb-multi-mt", "translated STS-B", f"no {_MULTI_MT_FOLDERS[0]} in {data}", _MULTI_MT))
+    return sets
+
+
+BENCHMARKS = (*STS17, *MONOLINGUAL, *translations(LANGUAGES))

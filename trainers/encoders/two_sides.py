@@ -1,0 +1,66 @@
+"""Two encoders of one space: one for queries, or first sides, the other for documents, or second sides."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.terminal.console import InputError
+from trainers.encoders.vectors import Advance, Matrix, TextEncoder, Vectors, still
+
+
+@dataclass(frozen=True, slots=True)
+class TwoEncoders:
+    """An encoder whose documents another one encodes, such as a large one of which an index was made."""
+
+    queries: TextEncoder
+    documents: TextEncoder
+
+    @property
+    def name(self) -> str:
+        """The name of the encoder of queries, which is the one that is judged."""
+        return self.queries.name
+
+    @property
+    def title(self) -> str:
+        """Both encoders, each as it calls itself."""
+        return f"{self.queries.title}; documents by {self.documents.title}"
+
+    @property
+    def directory(self) -> Path | None:
+        """The folder of the encoder of queries, whose training text is counted."""
+        return getattr(self.queries, "directory", None)
+
+    @property
+    def device(self) -> str | None:
+        """Where the vectors are compared."""
+        return getattr(self.queries, "device", None)
+
+    @property
+    def found(self) -> int:
+        """How many texts of the last call were in the cache."""
+        return sum(getattr(encoder, "found", 0) for encoder in (self.queries, self.documents))
+
+    def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
+        """Return the vectors (texts, d) of queries."""
+        return self.queries.encode(texts, advance)
+
+    def vectors(self, queries: Sequence[str], documents: Sequence[str], advance: Advance = still) -> Vectors:
+        """Encode each side by its own encoder; raises InputError if their vectors differ in length."""
+        first = Vectors.encode(self.queries, queries, advance)
+        second = Vectors.encode(self.documents, documents, advance)
+        widths = first.matrix.shape[1], second.matrix.shape[1]
+        if widths[0] != widths[1]:
+            problem = f"{self.queries.name} has vectors of {widths[0]} numbers, {self.documents.name} of {widths[1]}"
+            raise InputError(f"{problem}: give two encoders of one space, such as a student and its teacher")
+        return first._replace(documents=second)
+
+    def card(self) -> dict[str, Any]:
+        """Return the card of the encoder of queries, with that of the other one under `documents`."""
+        return {**self.queries.card(), "documents": self.documents.card(), "fingerprint": self.fingerprint()}
+
+    def fingerprint(self) -> str | None:
+        """Return a hash of all that decides the vectors, 32 hex digits; None if that is not known of both."""
+        own: list[Any] = [getattr(encoder, "fingerprint", lambda: None)() for encoder in (self.queries, self.documents)]
+        return hashlib.sha256("".join(own).encode()).hexdigest()[:32] if all(own) else None
