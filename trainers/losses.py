@@ -58,14 +58,14 @@ def _places(rows: Tensor) -> tuple[Tensor, Tensor]:
 def equal_strings(keys: Tensor) -> Tensor:
     """Return (2n, 2n + m), true if column j is no true negative of anchor i: it equals i, its source or its positive.
 
-    `keys` (n, 3 or 4) are equal numbers for equal strings: a pair's source, left and right string, and its hard
-    negative (-1: none, which is no negative either). m is 0 or n.
+    `keys` (n, 3 + k) are equal numbers for equal strings: a pair's source, left and right string, and its k hard
+    negatives (-1: none, which is no negative either). m is k times n.
     """
     source = keys[:, 0].repeat(2)
     string = torch.cat([keys[:, 1], keys[:, 2]])
     partner = torch.cat([keys[:, 2], keys[:, 1]])
     same = (string[:, None] == string[None]) | (partner[:, None] == string[None])
-    negative = keys[:, 3:].flatten()
+    negative = keys[:, 3:].T.flatten()
     hard = (source[:, None] == negative) | (string[:, None] == negative) | (partner[:, None] == negative)
     return torch.cat([same | (source[:, None] == source[None]), hard | (negative < 0)], dim=1)
 
@@ -76,12 +76,16 @@ def same_label(keys: Tensor, labels: Tensor) -> Tensor:
     return (label[:, None] == label) & (label >= 0) & (string[:, None] != string)
 
 
-def closer_than_positive(guide: Tensor, negatives: Tensor) -> Tensor:
-    """Return (2n, 2n + m), true if a guide (2n, d) has column j closer to i than i's positive (arXiv:2402.16829)."""
+def closer_than_positive(guide: Tensor, negatives: Tensor, *, keep_own: bool = False) -> Tensor:
+    """Return (2n, 2n + m), true if a guide (2n, d) has column j closer to i than i's positive (arXiv:2402.16829).
+
+    With `keep_own` a row's own hard negatives are never left out, however close.
+    """
     similarities = guide @ torch.cat([guide, negatives]).T
     closer = similarities > similarities[_places(guide)][:, None]
-    if len(negatives):  # a row's own hard negative is one, however close
-        closer[:, len(guide) :].view(2, len(negatives), len(negatives)).diagonal(dim1=1, dim2=2).fill_(False)
+    if keep_own:
+        rows = len(guide) // 2
+        closer[:, len(guide) :].view(2, rows, -1, rows).diagonal(dim1=1, dim2=3).fill_(False)
     return closer
 
 

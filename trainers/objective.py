@@ -25,7 +25,8 @@ if TYPE_CHECKING:  # it takes seconds to import
 Row = Mapping[str, Any]
 MAX_WHITENING_ROWS = 10_000
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-SIDES = ("left", "right", "negative", "alone")  # columns of ids to embed, in their order in a batch
+SIDES = ("left", "right", "negative", "alone")  # how the names of columns of ids to embed begin, in a batch's order
+COLUMNS = ("view_a", "view_b", "negative")  # what may have a prompt of its own
 GROUP, MOST_GROUPS = 8, 8  # fewest sentences worth a forward pass of their own, and most such passes in a batch
 
 Group = tuple[Tensor, dict[str, Any]]
@@ -59,6 +60,8 @@ class Objective(nn.Module):
         self.encoder, self.max_tokens, self.params = encoder, max_tokens, params
         self.cached: int | None = None  # texts to embed at a time; None for the whole batch
         self.corpus: Sequence[str] | None = None  # texts that the linear layer is fitted to; None for the rows
+        self.prompts: Mapping[str, str] = {}
+        """What precedes the texts of a column of pairs (`COLUMNS`), instead of the default prompt."""
         self.rates: Mapping[str, float] = {}
         """Factors on the learning rate by the prefix of the parameters' names, the first that fits; 1 for others."""
         self.teacher: EmbeddingModel | None = None
@@ -84,8 +87,9 @@ class Objective(nn.Module):
 
         A `keyed` objective adds `keys` (n, 3), one with a teacher `taught` (n, k), the numbers of each row's `texts`.
         """
-        left = self.tokenize(examples.left)
-        right = left if examples.right is examples.left else self.tokenize(examples.right)
+        left = self.tokenize(examples.left, column="view_a")
+        is_alone = examples.right is examples.left and not self.prompts
+        right = left if is_alone else self.tokenize(examples.right, column="view_b")
         columns: dict[str, Any] = {"left": left, "right": right}
         if self.keyed:
             columns["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]
@@ -96,15 +100,17 @@ class Objective(nn.Module):
 
         `input_ids` and `attention_mask` (2n, tokens), views i and n + i of a sentence; `taught`; the rest (n, ...).
         """
-        batch = self.pad([row[side] for side in SIDES if side in rows[0] for row in rows])
-        arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0].keys() - {*SIDES, "seed"}}
+        sides = [name for side in SIDES for name in rows[0] if name.startswith(side)]
+        batch = self.pad([row[side] for side in sides for row in rows])
+        arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0].keys() - {*sides, "seed"}}
         if "taught" in arrays:
             arrays["taught"] = self.taught[arrays["taught"]]
         return {**batch, **{name: torch.from_numpy(values) for name, values in arrays.items()}}
 
-    def tokenize(self, texts: Sequence[str], limit: int | None = None) -> Sequence[list[int]]:
-        """Return each text's ids, after the default prompt, cut at `limit`, a `[MASK]` the tokenizer's own."""
-        tokenizer, limit, prompt = self.encoder.tokenizer, limit or self.max_tokens, prompt_of(self.encoder)
+    def tokenize(self, texts: Sequence[str], limit: int | None = None, column: str = "") -> Sequence[list[int]]:
+        """Return each text's ids, after its column's or the default prompt, cut at `limit`, `[MASK]` the own token."""
+        tokenizer, limit = self.encoder.tokenizer, limit or self.max_tokens
+        prompt = self.prompts.get(column, prompt_of(self.encoder))
         settings = {"return_attention_mask": False, "return_token_type_ids": False}
 
         def ids() -> Iterator[list[int]]:

@@ -16,6 +16,7 @@ from pipelines.terminal.console import InputError, Plugins, first_problem
 Model = TypeVar("Model", bound=BaseModel)
 Presets = Mapping[str, Mapping[str, Any]]  # values of `Training` and of an objective's own options, by preset
 NONE = "none"  # how an optional value is unset that a preset sets
+MOST = 10**9  # steps
 OWN = "own"  # the pooling of a preset that keeps the one that an encoder was made for
 Pooling = Literal["mean", "cls", "first-last", "padded-mean", "max", "lasttoken", "weightedmean"]
 """How token vectors become one: their mean, the first one, the mean over the first and the last layer, the mean over
@@ -56,8 +57,10 @@ class DropoutOptions(Options):
 class Training(Options):
     """Optimiser, schedule, batches and lengths: the options that are not specific to an objective."""
 
-    epochs: float = Field(1.0, ge=0, description="Passes over the data; 0 saves the start, such as whitened vectors.")
-    steps: int | None = Field(None, ge=1, description="Optimiser steps, instead of --epochs.")
+    epochs: float = Field(
+        1.0, ge=0, le=1e6, description="Passes over the data; 0 saves the start, such as whitened vectors."
+    )
+    steps: int | None = Field(None, ge=1, le=MOST, description="Optimiser steps, instead of --epochs.")
     batch_size: int = Field(64, ge=2, description="Rows per batch, over all processes; a smaller last one is dropped.")
     accumulate: int = Field(1, ge=1, description="Batches per step; in-batch negatives come from one batch.")
     group_by_length: bool = Field(False, description="Batch texts of similar length, for less padding.")
@@ -70,6 +73,10 @@ class Training(Options):
     clip: float = Field(0.0, ge=0, description="Clip the gradient's norm to this; 0 leaves it.")
     max_tokens: int = Field(64, ge=4, description="Longer texts are cut here, special tokens included.")
     pooling: Pooling = Field("mean", description="How the tokens' vectors become one.")
+    prompts: tuple[str, ...] = Field(
+        (),
+        description="COLUMN=NAME, such as view_a=query: the encoder's prompt before a column's texts; again for more.",
+    )
     whiten: bool = Field(False, description="Begin whitened on the pairs' sentences, or the text (Su et al. 2021).")
     sharpen: int | None = Field(None, ge=0, description="Begin with a layer that draws texts to so many neighbours.")
     blend: float = Field(
@@ -81,7 +88,7 @@ class Training(Options):
     dev: str | None = Field(None, description="To score on: a file as --judge of `train evaluate`, or stsb-dev.")
     dev_data: str | None = Field(None, description="The folder that --dev is in; none: TWINVIEWS_DATA.")
     dev_similarity: Literal["cosine", "best"] = Field("cosine", description="Cosine, or the best of four similarities.")
-    evaluations: int = Field(10, ge=1, description="How often to score on --dev, the last time at the end.")
+    evaluations: int = Field(10, ge=1, le=10_000, description="How often to score on --dev, the last time at the end.")
     keep: Literal["best", "last"] = Field("best", description="Save the encoder that was best on --dev, or the last.")
     patience: int | None = Field(None, ge=1, description="Stop after this many scores on --dev without a new best.")
 
@@ -138,7 +145,7 @@ def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
 PARTS = ("READS", "PRESETS", "PARAMS", "build")
 OBJECTIVES = Plugins(
     "trainers.objectives",
-    lambda module: next((f"it has no {part}" for part in PARTS if not hasattr(module, part)), None),
+    lambda module: next((f"it has no {part}" for part in PARTS if not getattr(module, part, None)), None),
 )
 objective_names, load_objective = OBJECTIVES.names, OBJECTIVES.module
 """All objectives, and the module of one: its `build(options, training, source)` loads the encoder and returns the
@@ -199,7 +206,9 @@ class Request(Options):
     preset: str | None = Field(None, description="A preset of the objective. [the first one]")
     out: Path | None = Field(None, description="Directory of the run, or of all seeds. [runs/NAME]")
     seed: int = Field(1, ge=0, lt=1 << 32, description="Decides order, dropout and masks.")
-    seeds: int | None = Field(None, ge=1, description="Train with N seeds, from --seed on, into OUT/seed-1 and so on.")
+    seeds: int | None = Field(
+        None, ge=1, le=1000, description="Train with N seeds, from --seed on, into OUT/seed-1 and so on."
+    )
     dry_run: bool = Field(False, description="Say what would be done; write nothing.")
     overwrite: bool = Field(False, description="Delete the run in --out and train again.")
 

@@ -60,7 +60,7 @@ def examples_for(name: str, texts: list[str]) -> Examples:
     if load_objective(name).READS[0] not in ("views", "graded"):
         return Examples(texts, texts, texts, 0, grades)
     negatives = [text if row % 3 else "" for row, text in enumerate(texts[5:] + texts[:5])]
-    return Examples(texts, texts, texts[1:] + texts[:1], 0, grades, negatives)
+    return Examples(texts, texts, texts[1:] + texts[:1], 0, grades, [negatives])
 
 
 def teachers(name: str, encoder: Path) -> dict[str, str | tuple[str, ...]]:

@@ -40,7 +40,7 @@ NEGATIVES = ["a dog", "", "the dog", "a fish", "", "the cat"]
 def with_negatives() -> Examples:
     animals = ("dog", "cat", "dog", "bird", "horse", "child")
     texts = [f"a {animal}" for animal in animals]
-    return Examples(texts, texts, [f"the {animal}" for animal in animals], 0, None, NEGATIVES)
+    return Examples(texts, texts, [f"the {animal}" for animal in animals], 0, None, [NEGATIVES])
 
 
 def left_out_by_hand(examples: Examples) -> set[tuple[int, int]]:
@@ -52,7 +52,7 @@ def left_out_by_hand(examples: Examples) -> set[tuple[int, int]]:
     for i in range(2 * n):
         own = {strings[i], strings[(i + n) % (2 * n)]}
         found |= {(i, j) for j in range(2 * n) if strings[j] in own or sources[j] == sources[i]}
-        found |= {(i, 2 * n + j) for j, text in enumerate(examples.negatives) if text in {*own, sources[i], ""}}
+        found |= {(i, 2 * n + j) for j, text in enumerate(examples.negatives[0]) if text in {*own, sources[i], ""}}
     return found
 
 
@@ -70,7 +70,6 @@ def test_negatives(preset: str, equation: Callable[..., float], guided: bool, ti
         texts = [*examples.left, *examples.right, *(text or "-" for text in NEGATIVES)]
         guide = SentenceTransformer(str(tiny_bert), device="cpu").encode(texts, normalize_embeddings=True)
         more = {(i, j) for i in range(12) for j in range(18) if guide[i] @ guide[j] > guide[i] @ guide[(i + 6) % 12]}
-        more -= {(i, 12 + i % 6) for i in range(12)}  # a row's own hard negative is one, however close
         assert more - left_out
         left_out |= more
     expected = equation(vectors[:12], 0.05, left_out, vectors[12:])
@@ -177,7 +176,7 @@ def test_embedding_in_parts_has_the_gradients_of_the_whole_batch(tiny_bert: Path
     for cached in (None, 1, 5):
         objective = build("contrastive", tiny_bert, "bsl", dropout=0.0).train()
         objective.cached = cached
-        outputs = objective(**batch_of(objective, replace(views_of(sentences), negatives=sentences[24:32])))
+        outputs = objective(**batch_of(objective, replace(views_of(sentences), negatives=[sentences[24:32]])))
         outputs["loss"].backward()
         gradients.append({name: value.grad for name, value in objective.named_parameters() if value.grad is not None})
     for found in gradients[1:]:
@@ -201,3 +200,42 @@ def test_embedding_in_parts_draws_the_same_dropout_twice(tiny_bert: Path, senten
             for value in trained:
                 value.data -= 1e-4 * value.grad
     assert losses[1] - losses[0] == pytest.approx(-1e-4 * slope, rel=0.1)
+
+
+def test_several_hard_negatives_a_row_are_all_columns_of_the_loss(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    """As in sentence-transformers' loss, which takes every column after the first two."""
+    second = ["", *sentences[24:29]]
+    examples = replace(with_negatives(), negatives=[NEGATIVES, second])
+    objective = build("contrastive", tiny_bert, "bsl").eval()
+    batch = batch_of(objective, examples)
+    vectors = objective.embed(batch["input_ids"], batch["attention_mask"]).detach().double().numpy()
+    assert len(vectors) == 24
+    left_out = left_out_by_hand(examples) | {(i, 18) for i in range(12)}
+    expected = reference.nt_xent(vectors[:12], 0.05, left_out, vectors[12:])
+    assert objective(**batch)["loss"].item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_loss_with_a_guide_is_that_of_gistembed(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+    """With and without hard negatives, as sentence-transformers computes it from the same vectors."""
+    from sentence_transformers.sentence_transformer.losses import GISTEmbedLoss
+
+    encoder = SentenceTransformer(modules=[Transformer(str(tiny_bert)), Pooling(16, "mean")], device="cpu").eval()
+    for count in (0, 1):
+        columns = [sentences[8 * place : 8 * place + 8] for place in range(2 + count)]
+        examples = Examples(columns[0], *columns[:2], negatives=columns[2:])
+        objective = build("contrastive", tiny_bert, "bsl", guide=str(tiny_bert), negatives="right").eval()
+        ours = objective(**batch_of(objective, examples, folder=tmp_path / str(count)))["loss"].item()
+        theirs = GISTEmbedLoss(encoder, encoder, temperature=0.05, contrast_anchors=False, contrast_positives=False)
+        assert ours == pytest.approx(theirs([encoder.preprocess(column) for column in columns], None).item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("preset", ["contradiction", "supervised-simcse"])
+def test_presets_for_hard_negatives_refuse_pairs_without_any(
+    preset: str, tiny_bert: Path, sentences: list[str]
+) -> None:
+    objective = build("contrastive", tiny_bert, preset)
+    for negatives in ((), [[""] * 8]):
+        with pytest.raises(InputError, match="no pair has a hard negative"):
+            objective.columns(replace(views_of(sentences), negatives=negatives))

@@ -74,7 +74,7 @@ def examples_of(sentences: list[str]) -> Examples:
     texts.insert(5, texts[5])
     negatives = [text if row % 3 else "" for row, text in enumerate(sentences[32:44])]
     classes = ["", *"abcabcabcab"]
-    return Examples(texts, texts, sentences[20:32], 0, [row / 11 for row in range(12)], negatives, classes)
+    return Examples(texts, texts, sentences[20:32], 0, [row / 11 for row in range(12)], [negatives], classes)
 
 
 def gradients(

@@ -107,3 +107,31 @@ def test_the_next_command_can_be_pasted(tiny_bert: Path, text_file: Path, capsys
     options = ["--text", text_file, "--encoder", tiny_bert, "--max-tokens", "24", "--epochs", "0"]
     assert train("contrastive", "--preset", "tuned", *options, "--out", "wörk dir") == 0
     assert capsys.readouterr().out.endswith("; next: train evaluate 'wörk dir'\n")
+
+
+def test_a_column_of_pairs_takes_its_own_prompt(tiny_bert: Path, sentences: list[str], capsys: Capsys) -> None:
+    """As `prompts={"anchor": ..., "positive": ...}` of sentence-transformers."""
+    parts = [Transformer(str(tiny_bert)), Pooling(16, "mean")]
+    prompts = {"query": "the man ", "document": "a red house "}
+    SentenceTransformer(modules=parts, prompts=prompts, device="cpu").save_pretrained("made", create_model_card=False)
+    views = write_pairs(Path("pairs.arrow"), [(text, text, text[::-1]) for text in sentences])
+    typed = [(text, f"the man {text}", f"a red house {text[::-1]}") for text in sentences]
+    typed_views = write_pairs(Path("typed.arrow"), typed)
+    options = ["--encoder", "made", "--batch-size", 8, "--steps", 2, "--preset", "bsl", "--max-tokens", 32]
+    assert train("contrastive", "--views", views, *options, "--out", "plain") == 0
+    assert "--prompts view_a=query --prompts view_b=document" in capsys.readouterr().err
+    columns = ["--prompts", "view_a=query", "--prompts", "view_b=document"]
+    assert train("contrastive", "--views", views, *options, *columns, "--out", "prompted") == 0
+    assert train("contrastive", "--views", typed_views, *options, "--out", "typed") == 0
+    plain, prompted, by_hand = (Path(name, "model.safetensors").read_bytes() for name in ("plain", "prompted", "typed"))
+    assert plain != prompted == by_hand
+    for wrong in ("view_c=query", "view_a=passage"):
+        assert train("contrastive", "--views", views, *options, "--prompts", wrong, "--out", "wrong") == 2
+        assert f"--prompts {wrong}: columns are view_a, view_b, negative" in capsys.readouterr().err
+    assert train("contrastive", "--views", views, *options, *columns, "--retain", 1, "--out", "wrong") == 2
+
+
+@pytest.mark.parametrize("option", ["--epochs 1e300", "--epochs 1e18", f"--steps {10**300}", f"--evaluations {10**15}"])
+def test_trainings_without_an_end_are_refused(option: str, text_file: Path, capsys: Capsys) -> None:
+    assert train("mirror", "--text", text_file, *option.split(), "--dry-run") == 2
+    assert option.split()[0] in capsys.readouterr().err

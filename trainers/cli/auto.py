@@ -114,7 +114,7 @@ def _choose(source: Source, values: Mapping[str, Any]) -> tuple[list[str], list[
     """Return the training that fits the data, and the options for data and encoder; a note says why it is this one."""
     examples, data = read_examples(checked(AutoData, values), READS)
     ((kind, files),) = data.items()
-    choices = CHOICES[kind if examples.negatives is None else "negatives"]
+    choices = CHOICES["negatives" if examples.negatives else kind]
     name = list(choices)[0 if source.modules() else -1]
     note(f"{len(examples):,} {'pairs' if kind == 'views' else 'sentences'}: {choices[name]}")
     options = [word for file in ([files] if kind == "text" else files) for word in (f"--{kind}", file)]

@@ -1,5 +1,6 @@
 """Training data as the objectives take it: rows of two views, their token ids, and their order in each epoch."""
 
+import re
 import struct
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 TABLES = (".csv", ".tsv", ".json", ".jsonl")
 STRINGS = ("string", "large_string")
+NEGATIVE = re.compile(rf"{pairs.NEGATIVE}(_\d+)?")  # the names of their columns, as sentence-transformers mines them
 LABELS = (*STRINGS, "int", "uint", "bool")  # how the types of labels begin
 BLOCK = 10_000  # rows of a dataset that are in memory as strings at once
 POOL_BATCHES = 50  # batches whose rows are sorted together; captions then have a few percent of padding
@@ -56,8 +58,8 @@ class Examples:
     right: Sequence[str]
     dropped: int = 0  # rows left out because a view was missing or blank
     labels: Sequence[float] | None = None  # how similar left and right are, from 0 to 1, for graded pairs
-    negatives: Sequence[str] | None = None
-    """A hard negative of each row, empty if it has none; None without such a column."""
+    negatives: Sequence[Sequence[str]] = ()
+    """Columns of hard negatives, `negative`, `negative_1` and so on: one of each row, empty if it has none."""
     classes: Sequence[str] | None = None
     """The label of each row's sentences, empty if it has none; None without such a column."""
     corpus: Sequence[str] | None = None
@@ -68,8 +70,7 @@ class Examples:
 
     def columns(self) -> list[Sequence[str]]:
         """Return all columns of text: the sources, both views, and negatives and the corpus if there are any."""
-        columns = self.texts, self.left, self.right, self.negatives, self.corpus
-        return [column for column in columns if column is not None]
+        return [self.texts, self.left, self.right, *self.negatives, *([] if self.corpus is None else [self.corpus])]
 
     def positive_labels(self, positives: str | None) -> list[str] | None:
         """Return the label of each row, empty if it has none, if `--positives` says so; raises InputError for none."""
@@ -89,10 +90,11 @@ class Examples:
 
     def take(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in this order; columns that were one object stay one."""
-        names = ("texts", "left", "right", "labels", "negatives", "classes")
+        names = ("texts", "left", "right", "labels", "classes")
         columns: dict[int, Any] = {id(getattr(self, name)): getattr(self, name) for name in names}
         selected: dict[int, Any] = {key: column and take(column, rows) for key, column in columns.items()}
-        return replace(self, **{name: selected[id(getattr(self, name))] for name in names})
+        negatives = tuple(take(column, rows) for column in self.negatives)
+        return replace(self, negatives=negatives, **{name: selected[id(getattr(self, name))] for name in names})
 
 
 def take(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:
@@ -148,8 +150,8 @@ def from_pairs(views: Sequence[str], limit: int | None = None) -> Examples:
 
     tables, dropped = zip(*(_read(Path(path), limit) for path in views), strict=True)
     rows = concatenate_datasets(tables)
-    optional = (pairs.NEGATIVE, "label")
-    negatives, classes = (Texts(rows, [name], strip=True) if name in rows.column_names else None for name in optional)
+    negatives = tuple(Texts(rows, [name], strip=True) for name in filter(NEGATIVE.fullmatch, rows.column_names))
+    classes = Texts(rows, ["label"], strip=True) if "label" in rows.column_names else None
     texts, left, right = (Texts(rows, names) for names in (["text", "view_a"], ["view_a"], ["view_b"]))
     return Examples(texts, left, right, sum(dropped), negatives=negatives, classes=classes)
 
@@ -167,7 +169,9 @@ def _read(path: Path, limit: int | None) -> tuple["Dataset", int]:
     rows = pairs.read_pairs(path)
     label_type = getattr(rows.features.get("label"), "dtype", "")
     labels = ["label"] * label_type.startswith(LABELS)
-    negatives = {pairs.NEGATIVE}.intersection(rows.column_names)
+    negatives = [*filter(NEGATIVE.fullmatch, rows.column_names)]
+    if lists := [name for name in negatives if rows.features[name].dtype not in STRINGS]:
+        raise InputError(f"{path}: its column {lists[0]} is no text: give a column for each of a row's negatives")
     rows = rows.select_columns(["text", "view_a", "view_b", *negatives, *labels])
     if labels and label_type not in STRINGS:
         rows = rows.cast_column("label", Value("string"))

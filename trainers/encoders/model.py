@@ -127,7 +127,7 @@ class EmbeddingModel:
         path = folder / f"teacher-{state.hexdigest()}.npy"
         if is_first() and {*folder.glob("teacher-*.npy")} - {path}:
             problem = "its weights or pooling are not what this run began with: use --overwrite, or give the same ones"
-            raise InputError(f"--{role} {self.name}: {problem}")
+            raise InputError(f"{role} {self.name}: {problem}")
         if not of_first(path.is_file()):
             note(f"{role}: {self.title}; encoding {len(texts):,} texts, once")
             token = getattr(self.model.tokenizer, "mask_token", None) or MASK

@@ -13,7 +13,7 @@ from pipelines.terminal.console import progress
 from trainers.encoders.modules import Encoder
 from trainers.objective import Objective, Row, autocast, embed, float32
 from trainers.processes import gather_pairs
-from trainers.settings import OWN, DropoutOptions, Presets, Training
+from trainers.settings import MOST, OWN, DropoutOptions, Presets, Training
 
 READS = ("views",)
 PREDICTORS = {"paper": ((True, True), 1), "code": ((True, False), 3)}  # the norms of an MLP and the number of MLPs
@@ -26,7 +26,7 @@ class PARAMS(DropoutOptions):
     momentum: float = Field(0.999, ge=0, le=1, description="Delta of Eq. 4; 1 never moves the target.")
     predictor: Literal["paper", "code"] = Field("paper", description="One MLP with two BatchNorms; three with one.")
     width: int = Field(8, ge=1, description="Hidden width of the predictor in multiples of the dimension (k).")
-    predictor_warmup: int = Field(0, ge=0, description="Steps that fit the predictor alone, before the first one.")
+    predictor_warmup: int = Field(0, ge=0, le=MOST, description="Steps that first fit the predictor alone.")
     predictor_lr: float = Field(1.0, gt=0, le=1e6, description="Learning rate of the predictor in multiples of --lr.")
     distance: Literal["cosine", "squared"] = Field("cosine", description="Eq. 2, or the squared one, 4 x Eq. 2 + 4.")
 

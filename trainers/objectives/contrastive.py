@@ -1,6 +1,6 @@
 """Contrastive learning: BSL's in-batch baseline (Zhang et al. 2021, Table 7) and SimCSE (Gao et al. 2021).
 
-If the pairs have hard negatives (a column `negative`), every row is contrasted with those of the whole batch.
+If the pairs have hard negatives (columns `negative`, `negative_1` ...), each row is contrasted with all of the batch's.
 """
 
 import copy
@@ -36,6 +36,7 @@ class PARAMS(DropoutOptions):
     head: bool = Field(False, description="Train through a linear layer with tanh that the saved encoder lacks.")
     keep_head: bool = Field(False, description="Put such a layer on an encoder without a Dense layer, and save it too.")
     guide: str | None = Field(None, description="Encoder that finds false negatives, which are left out (GISTEmbed).")
+    needs_negatives: bool = Field(False, description="Refuse pairs of which none has a hard negative.")
     retain: float = Field(0.0, ge=0, description="Weight of the distance to the original vectors, which then guide.")
     relate: float = Field(0.0, ge=0, description="Weight of the squared change of the cosines between a batch's views.")
 
@@ -45,6 +46,7 @@ class PARAMS(DropoutOptions):
 _BSL = {"lr": 1e-4, "warmup": 0.1, "clip": 1.0, "eps": 1e-6, "batch_size": 64, "max_tokens": 64, "pooling": "mean"}
 # On BERT-base; what the authors' scripts leave open is as in transformers' trainer.
 _SIMCSE = {"clip": 1.0, "max_tokens": 32, "pooling": "cls", "negatives": "right"}
+_HARD = {"needs_negatives": True}
 _TWICE = {**_SIMCSE, "lr": 3e-5, "batch_size": 64, "twice": True, "head": True}
 PRESETS: Presets = {
     "bsl": _BSL,
@@ -52,11 +54,11 @@ PRESETS: Presets = {
     # Ours, for some ten thousand sentences: SimCSE in a whitened space, at a rate that uses so few steps.
     "tuned": {**_TWICE, "lr": 5e-5, "whiten": True},
     # Entailment pairs of NLI and their contradictions.
-    "supervised-simcse": {**_SIMCSE, "lr": 5e-5, "batch_size": 512, "epochs": 3, "keep_head": True},
+    "supervised-simcse": {**_SIMCSE, "lr": 5e-5, "batch_size": 512, "epochs": 3, "keep_head": True, **_HARD},
     # Ours: adapts a good encoder to pairs of one's own domain without changing it elsewhere.
     "adapt": {**_BSL, "lr": 2e-5, "pooling": OWN, "retain": 1.0},
     # Ours: learns that a hard negative, such as a denial, is another meaning, and keeps all other similarities.
-    "contradiction": {**_BSL, "lr": 2e-5, "pooling": OWN, "steps": 80, "relate": 60.0, "blend": 0.85},
+    "contradiction": {**_BSL, "lr": 2e-5, "pooling": OWN, "steps": 80, "relate": 60.0, "blend": 0.85, **_HARD},
     # Ours: sentences of one label together, before a classifier learns from few of them.
     "labels": {**_BSL, "lr": 2e-5, "pooling": OWN, "temperature": 0.1, "positives": "labels"},
 }
@@ -98,22 +100,29 @@ class Contrastive(Objective):
             from trainers.encoders.model import starting_model
 
             objective.teacher = starting_model(copy.deepcopy(objective.encoder), source, training.max_tokens)
+            objective.teacher_role = "start"
         return objective
 
     def columns(self, examples: Examples) -> dict[str, Any]:
-        """Return the ids of views and negatives, the `keys` (n, 3 or 4), and the guide's texts, if it can find any."""
+        """Return the ids of views and k negatives, the `keys` (n, 3 + k), and the guide's texts, if it can find any."""
         if self.params.twice:
             examples = replace(examples, left=examples.texts, right=examples.texts)
         if self.params.guide is not None and all(map(str.__eq__, examples.left, examples.right)):
             raise InputError("--guide finds nothing where both views of every row are the same: use two (--no-twice)")
         columns = super().columns(examples)
         texts = [examples.left, examples.right]
-        if examples.negatives is not None:
-            missing = np.array([not text for text in examples.negatives])
-            texts.append([text or STAND_IN for text in examples.negatives])
-            columns["negative"] = self.tokenize(texts[-1])
+        missing = [np.array([not text for text in column]) for column in examples.negatives]
+        filled = int(sum((~places).sum() for places in missing))
+        if self.params.needs_negatives and not filled:
+            advice = "build them with --negative-view contradiction, or --pairs entailment --negatives"
+            raise InputError(f"no pair has a hard negative, which this preset trains on: {advice}")
+        for number, column in enumerate(examples.negatives):
+            texts.append([text or STAND_IN for text in column])
+            columns[f"negative_{number}"] = self.tokenize(texts[-1], column="negative")
+        if missing:
+            note(f"hard negatives: {filled:,} in {len(examples):,} pairs")
             columns["keys"] = number_texts([examples.texts, *texts])[1]
-            columns["keys"][missing, -1] = -1
+            columns["keys"][:, 3:][np.stack(missing, axis=1)] = -1
         if labels := examples.positive_labels(self.params.positives):
             columns["labels"] = number_texts([labels])[1].ravel()
             columns["labels"][[not label for label in labels]] = -1
@@ -131,11 +140,11 @@ class Contrastive(Objective):
     ) -> dict[str, Tensor]:  # fmt: skip
         """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
 
-        The ids (2n or 3n, tokens) are those of first views, second views and negatives, `taught` (n, 2 or 3, d) the
+        The ids ((2 + k)n, tokens) are those of first views, second views and k negatives, `taught` (n, 2 + k, d) the
         guide's vectors of the same texts: strings that it finds more like the anchor than its positive are no
-        negatives. Those with the same label (`labels` (n,), -1 for none) are further positives, those with another
-        negatives, whatever the guide finds. `retain` or `relate` times `moved` is added: the mean of `1 - cos(v, v at
-        the start)`, or `moved_cosines`.
+        negatives, an own hard negative too if a guide is named (GISTEmbed). Those with the same label (`labels` (n,),
+        -1 for none) are further positives, those with another negatives, whatever the guide finds. `retain` or
+        `relate` times `moved` is added: the mean of `1 - cos(v, v at the start)`, or `moved_cosines`.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask), len(input_ids) // len(keys))
         keys = gather(keys)
@@ -146,7 +155,7 @@ class Contrastive(Objective):
             labels = None if labels is None else gather(labels)
             guide = vectors[:0] if taught is None else gather(taught).transpose(0, 1).flatten(0, 1)
             if taught is not None and not self.params.relate:
-                closer = closer_than_positive(guide[:pairs], guide[pairs:])
+                closer = closer_than_positive(guide[:pairs], guide[pairs:], keep_own=self.params.guide is None)
                 if labels is not None:  # other labels are true negatives, however close
                     closer[:, :pairs] &= ((labels < 0)[:, None] | (labels < 0)).repeat(2, 2)
                 excluded |= closer

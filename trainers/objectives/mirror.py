@@ -92,7 +92,9 @@ class Mirror(Objective):
             span, mask = self.params.span, mask_span_compat if self.params.compat else mask_span
             texts = [mask(row["right"], span, Random(row["seed"])) if row["mirrored"] else row["right"] for row in rows]
             shared = [{name: cell for name, cell in row.items() if name != "mirrored"} for row in rows]
-            rows = [{**row, "right": ids} for row, ids in zip(shared, self.tokenize(texts), strict=True)]
+            rows = [
+                {**row, "right": ids} for row, ids in zip(shared, self.tokenize(texts, column="view_b"), strict=True)
+            ]
         return super().collate(rows)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:

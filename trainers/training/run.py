@@ -30,7 +30,7 @@ from trainers.encoders.location import RECIPE, TIME, Source, locate
 from trainers.encoders.modules import WHITENING
 from trainers.objective import resolve_precision
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
-from trainers.settings import NONE, Options, Request, Training, load_objective, objective_options
+from trainers.settings import NONE, OBJECTIVES, Options, Request, Training, load_objective, objective_options
 from trainers.training import directory
 
 if TYPE_CHECKING:
@@ -173,11 +173,13 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
 
     training = plan.training
     set_seed(request.seed)
-    objective = load_objective(request.objective).build(plan.params, training, plan.source)
+    with OBJECTIVES.errors_of(request.objective):
+        objective = load_objective(request.objective).build(plan.params, training, plan.source)
     if training.cached is not None and not objective.cacheable:
         raise InputError(f"--cached {training.cached}: {request.objective} trains on tokens, leave it out")
     _check_layers(objective, plan, request.objective)
     objective.cached, objective.corpus = training.cached, plan.examples.corpus
+    objective.prompts = _prompts(objective, training, plan.recipe)
     rows = Rows(objective.columns(plan.examples), request.seed)
     # Only now: an encoder that cannot be used must leave no directory behind.
     if is_first() and (request.overwrite or not (out / RECIPE).is_file()):
@@ -188,7 +190,8 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     if is_first() and 0 < total < FEW:
         warning = f"warning: {len(rows)} rows make {counted(total, 'step')}, too few to learn from"
         note(f"{warning}: give more data, or raise --epochs")
-    fitted = fit(objective, rows, training, out, request.seed, plan.dev)
+    with OBJECTIVES.errors_of(request.objective):
+        fitted = fit(objective, rows, training, out, request.seed, plan.dev)
     if not is_first():
         return
     finished = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": round(fitted.seconds, 1)}
@@ -243,6 +246,25 @@ def _check_layers(objective: "Objective", plan: Plan, name: str) -> None:
         share = "" if is_untrained else "partly "
         problem = f"{name} adds a {added[0]} to the encoder, whose weights would stay {share}random"
         raise InputError(f"{option}: {problem}: train it, or start from an encoder that has one")
+
+
+def _prompts(objective: "Objective", training: Training, recipe: Mapping[str, Any]) -> dict[str, str]:
+    """Return what precedes each column's texts; InputError for prompts that the encoder lacks, or cannot train with."""
+    from trainers.objective import COLUMNS
+
+    encoder = objective.encoder
+    given = dict(entry.partition("=")[::2] for entry in training.prompts)
+    if not given and "views" in recipe and {"query", "document"} <= {*filter(encoder.prompts.get, encoder.prompts)}:
+        note("the prompts query and document are not used: --prompts view_a=query --prompts view_b=document")
+    for column, name in given.items():
+        if column not in COLUMNS or name not in encoder.prompts:
+            problem = f"columns are {', '.join(COLUMNS)}, the encoder's prompts {', '.join(encoder.prompts) or 'none'}"
+            raise InputError(f"--prompts {column}={name}: {problem}")
+    if given and not all(getattr(module, "include_prompt", True) for module in encoder):
+        raise InputError("--prompts: the encoder's pooling leaves out its prompt, of which it can have one here")
+    if given and (objective.teacher is not None or not {"views", "graded"} & recipe.keys()):
+        raise InputError("--prompts: only trainings on pairs without a teacher, guide, --retain or --relate take them")
+    return {column: encoder.prompts[name] for column, name in given.items()}
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:
