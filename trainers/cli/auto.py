@@ -156,23 +156,23 @@ def _judge(
     from trainers.evaluation.result_files import results_folder
     from trainers.evaluation.result_files import show as show_tables
     from trainers.evaluation.scoring import score_into
-    from trainers.results.judged import best_of, untouched
+    from trainers.results.beside import AUTO, auto_values, candidate_table, untouched, verdict_on
 
     def score(model: str, own_pooling: Pooling | None, folder: Path) -> Path:
         encoder = cached(load_model(model, pooling=own_pooling))
         return score_into(encoder, suite, folder, settings={"shots": shots})
 
     start = untouched(source, pooling)
-    files = {source.name: score(start.name, start.pooling, start.folder)}
+    files = {source.name: [score(start.name, start.pooling, start.folder)]}
     for folder, arguments in commands.items():
         _train(context, arguments)
-        files[str(folder)] = score(str(folder), None, results_folder(str(folder), None, [], []))
-    table, values = best_of(suite.name, files)
+        files[str(folder)] = [score(str(folder), None, results_folder(str(folder), None, [], []))]
+    verdict = verdict_on(files)
     judge = {"judge": suite.tasks[0].source, "files": dict(suite.tasks[0].files), "shots": shots}
-    text = json.dumps({**judge, "encoder": source.name, **values}, indent=2, ensure_ascii=False)
-    write_page(folder.with_name("auto.json"), text + "\n")
-    show_tables([table])
-    show(values["verdict"])
+    values = {**judge, "encoder": source.name, **auto_values(verdict, files, folder.parent)}
+    write_page(folder.with_name(AUTO), json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+    show_tables([candidate_table(verdict)])
+    show(str(verdict))
 
 
 auto = command_of(_run, [*parameters(AutoData, keys=data_keys(READS)), *parameters(AutoOptions)])

@@ -14,9 +14,9 @@ from pipelines.storage.lock import write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, show_json
 from trainers.cli.evaluate import JudgeOption, evaluate
 from trainers.evaluation.result_files import Table, markdown, show
+from trainers.results.assessment import assess
 from trainers.results.comparison import PAPERS, compare_suite, load_paper, published_tables
 from trainers.results.runs import Run, named, read_runs, seed_folders
-from trainers.results.significance import assess
 
 RUNS = """Runs that were evaluated: their directories, folders or JSON files of results, or the folder of several \
 --seeds, shown as mean and deviation. None: only the papers' rows."""

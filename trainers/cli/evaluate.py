@@ -101,7 +101,7 @@ def _put_beside(
 ) -> None:  # fmt: skip
     """Score the other encoder too, unless it has been, and show how they differ, with a verdict."""
     from trainers.evaluation.scoring import score_into
-    from trainers.results.judged import beside, other_encoder
+    from trainers.results.beside import beside, other_encoder
 
     other = None
     try:

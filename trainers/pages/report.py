@@ -24,11 +24,12 @@ from trainers.evaluation.task import Predictions
 from trainers.files import located
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.runs import FOLDER, named, read_runs, seed_folders
-from trainers.results.significance import DECIMAL, interval
+from trainers.results.significance import score_interval
+from trainers.results.wording import DECIMAL
 from trainers.training import directory
 
 if TYPE_CHECKING:  # it imports the judge, which takes seconds
-    from trainers.results.judged import Judged
+    from trainers.results.beside import Judged
 
 PAGE, MAX_RUNS = "report.html", 6
 MARK = b'<meta name="generator" content="Twinviews report">'
@@ -64,7 +65,7 @@ def report(
 
     Example: train report runs/bsl
     """
-    from trainers.results.judged import judged_files
+    from trainers.results.beside import judged_files
 
     if len(runs) > MAX_RUNS:
         raise InputError(f"{len(runs)} runs: at most {MAX_RUNS} lines can be told apart")
@@ -216,8 +217,8 @@ def charts(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def judged_part(run: Path, judged: "Judged") -> dict[str, Any]:
     """Return what the page shows of a judged table; its figures have scores and intervals as places out of 100 too."""
-    estimates = [[samples for *_, samples in side.values()] for side in judged.sides or ()]
-    lines = np.array([[(samples[0], *interval(samples)) for samples in side] for side in estimates])  # side, figure, 3
+    estimates = [[of.estimate for of in side.values()] for side in judged.sides or ()]
+    lines = np.array([[(of.score, *score_interval(of)) for of in side] for side in estimates])  # side, figure, 3
     low, high = lines.min(), lines.max()
     places = ((lines - low) * 100 / ((high - low) or 1)).swapaxes(0, 1).tolist()
     rows = zip(judged.table.rows, places, strict=True)

@@ -1,16 +1,22 @@
 """Stored scores: the files that evaluations leave, read as runs with an evaluation for each seed."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.location import RECIPE
-from trainers.evaluation.result_files import StoredSuite, load
+from trainers.evaluation.result_files import StoredSet, StoredSuite, load
 from trainers.evaluation.suites import suite_names
+from trainers.evaluation.task import Predictions
+from trainers.files import read_arrays
+from trainers.results.estimates import Estimate, estimate
 
 FOLDER = "evaluation"
+ROUNDING = 0.01  # the most that the score of the items may differ from the figure beside them
 
 
 class Evaluation(NamedTuple):
@@ -18,6 +24,18 @@ class Evaluation(NamedTuple):
 
     stored: StoredSuite
     file: Path
+
+
+class ScoredSet(NamedTuple):
+    """The results of one set, the predictions behind them, and the estimate of its first figure."""
+
+    stored: StoredSet
+    items: Predictions
+    estimate: Estimate
+
+
+Sets: TypeAlias = Mapping[str, ScoredSet]
+"""A run's sets of one suite by name; those without a score are left out."""
 
 
 class Run(NamedTuple):
@@ -71,6 +89,35 @@ def read_results(directory: Path) -> list[Evaluation]:
     names = [*suite_names(), *sorted(path.stem for path in folder.glob("judge-*.json")), "mteb"]
     files = [path for name in names if (path := folder / f"{name}.json").is_file()]
     return [Evaluation(load(path), path) for path in files]
+
+
+def read_sets(evaluation: Evaluation) -> Sets:
+    """Return the sets of an evaluation; raises InputError for damaged items or those of another one."""
+    file = evaluation.file.with_name(f"{evaluation.stored.suite}.items.npz")
+    sets = dict[str, ScoredSet]()
+    try:
+        arrays = read_arrays(file) if file.is_file() else {}
+        for name in dict.fromkeys(key.rpartition("/")[0] for key in arrays):
+            gold, predicted, statistic = (arrays[f"{name}/{part}"] for part in ("gold", "predicted", "statistic"))
+            items = Predictions(statistic.item(), gold, predicted, arrays.get(f"{name}/groups"))
+            stored = evaluation.stored.sets[name]
+            scored = ScoredSet(stored, items, estimate(items))
+            figure, score = next(iter(stored.figures.values()), None), scored.estimate.score
+            if figure is None and np.isnan(score):
+                continue
+            if figure is None or not abs(score - figure) <= ROUNDING:
+                raise ValueError(f"{name}: {score} there, {figure} in the results")
+            sets[name] = scored
+    except (OSError, ValueError, LookupError) as error:
+        raise InputError(f"{file} does not match the results beside it ({error}): evaluate again") from None
+    return sets
+
+
+def check_items(first: Sets, second: Sets) -> None:
+    """Raise InputError if a set that both have is of different items."""
+    for name, of in first.items():
+        if name in second and of.stored.sha256 != second[name].stored.sha256:
+            raise InputError(f"{of.stored.title} has different items in the two runs: evaluate both on one copy")
 
 
 def _runs(folders: Sequence[Path]) -> list[Run]:

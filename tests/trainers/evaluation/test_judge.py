@@ -26,11 +26,11 @@ from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import read_judge
 from trainers.evaluation.result_files import Table, load
 from trainers.evaluation.scoring import score_into
-from trainers.evaluation.task import Predictions, Result, Suite
+from trainers.evaluation.task import Result, Suite
 from trainers.pages.report import text_changes
-from trainers.results.judged import Judged, best_of
-from trainers.results.runs import Evaluation
-from trainers.results.significance import estimate, read_sets
+from trainers.results.beside import Judged, candidate_table, verdict_on
+from trainers.results.estimates import estimate
+from trainers.results.runs import Evaluation, read_sets
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -55,27 +55,9 @@ def figures(suite: Suite, vectors: Vectors, seed: int = 3) -> dict[str, float]:
 
 
 def check_items(result: Result) -> None:
-    """What is stored of every item gives the figure, and resamples of it lie around."""
+    """What is stored of every item gives the figure."""
     assert result.predictions is not None
-    draws = estimate(result.predictions, 200)
-    assert draws[0] == pytest.approx(result.metrics["score"], abs=1e-9)
-    assert abs(np.nanmean(draws[1:]) - draws[0]) <= np.nanstd(draws[1:])
-
-
-def test_resamples_are_scored_as_scikit_learn_does() -> None:
-    rng = np.random.default_rng(5)
-    gold, rows = (rng.random(60) < 0.3).astype(float), np.random.default_rng(3).integers(0, 60, (4, 60))
-    similarities = np.round(gold + rng.standard_normal(60), 1)
-    draws = estimate(Predictions("ap", gold, similarities), 4, 3)[1:]
-    np.testing.assert_allclose(draws, [100 * average_precision_score(gold[row], similarities[row]) for row in rows])
-    without = estimate(Predictions("ap", np.eye(8)[0], similarities[:8]), 50)
-    assert 0 < np.isnan(without).sum() < 50
-    classes, clusters = rng.integers(0, 4, 60), rng.integers(0, 5, (60, 2))
-    draws = estimate(Predictions("nmi", classes.astype(float), clusters.astype(float)), 4, 3)
-    picks = np.random.default_rng((3, 1)).integers(0, 2, 4)  # of two clusterings a draw takes one
-    means = [v_measure_score(classes[row], clusters[row, pick]) for row, pick in zip(rows, picks, strict=True)]
-    # Samples with repeated items agree more than the items: they are moved back to the score of all.
-    np.testing.assert_allclose(draws[1:] - draws[0], 100 * (np.array(means) - np.mean(means)), atol=1e-9)
+    assert estimate(result.predictions).score == pytest.approx(result.metrics["score"], abs=1e-9)
 
 
 def in_classes(count: int = 90, labels: int = 3) -> list[tuple[str, str]]:
@@ -169,7 +151,8 @@ def test_copies_of_a_text_stay_in_one_fold_and_are_drawn_together(tmp_path: Path
         estimate(next(task for task in suite.tasks if task.title == key).score(given, 3).predictions)  # type: ignore[arg-type]
         for suite, given in ((once, vectors), (twice, doubled))
     ]
-    assert estimates[1][1:].std() == pytest.approx(estimates[0][1:].std(), rel=0.15)  # not by the root of 2 smaller
+    errors = [scored.variance**0.5 for scored in estimates]
+    assert errors[1] == pytest.approx(errors[0], rel=0.15)  # not by the root of 2 smaller
 
 
 def test_two_tables_never_share_a_file_of_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -549,7 +532,7 @@ def test_auto_judges_the_untouched_encoder_and_what_it_trains(run: Path, capsys:
     assert names == ["tiny, untouched", "runs/auto/whitened", "runs/auto/contrastive-tuned"]
     assert stored["verdict"] in shown.out
     assert all(f"{candidate['k-means NMI']:.2f}" in shown.out for candidate in stored["candidates"])
-    assert " judged texts are in the training text" in shown.err
+    assert " judged texts are in the training text" in shown.out
     assert json.loads(scores[0].read_text())["model"]["pooling"] == "cls", "that of what is trained"
     assert evaluate("runs/auto/contrastive-tuned", "--judge", "own.csv") == 0
     untouched = rf"k-means NMI +42 +{stored['candidates'][0]['k-means NMI']:.2f} "
@@ -565,11 +548,11 @@ def judged(folder: Path, name: str, suite: Suite, vectors: Vectors) -> Path:
 @pytest.mark.parametrize(
     ("shifts", "best", "reason"),
     [
-        ((0.0, 0.0), "first", "keep first as it is: all else does exactly as well"),
-        ((-2.0, -2.0), "first", "keep first as it is: all else is worse"),
-        (("noise", "noise"), "first", "unclear: first stays, but this table shows only gains from "),
-        ((0.0, 2.0), "third", "take third, better than first by"),
-        ((0.5, 3.0), "third", "take third, better than first by"),
+        ((0.0, 0.0), "first", "keep first: second does exactly as well as first; third does exactly as well as first"),
+        ((-2.0, -2.0), "first", "keep first: second is worse by "),
+        (("noise", "noise"), "first", "no clear change, gains show here from "),
+        ((0.0, 2.0), "third", "take third, not first: second does exactly as well as first; third is better by "),
+        ((0.5, 3.0), "third", "take third, not first: "),
     ],
 )
 def test_another_than_the_untouched_encoder_is_named_if_it_is_better(
@@ -578,17 +561,19 @@ def test_another_than_the_untouched_encoder_is_named_if_it_is_better(
     rows = in_classes(200)
     suite = read_judge(write_table(tmp_path / "own.csv", ("text", "label"), rows))
     start, noise = of_classes(suite, rows), known(suite)
-    files = {"first": judged(tmp_path, "first", suite, start)}
+    files = {"first": [judged(tmp_path, "first", suite, start)]}
     for name, shift in zip(("second", "third"), shifts, strict=True):
         change = known(suite, seed=len(name)).matrix / 9
         change = change if shift == "noise" else shift / 2 * (start.matrix - noise.matrix)
         vectors = start._replace(matrix=start.matrix + change)
-        files[name] = judged(tmp_path, name, suite, vectors)
-    table, values = best_of(suite.name, files)
-    assert (values["best"], len(table.rows)) == (best, 3)
-    assert reason in values["verdict"]
-    means = [np.mean([candidate[task.title] for task in suite.tasks]) for candidate in values["candidates"]]
-    assert [candidate.get("difference", 0.0) for candidate in values["candidates"]] == pytest.approx(means - means[0])
+        files[name] = [judged(tmp_path, name, suite, vectors)]
+    verdict = verdict_on(files)
+    assert (verdict.best, len(candidate_table(verdict).rows)) == (best, 3)
+    assert reason in str(verdict)
+    for candidate in verdict.candidates:
+        assert candidate.mean is not None
+        differences = [figure.after - figure.before for figure in candidate.figures]
+        assert candidate.mean.difference == pytest.approx(np.mean(differences))
 
 
 def test_a_candidate_that_is_worse_in_one_figure_is_not_taken(tmp_path: Path) -> None:
@@ -597,7 +582,7 @@ def test_a_candidate_that_is_worse_in_one_figure_is_not_taken(tmp_path: Path) ->
     suite = read_judge(write_table(tmp_path / "own.csv", ("text", "label"), rows))
     start = of_classes(suite, rows)
     start = start._replace(matrix=0.8 * start.matrix + 0.2 * known(suite).matrix)
-    files = {"first": judged(tmp_path, "first", suite, start)}
+    files = {"first": [judged(tmp_path, "first", suite, start)]}
     groups = {label: [text for text, other in rows if other == label] for _, label in rows}
     matrix = np.zeros_like(start.matrix)
     for texts in groups.values():
@@ -605,10 +590,11 @@ def test_a_candidate_that_is_worse_in_one_figure_is_not_taken(tmp_path: Path) ->
             matrix[start.rows[text]] = (
                 np.eye(12)[place // 10 % 9] + 0.2 * np.eye(12)[11 - [*groups].index(dict(rows)[text])]
             )
-    files["second"] = judged(tmp_path, "second", suite, start._replace(matrix=matrix.astype(np.float32)))
-    _, values = best_of(suite.name, files)
-    assert values["best"] == "first"
-    assert values["verdict"] == "keep first as it is: second is better on the whole, but worse in k-means NMI"
+    files["second"] = [judged(tmp_path, "second", suite, start._replace(matrix=matrix.astype(np.float32)))]
+    verdict = verdict_on(files)
+    assert (verdict.best, verdict.candidates[0].outcome) == ("first", "mixed")
+    assert verdict.worse == ["k-means NMI"]
+    assert str(verdict).endswith(": choose by the figure that you need")
 
 
 @pytest.mark.exhaustive_after(1)
@@ -643,13 +629,13 @@ def test_the_text_that_gained_most_is_named(
     moved.matrix[start.rows["a 7"]] = 10 * np.eye(12)[1] if columns[1] == "label" else start.matrix[start.rows["b 7"]]
     files = [judged(tmp_path / name, name, suite, vectors) for name, vectors in (("start", start), ("moved", moved))]
     before, after = (read_sets(Evaluation(load(file), file)) for file in files)
-    sides = Judged(Table("", (), (), ()), (before, after), shots)
+    sides = Judged(Table("", (), (), ()), None, (before, after), shots)
     changes = {text: (old, new) for text, old, new in text_changes(tmp_path / "run", sides)}
     assert len(changes) == 40
     assert max(changes, key=lambda text: changes[text][1] - changes[text][0]) == gaining
-    own = [name for name in after if after[name][1].statistic == "mean"]
+    own = [name for name in after if after[name].items.statistic == "mean"]
     if own:  # outcomes of single texts add up to the figures
-        means = np.mean([[side[name][2][0] for name in own] for side in (before, after)], axis=1)
+        means = np.mean([[side[name].estimate.score for name in own] for side in (before, after)], axis=1)
         assert np.mean([*changes.values()], axis=0) == pytest.approx(means)
     capsys.readouterr()
     with open(path, "a", encoding="utf-8") as stream:
@@ -709,11 +695,11 @@ def test_a_verdict_says_if_its_texts_chose_the_model(run: Path, capsys: Capsys) 
     options = ["--text", "text.txt", "--encoder", "tiny", "--batch-size", 8, "--max-tokens", 16]
     assert train("mirror", *options, "--dev", "dev.csv", "--out", "runs/chosen") == 0
     seen = len({row.lower() for row in rows[1:31]})
-    for number, message in ((seen, f"; but {seen} of its "), (0, "")):
+    for number, message in ((seen, f"; but {seen} of "), (0, "")):
         capsys.readouterr()
         assert evaluate("runs/chosen", "--judge", "own.csv") == 0
         shown = capsys.readouterr().err
-        assert (" texts chose this model (--dev): judge it on others" in shown) == bool(number)
+        assert (" judged texts chose runs/chosen (--dev): judge it on others" in shown) == bool(number)
         assert message in shown
         stored = json.loads(Path("runs/chosen/evaluation/judge-own.json").read_text())["sets"].values()
         assert {part["seen_in_training"]["dev"] for part in stored} == {number}

@@ -47,7 +47,8 @@ def test_figures_and_verdict_are_those_of_the_command(
     assert {title: score for title, (score, *_) in mine.figures.items()} == pytest.approx(stored, abs=1e-9)
     assert all(low <= high for _, low, high in mine.figures.values())
     verdict = trainers.compare(mine, other)
-    assert f"verdict: {verdict.sentence('lengths:vectors', 'starter')}" in shown.err
+    words = str(verdict).replace(mine.name, "lengths:vectors").replace(other.name, "starter")
+    assert f"verdict: {words}" in shown.err
     assert trainers.compare(other, mine).better == verdict.worse
     assert trainers.judge(lengths, "own.jsonl").figures == mine.figures
 

@@ -1,0 +1,68 @@
+"""Tables of single runs' intervals, and of tests of the further ones against the first."""
+
+from collections.abc import Iterator, Sequence
+
+from pipelines.terminal.console import InputError
+from trainers.evaluation.result_files import Table
+from trainers.results.candidates import Pair, difference
+from trainers.results.comparison import ALL
+from trainers.results.estimates import Estimate, mean_of_tables
+from trainers.results.runs import Run, Sets, check_items, read_sets
+from trainers.results.significance import score_interval
+from trainers.results.wording import DECIMAL, cells
+
+AVERAGED = "an average treats its sets as independent"
+INTERVALS = f"intervals: 95%, of a share of as many independent items as the score's standard error has; {AVERAGED}"
+TESTS = f"tests: second minus first, sign-flip test by item, and the 95% interval that agrees with it; {AVERAGED}"
+
+
+def assess(
+    suite: str, runs: Sequence[Run], seed: int = 0, *, intervals: bool = False, test: bool = False
+) -> list[Table]:
+    """Return a table of single runs' 95% intervals, and one of tests of the further ones against the first."""
+    present = [run for run in runs if run.of(suite)]
+    for run in present:
+        if test and run.seeds > 1:
+            raise InputError(f"{run.title} is {run.seeds} seeds: a test takes single runs, name one")
+    titled_sets = [(run.title, read_sets(run.of(suite)[0])) for run in present if run.seeds == 1]
+    measures = dict.fromkeys(next(iter(of.stored.figures)) for _, sets in titled_sets for of in sets.values())
+    names = ", ".join("Spearman over all pairs of a set" if name == ALL else name for name in measures)
+    tables = []
+    if intervals:
+        columns: tuple[str, ...] = ("run", "set", "items", "score", "low", "high")
+        rows = [(title, *line) for title, sets in titled_sets for line in _interval_lines(sets)]
+        tables.append(Table(f"{suite}: intervals, {names}", columns, tuple(rows), columns[2:], (INTERVALS,)))
+    if test:
+        columns = ("first", "second", "set", "items", "first score", "second score", "difference", "low", "high", "p")
+        first, first_sets = titled_sets[0] if titled_sets else ("", {})
+        rows = [
+            (first, title, *cells(difference(pair, seed)))
+            for title, sets in titled_sets[1:]
+            for pair in pairs(first_sets, sets)
+        ]
+        tables.append(Table(f"{suite}: tests, {names}", columns, tuple(rows), columns[3:], (TESTS,)))
+    return [table for table in tables if table.rows]
+
+
+def _interval_lines(sets: Sets) -> Iterator[tuple[str, ...]]:
+    for title, names in _set_lines(sets):
+        score = mean_of_tables([sets[name].estimate for name in names])
+        yield title, str(score.groups), *map(DECIMAL, (score.score, *score_interval(score)))
+
+
+def pairs(first: Sets, second: Sets) -> list[Pair]:
+    """Return the figures of each set that both runs have, and of the average; InputError if the items differ."""
+    check_items(first, second)
+    shared = {name: of for name, of in first.items() if name in second}
+
+    def averaged(sets: Sets, names: Sequence[str]) -> Estimate:
+        return mean_of_tables([sets[name].estimate for name in names])
+
+    return [Pair("", title, averaged(first, names), averaged(second, names)) for title, names in _set_lines(shared)]
+
+
+def _set_lines(sets: Sets) -> list[tuple[str, list[str]]]:
+    """Return title and names for each set, and for the average if several sets are counted."""
+    counted = [name for name, of in sets.items() if of.stored.counted]
+    lines = [(of.stored.title, [name]) for name, of in sets.items()]
+    return lines + ([(f"average of {len(counted)}", counted)] if len(counted) > 1 else [])

@@ -1,0 +1,199 @@
+"""Stored scores on a user's own data beside those of the untouched encoder, as tables with a verdict."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pipelines.storage.files import read_json
+from pipelines.terminal.console import InputError, note
+from trainers.encoders.location import Source
+from trainers.evaluation.judge import PREFIX
+from trainers.evaluation.result_files import Table, load, read_recipe, results_folder
+from trainers.evaluation.scoring import find_start
+from trainers.results.assessment import assess
+from trainers.results.candidates import Candidate
+from trainers.results.runs import Evaluation, Run, Sets, check_items, read_sets
+from trainers.results.verdict import Verdict, decide
+from trainers.results.wording import DECIMAL, RULE, cells
+from trainers.settings import Pooling
+
+AUTO = "auto.json"  # what `train auto` leaves in the folder of its candidates
+COLUMNS = ("figure", "items", "untouched", "this", "difference", "low", "high", "p")
+UNDEFINED = "a figure is undefined, because all cosines or all grades are equal"
+
+SHOWS = """difference: of the mean, with its 95% interval; shows: the least true gain that these tables show in four \
+of five cases"""
+
+
+class Judged(NamedTuple):
+    """A table, the verdict of all candidates, and the sets behind it: the other encoder's, and this one's."""
+
+    table: Table
+    verdict: Verdict | None = None
+    sides: tuple[Sets, Sets] | None = None
+    shots: int | None = None  # as `read_judge` takes them
+
+
+class Other(NamedTuple):
+    """An encoder to put beside a model: its title, what it is there, how to open it, and where its scores stand."""
+
+    title: str
+    role: Literal["untouched", "other"]
+    name: str
+    pooling: Pooling | None
+    folder: Path
+
+
+def other_encoder(run: Path, against: str | None = None, parts: Sequence[str] = ()) -> Other | None:
+    """Return the encoder `against`, else the one that a run began from, None for no run; InputError if it is gone."""
+    if against is not None:
+        return Other(against, "other", against, None, results_folder(against, None, parts, []))
+    if (recipe := read_recipe(run)) is None:
+        return None
+    return untouched(find_start(run, recipe), recipe["pooling"], parts)
+
+
+def untouched(source: Source, pooling: Pooling, parts: Sequence[str] = ()) -> Other:
+    """Return an encoder as it is without a training; one that has no pooling of its own gets that of the training."""
+    own = None if source.modules() else pooling
+    folder = results_folder(source.name, None, [*filter(None, [own]), *parts], [], source)
+    title = Path(source.name).name if Path(source.name).is_absolute() else source.name
+    return Other(title, "untouched", str(source.folder or source.name), own, folder)
+
+
+def verdict_on(files: Mapping[str, Sequence[Path]], seed: int = 0) -> Verdict:
+    """Return the verdict on encoders by name, the first of which is the start, from the results file of each table.
+
+    Raises InputError if the items of a table differ, or no figure is defined for both of two encoders.
+    """
+    tables = {name: {file.stem: read_sets(Evaluation(load(file), file)) for file in of} for name, of in files.items()}
+    return verdict_of_sets(tables, seed)
+
+
+def verdict_of_sets(encoders: Mapping[str, Mapping[str, Sets]], seed: int = 0) -> Verdict:
+    """Return the verdict on the sets of encoders, by their name and the table's; errors as `verdict_on`."""
+    start, *candidates = encoders
+    for name in candidates:
+        for table, sets in encoders[name].items():
+            check_items(encoders[start].get(table, {}), sets)
+    scores = {
+        name: {table: {of.stored.title: of.estimate for of in sets.values()} for table, sets in tables.items()}
+        for name, tables in encoders.items()
+    }
+    verdict = decide(start, scores, {name: _warnings(name, encoders[name].values()) for name in candidates}, seed=seed)
+    if not all(candidate.figures for candidate in verdict.candidates):
+        raise InputError(f"{', '.join(encoders[start])}: {UNDEFINED}")
+    return verdict
+
+
+def _warnings(name: str, tables: Iterable[Sets]) -> list[str]:
+    """Return why the figures of an encoder are to be distrusted: what it learned from the judged texts."""
+    leaks = [of.stored.seen_in_training for sets in tables for of in sets.values() if of.stored.seen_in_training]
+    lines = []
+    for leak in leaks:
+        dev, texts, total = leak.get("dev", 0), leak.get("texts", 0), leak.get("of", 0)
+        if dev:
+            lines.append(f"{dev:,} of {total:,} judged texts chose {name} (--dev): judge it on others")
+        if texts:
+            lines.append(f"{texts:,} of {total:,} judged texts are in the training text")
+    return list(dict.fromkeys(lines))
+
+
+def records(verdict: Verdict) -> list[dict[str, Any]]:
+    """Return a record for each encoder, the start first: its figures, and the difference of their mean."""
+    first = verdict.candidates[0]
+    values: list[dict[str, Any]] = [{"candidate": f"{verdict.start}, untouched", **_scores(first, "before")}]
+    for candidate in verdict.candidates:
+        record = {"candidate": candidate.name, **_scores(candidate, "after")}
+        if mean := candidate.mean:
+            record |= {"difference": mean.difference, "low": mean.low, "high": mean.high}
+            record |= {"p": candidate.p, "shows": mean.smallest}
+        values.append(record)
+    return values
+
+
+def _scores(candidate: Candidate, side: Literal["before", "after"]) -> dict[str, float]:
+    several = len({figure.table for figure in candidate.figures}) > 1
+    return {
+        f"{figure.table.removeprefix('judge-')} {figure.title}" if several else figure.title: getattr(figure, side)
+        for figure in candidate.figures
+    }
+
+
+def candidate_table(verdict: Verdict) -> Table:
+    """Return a row for each encoder, with the rule of the verdict as a note."""
+    values = records(verdict)
+    columns = tuple(dict.fromkeys(column for record in values for column in record))
+    rows = (tuple(_cell(record.get(column, "")) for column in columns) for record in values)
+    tables = ", ".join(dict.fromkeys(figure.table for of in verdict.candidates for figure in of.figures))
+    title = f"{tables}: {verdict.start} and what may be better"
+    return Table(title, columns, tuple(rows), columns[1:], (f"{SHOWS}; {RULE}",))
+
+
+def _cell(value: float | str) -> str:
+    return value if isinstance(value, str) else DECIMAL(value)
+
+
+def auto_values(verdict: Verdict, files: Mapping[str, Sequence[Path]], folder: Path) -> dict[str, Any]:
+    """Return what `auto.json` in `folder` says of a verdict, and where the results behind it lie."""
+    outcome = {"best": verdict.best, "outcome": verdict.outcome, "verdict": str(verdict)}
+    results = {name: [os.path.relpath(file, folder) for file in of] for name, of in files.items()}
+    return {"candidates": records(verdict), **outcome, "results": results}
+
+
+def beside(model: str, directory: Path, suite: str, other: Other | None) -> Judged:
+    """Return how scores in `directory` differ from another's, else intervals; InputError for undefined figures.
+
+    What `train auto` judged together with a model shares its verdict, so that every command says the same.
+    """
+    file = directory / f"{suite}.json"
+    own = Evaluation(load(file), file)
+    if other is None or not (start := other.folder / file.name).is_file() or not _are_of_one_table(start, file):
+        tables = assess(suite, [Run(model, [own])], intervals=True)
+        if not tables:
+            raise InputError(f"{suite}: {UNDEFINED}")
+        return Judged(tables[0])
+    files = (_judged_with(file, start) if other.role == "untouched" else {}) or {other.title: start, model: file}
+    verdict = verdict_on({name: [path] for name, path in files.items()})
+    number = [path.resolve() for path in files.values()].index(file.resolve())
+    figures = verdict.candidates[number - 1].figures
+    title = f"{suite}: {model} beside {other.title}{', untouched' * (other.role == 'untouched')}"
+    columns = tuple(other.role if column == "untouched" else column for column in COLUMNS)
+    notes = (RULE, f"verdict: {verdict}")
+    table = Table(title, columns, tuple(cells(figure) for figure in figures), columns[1:], notes)
+    sides = read_sets(Evaluation(load(start), start)), read_sets(own)
+    return Judged(table, verdict, sides, own.stored.settings.get("shots"))
+
+
+def _judged_with(file: Path, start: Path) -> dict[str, Path]:
+    """Return the results on a table of all encoders that `train auto` judged with a run, the start first; or none."""
+    folder = file.parent.parent.parent
+    values = read_json(folder / AUTO)
+    results = values.get("results") if isinstance(values, dict) else None
+    if not isinstance(results, dict):
+        return {}
+    files = {name: folder / path for name, paths in results.items() for path in paths if Path(path).name == file.name}
+    paths = [path.resolve() for path in files.values()]
+    is_whole = start.resolve() in paths[:1] and file.resolve() in paths[1:] and all(path.is_file() for path in paths)
+    return files if is_whole and _are_of_one_table(*paths) else {}
+
+
+def _are_of_one_table(*files: Path) -> bool:
+    return len({tuple((name, of.sha256) for name, of in load(file).sets.items()) for file in files}) == 1
+
+
+def judged_files(run: Run) -> list[Judged]:
+    """Return `beside` the encoder that a run began from, of all tables that the run was judged on."""
+    files = [scores.file for scores in run.evaluations if scores.stored.suite.startswith(PREFIX)]
+    other, tables = None, list[Judged]()
+    try:
+        other = other_encoder(Path(run.title)) if files else None
+    except InputError as error:
+        note(f"{run.title} is not beside the untouched encoder: {error}")
+    for file in files:
+        try:
+            tables.append(beside(run.title, file.parent, file.stem, other))
+        except InputError as error:
+            note(f"{run.title}: {error}")
+    return tables

@@ -1,0 +1,95 @@
+"""Verdicts in words and as rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trainers.results.candidates import MIN_ITEMS, Candidate, Difference
+
+DECIMAL = "{:z.2f}".format
+MOST = 20  # times as many items: advice to label more than that is none
+SEARCH = ("nDCG", "MRR", "recall")
+PAIRS = ("Spearman", "average precision")
+RULE = """the mean of a table's figures, then of the tables, decides: sign-flip test of the differences by item at 5%; \
+gains are corrected for the number of candidates (Holm), losses, also in single figures, are not"""
+
+
+def sentence(start: str, candidates: Sequence[Candidate], outcome: str, best: str) -> str:
+    """Return what to do, and why."""
+    clauses = "; ".join(_finding(candidate, start) for candidate in candidates)
+    warnings = dict.fromkeys(warning for candidate in candidates for warning in candidate.warnings)
+    clauses += "".join(f"; but {warning}" for warning in warnings)
+    advice = {"take": f"take {best}, not {start}", "few": "no verdict"}.get(outcome, f"keep {start}")
+    return f"{advice}: {clauses}"
+
+
+def _finding(candidate: Candidate, start: str) -> str:
+    name, mean = candidate.name, candidate.mean
+    if mean is None:
+        return f"{name}: {_lacking(candidate)}"
+    size = f"{abs(mean.difference):.2f} ({_range(mean)}) in {_looked_at(candidate)}"
+    losses = ", ".join(f"{loss.title} by {-loss.difference:.2f}" for loss in candidate.losses)
+    if candidate.outcome == "better":
+        return f"{name} is better by {size}, and clearly worse in no figure"
+    if candidate.outcome == "mixed":
+        return f"{name} is better by {size}, but worse in {losses}: choose by the figure that you need"
+    if candidate.outcome == "worse":
+        return f"{name} is worse by {size}"
+    worse = f", and it is worse in {losses}" * bool(losses)
+    if not any(figure.difference for figure in candidate.figures):
+        return f"{name} does exactly as well as {start}"
+    if candidate.growth and 1 < candidate.growth <= MOST:
+        return f"{name} gains about {size}{worse}: {_advice(candidate, candidate.growth)}"
+    direction = "gains" if mean.difference > 0 else "loses"
+    return f"{name} {direction} about {size}{worse}: no clear change, gains show here from {mean.smallest:.1f} on"
+
+
+def _range(figure: Difference) -> str:
+    """Return the interval of a gain, or of a loss by how much it is one."""
+    low, high = (figure.low, figure.high) if figure.difference >= 0 else (-figure.high, -figure.low)
+    return f"{low:z.2f} to {high:z.2f}"
+
+
+def _looked_at(candidate: Candidate) -> str:
+    """Return what the mean is of."""
+    figures = [figure for figure in candidate.figures if figure.change not in ("constant", "few")]
+    tables = dict.fromkeys(figure.table for figure in figures)
+    if len(figures) == 1:
+        return figures[0].title
+    return f"the mean of {len(figures)} figures" + f" on {len(tables)} tables" * (len(tables) > 1)
+
+
+def _lacking(candidate: Candidate) -> str:
+    few = [figure for figure in candidate.figures if figure.change == "few"]
+    if not few:
+        return "no figure can differ"
+    most = max(few, key=lambda figure: figure.independent)
+    kind = " of the rarer kind" * (most.independent < most.items)
+    return f"{most.independent} independent {unit(most.title)}{kind}, it needs {MIN_ITEMS}"
+
+
+def _advice(candidate: Candidate, growth: float) -> str:
+    tables = {figure.table for figure in candidate.figures}
+    if len(tables) > 1 or candidate.mean is None:
+        return f"{growth:.1f} times as many items in each table to be sure"
+    title = candidate.figures[0].title
+    return f"label about {rounded(candidate.mean.items * (growth - 1))} more {unit(title)} to be sure"
+
+
+def unit(title: str) -> str:
+    """Return what the items of a figure are."""
+    if title.startswith(SEARCH):
+        return "queries"
+    return "pairs" if title.startswith(PAIRS) else "texts"
+
+
+def rounded(number: float) -> str:
+    """Return a number of items with two figures that count."""
+    return f"{int(float(f'{max(number, 1):.1e}')):,}"
+
+
+def cells(figure: Difference) -> tuple[str, ...]:
+    """Return title, items, both scores, their difference with its interval, and p, as they are printed."""
+    numbers = map(DECIMAL, (figure.before, figure.after))
+    ends = map(DECIMAL, (figure.low, figure.high))
+    return figure.title, str(figure.items), *numbers, f"{figure.difference:+z.2f}", *ends, f"{figure.p:.4f}"
