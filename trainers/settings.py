@@ -221,6 +221,9 @@ class Request(Options):
         # Typer gives an empty list for a list that was not given.
         chosen = {key: None if values[key] in ([], ()) else values[key] for key in keys}
         own = {key: values[key] for key, field in cls.model_fields.items() if field.description is not None}
+        preset = objective.presets.get(own["preset"] or "", {})
+        if own["encoder"] is None and (values.get("method") or preset.get("method")) == "mse":
+            own["encoder"] = values["teacher"]  # the student stays in its space
         return checked(cls, {"objective": name, "data": data, "chosen": chosen, **own})
 
     def resolved(self, own_pooling: Pooling) -> tuple[str, Training, Any]:

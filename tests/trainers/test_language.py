@@ -1,0 +1,135 @@
+"""An encoder for another language: its vocabulary, its input vectors in closed form, and what teaches it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_array
+from sentence_transformers import SentenceTransformer
+from small_trainings import Capsys, build, pairs, rows_of, train, train_killed, write_pairs
+from torch.nn.functional import cosine_similarity
+from transformers import AutoTokenizer
+
+from pipelines.terminal.console import InputError
+from trainers.encoders.vocabulary import RIDGE, learn_tokenizer, piece_counts, share_unread, transferred
+
+LETTERS = str.maketrans("abcdefghijklmnopqrstuvwxyz", "éäöüßзийклмнопрстуфхцчшщыэ")
+
+
+@pytest.fixture(scope="session")
+def translations(sentences: list[str]) -> list[str]:
+    """The sentences in a language of other letters, its words the other way round."""
+    return [" ".join(word.translate(LETTERS) for word in reversed(text.split())) for text in sentences]
+
+
+@pytest.fixture(scope="session")
+def parallel(sentences: list[str], translations: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rows = list(zip(sentences, sentences, translations, strict=True))
+    return write_pairs(tmp_path_factory.mktemp("parallel") / "pairs.arrow", rows)
+
+
+def test_input_vectors_are_those_of_a_ridge_regression() -> None:
+    random = np.random.default_rng(0)
+    new, old = random.poisson(0.4, (60, 12)).astype(np.float32), random.poisson(0.4, (60, 15)).astype(np.float32)
+    new[:, 3] = old[:, 5] = 0
+    vectors = random.normal(size=(15, 70)).astype(np.float32)
+    weights = np.diag(1 / (1 + old.sum(1, dtype=float)))
+    mean = vectors[old.sum(0) > 0].mean(0, dtype=float)
+    ridge = new.T @ weights @ new + RIDGE * np.eye(12)
+    expected = np.linalg.solve(ridge, new.T @ weights @ old @ (vectors - mean)) + mean
+    moved = transferred(csr_array(new), csr_array(old), vectors)
+    np.testing.assert_allclose(moved, expected, atol=1e-5)
+    np.testing.assert_allclose(moved[3], mean, atol=1e-6)  # a piece of no translation
+
+
+def test_pieces_are_counted_without_special_tokens(tiny_bert: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    texts = ["the dog the dog", "☃ cat", "[MASK] [SEP]"]
+    counts = piece_counts(tokenizer, texts).toarray()
+    assert counts.sum(axis=1).tolist() == [4, 1, 0]
+    assert counts[0, tokenizer.convert_tokens_to_ids("dog")] == 2
+
+
+def test_learnt_pieces_are_always_the_same_and_keep_accents(tiny_bert: Path) -> None:
+    old = AutoTokenizer.from_pretrained(tiny_bert)
+    texts = ["Schöne Grüße aus der Stadt", "Die Stadt ist schön", "schon gegrüßt"] * 3
+    first, second = (learn_tokenizer(old, texts, 60) for _ in range(2))
+    assert first.backend_tokenizer.to_str() == second.backend_tokenizer.to_str()
+    assert len(first) <= 60
+    assert first.special_tokens_map == old.special_tokens_map
+    assert first.tokenize("SCHÖN") == ["schön"] != first.tokenize("schon")
+    ids = first("stadt")["input_ids"]
+    assert [ids[0], ids[-1]] == [first.cls_token_id, first.sep_token_id]
+
+
+def test_a_script_without_spaces_gets_pieces_of_several_characters(tiny_bert: Path) -> None:
+    texts = ["子供たちは毎日学校で本を読んでいます。", "子供たちは学校で猫を見ています。", "猫は毎日寝ています。"] * 9
+    tokenizer = learn_tokenizer(AutoTokenizer.from_pretrained(tiny_bert), texts, 60)
+    pieces = tokenizer.tokenize(texts[0])
+    assert tokenizer.unk_token not in pieces
+    assert len(pieces) < len(texts[0])
+    assert max(map(len, pieces)) > 1
+
+
+def test_words_that_a_tokenizer_cannot_read(tiny_bert: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    assert share_unread(tokenizer, ["the dog eats", "a cat"]) == 0
+    assert share_unread(tokenizer, ["the dogs ☃ big"]) == pytest.approx(0.5)
+    assert share_unread(tokenizer, [""]) == 0
+
+
+@pytest.mark.parametrize("languages", ["new", "both"])
+def test_loss_and_gradient_are_those_of_the_distance_to_the_teacher(
+    languages: str, tiny_bert: Path, sentences: list[str], translations: list[str], tmp_path: Path
+) -> None:
+    given = {"teacher": str(tiny_bert), "languages": languages, "vocabulary": 120, "steps": 3, "batch_size": 8}
+    objective = build("distil", tiny_bert, "language", **given)
+    rows = rows_of(objective, pairs(sentences, translations), folder=tmp_path)
+    assert len(rows) == 24  # of 48: no more are seen
+    batch = objective.collate([rows[row] for row in range(8)])
+    vectors = objective.embed(batch["input_ids"], batch["attention_mask"])
+    targets = batch["taught"].repeat(2 if languages == "both" else 1, 1)
+    expected = (2 - 2 * cosine_similarity(vectors, targets, dim=-1)).mean()
+    weight = objective.encoder[0].model.get_input_embeddings().weight
+    (gradient,) = torch.autograd.grad(expected, weight)
+    loss = objective(**batch)["loss"]
+    loss.backward()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+    np.testing.assert_allclose(weight.grad, gradient, atol=1e-6)
+    assert [rate for name, rate in objective.rates.items() if name.endswith("word_embeddings.weight")] == [5.0]
+
+
+def test_views_the_wrong_way_round_are_noticed(tiny_bert: Path, sentences: list[str], translations: list[str]) -> None:
+    objective = build("distil", tiny_bert, "language", teacher=str(tiny_bert), vocabulary=120)
+    with pytest.raises(InputError, match="99% of the words of the first views, 0% of those of the second"):
+        objective.columns(pairs(translations, sentences))
+
+
+def options(parallel: Path, teacher: Path) -> list[object]:
+    words = ["distil", "--preset", "language", "--teacher", teacher, "--views", parallel, "--vocabulary", 120]
+    return [*words, "--batch-size", 8, "--max-tokens", 24, "--save-every", 2, "--precision", "fp32"]
+
+
+def test_the_closed_form_alone_is_an_encoder(
+    tiny_bert: Path, parallel: Path, translations: list[str], capsys: Capsys
+) -> None:
+    assert train(*options(parallel, tiny_bert), "--epochs", 0, "--out", "start") == 0
+    assert "16 dimensions, its start" in capsys.readouterr().out
+    encoder = SentenceTransformer("start", device="cpu")
+    assert encoder.tokenizer.unk_token not in encoder.tokenizer.tokenize(translations[0])
+    assert np.isfinite(encoder.encode(translations)).all()
+    card = Path("start", "README.md").read_text()
+    assert "second views" in card
+    assert str(tiny_bert) not in card
+
+
+@pytest.mark.parametrize("languages", ["new", pytest.param("both", marks=pytest.mark.exhaustive)])
+def test_a_killed_training_ends_with_the_same_bytes(languages: str, tiny_bert: Path, parallel: Path) -> None:
+    command = [*options(parallel, tiny_bert), "--languages", languages, "--steps", 60]
+    assert train(*command, "--out", "whole") == 0
+    train_killed(lambda: list(Path("killed").glob("checkpoints/checkpoint-*/SHA256SUMS")), *command, "--out", "killed")
+    assert not Path("killed", "modules.json").exists()
+    assert train(*command, "--out", "killed") == 0
+    for name in ("model.safetensors", "tokenizer.json", "log.jsonl"):
+        assert Path("whole", name).read_bytes() == Path("killed", name).read_bytes()
