@@ -1,5 +1,6 @@
-"""Terms and patterns that no word view may change: names, product codes, specialist vocabulary."""
+"""What no word view may change: slots, code, and the terms and patterns that a user gives."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -18,11 +19,33 @@ from augment.view import Runtime, View
 
 PATTERN_SECONDS = 10.0
 """What a pattern may take on one text; none but one that backtracks without end needs so long."""
+SLOTS_AND_CODE = regex.compile(
+    r"""
+    `+[^`\n]+`+
+    | (?:[$#%@]|\b\w++)?\{++[^{}\n]*+\}++           # {start}, {{ price }}, ${photo}, %{name}, f{x}
+    | \[\[?[\w .:-]++\]\]?(?:\([^()\s]*+\))?        # [NAME], [[name]], [link](address)
+    | </?[A-Za-z][^<>\n]*+>                          # <b>, <name>
+    | %\([^()\s]*+\)[a-z] | %(?:\d++\$)?[-+0-9.]*+[sdifgxu@]\b | %\w++%
+    | \$[A-Za-z_]\w*+ | (?<!\S):[a-z_]\w*+ | __\w++__ | (?<!\S)[#@]\w[\w.-]*+
+    | \\[A-Za-z]++(?:\[[^\]\n]*+\])?(?:\{[^{}\n]*+\})*+  # LaTeX
+    | &\#?\w++;
+    | (?<![\w-])--?[A-Za-z][\w-]*+(?:=\S++)?          # flags
+    | \b\w++://\S++ | \bwww\.\S++ | (?<![\w.+-])[\w.+-]++@[\w-]++\.\S++
+    | (?<![\w./-])[~.]{0,2}/?(?:[\w.-]++[/\\]){2,}[\w.*-]*+
+    | (?<!\w)[A-Za-z]:\\\S++ | (?<![\w.])[~.]{0,2}/[\w.-]++
+    | \b[\w-]++(?:\.[\w-]++)*\.[a-z]\w{0,4}\b           # file names
+    | \b[A-Za-z_]\w*+(?:(?:\.|::|->)[A-Za-z_]\w*+)*+\((?!s\))[^()\n]*+\)  # calls
+    | \([^()\n]*?[<>=][^()\n]*+\)
+    | \b[\w.]++\s?(?:[=!<>]=|[-+*/%|]=|->|=>|::|=)\s?[\w."'-]++
+    """,
+    regex.VERBOSE,
+)
+"""What stands for other text, or is read by programs."""
 _PIECE = regex.compile(r"\w+|[^\w\s]")
 
 
 class ProtectedTermsView(View):
-    """A view that changes no listed terms and no given pattern.
+    """A view that changes no slots, no code, no listed terms and no given pattern.
 
     Terms match whole words in any case and spacing, with straight or curly apostrophes. A subclass asks
     `protected_spans` before it edits.
@@ -59,31 +82,44 @@ class ProtectedTermsView(View):
         return view
 
     def protected_spans(self, text: str) -> list[tuple[int, int]]:
-        """Start and end, in characters, of each span of `text` that must not change; spans may overlap.
+        """Start and end, in characters, of each span of `text` that must not change, in order and disjoint.
 
         Example:
             >>> from augment.view import ViewSpec, make_view
-            >>> make_view(ViewSpec("repeat", {"keep_pattern": "AB-[0-9]+"})).protected_spans("Fix AB-12 soon.")
-            [(4, 9)]
+            >>> view = make_view(ViewSpec("repeat", {"keep_pattern": "AB-[0-9]+"}))
+            >>> view.protected_spans("Fix AB-12 in {place} soon.")
+            [(4, 9), (13, 20)]
         """
+        spans = [match.span() for match in SLOTS_AND_CODE.finditer(text)]
         # Looking up a private attribute of a pydantic model takes longer than most views of a row.
-        if not (self.keep or self.keep_pattern):
+        if self.keep or self.keep_pattern:
+            spans += [*self._pattern_spans(text), *self._term_spans(text)]
+        disjoint = list[tuple[int, int]]()
+        for start, end in sorted(spans):
+            if disjoint and start < disjoint[-1][1]:
+                start, last_end = disjoint.pop()
+                end = max(end, last_end)
+            disjoint += [(start, end)] if start < end else []
+        return disjoint
+
+    def _pattern_spans(self, text: str) -> list[tuple[int, int]]:
+        if self._pattern is None:
             return []
-        spans = []
-        if self._pattern is not None:
-            try:
-                matches = self._pattern.finditer(text, overlapped=True, timeout=PATTERN_SECONDS)
-                spans = [match.span() for match in matches]
-            except TimeoutError:
-                problem = f"keep_pattern={self.keep_pattern!r} takes more than {PATTERN_SECONDS:g} s on {text[:60]!r}"
-                raise InputError(f"{problem}: write it without repetitions inside repetitions") from None
-        terms, matches = self._terms, [*_PIECE.finditer(text)]
+        try:
+            return [match.span() for match in self._pattern.finditer(text, overlapped=True, timeout=PATTERN_SECONDS)]
+        except TimeoutError:
+            problem = f"keep_pattern={self.keep_pattern!r} takes more than {PATTERN_SECONDS:g} s on {text[:60]!r}"
+            raise InputError(f"{problem}: write it without repetitions inside repetitions") from None
+
+    def _term_spans(self, text: str) -> list[tuple[int, int]]:
+        matches = [*_PIECE.finditer(text)]
         pieces = [_folded(match.group()) for match in matches]
-        for first, piece in enumerate(pieces):
-            for term in terms.get(piece, ()):
-                if tuple(pieces[first : first + len(term)]) == term:
-                    spans.append((matches[first].start(), matches[first + len(term) - 1].end()))
-        return [(start, end) for start, end in spans if end > start]
+        return [
+            (matches[first].start(), matches[first + len(term) - 1].end())
+            for first, piece in enumerate(pieces)
+            for term in self._terms.get(piece, ())
+            if tuple(pieces[first : first + len(term)]) == term
+        ]
 
 
 def _folded(text: str) -> str:
@@ -92,5 +128,6 @@ def _folded(text: str) -> str:
 
 
 def touches(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    """Whether a change of `text[start:end]`, or an insertion where these are equal, affects one of the spans."""
-    return any(start < span_end and end > span_start for span_start, span_end in spans)
+    """Whether a change of `text[start:end]`, or an insertion where these are equal, affects a span of them."""
+    place = bisect_right(spans, start, key=itemgetter(1))
+    return place < len(spans) and spans[place][0] < end

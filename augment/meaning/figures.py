@@ -1,35 +1,53 @@
 """What encoders do not see: another figure, a negation more or less, and that half of a text is missing."""
 
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Mapping
+from fractions import Fraction
+from unicodedata import normalize
 
 import regex
+from text_to_num import alpha2digit
 
-from augment.text.words import NEGATIONS, STRAIGHT_QUOTES
+from augment.text.words import NEGATIONS, STRAIGHT_QUOTES, word_groups, word_list
 
-SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-SMALL += " seventeen eighteen nineteen"
-TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-VALUES = {word: value for value, word in enumerate(SMALL.split()) if word not in ("zero", "one")}
-VALUES |= {word: 10 * place for place, word in enumerate(TENS.split(), start=2)}
-"""Number words of English; "one" and "zero" are left out, as they mostly stand for something else."""
-SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9}
+SPELLED = frozenset(["en", "de", "fr"])
+"""The languages whose number words are read."""
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}]")
 LEAST_SHARE, FEWEST_LETTERS = 0.5, 20
 """The least share of a sentence's letters that a text must have, and how many letters a sentence needs for that."""
 NO = NEGATIONS | {"cannot", "cant", "dont", "doesnt", "didnt", "isnt", "wasnt", "arent", "wont", "unable"}
+UNITS = {word: unit for unit, words in word_groups("units") for word in words}
+_REWRITES = [(regex.compile(old), new) for old, _, new in (line.partition(" => ") for line in word_list("figures"))]
+"""What becomes of English once number words are digits: fractions, dates and years are written as numbers are."""
+_VULGAR = regex.compile(r"(?=[¼-¾⅐-⅞])")
+_VAGUE = regex.compile(r"\b(?=(?:hundred|thousand|million|billion)s\b)")
 _GROUPED = regex.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d{3}(?!\d))")
-_WORD = regex.compile(r"\d+|\p{L}+(?:'\p{L}+)?")
+_DECIMAL_COMMA = regex.compile(r"(?<=\d),(?=\d)")
+_WORDS = regex.compile(r"(?:\p{L}+\s*+){1,200}+")
+"""What is read at once: the library's time grows with the square of a text that has many numbers."""
+_SPELLED_COMMA = regex.compile(
+    r"(?<=thousand|million|billion),(?= [\p{L}-]+(?: [\p{L}-]+){0,3} (?:hundred|thousand)\b)"
+)
+_HYPHEN = regex.compile(r"(?<=\p{L})[-‐‑](?=\w)|(?<=\w)[-‐‑](?=\p{L})")
+_SCALED = regex.compile(r"\b(\d+(?:\.\d+)?) ?((?<=\s)(?:10{2,3}|10{6}|10{9}|10{12})|dozen|dutzend|douzaines?|bn)\b")
+_SCALES = {"dozen": 12, "dutzend": 12, "douzaine": 12, "douzaines": 12, "bn": 10**9}
+_NUMBER = regex.compile(
+    r"(?P<unit>[$€£])?"
+    r"(?:(?:(?P<whole>\d+) )?(?P<above>\d+)/(?P<below>\d+)|(?P<plain>\d+(?:\.\d+)?))"
+    r"(?:(?P<ending>st|nd|rd|th|s)\b| ?(?P<unit>\p{L}+|[%°]))?"
+    r"|many\p{L}+"  # hundreds
+)
+_WORD = regex.compile(r"\p{L}+(?:'\p{L}+)?")
 
 
 def fault(sentence: str, text: str, source: str = "en", target: str = "en") -> str | None:
     """Why a text cannot mean what the sentence does: "figures", "negation" or "shorter"; None if nothing says so.
 
-    Of other languages than English, only figures of two digits or more are compared, and no negations.
+    Between two languages, only whole numbers above 9 are compared, and no negations.
     """
-    is_english = source == target == "en"
-    if figures(sentence, words=is_english) != figures(text, words=is_english):
+    if not _are_same(figures(sentence, source, target), figures(text, target, source)):
         return "figures"
-    if is_english and is_negated(sentence) != is_negated(text):
+    if source == target == "en" and is_negated(sentence) != is_negated(text):
         return "negation"
     letters = [sum(map(str.isalpha, side)) for side in (sentence, text)]
     is_short = letters[0] >= FEWEST_LETTERS and letters[1] < LEAST_SHARE * letters[0]
@@ -38,25 +56,60 @@ def fault(sentence: str, text: str, source: str = "en", target: str = "en") -> s
 
 def is_negated(text: str) -> bool:
     """Whether an English text has a negation."""
-    return any(word in NO or word.endswith("n't") for word in _words(text))
+    words = _WORD.findall(text.lower().translate(STRAIGHT_QUOTES))
+    return any(word in NO or word.endswith("n't") for word in words)
 
 
-def figures(text: str, *, words: bool = True) -> Counter[int]:
-    """How often each whole number but 0 is in a text, in digits or English words; without words, only those over 9."""
-    numbers: list[int] = []
-    follows = False  # whether the last word was a number in words, or in digits before a scale
-    for word in _words(text) if words else regex.findall(r"\d+", _GROUPED.sub("", text)):
-        value = int(word) if word.isdecimal() else VALUES.get(word)
-        if word in SCALES and words:
-            numbers = [*numbers[:-1], numbers[-1] * SCALES[word]] if follows else [*numbers, SCALES[word]]
-        elif value is not None and follows and not word.isdecimal() and numbers[-1] % 10 == 0 and numbers[-1] > value:
-            numbers[-1] += value
-        elif value is not None:
-            numbers.append(value)
-        follows = word in SCALES or value is not None or (follows and word == "and")
-    return Counter(number for number in numbers if number > (0 if words else 9))
+def figures(text: str, language: str = "en", other: str = "en") -> Mapping[str | Fraction, list[str]]:
+    """The numbers of a text but 0 and 1, and for each time that one occurs its unit, "" for none.
+
+    Words are read where that is possible in both languages, its own and that of an `other` text. If these differ, there
+    are whole numbers above 9 alone.
+
+    Example:
+        >>> dict(figures("Twenty-one cats ate 1.5 million mice in two days."))
+        {Fraction(21, 1): [''], Fraction(1500000, 1): [''], Fraction(2, 1): ['day']}
+    """
+    text = _GROUPED.sub("", text.lower())
+    if {language, other} <= SPELLED:
+        text = _in_digits(text, language)
+    numbers = defaultdict[str | Fraction, list[str]](list)
+    if language != other:
+        for number in regex.findall(r"\d{2,}", text):
+            numbers[number].append("")
+        return numbers
+    for match in _NUMBER.finditer(text):
+        value = _value(match)
+        if value not in (0, 1):
+            numbers[value].append(UNITS.get(match["unit"] or "", ""))
+    return numbers
 
 
-def _words(text: str) -> list[str]:
-    words: list[str] = _WORD.findall(_GROUPED.sub("", text).lower().translate(STRAIGHT_QUOTES))
-    return words
+def _value(match: regex.Match[str]) -> str | Fraction:
+    """The number of a match; text where it is no quantity: 24/7, 3rd, 1990s, hundreds."""
+    above, below = map(int, match.group("above", "below")) if match["above"] else (0, 1)
+    number = match["plain"] or match["whole"] or 0
+    if above >= below or match["ending"] or (number == 0 and not above):
+        return str(match.group())
+    return Fraction(number) + Fraction(above, below)
+
+
+def _in_digits(text: str, language: str) -> str:
+    """A lower-case text with its number words as digits, and those before "million" or "dozen" multiplied."""
+    plain = normalize("NFKC", _VULGAR.sub(" ", text)).replace("⁄", "/")
+    is_english = language == "en"
+    plain = _VAGUE.sub("many", _SPELLED_COMMA.sub("", plain)) if is_english else _DECIMAL_COMMA.sub(".", plain)
+    plain = _WORDS.sub(lambda match: alpha2digit(match[0], language, threshold=0), _HYPHEN.sub(" ", plain))
+    for old, new in _REWRITES if is_english else ():
+        plain = old.sub(new, plain)
+    digits: str = _SCALED.sub(lambda match: str(Fraction(match[1]) * int(_SCALES.get(match[2], match[2]))), plain)
+    return digits
+
+
+def _are_same(figures: Mapping[str | Fraction, list[str]], others: Mapping[str | Fraction, list[str]]) -> bool:
+    """Whether two texts have the same numbers as often, and no other unit where both have one."""
+    return figures.keys() == others.keys() and all(
+        len(units) == len(others[number])
+        and (sorted(units) == sorted(others[number]) or "" in {*units, *others[number]})
+        for number, units in figures.items()
+    )

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Collection
 from functools import partial
 
-from augment.text.edits import Token, matching_case, tokens
+from augment.text.edits import Token, apply_edits, matching_case, tokens
 from augment.text.words import FUNCTION_WORDS
+from augment.types import Edit
 
 FEWEST_WORDS = 4
 """Of a line in Title Case: fewer may be a name."""
@@ -27,19 +28,21 @@ def plain_case(text: str) -> tuple[str, Callable[[str], str]]:
 
 def _lowered(text: str, words: list[Token]) -> str:
     """The text with these words in lower case, but for the first word of each sentence."""
-    begins = True
+    edits, lowered, begins = list[Edit](), {*words}, True
     for token in tokens(text):
-        if token in words and len(token.text.lower()) == len(token.text):
+        if token in lowered and len(token.text.lower()) == len(token.text):
             lower = token.text.lower()
-            lower = lower[:1].upper() + lower[1:] if begins else lower
-            text = text[: token.start] + lower + text[token.end :]
+            edits.append(_edit(token, matching_case("X" if begins else "x", lower)))
         begins = token.text in ".!?" or (begins and token.kind == "other")
-    return text
+    return apply_edits(text, edits)
 
 
 def _titled(small_words: Collection[str], text: str) -> str:
     """The text with a capital at every word but the small ones."""
-    for token in tokens(text):
-        if token.kind == "word" and (token.start == 0 or token.text.lower() not in small_words):
-            text = text[: token.start] + matching_case("X", token.text) + text[token.end :]
-    return text
+    words = [token for token in tokens(text) if token.kind == "word"]
+    titled = (token for token in words if token.start == 0 or token.text.lower() not in small_words)
+    return apply_edits(text, [_edit(token, matching_case("X", token.text)) for token in titled])
+
+
+def _edit(token: Token, new: str) -> Edit:
+    return Edit(token.start, token.end, token.text, new)

@@ -72,14 +72,15 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
     Raises ValueError if `old` is not the text there or two edits overlap.
     """
-    view, following = text, len(text)
-    for edit in sorted(edits, reverse=True):
+    parts, end = list[str](), 0
+    for edit in sorted(edits):
         if not 0 <= edit.start <= edit.end <= len(text) or text[edit.start : edit.end] != edit.old:
             raise ValueError(f"{edit} does not fit: the text there is {text[max(edit.start, 0) : edit.end]!r}")
-        if edit.end > following:
-            raise ValueError(f"{edit} overlaps the edit at {following}")
-        view, following = view[: edit.start] + edit.new + view[edit.end :], edit.start
-    return view
+        if edit.start < end:
+            raise ValueError(f"{edit} overlaps the edit that ends at {end}")
+        parts += [text[end : edit.start], edit.new]
+        end = edit.end
+    return "".join([*parts, text[end:]])
 
 
 def find_edits(text: str, view: str, split: Callable[[str], list[str]] | None = None) -> tuple[Edit, ...]:

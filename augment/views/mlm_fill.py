@@ -121,7 +121,8 @@ class MlmFill(ProtectedTermsView):
             for start, view in zip(starts, views, strict=False)
             for edit in view.edits
         ]
-        edits = tuple(edit for edit in moved if not touches(self.protected_spans(text), edit.start, edit.end))
+        spans = self.protected_spans(text)
+        edits = tuple(edit for edit in moved if not touches(spans, edit.start, edit.end))
         if not edits:
             return views[0]._replace(text=text, status="unchanged", reason=views[0].reason or "none-drawn", edits=())
         share = len(edits) / sum(token.kind != "other" for token in tokens(text))
