@@ -28,6 +28,7 @@ DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 SIDES = ("left", "right", "negative", "alone")  # how the names of columns of ids to embed begin, in a batch's order
 COLUMNS = ("view_a", "view_b", "negative")  # what may have a prompt of its own
 GROUP, MOST_GROUPS = 8, 8  # fewest sentences worth a forward pass of their own, and most such passes in a batch
+EVEN = 4  # tokens by which the lengths of a batch differ at most that is not worth splitting
 
 Group = tuple[Tensor, dict[str, Any]]
 """The row numbers (n,) of some sentences of a batch, and their features before the pooling: `token_embeddings`
@@ -243,6 +244,8 @@ def by_length(attention_mask: Tensor) -> list[tuple[Tensor, int]]:
     if attention_mask.device.type != "cpu" or count < 2 * GROUP:
         return [(torch.arange(count, device=attention_mask.device), width)]
     lengths = attention_mask.sum(dim=1)
+    if lengths.max() - lengths.min() <= EVEN:
+        return [(torch.arange(count), width)]
     parts = lengths.argsort(stable=True).chunk(min(count // GROUP, MOST_GROUPS))
     return [(rows, int(lengths[rows[-1]])) for rows in parts]
 

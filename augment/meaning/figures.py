@@ -13,8 +13,8 @@ from augment.text.words import NEGATIONS, STRAIGHT_QUOTES, word_groups, word_lis
 SPELLED = frozenset(["en", "de", "fr"])
 """The languages whose number words are read."""
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}]")
-LEAST_SHARE, FEWEST_LETTERS = 0.5, 20
-"""The least share of a sentence's letters that a text must have, and how many letters a sentence needs for that."""
+LEAST_SHARES = {20: 0.5, 8: 0.25}
+"""The least share of a sentence's letters that a text must have, by how many letters a sentence needs for that."""
 NO = NEGATIONS | {"cannot", "cant", "dont", "doesnt", "didnt", "isnt", "wasnt", "arent", "wont", "unable"}
 UNITS = {word: unit for unit, words in word_groups("units") for word in words}
 _REWRITES = [(regex.compile(old), new) for old, _, new in (line.partition(" => ") for line in word_list("figures"))]
@@ -50,7 +50,7 @@ def fault(sentence: str, text: str, source: str = "en", target: str = "en") -> s
     if source == target == "en" and is_negated(sentence) != is_negated(text):
         return "negation"
     letters = [sum(map(str.isalpha, side)) for side in (sentence, text)]
-    is_short = letters[0] >= FEWEST_LETTERS and letters[1] < LEAST_SHARE * letters[0]
+    is_short = any(letters[0] >= fewest and letters[1] < share * letters[0] for fewest, share in LEAST_SHARES.items())
     return "shorter" if is_short and not UNSPACED.search(text) else None
 
 

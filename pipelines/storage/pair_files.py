@@ -82,6 +82,14 @@ def source_sentences(path: Path) -> Path | None:
     return None
 
 
+def has_bundled_translations(path: Path) -> bool:
+    """Whether a view of pairs, whose folder is still there, was made by the bundled translation models."""
+    plan = read_plan(path) if path.is_dir() else made_plan(read_made(sibling_path(path, "recipe.json")))
+    views = () if plan is None else plan.inputs[1:]
+    made = (read_plan(Path(view.name)) for view in views if Path(view.name).is_dir())
+    return any(view is not None and view.params.get("models") == "starter" for view in made)
+
+
 def check_dataset(folder: Path) -> None:
     """Raise InputError, naming the file, if a dataset folder is unfinished or altered."""
     if read_plan(folder) is not None:

@@ -507,6 +507,8 @@ def test_what_an_encoder_does_not_see(sentence: str, text: str, reason: str | No
         ("Two dogs at 19:30.", "Zwei Hunde um sieben Uhr.", "figures"),
         ("It cost 5,000 dollars.", "Es kostete 5.000 Dollar.", None),
         ("A cat is asleep on the sofa, and a dog is not.", "Eine Katze.", "shorter"),
+        ("I'm a bit tipsy.", "I", "shorter"),
+        ("Good morning!", "Guten Tag!", None),
         ("He does not sleep.", "Er schläft nicht.", None),
     ],
 )

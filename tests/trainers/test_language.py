@@ -11,7 +11,8 @@ from small_trainings import Capsys, build, pairs, rows_of, train, train_killed, 
 from torch.nn.functional import cosine_similarity
 from transformers import AutoTokenizer
 
-from pipelines.terminal.console import InputError
+from pipelines.cli.app import build_app
+from pipelines.terminal.console import InputError, call
 from trainers.encoders.vocabulary import RIDGE, learn_tokenizer, piece_counts, share_unread, transferred
 
 LETTERS = str.maketrans("abcdefghijklmnopqrstuvwxyz", "éäöüßзийклмнопрстуфхцчшщыэ")
@@ -133,3 +134,22 @@ def test_a_killed_training_ends_with_the_same_bytes(languages: str, tiny_bert: P
     assert train(*command, "--out", "killed") == 0
     for name in ("model.safetensors", "tokenizer.json", "log.jsonl"):
         assert Path("whole", name).read_bytes() == Path("killed", name).read_bytes()
+
+
+def test_auto_names_the_way_for_text_that_the_encoder_cannot_read(
+    tiny_bert: Path, sentences: list[str], translations: list[str], capsys: Capsys
+) -> None:
+    for name, texts in {"known": sentences, "foreign": translations}.items():
+        Path(f"{name}.txt").write_text("\n".join(texts), encoding="utf-8")
+        assert train("auto", "--text", f"{name}.txt", "--encoder", tiny_bert) == 0
+        assert ("distil --preset language" in capsys.readouterr().err) is (name == "foreign")
+
+
+def test_translations_of_the_bundled_models_are_not_enough(tiny_bert: Path, capsys: Capsys) -> None:
+    Path("text.txt").write_text("A dog runs.\nA man plays the guitar.\nTwo children eat.\n")
+    for command in (
+        "ingest text.txt", "translate --to de --models starter", "build-pairs --pairs multilingual --view translate-de"
+    ):  # fmt: skip
+        assert call(build_app(), command.split()) == 0
+    assert train(*options(Path("data/pairs.arrow"), tiny_bert), "--dry-run") == 0
+    assert "too poor to learn a language from" in capsys.readouterr().err

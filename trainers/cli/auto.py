@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from trainers.evaluation.task import Suite
 from trainers.settings import DataOptions, Options, Pooling, Request, checked, data_keys
 
 READS = ("text", "views")
+SAMPLE, UNREAD = 1000, 0.25  # texts that are looked at, and the share of unread words of what may be another language
 WHITENED = "contrastive --preset tuned --epochs 0"  # the start of that training
 RETAINED = {
     "contrastive --preset adapt": "an encoder made for sentences learns from pairs and stays close to what it was"
@@ -117,10 +119,25 @@ def _choose(source: Source, values: Mapping[str, Any]) -> tuple[list[str], list[
     choices = CHOICES["negatives" if examples.negatives else kind]
     name = list(choices)[0 if source.modules() else -1]
     note(f"{len(examples):,} {'pairs' if kind == 'views' else 'sentences'}: {choices[name]}")
+    _note_unread(source, examples.left[:SAMPLE])
     options = [word for file in ([files] if kind == "text" else files) for word in (f"--{kind}", file)]
     options += ["--limit", str(values["limit"])] if values["limit"] else []
     options += ["--encoder", source.name] if source.folder != locate(None).folder else []
     return [*name.split(), *(["--teacher", source.name] if name.startswith("distil") else [])], options
+
+
+def _note_unread(source: Source, texts: Sequence[str]) -> None:
+    from transformers import AutoTokenizer
+
+    from trainers.encoders.vocabulary import share_unread
+
+    with suppress(OSError, ValueError):  # what is wrong with an encoder's files is said when they are loaded
+        tokenizer = AutoTokenizer.from_pretrained(source.transformer or source.path)
+        share = share_unread(tokenizer, texts)
+        if share > UNREAD:
+            problem = f"{source.name} does not know, or cuts up, {share:.0%} of the words"
+            way = f"train distil --preset language --teacher {source.name} --views PAIRS"
+            note(f"{problem}: for another language than its own, `{way}` takes translated sentences (docs/language.md)")
 
 
 def _check(context: typer.Context, arguments: Sequence[str], source: Source) -> Pooling:

@@ -10,6 +10,8 @@ With `method` mse the second views are translations of the first, which the teac
 translation the teacher's vector of its source: an encoder for another language, in the teacher's own space.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -19,6 +21,7 @@ import torch
 from pydantic import Field, ValidationInfo, field_validator
 from torch import Tensor, nn
 
+from pipelines.storage.pair_files import has_bundled_translations
 from pipelines.terminal.console import InputError, note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.location import Source
@@ -69,6 +72,12 @@ class PARAMS(DropoutOptions):
             raise ValueError("give an encoder to learn from, or --smooth-neighbours to adapt the encoder by itself")
         return teacher
 
+    def check_views(self, views: Sequence[str]) -> None:
+        """Warn of translations that are too poor to learn a language from."""
+        if self.method == "mse" and any(has_bundled_translations(Path(path)) for path in views):
+            problem = "warning: the bundled models made these translations, which are too poor to learn a language from"
+            note(f"{problem}: give real ones, or take larger models (--models)")
+
     def held_out(self, rows: int, batch_size: int) -> int:
         """Return how many of `rows` fill the queue and are not trained on."""
         remaining = rows - self.queue
@@ -94,8 +103,8 @@ _ADAPT = {
 }  # fmt: skip
 # Ours, with the loss of Reimers and Gurevych (2020): docs/language.md says how it was chosen.
 _LANGUAGE = {
-    "method": "mse", "vocabulary": 24_000, "dropout": 0.0, "pooling": OWN, "steps": 1000, "batch_size": 64,
-    "max_tokens": 64, "group_by_length": True, "lr": 2e-4, "warmup": 0.05, "clip": 1.0,
+    "method": "mse", "vocabulary": 24_000, "dropout": 0.0, "pooling": OWN, "steps": 500, "batch_size": 64,
+    "max_tokens": 64, "group_by_length": True, "lr": 3e-4, "warmup": 0.1, "clip": 1.0,
 }  # fmt: skip
 PRESETS: Presets = {
     # Ours, for some ten thousand sentences and the bundled encoder.
@@ -213,6 +222,8 @@ class Translations(Objective):
         """Load the encoder and its teacher."""
         objective = super().build(options, training, source)
         objective.trained = training.steps and training.steps * training.batch_size * training.accumulate
+        if training.precision == "bf16" and objective.teacher is not None:  # half the time
+            objective.teacher = replace(objective.teacher, precision="bf16")
         return objective
 
     def columns(self, examples: Examples) -> dict[str, Any]:

@@ -112,6 +112,8 @@ def _make_plan(request: Request) -> Plan:
         raise InputError(f"--{kind} {data} has 1 usable row: training needs at least 2")
     if examples.dropped:
         note(f"{examples.dropped} rows without text{' or score' * (examples.labels is not None)} left out")
+    if hasattr(params, "check_views"):
+        params.check_views(sources.get("views", ()))
     if training.begins_linear:
         examples = with_corpus(examples, sources.get("views", ()))
     dev = _read_dev(training, objective.presets[preset], examples)
