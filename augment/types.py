@@ -4,7 +4,7 @@ import json
 import re
 import unicodedata
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
@@ -21,8 +21,6 @@ WEIGHTS_PARAMS = ("models", "encoder", "file")
 """Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the content."""
 REVISION_PARAMS = {"keep": "keep_revision", "judge_encoder": "judge_revision"}
 """Parameters with paths or names, and those with the revision; a signature omits the former if it has the latter."""
-NEUTRAL_DEFAULTS = {"candidates": 1, "min_meaning": 0, "diverse": False}
-"""Parameters that a signature omits at these values, as older signatures do not have them."""
 INVISIBLE = re.compile("[\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b\u2060\ufeff]")
 """Characters that change no text; joiners, direction marks and variation selectors do."""
 SEEN = re.compile("[^\\s\u034f\u061c\u115f\u1160\u180e\u200c-\u200f\u202a-\u202e\u2061-\u206f\u3164\ufe00-\ufe0f]")
@@ -44,8 +42,7 @@ class Edit(NamedTuple):
 class ViewSpec:
     """Everything that decides a view's text: its name ("mlm-fill") and its parameters, no device or batch size.
 
-    Parameters that are left out have their defaults once the view is built. `constants` are former parameters, which
-    stay in the signature because every row's seed depends on it.
+    Parameters that are left out have their defaults once the view is built. `versions` are those of its libraries.
 
     Example:
         >>> ViewSpec("repeat", {"rate": 0.5}).signature().rpartition("|")[0]
@@ -54,25 +51,39 @@ class ViewSpec:
 
     name: str
     params: Mapping[str, JSON] = field(default_factory=dict)
-    constants: Mapping[str, JSON] = field(default_factory=dict)
+    versions: Mapping[str, JSON] = field(default_factory=dict)
 
     def signature(self) -> str:
         """One line for papers and plans: `view:backtranslate|decode:beam:4|pivot:de|rev:9f3ab2c41d07|v:0.1.0`.
 
         Parameters are in alphabetical order, without those that are None; a "|" in one is written as %7C.
         """
-        params = {key: value for key, value in {**self.params, **self.constants}.items() if value is not None}
+        params = {**self.params, **self.versions}
         revision = params.pop("revision", None)
-        unused = {key for key, revision_key in REVISION_PARAMS.items() if revision_key in params}
-        unused |= {key for key, value in NEUTRAL_DEFAULTS.items() if params.get(key) == value}
-        unused |= set() if revision is None else {*WEIGHTS_PARAMS}
-        parts = [("view", self.name), *sorted(part for part in params.items() if part[0] not in unused)]
-        parts += [] if revision is None else [("rev", revision)]
-        texts = (
-            (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True))
-            for key, value in [*parts, ("v", __version__)]
-        )
-        return "|".join(f"{key}:{text.replace('%', '%25').replace('|', '%7C')}" for key, text in texts)
+        identified = {key for key, revision_key in REVISION_PARAMS.items() if params.get(revision_key) is not None}
+        if revision is not None:
+            identified |= {*WEIGHTS_PARAMS}
+        options = {key: value for key, value in sorted(params.items()) if key not in identified}
+        return _line({"view": self.name, **options, "rev": revision, "v": __version__})
+
+    def seed_key(self) -> str:
+        """The name and the options in one line, which the seeds of rows depend on.
+
+        Versions, revisions and the places of files are not in it, so none of their updates draws all rows anew.
+        """
+        files = {*WEIGHTS_PARAMS, *REVISION_PARAMS, *REVISION_PARAMS.values(), "revision"}
+        options = {key: value for key, value in sorted(self.params.items()) if key not in files}
+        return _line({"view": self.name, **options})
+
+
+def _line(parts: Mapping[str, JSON]) -> str:
+    """Names and values, but for None, as `name:value` between bars."""
+    texts = {
+        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+        for key, value in parts.items()
+        if value is not None
+    }
+    return "|".join(f"{key}:{text.replace('%', '%25').replace('|', '%7C')}" for key, text in texts.items())
 
 
 class ViewResult(NamedTuple):
@@ -129,8 +140,6 @@ class Runtime:
 class View(BaseModel):
     """A view of sentences; its fields are its options on the command line.
 
-    A view may also have `tokenise(texts)`, which a pipeline calls earlier, in another thread.
-
     Attributes:
         name: Its name on the command line and in signatures.
         folder_option: The option that names its default folder, so that `--pivot de` and `--pivot fr` have one each.
@@ -145,7 +154,6 @@ class View(BaseModel):
         floor: The least similarity to its sentence, in [0, 1], that the bundled encoder must then find.
         judged: Of how many texts, those of the closest words, it compares more than the words (None: of all).
         libraries: Packages whose versions change its texts and therefore stand in its signature.
-        constants: See `ViewSpec`.
     """
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -163,7 +171,6 @@ class View(BaseModel):
     floor: ClassVar[float] = 0.9
     judged: ClassVar[int | None] = None
     libraries: ClassVar[tuple[str, ...]] = ()
-    constants: ClassVar[Mapping[str, JSON]] = {}
 
     def build(self, runtime: Runtime) -> Self:
         """The view with the revisions of its weights, which are loaded at its first call, and of its word lists.
@@ -175,12 +182,37 @@ class View(BaseModel):
     @property
     def spec(self) -> ViewSpec:
         """All parameters that decide a text; those of a built view include the revisions of its weights."""
-        return ViewSpec(self.name, self.model_dump(), {**self.constants, **self.versions})
+        return ViewSpec(self.name, self.model_dump(), self.versions)
 
     @property
     def versions(self) -> dict[str, JSON]:
         """The versions of its libraries by their names."""
         return {name: version(name) for name in self.libraries}
+
+    @property
+    def is_paraphrase(self) -> bool:
+        """Whether its texts keep the meaning, so that they are no negatives."""
+        return self.keeps_meaning
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether its texts contradict their sentences, so that they are negatives alone."""
+        return False
+
+    @property
+    def missing_bytes(self) -> int:
+        """How much its weights, which a dry run does not get, are to download."""
+        return 0
+
+    def notes(self) -> Sequence[str]:
+        """What to tell the user of a built view before it views anything."""
+        return ()
+
+    def tokenise(self, texts: Sequence[str]) -> None:
+        """Get ready to view these texts; a pipeline calls it early, in another thread."""
+
+    def unused(self, texts: Iterable[str]) -> str | None:
+        """What to tell the user of a file of whose lines not all are views of these texts."""
 
     @abstractmethod
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
@@ -207,11 +239,11 @@ def row_id(text: str) -> str:
     return xxhash.xxh64_hexdigest(text.encode())
 
 
-def row_seed(run_seed: int, row_id: str, signature: str) -> int:
-    """The seed of one row of one view, in [0, 2^63): xxh64 of `--seed`, the row's id and the built view's signature.
+def row_seed(run_seed: int, row_id: str, key: str) -> int:
+    """The seed of one row of one view, in [0, 2^63): xxh64 of `--seed`, the row's id and the view's `seed_key`.
 
     Example:
-        >>> row_seed(0, row_id("A dog runs."), "view:identity|v:0.1.0")
-        5824334110206714716
+        >>> row_seed(0, row_id("A dog runs."), "view:identity")
+        3746546470010653902
     """
-    return xxhash.xxh64_intdigest(f"{run_seed}\x1f{row_id}\x1f{signature}".encode()) & (2**63 - 1)
+    return xxhash.xxh64_intdigest(f"{run_seed}\x1f{row_id}\x1f{key}".encode()) & (2**63 - 1)

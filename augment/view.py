@@ -1,8 +1,13 @@
 """Views by name, beside the central types, which are imported from here."""
 
 import json
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
+from threading import Lock
 from types import new_class
 from typing import Any, cast
 
@@ -12,22 +17,26 @@ from pydantic.fields import FieldInfo
 from augment.errors import UNKNOWN, InputError, TwinviewsError, first_problem
 from augment.meaning.best import BestOfN
 from augment.plugins import Plugins, missing_model, plugin_model
-from augment.types import JSON as JSON
-from augment.types import LONE_SURROGATE
-from augment.types import WEIGHTS_PARAMS as WEIGHTS_PARAMS
-from augment.types import Edit as Edit
-from augment.types import Runtime as Runtime
-from augment.types import View as View
-from augment.types import ViewResult as ViewResult
-from augment.types import ViewSpec as ViewSpec
-from augment.types import normalise as normalise
-from augment.types import row_id as row_id
-from augment.types import row_seed as row_seed
+from augment.types import (
+    JSON,
+    LONE_SURROGATE,
+    WEIGHTS_PARAMS,
+    Edit,
+    Runtime,
+    View,
+    ViewResult,
+    ViewSpec,
+    normalise,
+    row_id,
+    row_seed,
+)
+
+__all__ = ["JSON", "WEIGHTS_PARAMS", "Edit", "Runtime", "View", "ViewResult", "ViewSpec", "make_view", "make_views"]
+__all__ += ["normalise", "row_id", "row_seed"]
 
 VIEWS = Plugins("augment.views", missing_model)
 """All views: ours, one file each in `augment/views/`, and those of installed packages."""
 
-LOADED: dict[str, View] = {}
 MAX_LOADED = 8
 """How many views keep their models from one call to the next."""
 
@@ -100,20 +109,56 @@ def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None 
     """
     options = check_params(spec.name, spec.params)
     with VIEWS.errors_of(spec.name):
-        view = options.build(Runtime(device, batch_tokens))
-    if not callable(view) or not isinstance(getattr(view, "spec", None), ViewSpec):
-        problem = f"build gave {type(view).__name__}, which is not a view: fix the plugin"
+        view: object = options.build(Runtime(device, batch_tokens))
+    if not isinstance(view, View):
+        problem = f"build gave {type(view).__name__}, which is not a View: fix the plugin"
         raise TwinviewsError(f"view {spec.name!r}: {problem}")
     return view
 
 
-def loaded_view(spec: ViewSpec, device: str = "auto") -> View:
-    """`make_view`, but the last few views are kept with the models that they have loaded."""
-    view = make_view(spec, device=device)
-    key = f"{view.spec.name} {json.dumps(view.spec.params)} {device}"  # with the revisions of files
-    while key not in LOADED and len(LOADED) >= MAX_LOADED:
-        del LOADED[next(iter(LOADED))]
-    return LOADED.setdefault(key, view)
+@dataclass(frozen=True)
+class LoadedView:
+    """A view with the models that it has loaded, which threads share: one of them at a time views texts."""
+
+    view: View
+    lock: AbstractContextManager[Any] = field(default_factory=Lock)
+
+    def __call__(self, texts: Iterable[str], seed: int) -> dict[str, ViewResult]:
+        """Views by their texts, which are normalised, by the seeds that a run with `seed` gives them."""
+        distinct, key = [*dict.fromkeys(texts)], self.view.spec.seed_key()
+        seeds = [row_seed(seed, row_id(text), key) if self.view.uses_seed else 0 for text in distinct]
+        with self.lock:
+            views = checked_views(self.view, distinct, seeds)
+        return dict(zip(distinct, views, strict=True))
+
+
+LOADED = OrderedDict[str, LoadedView]()
+_loading = Lock()
+
+
+def loaded_view(spec: ViewSpec, device: str = "auto") -> LoadedView:
+    """The view of a specification, built as `make_view` does unless it was and no file that it names has changed."""
+    with _loading:
+        options = check_params(spec.name, spec.params)
+        if options.model_dump().get("models") == "auto":  # which models these are may change
+            options = make_view(spec, device=device)
+        params = options.model_dump()
+        key = f"{spec.name} {json.dumps(params)} {device} {[*map(_stamp, params.values())]}"
+        if key not in LOADED:
+            LOADED[key] = LoadedView(make_view(spec, device=device))
+        LOADED.move_to_end(key)
+        if len(LOADED) > MAX_LOADED:
+            LOADED.popitem(last=False)
+        return LOADED[key]
+
+
+def _stamp(value: object) -> list[tuple[int, int, int]]:
+    """Which files an option names, the file itself or those of a folder, and when they were written."""
+    with suppress(OSError, ValueError):
+        path = Path(str(value))
+        states = [file.stat() for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+        return [(state.st_ino, state.st_mtime_ns, state.st_size) for state in states]
+    return []
 
 
 def checked_views(view: View, texts: Sequence[str], seeds: Sequence[int]) -> Sequence[ViewResult]:
@@ -145,18 +190,28 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
 def make_views(
     texts: Iterable[str], view: str, *, seed: int = 0, device: str = "auto", **options: JSON
 ) -> list[ViewResult]:
-    """View any number of texts as `augment VIEW` does with these options; the first call loads its models.
+    """View any number of texts as `augment VIEW` does with these options.
 
-    A result depends on its text, the seed and the options, not on the other texts; an empty text has "failed". A view
-    that draws nothing has no use for the seed. Raises InputError for a wrong text or option, and as `make_view` does.
+    Args:
+        texts: Strings, normalised first (NFC, no outer white space); an empty one has "failed".
+        view: The name of a view, as `augment views` lists them.
+        seed: That of the run. With a text, the view and its options it gives the seed of a row, so a result depends
+            on nothing else in the list, and no library's update draws rows anew. Some views draw nothing.
+        device: "auto", "cpu", "cuda" or "cuda:N"; on a GPU models round in another way, unless `precision` is "fp64".
+        options: The view's own, with `_` for `-`.
+
+    The first call loads the models, which the last views keep; it asks the Hub where they are not on this machine, so
+    with `models="auto"` a translation depends on what is found. Threads may call this at once: those that ask for the
+    same view take turns.
+
+    Returns one result a text, in order. Raises InputError for a wrong text or option, and as `make_view` does.
 
     Example:
         >>> [view.text for view in make_views(["a small dog runs home", ""], "repeat", seed=4, rate=0.5)]
-        ['a small dog dog runs home', None]
+        ['a small dog dog runs home home', None]
     """
-    normalised, built = checked_texts(texts), loaded_view(ViewSpec(view, options), device)
-    signature, draws = built.spec.signature(), getattr(built, "uses_seed", True)
-    distinct = [*dict.fromkeys(filter(None, normalised))]
-    seeds = [row_seed(seed, row_id(text), signature) if draws else 0 for text in distinct]
-    views = dict(zip(distinct, checked_views(built, distinct, seeds), strict=True))
+    if not isinstance(seed, int):
+        raise InputError(f"seed={seed!r} is no whole number: give one")
+    normalised = checked_texts(texts)
+    views = loaded_view(ViewSpec(view, options), device)(filter(None, normalised), seed)
     return [views.get(text, ViewResult(None, "failed", "empty")) for text in normalised]

@@ -40,7 +40,7 @@ def main() -> None:
     made = {}
     for name, spec in VIEWS.items():
         view = make_view(spec)
-        made[name] = view(SENTENCES, [row_seed(0, text, view.spec.signature()) for text in SENTENCES])
+        made[name] = view(SENTENCES, [row_seed(0, text, view.spec.seed_key()) for text in SENTENCES])
     for number, text in enumerate(SENTENCES):
         sys.stdout.write(f"| view | text |\n|---|---|\n| *sentence* | {text} |\n")
         for name, views in made.items():

@@ -166,8 +166,8 @@ def our_view(name: str) -> Callable[[Settings], Work]:
 
     def load(settings: Settings) -> Work:
         view = make_view(ViewSpec(name), device="cpu")
-        signature = view.spec.signature()
-        return lambda texts: [one.text for one in view(texts, [row_seed(0, text, signature) for text in texts])]
+        key = view.spec.seed_key()
+        return lambda texts: [one.text for one in view(texts, [row_seed(0, text, key) for text in texts])]
 
     return load
 

@@ -44,7 +44,7 @@ def spec_of(words: str) -> ViewSpec:
 
 def in_batches(view: View, texts: Sequence[str], size: int) -> list[str | None]:
     """The views of all texts, `size` in a call."""
-    seeds = [row_seed(0, text, view.spec.signature()) for text in texts]
+    seeds = [row_seed(0, text, view.spec.seed_key()) for text in texts]
     made: list[str | None] = []
     for start in range(0, len(texts), size):
         part = slice(start, start + size)

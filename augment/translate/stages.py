@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from itertools import pairwise
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, PrivateAttr
 
@@ -30,7 +30,6 @@ class TranslationView(BestOfN):
     runs_model = keeps_meaning = True
     # The floor keeps 42% of the round trips of 300 sentences of the sample and 55% of 300 captions.
     draws, floor, judged = 4, 0.95, 2
-    constants: ClassVar = {"hypotheses": 1, "text": "sentences"}
 
     source: str = Field(default="en", description="language of the sentences")
     models: str = Field(default="auto", description="auto (opus-mt, else starter), starter, opus-mt, or a folder")
@@ -81,6 +80,11 @@ class TranslationView(BestOfN):
             view._legs.append(("-".join(hop), MarianTranslator(path, prefix, decoding, *settings, commit, hop[0])))
         return view
 
+    @property
+    def missing_bytes(self) -> int:
+        """What is to download, in a dry run."""
+        return self._missing
+
     def tokenise(self, texts: Sequence[str]) -> None:
         """Tokenise texts before the view is called with them, perhaps in another thread."""
         self._legs[0][1].tokenise([plain_case(text)[0] for text in texts])
@@ -101,7 +105,6 @@ class TranslationView(BestOfN):
     def _returns(self) -> bool:
         return self.languages()[0] == self.languages()[-1]
 
-    @property
     def notes(self) -> list[str]:
         """What to tell the user of a built view."""
         unlisted = [code for code in dict.fromkeys(self.languages()[1:]) if self.chooses and not has_word_list(code)]

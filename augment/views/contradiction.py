@@ -53,6 +53,11 @@ class Contradiction(ProtectedTermsView):
         """Whether the view keeps the meaning after all, so that it is no negative."""
         return self.kinds == DOUBLE
 
+    @property
+    def contradicts(self) -> bool:
+        """Whether its texts are negatives alone."""
+        return not self.is_paraphrase
+
     def build(self, runtime: Runtime) -> Self:
         """The view with its word lists; raises InputError for another language, or if WordNet is missing."""
         if self.language != "en":

@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from itertools import accumulate, chain, islice
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from pydantic import Field, PrivateAttr
 
@@ -63,7 +63,6 @@ class MlmFill(ProtectedTermsView):
     runs_model = True
     draws, floor, judged = 4, 0.9, 0
     libraries = ("inflect", "tokenizers")
-    constants: ClassVar = {"of": "words"}
 
     fraction: float = Field(default=0.2, gt=0, le=1, description="share of the words to replace")
     at_least: int = Field(default=0, ge=0, description="least number of words to replace, if as many are eligible")

@@ -8,6 +8,7 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
 from itertools import chain
+from threading import Lock
 from typing import Any, Self
 
 from pydantic import Field, JsonValue, PrivateAttr
@@ -27,6 +28,8 @@ NLTK_DOWNLOAD = re.compile(r"nltk\.download\('([\w.-]+)'\)")
 """NLTK's message about missing data."""
 PIECES = re.compile(r"\w+|\s+|[^\w\s]")
 TRIAL_SENTENCE = "A man is riding a horse down the street."
+_drawing = Lock()
+"""Augmenters draw from generators that all threads share."""
 
 
 class Nlpaug(ProtectedTermsView):
@@ -77,7 +80,7 @@ class Nlpaug(ProtectedTermsView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed."""
-        with quiet_transformers():
+        with quiet_transformers(), _drawing:
             return [*map(self._view, texts, seeds)]
 
     def _view(self, text: str, seed: int) -> ViewResult:
@@ -177,8 +180,9 @@ def published_synonyms(text: str, rng: random.Random, fraction: float) -> ViewRe
     if not text.strip():
         return ViewResult(text, "unchanged", "no-eligible-word", None, (), fraction, None)
     augmenter = _synonym_augmenter(fraction)
-    augmenter.sample = rng.sample
-    view, changes = augmenter.augment(text)[0]
+    with _drawing:
+        augmenter.sample = rng.sample
+        view, changes = augmenter.augment(text)[0]
     share = len(changes) / len(augmenter.tokenizer(text.strip()))
     if view == text:
         return ViewResult(text, "unchanged", "nothing-replaced", None, (), fraction, share)

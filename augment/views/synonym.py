@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
-from typing import ClassVar, Self
+from typing import Self
 
 from pydantic import Field, PrivateAttr
 
@@ -36,7 +36,6 @@ class Synonym(ProtectedTermsView):
     sentence_language_option = "language"
     draws, floor, judged = 4, 0.88, 0
     libraries = ("inflect", "wordfreq")
-    constants: ClassVar = {"choose": "sense"}
 
     fraction: float = Field(default=0.5, gt=0, le=1, description=FRACTION_HELP)
     at_least: int = Field(default=0, ge=0, description="least number of words to replace, if as many are eligible")

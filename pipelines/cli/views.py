@@ -103,7 +103,7 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
         _check_running(views[0], options)
         source = sentences_for(options.sources or (), dry_run=options.dry_run)
     note_starter(views[0].spec)
-    for text in getattr(views[0], "notes", ()):
+    for text in views[0].notes():
         note(text)
     results = []
     for view, folder in zip(views, folders, strict=True):
@@ -116,8 +116,7 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
             start = time.monotonic()
             dataset, new_rows = make_run(run)
             results.append(_report(dataset, new_rows, time.monotonic() - start, quiet=options.json))
-            unused = getattr(view, "unused", lambda _: None)(source.texts())
-            if unused is not None:
+            if unused := view.unused(source.texts()):
                 note(unused)
     if options.json:
         show_json(results[0] if len(results) == 1 else results)
@@ -125,10 +124,9 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
 
 def _check_running(view: View, options: ViewOptions) -> None:
     """Raise InputError for an option that would change nothing."""
-    runs_model = getattr(view, "runs_model", False)
-    ignored = [f"--device {options.device}"] if options.device != "auto" and not runs_model else []
-    ignored += [f"--batch-tokens {options.batch_tokens}"] if options.batch_tokens and not runs_model else []
-    ignored += [f"--seed {options.seed}"] if options.seed and not getattr(view, "uses_seed", True) else []
+    ignored = [f"--device {options.device}"] if options.device != "auto" and not view.runs_model else []
+    ignored += [f"--batch-tokens {options.batch_tokens}"] if options.batch_tokens and not view.runs_model else []
+    ignored += [f"--seed {options.seed}"] if options.seed and not view.uses_seed else []
     if ignored:
         does = "draws nothing" if ignored[0].startswith("--seed") else "runs no model"
         raise InputError(f"{ignored[0]}: {view.spec.name} {does} with these options: leave it out")

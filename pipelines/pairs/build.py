@@ -97,7 +97,7 @@ def make_pairs(
         source, _ = ingest(IngestOptions([str(folder / "sentences.arrow")], out=folder / "sentences"))
         folders = [str(folder / "views" / label) for label in labels]
         for spec, out in zip(specs, folders, strict=True):
-            make_run(plan_run(loaded_view(spec, device), source, ViewOptions(seed=seed), Path(out)))
+            make_run(plan_run(loaded_view(spec, device).view, source, ViewOptions(seed=seed), Path(out)))
         options = PairsOptions(
             sources=[str(source.path)], pairs=pairs, view=folders[: len(views)], filter=[*filter],
             default_filters=default_filters, negative_view=folders[-1] if negative_view else None, device=device,

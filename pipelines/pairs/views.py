@@ -70,7 +70,7 @@ def negative_choice(choices: Mapping[Path, Choice], options: PairsOptions) -> di
     if chosen.keys() & choices.keys():
         raise InputError(f"--negative-view {name} is a --view too: a text cannot be both: give another one")
     for spec, *_ in chosen.values():
-        if getattr(check_params(spec.name, spec.params), "is_paraphrase", False):
+        if check_params(spec.name, spec.params).is_paraphrase:
             raise InputError(f"--negative-view {name} keeps the meaning: pair it as a --view instead")
     return chosen
 

@@ -51,7 +51,7 @@ def as_begun(spec: ViewSpec, folder: Path) -> ViewSpec:
 def plan_run(view: View, source: Dataset, options: ViewOptions, out: Path | None = None) -> ViewRun:
     """Plan a view of sentences into `out` or its default folder."""
     rows, size = min(options.limit or source.rows, source.rows), options.shard_size
-    seed, limit = options.seed if getattr(view, "uses_seed", True) else None, rows if rows < source.rows else None
+    seed, limit = options.seed if view.uses_seed else None, rows if rows < source.rows else None
     inputs = (Input(name=str(source.path), sha256=source.digest, rows=source.rows),)
     shards = tuple((start, min(start + size, rows)) for start in range(0, rows, size))
     made = dict[str, Any](name=view.spec.name, params=dict(view.spec.params), signature=view.spec.signature())
@@ -64,7 +64,7 @@ def preview_run(run: ViewRun) -> dict[str, Any]:
     plan = run.plan
     if run.source.receipts:  # a dry run only counts new sentences: there is no hash to compare
         claim_folder(run.out, plan, overwrite=run.options.overwrite, dry_run=True)
-    missing_bytes = getattr(run.view, "_missing", 0)
+    missing_bytes = run.view.missing_bytes if run.view else 0
     return {
         "out": str(run.out),
         "signature": plan.signature,

@@ -48,7 +48,7 @@ class ViewRun:
     @property
     def runs_model(self) -> bool:
         """Whether the view can use a GPU."""
-        return getattr(check_params(self.plan.name, self.plan.params), "runs_model", False)
+        return check_params(self.plan.name, self.plan.params).runs_model
 
     def for_worker(self) -> "ViewRun":
         """The same for another process: absolute paths, and no view."""
@@ -111,12 +111,11 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Rows | None:
     with timed("read"):
         table = pa.concat_tables([run.source.read(*run.plan.shards[index]) for index in window])
         columns = [table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names]
-        seed, signature = run.plan.seed, run.plan.signature or ""
-        seeds = [0 if seed is None else row_seed(seed, identity, signature) for identity in columns[0]]
-    tokenise = getattr(run.view, "tokenise", None)
-    if tokenise is not None:
+        seed, key = run.plan.seed, ViewSpec(run.plan.name, run.plan.params).seed_key()
+        seeds = [0 if seed is None else row_seed(seed, identity, key) for identity in columns[0]]
+    if run.view is not None:
         with timed("tokenise"):
-            tokenise(columns[1])
+            run.view.tokenise(columns[1])
     return window, columns, seeds
 
 

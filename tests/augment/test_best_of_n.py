@@ -54,7 +54,9 @@ def test_every_view_that_draws_has_the_options_and_none_of_them_by_default() -> 
         assert not {*view_options(name)} & {*OPTIONS}
     with refused("candidates=4: unknown parameter"):
         check_params("identity", {"candidates": 4})
-    assert make_view(ViewSpec("repeat")).spec.signature() == "view:repeat|rate:0.32|v:0.1.0"
+    assert make_view(ViewSpec("repeat")).spec.signature() == (
+        "view:repeat|candidates:1|diverse:false|min_meaning:0.0|rate:0.32|v:0.1.0"
+    )
 
 
 def test_the_signature_has_the_judge_with_its_engine_and_builds_the_same_view_again() -> None:

@@ -25,8 +25,11 @@ def spec_of(name: str, **params: float) -> ViewSpec:
     ("spec", "expected"),
     [
         (ViewSpec("identity"), "view:identity|v:0.1.0"),
-        (spec_of("repeat"), "view:repeat|rate:0.32|v:0.1.0"),
-        (spec_of("span-mask", length=3), "view:span-mask|compat:false|length:3|unit:character|v:0.1.0"),
+        (spec_of("repeat"), "view:repeat|candidates:1|diverse:false|min_meaning:0.0|rate:0.32|v:0.1.0"),
+        (
+            spec_of("span-mask", length=3),
+            "view:span-mask|candidates:1|compat:false|diverse:false|length:3|min_meaning:0.0|unit:character|v:0.1.0",
+        ),
         (ViewSpec("x", {"b": 2, "a": "beam:4", "c": None, "d": True}), "view:x|a:beam:4|b:2|d:true|v:0.1.0"),
         (ViewSpec("x", {"models": "/here", "revision": "9f3"}), "view:x|rev:9f3|v:0.1.0"),
         (ViewSpec("x", {"models": "starter"}), "view:x|models:starter|v:0.1.0"),
@@ -62,6 +65,16 @@ def test_a_signature_names_the_versions_of_what_changes_texts(
     signature = make_view(ViewSpec(name, params), device="cpu").spec.signature()
     for library in libraries:
         assert f"|{library}:{version(library)}|" in signature
+
+
+def test_seeds_depend_on_options_and_on_no_version_or_place_of_files() -> None:
+    params = {"fraction": 0.5, "models": "/here", "revision": "9f3", "keep": "/there", "keep_revision": "77", "a": None}
+    key = ViewSpec("x", params, {"inflect": "7.6.0"}).seed_key()
+    assert key == "view:x|fraction:0.5"
+    moved = {**params, "models": "starter", "revision": "a02", "keep_revision": "78"}
+    assert ViewSpec("x", moved, {"inflect": "8.0.0"}).seed_key() == key
+    assert ViewSpec("x", {**params, "fraction": 0.4}).seed_key() != key
+    assert ViewSpec("y", params).seed_key() != key
 
 
 def test_row_seeds_never_change() -> None:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,24 @@ def test_a_call_gives_what_the_command_gives(
     assert make_views(texts[:3], name, seed=seed, **options) == views[:3]
 
 
-def test_a_view_is_loaded_once_and_few_are_kept() -> None:
+SHARED: dict[str, list[dict[str, Any]]] = {
+    "nlpaug": [{"augmenter": "KeyboardAug"}, {"augmenter": "RandomWordAug"}],
+    "synonym": [{"fraction": 0.3}, {"compat": True}],
+}
+"""Views that are also called beside another one with which they share a generator or an augmenter."""
+
+
+@pytest.mark.parametrize(("name", "options"), CALLS)
+def test_four_threads_get_what_one_gets(name: str, options: dict[str, Any], sentences: Path) -> None:
+    need_wordnet(name)
+    rounds = [options, *SHARED.get(name, [])] * 4
+    expected = [make_views(SENTENCES, name, seed=0, **one) for one in rounds]
+    with ThreadPoolExecutor(4) as threads:
+        views = [*threads.map(lambda one: make_views(SENTENCES, name, seed=0, **one), rounds)]
+    assert views == expected
+
+
+def test_a_view_is_loaded_once_and_those_used_last_are_kept() -> None:
     LOADED.clear()
     for _ in range(2):
         make_views(["a dog"], "repeat")
@@ -88,8 +106,18 @@ def test_a_view_is_loaded_once_and_few_are_kept() -> None:
     (kept,) = LOADED.values()
     for number in range(2 * MAX_LOADED):
         make_views(["a dog"], "repeat", rate=number / 100)
+        make_views(["a dog"], "repeat")
     assert len(LOADED) == MAX_LOADED
+    assert any(view is kept for view in LOADED.values())
+    for number in range(MAX_LOADED):
+        make_views(["a dog"], "repeat", rate=number / 100)
     assert all(view is not kept for view in LOADED.values())
+
+
+def test_a_kept_view_is_not_built_again(sentences: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_views(SENTENCES, "import-views", file="views.jsonl", by="llm")
+    monkeypatch.setattr("augment.view.make_view", None)
+    assert make_views(SENTENCES[:1], "import-views", file="views.jsonl", by="llm")[0].text == SENTENCES[0].upper()
 
 
 def test_a_file_that_changed_is_read_again(sentences: Path) -> None:
