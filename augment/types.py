@@ -64,7 +64,7 @@ class ViewSpec:
         if revision is not None:
             identified |= {*WEIGHTS_PARAMS}
         options = {key: value for key, value in sorted(params.items()) if key not in identified}
-        return _line({"view": self.name, **options, "rev": revision, "v": __version__})
+        return signature_line({"view": self.name, **options, "rev": revision, "v": __version__})
 
     def seed_key(self) -> str:
         """The name and the options in one line, which the seeds of rows depend on.
@@ -73,10 +73,10 @@ class ViewSpec:
         """
         files = {*WEIGHTS_PARAMS, *REVISION_PARAMS, *REVISION_PARAMS.values(), "revision"}
         options = {key: value for key, value in sorted(self.params.items()) if key not in files}
-        return _line({"view": self.name, **options})
+        return signature_line({"view": self.name, **options})
 
 
-def _line(parts: Mapping[str, JSON]) -> str:
+def signature_line(parts: Mapping[str, JSON]) -> str:
     """Names and values, but for None, as `name:value` between bars."""
     texts = {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)

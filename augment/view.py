@@ -125,6 +125,8 @@ class LoadedView:
 
     def __call__(self, texts: Iterable[str], seed: int) -> dict[str, ViewResult]:
         """Views by their texts, which are normalised, by the seeds that a run with `seed` gives them."""
+        if not isinstance(seed, int):
+            raise InputError(f"seed={seed!r} is no whole number: give one")
         distinct, key = [*dict.fromkeys(texts)], self.view.spec.seed_key()
         seeds = [row_seed(seed, row_id(text), key) if self.view.uses_seed else 0 for text in distinct]
         with self.lock:
@@ -210,8 +212,6 @@ def make_views(
         >>> [view.text for view in make_views(["a small dog runs home", ""], "repeat", seed=4, rate=0.5)]
         ['a small dog dog runs home home', None]
     """
-    if not isinstance(seed, int):
-        raise InputError(f"seed={seed!r} is no whole number: give one")
     normalised = checked_texts(texts)
     views = loaded_view(ViewSpec(view, options), device)(filter(None, normalised), seed)
     return [views.get(text, ViewResult(None, "failed", "empty")) for text in normalised]

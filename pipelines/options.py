@@ -14,7 +14,7 @@ from pipelines.storage.plan import MAX_INTEGER
 from pipelines.storage.recipe import ConfigOption
 from pipelines.storage.shards import SHARD_ROWS
 
-Policy = Literal["bsl", "original", "self", "multilingual", "entailment", "columns", "neighbours", "labels"]
+Policy = Literal["best", "bsl", "original", "self", "multilingual", "entailment", "columns", "neighbours", "labels"]
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 SENTENCES = Path("data/sentences")
 MAX_DOCUMENT = 50
@@ -36,15 +36,15 @@ DOCUMENT_HELP = "Refuse Markdown, HTML and JSON arrays of more million character
 LABELS_HELP = "Labels are spans: [[start, end, label], ...]."
 NLI_HELP = f"For entailment NLI files (JSONL, TSV, CSV) or hf:NAME, for --columns any tables, else: {SOURCES_HELP}"
 PAIRS_HELP = (
-    "bsl: two views (back-translations); original: sentence x each view; self: sentence x itself; multilingual: "
-    "sentence x each translation; entailment: premise x entailed hypothesis of NLI sources; columns: sentence x its "
-    "`pair`, or two --columns of tables; neighbours: sentences near each other in a document; labels: sentences of one "
-    "label."
+    "best: sentence x the best of its views; bsl: two views (back-translations); original: sentence x each view; self: "
+    "sentence x itself; multilingual: sentence x each translation; entailment: premise x entailed hypothesis of NLI "
+    "sources; columns: sentence x its `pair`, or two --columns of tables; neighbours: sentences near each other in a "
+    "document; labels: sentences of one label. [best for back-translations by the bundled models, else bsl]"
 )
 VIEW_HELP = (
     "A view to pair, by its folder's name in data/views or its path; missing ones are made. For bsl twice, for "
-    "original and multilingual once or more; for columns, neighbours and labels, a seed draws each side from the "
-    "sentence and its views. [for bsl: backtranslate-de, backtranslate-fr]"
+    "best, original and multilingual once or more; for columns, neighbours and labels, a seed draws each side from the "
+    "sentence and its views. [for best and bsl: backtranslate-de, backtranslate-fr]"
 )
 FILTER_HELP = (
     "Drop pairs by a filter: NAME or NAME:key=value,key=value, such as semantic:min=0.6,encoder=starter; may be "
@@ -152,7 +152,7 @@ class PairsOptions(OutputOptions):
     """The options of `build-pairs`."""
 
     sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=NLI_HELP)] = None
-    pairs: Annotated[Policy, typer.Option(help=PAIRS_HELP)] = "bsl"
+    pairs: Annotated[Policy | None, typer.Option(help=PAIRS_HELP)] = None
     view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP)] = None
     filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP)] = None
     default_filters: Annotated[bool, typer.Option(help=DEFAULT_FILTERS_HELP)] = True

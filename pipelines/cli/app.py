@@ -98,13 +98,14 @@ def _inspect(
     rows: Annotated[int, Number(min=0, help="Sample rows to show, spread evenly.")] = 5,
     seed: Annotated[int | None, Number(help="Draw the rows and the sample at random.")] = None,
     sample: SampleOption = SAMPLE_ROWS,
+    status: Annotated[str | None, typer.Option(help="Of a view, show only rows with this status, such as ok.")] = None,
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
     """Show what a dataset holds: counts, where it comes from, statistics, and rows with changes marked word by word."""
     from pipelines.inspection.inspect import inspect
 
-    inspect(path, rows, seed, sample, as_json=json)
+    inspect(path, rows, seed, sample, status=status, as_json=json)
 
 
 def _report(

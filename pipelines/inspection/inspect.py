@@ -9,6 +9,7 @@ import regex
 from rich.table import Table
 from rich.text import Text
 
+from augment.errors import InputError
 from augment.text.edits import find_edits
 from augment.view import Edit
 from pipelines.inspection.opened import QUANTILES, Statistics, open_path, statistics
@@ -102,10 +103,18 @@ def lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Piece]]]:
             yield str(row.get(f"{name}_name") or name), pieces(old, row[name], edits or ())
 
 
-def inspect(path: Path, shown: int, seed: int | None, sampled: int, *, as_json: bool) -> None:
-    """Print counts, statistics over a sample, and rows: spread evenly, or drawn like the sample if there is a seed."""
+def inspect(
+    path: Path, shown: int, seed: int | None, sampled: int, *, status: str | None = None, as_json: bool
+) -> None:
+    """Print counts, statistics over a sample, and rows: spread evenly, or drawn like the sample if there is a seed.
+
+    With a status only such rows of a view are shown. Raises InputError if there is no such row.
+    """
     opened = open_path(path)
-    rows = opened.sample(shown, seed).to_pylist()
+    if status is not None and status not in opened.counts.get("statuses", {}):
+        statuses = ", ".join(opened.counts.get("statuses", {})) or "no status at all"
+        raise InputError(f"--status {status}: {path} has {statuses}: leave it out, or give one of them")
+    rows = opened.sample(shown, seed, **({} if status is None else {"status": status})).to_pylist()
     summary = statistics(opened, sampled, seed or 0)
     if as_json:
         parts = {"counts": opened.counts, "statistics": asdict(summary), "sample": rows}

@@ -22,6 +22,8 @@ from pipelines.storage.recipe import read_made
 from pipelines.storage.shards import read_table
 
 MAX_VALUES = 20
+COUNTED = {"reason": "reasons", "status": "statuses"}
+"""Columns of views, and where a view's counts by their values are."""
 BINS = 20
 QUANTILES = {"min": 0.0, "5%": 0.05, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max": 1.0}
 COMPARED: Mapping[Kind, Mapping[str, tuple[str, str]]] = {
@@ -39,13 +41,14 @@ COMPARED: Mapping[Kind, Mapping[str, tuple[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class DatasetReader:
-    """A dataset: the kind of its rows, where it is, its origin as JSON, its counts, and its files."""
+    """A dataset: the kind of its rows, where it is, its origin as JSON and its plan, its counts, and its files."""
 
     kind: Kind
     path: Path
     facts: Mapping[str, Any]
     counts: Mapping[str, Any]
     files: Sequence[PairFile]
+    plan: Plan | None = None
 
     @property
     def rows(self) -> int:
@@ -56,14 +59,18 @@ class DatasetReader:
         """The rows, file by file."""
         return (read_table(file.path, file.sha256) for file in self.files)
 
-    def sample(self, size: int, seed: int | None = None, reason: str | None = None) -> pa.Table:
-        """At most `size` rows (of a view, those with a reason), in order: spread evenly, or drawn by the seed."""
-        total = self.rows if reason is None else self.counts["reasons"][reason]
+    def sample(self, size: int, seed: int | None = None, **values: str) -> pa.Table:
+        """At most `size` rows (of a view, those with a `reason` or `status`), spread evenly or drawn by the seed."""
+        total = self.rows
+        for name, value in values.items():
+            total = self.counts[COUNTED[name]].get(value, 0)
         size, start, samples = min(size, total), 0, []
         spread = [place * total // size for place in range(size)]
         places = np.array(spread if seed is None else Random(seed).sample(range(total), size), dtype=np.int64)
         for table in self.tables():
-            rows = table if reason is None else table.filter(pc.equal(table["reason"], reason))
+            rows = table
+            for name, value in values.items():
+                rows = rows.filter(pc.equal(rows[name], value))
             samples.append(rows.filter(np.isin(np.arange(start, start + len(rows)), places)))
             start += len(rows)
         return pa.concat_tables(samples)
@@ -85,7 +92,7 @@ def open_path(path: Path) -> DatasetReader:
         return DatasetReader("pairs", path, {"rows": rows}, {"pairs": rows}, files)
     facts = plan.model_dump(include={"name", "signature", "seed", "inputs", "twinviews"}, exclude_none=True)
     params = {key: value for key, value in plan.params.items() if value is not None}
-    return DatasetReader(plan.kind, path, {"rows": rows, **facts, "params": params, **hashes}, counts, files)
+    return DatasetReader(plan.kind, path, {"rows": rows, **facts, "params": params, **hashes}, counts, files, plan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """A dataset as one HTML page that needs no other file: provenance, statistics, rows with their changes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ from augment.meaning.judge import sentence_encoder
 from augment.models.weights import STARTER_ENCODER
 from pipelines.inspection.inspect import figure, heading, lines, percent, sampling
 from pipelines.inspection.opened import QUANTILES, DatasetReader, statistics
-from pipelines.storage.card import file_name, public_params
+from pipelines.storage.card import file_name, public_params, public_signature
 from pipelines.storage.dataset import REPORT_FILE
-from pipelines.storage.files import UNSEALED, is_written_by, seal, sibling_path, without_paths, write_if_changed
+from pipelines.storage.files import UNSEALED, is_written_by, seal, sibling_path, write_if_changed
 from pipelines.storage.lock import locked_file
 from pipelines.storage.pair_files import NEGATIVE
 from pipelines.storage.plan import read_plan
@@ -67,10 +68,13 @@ def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> st
     groups = {"Rows, spread evenly": opened.sample(rows)}
     for reason in list(opened.counts["reasons"] if opened.kind == "view" and rows else ())[:MAX_REASONS]:
         groups[f"Rows with the reason {reason}"] = opened.sample(ROWS_PER_REASON, reason=reason)
-    facts = {key: value if key == "params" else without_paths(str(value)) for key, value in opened.facts.items()}
-    inputs = [{**item, "name": file_name(item["name"])} for item in opened.facts.get("inputs", ())]
-    facts |= {"inputs": inputs} if "inputs" in facts else {}
-    facts |= {"params": public_params(opened.facts["params"])} if "params" in facts else {}
+    facts = {**opened.facts}
+    if opened.plan is not None:
+        inputs = [{**item, "name": file_name(item["name"])} for item in facts["inputs"]]
+        facts |= {"inputs": inputs, "params": public_params(facts["params"])}
+        facts |= {"signature": public_signature(opened.plan)} if opened.plan.signature else {}
+    shown = {title: table.to_pylist() for title, table in groups.items()}
+    _add_cosines(chain.from_iterable(shown.values()))
     html = render_page(
         "pipelines.inspection",
         figure,
@@ -85,23 +89,22 @@ def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> st
         # With the share of the greatest; left out if there is only the number of rows.
         counts=[(name, number, number / greatest) for name, number in numbers if greatest and len(numbers) > 1],
         quantiles=list(QUANTILES),
-        groups={title: _with_cosines(table.to_pylist()) for title, table in groups.items()},
+        groups=shown,
         sampling=sampling(summary),
         command=_command(rows, sampled, seed),
     )
     return seal(f"{html}<!-- checksum {UNSEALED} -->\n")
 
 
-def _with_cosines(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows, those with a negative with its cosine and the second view's to the first, by the bundled encoder."""
+def _add_cosines(rows: Iterable[dict[str, Any]]) -> None:
+    """Give rows with a negative its cosine and the second view's to the first, by the bundled encoder."""
     contrasted = [row for row in rows if row.get(NEGATIVE)]
     if contrasted:
-        model = sentence_encoder(STARTER_ENCODER, "cpu")
-        for row in contrasted:
-            view, *others = model.encode([row["view_a"], row["view_b"], row[NEGATIVE]], normalize_embeddings=True)
-            cosines = zip(("view_b", NEGATIVE), others, strict=True)
-            row |= {f"cosine of {name}": float(view @ other) for name, other in cosines}
-    return rows
+        texts = [row[name] for name in ("view_a", "view_b", NEGATIVE) for row in contrasted]
+        vectors = sentence_encoder(STARTER_ENCODER, "cpu").encode(texts, normalize_embeddings=True)
+        views, seconds, negatives = vectors.reshape(3, len(contrasted), -1)
+        for row, view, second, negative in zip(contrasted, views, seconds, negatives, strict=True):
+            row |= {"cosine of view_b": float(view @ second), f"cosine of {NEGATIVE}": float(view @ negative)}
 
 
 def _command(rows: int, sampled: int, seed: int) -> str:

@@ -1,32 +1,44 @@
-"""`augment build-pairs`: check the options, make the missing views, pair row by row, filter and write the pairs."""
+"""Pairs from sentences and their views: on values by `make_pairs`, and on disk by `augment build-pairs`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
-from pyarrow.feather import write_feather
 
 from augment.errors import InputError
-from augment.view import ViewSpec, checked_texts, labelled_view, loaded_view, view_attribute, view_label
-from pipelines.options import IngestOptions, PairsOptions, ViewOptions
-from pipelines.pairs.candidates import ORIGINAL, TASK_ROWS, PairSource
-from pipelines.pairs.filter import Filter, is_round_trip, make_filter
+from augment.view import Runtime, ViewSpec, checked_texts, labelled_view, loaded_view, row_id, view_label
+from pipelines.options import PairsOptions
+from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pairs_batch, pairs_schema
+from pipelines.pairs.filter import Filter, make_filter
 from pipelines.pairs.labels import label_row_pairs
 from pipelines.pairs.neighbours import neighbour_row_pairs
-from pipelines.pairs.nli import nli_sources, table_pairs
-from pipelines.pairs.row_pairs import PAIR, RowPairs, column_row_pairs, row_pair_batches, view_candidates
-from pipelines.pairs.views import Choice, choose_views, describe_sides, make_views, negative_choice, plan_views
-from pipelines.pairs.write import PairsJob, write_pairs
-from pipelines.sentences.ingest import ingest, sentences_for
+from pipelines.pairs.nli import nli_sources, table_pairs, table_plan
+from pipelines.pairs.pair import BLOCK_ROWS, ORIGINAL, SECOND, Candidate, Sentence, SideInfo
+from pipelines.pairs.policies import (
+    BSL_VIEWS,
+    block_candidates,
+    check_views,
+    describe_sides,
+    sentence_judge,
+    usual_filters,
+    usual_policy,
+    view_pairs,
+)
+from pipelines.pairs.row_pairs import RowPairs, ViewPairs, column_row_pairs, drawn_pairs
+from pipelines.pairs.views import ChosenView, ViewedSentences, choose_views, finish_views, plan_views
+from pipelines.pairs.write import PairsJob, save_pairs
+from pipelines.sentences.ingest import sentences_for
+from pipelines.storage.card import public_signature
 from pipelines.storage.dataset import CARD_FILE, RECIPE_FILE, REPORT_FILE, Dataset, check_folder
 from pipelines.storage.files import is_written_by, resolve_path, sibling_path
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, REASON
 from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS, Input, Plan, read_plan
 from pipelines.terminal.console import note
-from pipelines.views.run import STARTER, make_run, plan_run, preview_run
+from pipelines.views.run import preview_run
 from pipelines.views.windows import ViewRun
 
 if TYPE_CHECKING:
@@ -36,100 +48,183 @@ ROW_PAIRS = {"columns": "columns", "neighbours": "distance", "labels": "per_sent
 """Policies that pair a sentence, or a view of it, with another text, and their own option."""
 
 
+def make_pairs(
+    sentences: Iterable[str],
+    views: Sequence[str | ViewSpec] = (),
+    *,
+    pairs: Literal["best", "bsl", "multilingual", "original", "self"] = "original",
+    filter: Sequence[str] = (),
+    default_filters: bool = True,
+    negative_view: str | ViewSpec | None = None,
+    seed: int = 0,
+    device: str = "auto",
+) -> "datasets.Dataset":
+    """Pair sentences with their views in memory, as `augment build-pairs` does; nothing is read or written.
+
+    Args:
+        sentences: Texts, normalised first; equal ones count once, and empty ones not at all.
+        views: Names such as "synonym" or "backtranslate-de", or with options `ViewSpec("synonym", {"fraction": 0.3})`.
+            Without any, "bsl" and "best" take back-translations over German and French.
+        pairs: What is paired: the sentence with each view ("original", and "multilingual" for translations), with the
+            best one ("best"), two views ("bsl"), or the sentence with itself ("self").
+        filter: Filters as `--filter` takes them, such as "chrf:max=95".
+        default_filters: Also drop pairs of equal texts, and back-translations that are no paraphrases.
+        negative_view: A view that says something else, as a further column.
+        seed: That of the views, as in `make_views`.
+        device: Where models run.
+
+    Returns the rows of `read_pairs`: strings `id, text, view_a, view_b, view_a_name, view_b_name`, then `negative`
+    (null where there is none), and a float for each filter that scores. sentence-transformers trains on every column,
+    so select `view_a` and `view_b` for it. Raises InputError for a wrong text, view, option or filter, TwinviewsError
+    if no pair is left.
+    """
+    if pairs not in ("best", "bsl", "multilingual", "original", "self"):
+        raise InputError(f"pairs={pairs!r} needs more than sentences: take original, best, bsl, multilingual or self")
+    for name, values in {"views": views, "filter": filter}.items():
+        if isinstance(values, str | ViewSpec):
+            raise InputError(f"{name}={values!r} is one of them: give a list")
+    texts = [*dict.fromkeys(text for text in checked_texts(sentences) if text)]
+    if not texts:
+        raise InputError("there is no sentence to pair: give some that are not empty")
+    specs = _labelled(views or (BSL_VIEWS if pairs in ("best", "bsl") else ()))
+    negative = _labelled([negative_view] if negative_view else [])
+    check_views(pairs, specs, negative)
+    runtime = PairsOptions(device=device).view_options.runtime
+    filters = _filters(pairs, specs.values(), filter, default_filters, runtime)
+    loaded = {label: loaded_view(spec, device) for label, spec in {**specs, **negative}.items()}
+    results = {label: view(texts, seed) for label, view in loaded.items()}
+    rows = (Sentence(row_id(text), text, {name: views[text] for name, views in results.items()}) for text in texts)
+    built = {label: loaded[label].view.spec for label in specs}
+    candidates = _candidates(pairs, view_pairs(pairs, built, next(iter(negative), None)), describe_sides(built), rows)
+    counts, kept = PairCounts(candidates), list[Candidate]()
+    for block in judged_blocks(candidates, filters, runtime):
+        counts.add(block)
+        kept += [candidate for candidate in block if candidate.reason is None]
+    counts.as_dict()  # raises if there are none
+    from datasets import Dataset as ArrowDataset
+
+    batch = pairs_batch(kept, pairs_schema(candidates, filters))
+    return ArrowDataset(pa.Table.from_batches([batch]))
+
+
+def _labelled(views: Iterable[str | ViewSpec]) -> dict[str, ViewSpec]:
+    specs = dict[str, ViewSpec]()
+    for view in views:
+        spec = view if isinstance(view, ViewSpec) else labelled_view(view)
+        if view_label(spec) in specs:
+            raise InputError(f"two views are named {view_label(spec)!r}: give each name once")
+        specs[view_label(spec)] = spec
+    return specs
+
+
+def _candidates(
+    policy: str, pairs: ViewPairs, sides: Mapping[str, SideInfo], sentences: Iterator[Sentence]
+) -> Candidates:
+    """The candidates of sentences with their views, in memory or on disk."""
+    is_english = all(side.language in (None, "en") for side in sides.values())
+    judge = sentence_judge() if policy == "best" and is_english else None
+
+    def blocks() -> Iterator[list[Candidate]]:
+        while block := [*islice(sentences, BLOCK_ROWS)]:
+            yield block_candidates(pairs, block, judge)
+
+    return Candidates(blocks(), sides, [NEGATIVE] if pairs.negative else [])
+
+
+def _filters(
+    policy: str, views: Iterable[ViewSpec], given: Sequence[str], default_filters: bool, runtime: Runtime
+) -> list[Filter]:
+    texts = usual_filters(policy, [view.name for view in views], given) if default_filters else []
+    filters = [make_filter(text, runtime) for text in (*texts, *given)]
+    columns = {*PAIR_COLUMNS, NEGATIVE, REASON, "label"}
+    for filter in filters:
+        if filter.score in columns:
+            raise InputError(f"filter {filter.name} writes the column {filter.score!r}, which is taken: leave it out")
+        columns.add(filter.score or "")
+    return filters
+
+
 def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
     """Make the missing views and the pairs; returns the counts, and whether the pairs were made now.
 
     Raises InputError if sources, views, filters or output do not fit, TwinviewsError if no pair is left.
     """
-    choices, filters = _check(options)
-    if any(getattr(filter, "encoder", None) == STARTER for filter in filters):
-        note("filter semantic: the bundled starter encoder (small, for trying out); encoder=NAME takes a real one")
+    policy, chosen, filters = _check(options)
+    for text in chain.from_iterable(filter.notes() for filter in filters):
+        note(text)
     with TemporaryDirectory() as spool:
-        if options.pairs == "entailment" or options.columns is not None:
+        if _is_table(options):
             pair = _columns(options)
             sources = nli_sources(options.sources or (), Path(spool), pair)
-            source = table_pairs(sources, options.limit, pair, negatives=options.negatives)
+            how = f"columns {' and '.join(pair)}" if pair else "premises and hypotheses that they entail"
+            made_by = {source.name: how for source in sources}
+            plan = table_plan(sources, options.limit, pair, negatives=options.negatives)
+            candidates = table_pairs(sources, options.limit, pair, negatives=options.negatives)
         else:
-            source = pair_views(choices, sentences_for(options.sources or ()), options)
+            candidates, plan, made_by = _viewed_pairs(policy, chosen, sentences_for(options.sources or ()), options)
         settings = {
             "sources": options.sources,
-            "pairs": options.pairs,
-            "view": options.view or source.plan.params.get("view") or None,
+            "pairs": policy,
+            "view": options.view or plan.params.get("view") or None,
             "negatives": options.negatives or None,
             "negative_view": options.negative_view,
             "columns": options.columns,
-            **{key: source.plan.params.get(key) for key in ("distance", "per_sentence")},
+            **{key: plan.params.get(key) for key in ("distance", "per_sentence")},
             "alternatives": options.alternatives,
             "strict": options.strict or None,
             "seed": options.seed,
             "filter": [filter.text() for filter in filters] or None,
             "default_filters": None if options.default_filters else False,
         }
-        return write_pairs(PairsJob(source, filters, options, settings))
-
-
-def make_pairs(
-    sentences: Iterable[str], views: Sequence[str | ViewSpec] = (), *,
-    pairs: Literal["original", "bsl", "multilingual", "self"] = "original", filter: Sequence[str] = (),
-    default_filters: bool = True, negative_view: str | ViewSpec | None = None, seed: int = 0, device: str = "auto",
-) -> "datasets.Dataset":  # fmt: skip
-    """Pair sentences with their views as `augment build-pairs` does, whose options these are.
-
-    A view is named as "synonym" or "backtranslate-de", or with other options `ViewSpec("synonym", {"fraction": 0.3})`;
-    `seed` is that of the views. Equal sentences count once, and empty ones not at all. Returns the rows of `read_pairs`
-    in memory; sentence-transformers trains on every column, so select `view_a` and `view_b` for it. Raises InputError
-    for a wrong text, view, option or filter, TwinviewsError if no pair is left.
-    """
-    if pairs not in ("original", "bsl", "multilingual", "self"):
-        raise InputError(f"pairs={pairs!r} needs more than sentences: take original, bsl, multilingual or self")
-    if not (texts := [text for text in checked_texts(sentences) if text]):
-        raise InputError("there is no sentence to pair: give some that are not empty")
-    named = [*views, *([negative_view] if negative_view else [])]
-    specs = [view if isinstance(view, ViewSpec) else labelled_view(view) for view in named]
-    labels = [view_label(spec) for spec in specs]
-    if twice := next((label for label in labels if labels.count(label) > 1), None):
-        raise InputError(f"two views are named {twice!r}: give each name once")
-    from datasets import Dataset as ArrowDataset
-
-    with TemporaryDirectory() as place:
-        folder = Path(place)
-        write_feather(pa.table({"text": texts}), str(folder / "sentences.arrow"))
-        source, _ = ingest(IngestOptions([str(folder / "sentences.arrow")], out=folder / "sentences"))
-        folders = [str(folder / "views" / label) for label in labels]
-        for spec, out in zip(specs, folders, strict=True):
-            make_run(plan_run(loaded_view(spec, device).view, source, ViewOptions(seed=seed), Path(out)))
-        options = PairsOptions(
-            sources=[str(source.path)], pairs=pairs, view=folders[: len(views)], filter=[*filter],
-            default_filters=default_filters, negative_view=folders[-1] if negative_view else None, device=device,
-            out=folder / "pairs.arrow",
-        )  # fmt: skip
-        build_pairs(options)
-        return ArrowDataset.from_file(str(options.out), in_memory=True)
+        return save_pairs(PairsJob(candidates, plan, made_by, filters, options, settings))
 
 
 def preview_pairs(options: PairsOptions) -> dict[str, Any]:
     """What `build_pairs` would do; nothing is written, and no earlier output is compared."""
-    choices, filters = _check(options)
-    preview: dict[str, Any] = {"out": str(options.target), "pairs": options.pairs}
-    if options.pairs == "entailment" or options.columns is not None:
+    policy, chosen, filters = _check(options)
+    preview: dict[str, Any] = {"out": str(options.target), "pairs": policy}
+    if _is_table(options):
         with TemporaryDirectory() as spool:
             sources = nli_sources(options.sources or (), Path(spool), _columns(options))
             preview["sources"] = [source.name for source in sources]
     else:
         sentences = sentences_for(options.sources or (), dry_run=True)
-        if options.pairs in ROW_PAIRS and sentences.receipts:
-            _row_pairs(options, sentences)  # raises for sentences that do not fit
-        planned = plan_views(choices, sentences, options)
-        preview["sentences"] = min(sentences.rows, options.limit or sentences.rows)
+        if policy in ROW_PAIRS and sentences.receipts:
+            _row_pairs(policy, options, sentences)  # raises for sentences that do not fit
+        planned = plan_views(chosen, sentences, options, policy)
+        describe_sides({name: ViewSpec(view.plan.name, view.plan.params) for name, view in planned.items()})
+        preview["sentences"] = _limited(sentences, options)
         missing = {name: preview_run(view) for name, view in planned.items() if isinstance(view, ViewRun)}
         preview |= {"views": list(planned), "views_to_make": missing}
     preview["filters"] = [filter.text() for filter in filters]
     return preview | ({} if options.rejects is None else {"rejects": str(options.rejects)})
 
 
-def _check(options: PairsOptions) -> tuple[dict[Path, Choice], list[Filter]]:
-    """The views by their folders, and the filters; checks all options before anything is read or made."""
-    policy, out = options.pairs, options.target
+def _check(options: PairsOptions) -> tuple[str, dict[Path, ChosenView], list[Filter]]:
+    """The policy, the views by their folders, the negative one last, and the filters; nothing is read or made yet."""
+    _check_outputs(options)
+    names = options.view or (BSL_VIEWS if options.pairs in (None, "best", "bsl") else ())
+    chosen = choose_views(names)
+    usual = "bsl" if options.strict else usual_policy(view.spec for view in chosen.values())
+    policy = options.pairs or usual
+    negative = choose_views([options.negative_view]) if options.negative_view else {}
+    _check_policy(policy, options)
+    specs, negative_specs = ({folder.name: view.spec for folder, view in views.items()} for views in (chosen, negative))
+    check_views(policy, specs, negative_specs)
+    filters = _filters(
+        policy, specs.values(), options.filter or (), options.default_filters, options.view_options.runtime
+    )
+    chosen |= negative
+    if options.seed is not None and not chosen and policy != "labels":
+        raise InputError(f"--seed {options.seed}: --pairs {policy} makes no views and draws nothing: leave it out")
+    if options.alternatives is not None and not chosen:
+        raise InputError(f"--alternatives: --pairs {policy} makes no views and draws nothing: leave it out")
+    return policy, chosen, filters
+
+
+def _check_outputs(options: PairsOptions) -> None:
+    """Raise InputError for files that could not be written, or would be among others."""
+    out = options.target
     if options.shards:
         check_folder(out)
     elif out.is_dir():
@@ -141,46 +236,34 @@ def _check(options: PairsOptions) -> tuple[dict[Path, Choice], list[Filter]]:
             raise InputError(f"--rejects {options.rejects} is where the pairs are written: choose another file")
         if is_written_by(folder / PLAN_FILE, *PLAN_MARKS):
             raise InputError(f"--rejects {options.rejects} is in a dataset, {folder}: choose another file")
+
+
+def _check_policy(policy: str, options: PairsOptions) -> None:
+    """Raise InputError for an option or a source that is for another policy."""
     if options.negatives and policy != "entailment":
         raise InputError(f"--negatives needs --pairs entailment, not {policy}: leave it out")
     if options.strict and policy != "bsl":
         raise InputError(f"--strict needs --pairs bsl, not {policy}: leave it out")
-    choices = choose_views(policy, options.view or ())
-    choices |= negative_choice(choices, options)
-    _check_row_pairs(options)
-    for option, value in {f"--seed {options.seed}": options.seed, "--alternatives": options.alternatives}.items():
-        if value is not None and not choices and (policy != "labels" or value is options.alternatives):
-            raise InputError(f"{option}: --pairs {policy} makes no views and draws nothing: leave it out")
-    texts = [*(options.filter or ())]
-    views, given = [choice.spec.name for choice in choices.values()], {text.partition(":")[0] for text in texts}
-    if options.default_filters:
-        usual = {"identical": any(view_attribute(name, "keeps_meaning", False) for name in views)}
-        usual["paraphrase"] = any(map(is_round_trip, views))
-        texts = [name for name, is_used in usual.items() if is_used and name not in given] + texts
-    filters = [make_filter(text, options.view_options.runtime) for text in texts]
-    columns = {*PAIR_COLUMNS, NEGATIVE, REASON, "label"}
-    for filter in filters:
-        if filter.score in columns:
-            raise InputError(f"--filter {filter.name} writes the column {filter.score!r}, which is taken: leave it out")
-        columns.add(filter.score or "")
-    return choices, filters
-
-
-def _check_row_pairs(options: PairsOptions) -> None:
-    policy, sources = options.pairs, options.sources or []
-    is_table = policy in ROW_PAIRS and bool(sources) and read_plan(resolve_path(sources[0])) is None
+    if options.negative_view is not None and options.columns is not None:
+        raise InputError(f"--negative-view {options.negative_view} is of sentences, not of --columns: leave it out")
     for owner, name in ROW_PAIRS.items():
         if policy != owner and getattr(options, name) != getattr(PairsOptions, name):
             raise InputError(f"--{name.replace('_', '-')} needs --pairs {owner}, not {policy}: leave it out")
     if policy in ROW_PAIRS and options.alternatives:
         raise InputError(f"--alternatives: --pairs {policy} takes the first text of a view: leave it out")
-    if options.columns is not None and (options.view or not is_table):
+    sources = options.sources or []
+    is_file = policy in ROW_PAIRS and bool(sources) and read_plan(resolve_path(sources[0])) is None
+    if options.columns is not None and (options.view or not is_file):
         advice = "give its file as SOURCE and no --view, or run `augment ingest --pair-column` first"
         raise InputError(f"--columns {options.columns} are of a table: {advice}")
-    if is_table and options.columns is None and policy != "labels":
+    if is_file and options.columns is None and policy != "labels":
         advice = "give --columns LEFT,RIGHT" if policy == "columns" else "run `augment ingest --split sentences` first"
         raise InputError(f"--pairs {policy} needs more than the sentences of a file: {advice}")
     _columns(options)
+
+
+def _is_table(options: PairsOptions) -> bool:
+    return options.pairs == "entailment" or options.columns is not None
 
 
 def _columns(options: PairsOptions) -> Sequence[str]:
@@ -190,58 +273,68 @@ def _columns(options: PairsOptions) -> Sequence[str]:
     return names
 
 
-def pair_views(choices: Mapping[Path, Choice], sentences: Dataset, options: PairsOptions) -> PairSource:
-    """Make the missing views, and pair them for the first `limit` sentences; a label of the sentences comes along."""
-    policy, rows = options.pairs, min(options.limit or sentences.rows, sentences.rows)
-    row_pairs = _row_pairs(options, sentences) if policy in ROW_PAIRS else iter(())
-    views = make_views(plan_views(choices, sentences, options))
-    negative_view = views.pop([*views][-1]) if options.negative_view else None
-    columns = [*PAIR_COLUMNS[:2], *({"label"} & set(sentences.read(0, 1).schema.names))]
-    sources = filter(None, (sentences, *views.values(), negative_view))
-    datasets = {str(dataset.path): dataset for dataset in sources}
-    inputs = tuple(Input(name=name, sha256=dataset.digest, rows=dataset.rows) for name, dataset in datasets.items())
-    params: dict[str, Any] = {"view": list(views)}
-    makers = {name: view.plan.signature or name for name, view in views.items()} | {ORIGINAL: "the sentence itself"}
-    seed = candidates = None
-    if policy in ROW_PAIRS:
-        if policy == "columns":
-            makers[PAIR] = "its second text"
-        else:
-            params[ROW_PAIRS[policy]] = getattr(options, ROW_PAIRS[policy])
-        if views or policy == "labels":
-            seed = options.seed or 0
-        second_texts = policy == "columns"
-        tasks: Iterator[Any] = row_pair_batches(
-            row_pairs, sentences, views, columns, seed, negative_view, second_texts=second_texts
-        )
+def _viewed_pairs(
+    policy: str, chosen: Mapping[Path, ChosenView], sentences: Dataset, options: PairsOptions
+) -> tuple[Candidates, Plan, dict[str, str]]:
+    """Make the missing views, and pair them for the first `limit` sentences; a label of the sentences comes along.
+
+    Returns the candidates, what decides them, and how each side was made.
+    """
+    row_pairs = _row_pairs(policy, options, sentences) if policy in ROW_PAIRS else None
+    planned = plan_views(chosen, sentences, options, policy)
+    specs = {name: ViewSpec(view.plan.name, view.plan.params) for name, view in planned.items()}
+    describe_sides(specs)  # raises before a view is made
+    views = finish_views(planned)
+    negative = [*views][-1] if options.negative_view else None
+    paired = {name: spec for name, spec in specs.items() if name != negative}
+    viewed = ViewedSentences(sentences, views)
+    if row_pairs is None:
+        seed = None
+        candidates, sides, params = _own_pairs(policy, paired, negative, viewed, options)
     else:
-        paired = [name for name, view in views.items() if view_attribute(view.plan.name, "equal_alternatives", False)]
-        if options.alternatives is not None:
-            paired = [*views] if options.alternatives else []
-        names = list(views) or [ORIGINAL]
-        sides = [(names[0], names[1])] if policy == "bsl" else [(ORIGINAL, name) for name in names]
-        makers = {name: makers[name] for couple in sides for name in couple}
-        tasks = ((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS))
-        are_round_trips = all(is_round_trip(view.plan.name) for view in views.values())
-        fallback = policy == "bsl" and not options.strict and are_round_trips
-        params |= ({"alternatives": paired} if paired else {}) | ({"fallback": True} if fallback else {})
-        if fallback:
-            makers[ORIGINAL] = "the sentence itself"
-        candidates = partial(view_candidates, sentences, views, sides, columns, paired, fallback, negative_view)
-    further = columns[2:]
-    if negative_view is not None:
-        further.append(NEGATIVE)
-        params["negative_view"] = negative_view.path.name
-        makers[NEGATIVE] = negative_view.plan.signature or negative_view.path.name
+        seed = (options.seed or 0) if paired or policy == "labels" else None
+        params = {} if policy == "columns" else {ROW_PAIRS[policy]: getattr(options, ROW_PAIRS[policy])}
+        sides = [ORIGINAL, *paired, *([SECOND] if policy == "columns" else [])]
+        blocks = drawn_pairs(row_pairs, viewed.take, [*paired], seed, negative, second_texts=policy == "columns")
+        candidates = Candidates(blocks, describe_sides(paired), [NEGATIVE] if negative else [])
+    params = {"view": [*paired], **params, **({"negative_view": negative} if negative else {})}
+    makers = {name: public_signature(view.plan) or name for name, view in views.items()}
+    makers |= {ORIGINAL: "the sentence itself", SECOND: "its second text"}
+    made_by = {side: makers[side] for side in sides} | ({NEGATIVE: makers[negative]} if negative else {})
+    columns = [*({"label"} & {*sentences.read(0, 1).schema.names}), *candidates.columns]
+    datasets = {str(dataset.path): dataset for dataset in (sentences, *views.values())}
+    inputs = tuple(Input(name=name, sha256=dataset.digest, rows=dataset.rows) for name, dataset in datasets.items())
     plan = Plan(kind="pairs", name=policy, params=params, seed=seed, limit=options.limit, shard_size=0, inputs=inputs)
-    return PairSource(plan, "sentences", tasks, makers, candidates, describe_sides(views), further, rows)
+    return replace(candidates, columns=columns, rows=_limited(sentences, options)), plan, made_by
 
 
-def _row_pairs(options: PairsOptions, sentences: Dataset) -> Iterator[RowPairs]:
+def _own_pairs(
+    policy: str,
+    views: Mapping[str, ViewSpec],
+    negative: str | None,
+    viewed: ViewedSentences,
+    options: PairsOptions,
+) -> tuple[Candidates, list[str], dict[str, Any]]:
+    """The candidates of sentences and their own views, the names of their sides, and what else decides them."""
+    pairs = view_pairs(policy, views, negative, alternatives=options.alternatives, strict=options.strict)
+    sides = [*dict.fromkeys(chain.from_iterable(pairs.couples)), *([ORIGINAL] if pairs.has_spares else [])]
+    params: dict[str, Any] = {"alternatives": [*pairs.alternatives]} if pairs.alternatives else {}
+    params |= {"fallback": True} if pairs.has_spares else {}
+    rows = _limited(viewed.sentences, options)
+    starts = range(0, rows, BLOCK_ROWS)
+    sentences = chain.from_iterable(viewed.read(start, min(start + BLOCK_ROWS, rows)) for start in starts)
+    return _candidates(policy, pairs, describe_sides(views), sentences), sides, params
+
+
+def _limited(sentences: Dataset, options: PairsOptions) -> int:
+    return min(options.limit or sentences.rows, sentences.rows)
+
+
+def _row_pairs(policy: str, options: PairsOptions, sentences: Dataset) -> Iterator[RowPairs]:
     """The row pairs of the first `limit` sentences; raises InputError for sentences that do not fit."""
-    rows = min(options.limit or sentences.rows, sentences.rows)
-    if options.pairs == "columns":
+    rows = _limited(sentences, options)
+    if policy == "columns":
         return column_row_pairs(sentences, rows)
-    if options.pairs == "neighbours":
+    if policy == "neighbours":
         return neighbour_row_pairs(sentences, rows, options.distance)
     return label_row_pairs(sentences, rows, options.per_sentence, options.seed or 0)

@@ -4,6 +4,7 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, model_validator
@@ -11,52 +12,35 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, model_
 from augment.errors import InputError, TwinviewsError, first_problem
 from augment.plugins import Plugins, missing_model, plugin_model
 from augment.view import VIEWS, WEIGHTS_PARAMS, Runtime, view_class
+from pipelines.pairs.pair import Candidate, SideInfo
 
 FILTERS = Plugins("pipelines.pairs.filters", missing_model)
 SIDES = ("view_a", "view_b")
-SENTENCE_B = ".sentence_b"
-"""An additional column of candidates: the sentence of `view_b` where that is not the pair's own `text`."""
-
-
-class SideInfo(NamedTuple):
-    """One side of a pair: its name, the view that made it, its language and translation models (None if unknown)."""
-
-    name: str
-    view: str | None = None
-    language: str | None = None
-    models: str | None = None
 
 
 @dataclass(frozen=True)
 class PairColumns:
-    """A batch of pairs as a filter sees it; `sides` maps names of sides to their view and language, if they are known.
+    """The pairs that a filter judges; `sides` maps names of sides to their view and language, if they are known."""
 
-    `rows` is an Arrow record batch of strings: `text`, the sentence (or premise) that a pair comes from, its sides
-    `view_a` and `view_b`, and their names `view_a_name` and `view_b_name`.
-    """
-
-    rows: Any
+    pairs: Sequence[Candidate]
     sides: Mapping[str, SideInfo]
 
     def __len__(self) -> int:
-        return int(self.rows.num_rows)
+        return len(self.pairs)
 
     def strings(self, name: str) -> list[str]:
-        """Return a column as n Python strings, null as None."""
-        return cast(list[str], self.rows.column(name).to_pylist())
+        """A column: `text`, `view_a`, `view_b`, `view_a_name`, `view_b_name` or another attribute of a `Candidate`."""
+        return [*map(attrgetter(name), self.pairs)]
 
     def sentences(self, side: str) -> list[str]:
         """The sentence that one side, `view_a` or `view_b`, of each pair is or is a view of."""
-        return self.strings(sentence_column(self.rows.schema.names, side))
+        if side == "view_a":
+            return self.strings("text")
+        return [pair.text if pair.sentence_b is None else pair.sentence_b for pair in self.pairs]
 
     def about(self, side: str) -> list[SideInfo]:
         """The view and language of one side, `view_a` or `view_b`, of each pair."""
         return [self.sides.get(name, SideInfo(name)) for name in self.strings(f"{side}_name")]
-
-
-def sentence_column(names: Collection[str], side: str) -> str:
-    """The column with the sentences of one side, among the names of all columns of candidates."""
-    return SENTENCE_B if side == "view_b" and SENTENCE_B in names else "text"
 
 
 class Verdicts(NamedTuple):
@@ -84,10 +68,8 @@ class Filter(BaseModel):
         versions: The versions of the libraries that its verdicts depend on.
 
     Example:
-        >>> import pyarrow as pa
-        >>> columns = ("text", "view_a", "view_b", "view_a_name", "view_b_name")
-        >>> rows = pa.table([["A dog."], ["A dog."], ["A dog."], ["original"], ["synonym"]], columns).to_batches()[0]
-        >>> make_filter("identical", Runtime())(PairColumns(rows, {})).reasons
+        >>> pair = Candidate("1", "A dog.", "A dog.", "A dog.", "original", "synonym")
+        >>> make_filter("identical", Runtime())(PairColumns([pair], {})).reasons
         ['identical pair']
     """
 
@@ -100,6 +82,10 @@ class Filter(BaseModel):
     def build(self, runtime: Runtime) -> Self:
         """The filter, ready to judge, with revisions; raises InputError if weights or an extra are missing."""
         return self
+
+    def notes(self) -> Sequence[str]:
+        """What to tell the user before anything is judged."""
+        return ()
 
     @abstractmethod
     def __call__(self, pairs: PairColumns) -> Verdicts:

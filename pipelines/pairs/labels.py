@@ -9,8 +9,8 @@ import xxhash
 from numpy.typing import NDArray
 
 from augment.errors import InputError
-from pipelines.pairs.candidates import TASK_ROWS
 from pipelines.pairs.nli import NLI_LABELS
+from pipelines.pairs.pair import BLOCK_ROWS
 from pipelines.pairs.row_pairs import Numbers, RowPairs
 from pipelines.storage.dataset import Dataset
 
@@ -48,7 +48,7 @@ def _row_pairs(
 ) -> Iterator[RowPairs]:
     """The first `counts` pairs of each label, label by label in turn, and then what is dropped for a reason."""
     starts = len(order) - sizes.sum() + np.cumsum(sizes) - sizes
-    step = max(1, TASK_ROWS // len(sizes))
+    step = max(1, BLOCK_ROWS // len(sizes))
     for first in range(0, counts.max(), step):
         turns, labels = np.nonzero(np.arange(first, first + step)[:, None] < counts)
         apart, place = np.divmod(first + turns, sizes[labels])
@@ -59,8 +59,8 @@ def _row_pairs(
         yield left, right, ""
     for reason, mask in dropped.items():
         places = np.flatnonzero(mask)
-        for start in range(0, len(places), TASK_ROWS):
-            left = places[start : start + TASK_ROWS]
+        for start in range(0, len(places), BLOCK_ROWS):
+            left = places[start : start + BLOCK_ROWS]
             yield left, np.full(len(left), -1), reason
 
 

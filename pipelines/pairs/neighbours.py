@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from augment.errors import InputError
-from pipelines.pairs.candidates import TASK_ROWS
+from pipelines.pairs.pair import BLOCK_ROWS
 from pipelines.pairs.row_pairs import RowPairs
 from pipelines.storage.dataset import PLACE, Dataset
 
@@ -22,7 +22,7 @@ def neighbour_row_pairs(sentences: Dataset, rows: int, distance: int) -> Iterato
 
 
 def _row_pairs(sentences: Dataset, rows: int, distance: int) -> Iterator[RowPairs]:
-    step = max(1, TASK_ROWS // distance)
+    step = max(1, BLOCK_ROWS // distance)
     for start in range(0, rows, step):
         stop, first = min(start + step, rows), max(start - distance, 0)
         table = sentences.read(first, min(stop + distance, rows))

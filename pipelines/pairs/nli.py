@@ -10,17 +10,16 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import xxhash
 
 from augment.errors import InputError
 from augment.view import normalise
-from pipelines.pairs.candidates import DROPPED, TASK_ROWS, PairSource
-from pipelines.pairs.filter import SENTENCE_B
+from pipelines.pairs.candidates import Candidates
+from pipelines.pairs.pair import BLOCK_ROWS, Candidate
 from pipelines.sentences.rows import Columns, listed
 from pipelines.sentences.selection import Seen
 from pipelines.sentences.sources import Source, check_source, read_rows
-from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS
+from pipelines.storage.pair_files import NEGATIVE
 from pipelines.storage.plan import Input, Plan
 
 COLUMNS = {
@@ -85,56 +84,60 @@ def _choose_columns(source: str, pair: Sequence[str], names: Sequence[str]) -> C
     return Columns(*columns.values())
 
 
-def table_pairs(
-    sources: Sequence[Source], limit: int | None = None, pair: Sequence[str] = (), *, negatives: bool = False
-) -> PairSource:
-    """The entailed pairs of NLI sources, or a `pair` of columns, of their first `limit` rows, each once."""
+def table_plan(sources: Sequence[Source], limit: int | None, pair: Sequence[str], *, negatives: bool) -> Plan:
+    """What decides the pairs of tables."""
     params: dict[str, Any] = {"columns": [*pair]} if pair else {"negatives": True} if negatives else {}
     inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
-    name, how = ("columns", "columns {} and {}") if pair else ("entailment", "premises and hypotheses that they entail")
-    plan = Plan(kind="pairs", name=name, params=params, limit=limit, shard_size=0, inputs=inputs)
-    made_by = dict.fromkeys((source.name for source in sources), how.format(*pair))
+    name = "columns" if pair else "entailment"
+    return Plan(kind="pairs", name=name, params=params, limit=limit, shard_size=0, inputs=inputs)
+
+
+def table_pairs(
+    sources: Sequence[Source], limit: int | None = None, pair: Sequence[str] = (), *, negatives: bool = False
+) -> Candidates:
+    """The entailed pairs of NLI sources, or a `pair` of columns, of their first `limit` rows, each once."""
     rows, again = (islice(chain.from_iterable(nli_rows(source, pair) for source in sources), limit) for _ in range(2))
-    tasks = _candidates(rows, pair)
+    blocks = _blocks(rows, pair)
     if not negatives:
-        return PairSource(plan, "rows", tasks, made_by)
-    return PairSource(plan, "rows", _with_negatives(tasks, again), made_by, columns=[NEGATIVE])
+        return Candidates(blocks, unit="rows")
+    return Candidates(_with_negatives(blocks, again), columns=[NEGATIVE], unit="rows")
 
 
-def _candidates(remaining: Iterator[NliRow], pair: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _blocks(remaining: Iterator[NliRow], pair: Sequence[str]) -> Iterator[list[Candidate]]:
     """A candidate for each row, with a reason if it is not entailed or is a duplicate."""
-    names = pair or ("premise", "hypothesis")
+    left, right = pair or ("premise", "hypothesis")
     with TemporaryDirectory() as spool:
         hashes = Seen(Path(spool))
-        while rows := list(islice(remaining, TASK_ROWS)):
-            premises, hypotheses, _ = zip(*rows, strict=True)
+        while rows := list(islice(remaining, BLOCK_ROWS)):
             numbers = [xxhash.xxh64_intdigest(f"{row.premise}\t{row.hypothesis}".encode()) for row in rows]
-            reasons = [_reason(*row, *names) for row in rows]
-            places = np.flatnonzero([reason is None for reason in reasons])
-            for place in places[~hashes.add(np.array(numbers, dtype=np.uint64)[places])].tolist():
-                reasons[place] = "exact duplicate"
-            ids, sides = [f"{number:016x}" for number in numbers], (pa.repeat(name, len(rows)) for name in names)
-            columns = zip((*PAIR_COLUMNS, DROPPED), (ids, premises, premises, hypotheses, *sides, reasons), strict=True)
-            pairs = {name: pa.array(column, pa.string()) for name, column in columns}
-            if pair:  # the right text is no view of the left one, with which filters would compare it
-                pairs[SENTENCE_B] = pairs["view_b"]
-            yield pa.RecordBatch.from_pydict(pairs)
+            block = [
+                Candidate(f"{number:016x}", row.premise, row.premise, row.hypothesis, left, right)
+                for row, number in zip(rows, numbers, strict=True)
+            ]
+            for candidate, row in zip(block, rows, strict=True):
+                candidate.reason = _reason(*row, left, right)
+                if pair:  # the right text is no view of the left one, with which filters would compare it
+                    candidate.sentence_b = candidate.view_b
+            kept = np.flatnonzero([candidate.reason is None for candidate in block])
+            for place in kept[~hashes.add(np.array(numbers, dtype=np.uint64)[kept])].tolist():
+                block[place].reason = "exact duplicate"
+            yield block
 
 
-def _with_negatives(batches: Iterator[pa.RecordBatch], rows: Iterator[NliRow]) -> Iterator[pa.RecordBatch]:
+def _with_negatives(blocks: Iterator[list[Candidate]], rows: Iterator[NliRow]) -> Iterator[list[Candidate]]:
     """The hypotheses that a premise entails get its distinct contradictions, which are all in memory, in turn."""
     contradictions, turns = defaultdict[str, dict[str, None]](dict), Counter[str]()
     for premise, hypothesis, label in rows:
         if label in CONTRADICTED and hypothesis:
             contradictions[premise][hypothesis] = None
-    for batch in batches:
-        negatives = []
-        columns = (batch[name].to_pylist() for name in ("view_a", "view_b", DROPPED))
-        for premise, hypothesis, reason in zip(*columns, strict=True):
-            choices = [text for text in contradictions.get(premise, ()) if text != hypothesis and reason is None]
-            negatives.append(choices[turns[premise] % len(choices)] if choices else None)
-            turns[premise] += reason is None
-        yield batch.append_column(NEGATIVE, pa.array(negatives, pa.string()))
+    for block in blocks:
+        for candidate in block:
+            if candidate.reason is None:
+                choices = [text for text in contradictions.get(candidate.text, ()) if text != candidate.view_b]
+                if choices:
+                    candidate.negative = choices[turns[candidate.text] % len(choices)]
+                turns[candidate.text] += 1
+        yield block
 
 
 def _reason(premise: str, hypothesis: str, label: str | None, left: str, right: str) -> str | None:

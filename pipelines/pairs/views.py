@@ -1,16 +1,19 @@
-"""The views that pairs are made of: chosen by their names, planned, and made where they are missing."""
+"""Views on disk that pairs are made of: chosen by their names, planned, made where they are missing, and read."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
 
 from augment.errors import InputError
-from augment.translate.stages import HOP
-from augment.view import ViewSpec, check_params, labelled_view, make_view, view_attribute, view_label
+from augment.view import ViewResult, ViewSpec, labelled_view, make_view, view_label
 from pipelines.options import PairsOptions
-from pipelines.pairs.candidates import ORIGINAL
-from pipelines.pairs.filter import SideInfo
+from pipelines.pairs.pair import ORIGINAL, Sentence
+from pipelines.pairs.policies import VIEW_COUNTS
+from pipelines.pairs.row_pairs import Numbers
 from pipelines.storage.dataset import Dataset, finished_dataset
 from pipelines.storage.files import resolve_path
 from pipelines.storage.plan import Plan, read_plan
@@ -18,64 +21,45 @@ from pipelines.terminal.console import counted, note
 from pipelines.views import run as runs
 from pipelines.views.windows import ViewRun
 
-BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
-NEGATIVE_POLICIES = ("original", "bsl", "columns")
-MANY = range(1, 1_000)
-VIEW_COUNTS = {"bsl": [2], "self": [0], "entailment": [0], "original": MANY, "multilingual": MANY}
-"""How many views a policy pairs; the others pair any number."""
+if TYPE_CHECKING:
+    import datasets
 
 
-class Choice(NamedTuple):
-    """A view to pair, its plan, and the plan that it is made by: its own, or that of a view of the same kind."""
+class ChosenView(NamedTuple):
+    """A view to pair, and its plan, None if it is still to be planned."""
 
     spec: ViewSpec
     plan: Plan | None
-    template: Plan | None
+
+    def twin(self, views: Iterable["ChosenView"]) -> Plan | None:
+        """Its own plan, or the first one of the same view, with other options."""
+        plans = (view.plan for view in views if view.plan is not None and view.spec.name == self.spec.name)
+        return self.plan or next(plans, None)
 
 
-def choose_views(policy: str, names: Sequence[str]) -> dict[Path, Choice]:
-    """The views that a policy pairs, by their folders; raises InputError unless each is there or can be made."""
-    views: dict[Path, tuple[ViewSpec, Plan | None]] = {}
-    for name in names or (BSL_VIEWS if policy == "bsl" else ()):
-        folder, spec, plan = _choose_view(name)
-        if folder.name in (ORIGINAL, *(view.name for view in views)):
-            raise InputError(f"--view {name}: another side is named {folder.name!r}: give another view, or rename one")
-        if policy == "multilingual" and view_attribute(spec.name, "language_option", "source") == "source":
-            raise InputError(f"--view {name} is not a translation: take translate-de or the like, or --pairs original")
-        views[folder] = spec, plan
-    if len(views) not in (counts := VIEW_COUNTS.get(policy, [len(views)])):
-        number = "1 or more" if len(counts) > 1 else counts[0] or "no"
-        raise InputError(f"--pairs {policy} takes {number} --view, not {len(views)}: see `augment build-pairs --help`")
-    twin = next((plan for _, plan in views.values() if plan is not None), None)
-    choices = {}
-    for folder, (spec, plan) in views.items():
-        template = plan or (twin if twin is not None and twin.name == spec.name else None)
-        if plan is None:
-            params = {} if template is None else {**template.params}
+def choose_views(names: Sequence[str]) -> dict[Path, ChosenView]:
+    """The views of these names, by their folders; raises InputError unless each is there or can be made.
+
+    A missing one has the options of its twin, the first view of the same name that is there.
+    """
+    views: dict[Path, ChosenView] = {}
+    for name in names:
+        folder, view = _choose_view(name)
+        if folder.name in (ORIGINAL, *(other.name for other in views)):
+            raise InputError(f"view {name}: another side is named {folder.name!r}: give another view, or rename one")
+        views[folder] = view
+    for folder, view in views.items():
+        if view.plan is None:
+            twin = view.twin(views.values())
+            params = {} if twin is None else {**twin.params}
             params.pop("revision", None)  # it is of the twin's own weights
-            spec = ViewSpec(spec.name, {**params, **spec.params})
-            make_view(spec)
-        choices[folder] = Choice(spec, plan, template)
-    return choices
+            made = make_view(ViewSpec(view.spec.name, {**params, **view.spec.params}))
+            models = {key: value for key, value in made.spec.params.items() if key == "models"}
+            views[folder] = ChosenView(ViewSpec(view.spec.name, {**params, **view.spec.params, **models}), None)
+    return views
 
 
-def negative_choice(choices: Mapping[Path, Choice], options: PairsOptions) -> dict[Path, Choice]:
-    """The view of `--negative-view` by its folder, if any; raises InputError for one that the pairs cannot have."""
-    if (name := options.negative_view) is None:
-        return {}
-    if options.pairs not in NEGATIVE_POLICIES or options.columns is not None:
-        advice = f"it needs --pairs {', '.join(NEGATIVE_POLICIES)} of sentences"
-        raise InputError(f"--negative-view {name}: {advice}, not {options.pairs}: leave it out")
-    chosen = choose_views("original", [name])
-    if chosen.keys() & choices.keys():
-        raise InputError(f"--negative-view {name} is a --view too: a text cannot be both: give another one")
-    for spec, *_ in chosen.values():
-        if check_params(spec.name, spec.params).is_paraphrase:
-            raise InputError(f"--negative-view {name} keeps the meaning: pair it as a --view instead")
-    return chosen
-
-
-def _choose_view(name: str) -> tuple[Path, ViewSpec, Plan | None]:
+def _choose_view(name: str) -> tuple[Path, ChosenView]:
     """A view by its path, the name of its folder in `data/views/` (`backtranslate-fr`), or its own name."""
     folder = resolve_path(name) if read_plan(resolve_path(name)) is not None else runs.VIEWS / name
     plan = read_plan(folder)
@@ -84,46 +68,55 @@ def _choose_view(name: str) -> tuple[Path, ViewSpec, Plan | None]:
         folder = runs.VIEWS / view_label(spec)
         plan = read_plan(folder)
         if plan is None:
-            return folder, spec, None
+            return folder, ChosenView(spec, None)
     if plan.kind != "view":
         raise InputError(f"--view {name}: {folder} holds {plan.kind}, not a view: see `augment inspect {folder}`")
-    return folder, ViewSpec(plan.name, plan.params), plan
+    return folder, ChosenView(ViewSpec(plan.name, plan.params), plan)
 
 
-def plan_views(choices: Mapping[Path, Choice], source: Dataset, options: PairsOptions) -> dict[str, Dataset | ViewRun]:
+def plan_views(
+    chosen: Mapping[Path, ChosenView], source: Dataset, options: PairsOptions, policy: str
+) -> dict[str, Dataset | ViewRun]:
     """Every view by its name, finished or planned; raises InputError for one that does not fit the sentences."""
     planned: dict[str, Dataset | ViewRun] = {}
-    for folder, (spec, plan, template) in choices.items():
-        # Of sentences that a dry run only counted there is no hash.
-        if plan is not None and source.receipts and plan.inputs[0].sha256 != source.digest:
-            problem = f"was made from other sentences ({plan.inputs[0].name}) than {source.path}"
-            raise InputError(f"{folder} {problem}: give those as SOURCE, or make the view again with --overwrite")
-        rows = min(options.limit or source.rows, source.rows)
-        if plan is not None and plan.rows < rows:
-            problem = f"was made for the first {plan.rows:,} of {rows:,} sentences"
-            raise InputError(f"{folder} {problem}: give --limit {plan.rows}, or make it again with --overwrite")
+    for folder, view in chosen.items():
+        if view.plan is not None:
+            _check_rows(folder, view.plan, source, options)
         finished = finished_dataset(folder)
-        if finished is not None:
-            planned[folder.name] = finished
-            continue
-        settings = options.view_options
-        if template is not None:
-            size = template.shard_size
-            settings = replace(settings, seed=template.seed or 0, limit=template.limit, shard_size=size)
-        if plan is None:
-            seed = settings.seed if options.seed is None else options.seed
-            settings = replace(settings, seed=seed, limit=options.limit or settings.limit)
-        view = make_view(spec, device=settings.device, batch_tokens=settings.batch_tokens)
-        planned[folder.name] = runs.plan_run(view, source, settings, folder)
+        planned[folder.name] = finished or _plan_view(folder, view, chosen, source, options)
     seeds = {view.plan.seed for view in planned.values()}
-    if options.pairs in VIEW_COUNTS and seeds and options.seed not in {None, *seeds}:
+    if policy in VIEW_COUNTS and seeds and options.seed not in {None, *seeds}:
         made = " and ".join("no seed" if seed is None else f"seed {seed}" for seed in seeds)
         raise InputError(f"--seed {options.seed}: the views have {made}, and nothing else is drawn: leave it out")
-    describe_sides(planned)  # raises before a view is made
     return planned
 
 
-def make_views(planned: Mapping[str, Dataset | ViewRun]) -> dict[str, Dataset]:
+def _check_rows(folder: Path, plan: Plan, source: Dataset, options: PairsOptions) -> None:
+    # Of sentences that a dry run only counted there is no hash.
+    if source.receipts and plan.inputs[0].sha256 != source.digest:
+        problem = f"was made from other sentences ({plan.inputs[0].name}) than {source.path}"
+        raise InputError(f"{folder} {problem}: give those as SOURCE, or make the view again with --overwrite")
+    rows = min(options.limit or source.rows, source.rows)
+    if plan.rows < rows:
+        problem = f"was made for the first {plan.rows:,} of {rows:,} sentences"
+        raise InputError(f"{folder} {problem}: give --limit {plan.rows}, or make it again with --overwrite")
+
+
+def _plan_view(
+    folder: Path, view: ChosenView, chosen: Mapping[Path, ChosenView], source: Dataset, options: PairsOptions
+) -> ViewRun:
+    """A view to make, or to finish, like its twin."""
+    settings = options.view_options
+    if twin := view.twin(chosen.values()):
+        settings = replace(settings, seed=twin.seed or 0, limit=twin.limit, shard_size=twin.shard_size)
+    if view.plan is None:
+        seed = settings.seed if options.seed is None else options.seed
+        settings = replace(settings, seed=seed, limit=options.limit or settings.limit)
+    built = make_view(view.spec, device=settings.device, batch_tokens=settings.batch_tokens)
+    return runs.plan_run(built, source, settings, folder)
+
+
+def finish_views(planned: Mapping[str, Dataset | ViewRun]) -> dict[str, Dataset]:
     """The views, of which those that were only planned are made; raises TwinviewsError if one failed."""
     views: dict[str, Dataset] = {}
     for name, view in planned.items():
@@ -135,21 +128,63 @@ def make_views(planned: Mapping[str, Dataset | ViewRun]) -> dict[str, Dataset]:
     return views
 
 
-def describe_sides(views: Mapping[str, Dataset | ViewRun]) -> dict[str, SideInfo]:
-    """The view that makes a side, and the language it is in, by name; raises InputError if sentences have two."""
-    plans = {name: view.plan for name, view in views.items()}
-    languages = {
-        plan.params.get(view_attribute(plan.name, "sentence_language_option", "source")): name
-        for name, plan in plans.items()
-    }
-    languages.pop(None, None)
-    if len(languages) > 1:
-        names = ", ".join(f"{name} of sentences in {language!r}" for language, name in languages.items())
-        raise InputError(f"the views are of different languages ({names}): make them again with one --source")
-    sentence = next(iter(languages), None)
-    sides = {ORIGINAL: SideInfo(ORIGINAL, "identity", sentence)}
-    for name, plan in plans.items():
-        language = plan.params.get(view_attribute(plan.name, "language_option", "source"))
-        language = sentence if language is None else language.rpartition(HOP)[2]
-        sides[name] = SideInfo(name, plan.name, language, plan.params.get("models"))
-    return sides
+@dataclass(frozen=True)
+class ViewedSentences:
+    """Sentences on disk with their views, by the numbers of their rows."""
+
+    sentences: Dataset
+    views: Mapping[str, Dataset]
+
+    def read(self, start: int, stop: int) -> list[Sentence]:
+        """The sentences from row `start` to `stop`; opens only the shards that hold them."""
+        views = {
+            name: _results(view.read(start, min(stop, view.rows))) if start < view.rows else []
+            for name, view in self.views.items()
+        }
+        return _sentences(self.sentences.read(start, stop), views)
+
+    def take(self, numbers: Numbers) -> list[Sentence]:
+        """The sentences of these rows, in this order."""
+        views = dict[str, list[ViewResult | None]]()
+        for name, view in self.views.items():
+            is_there = numbers < view.rows
+            results = iter(_results(_rows(self._tables[name], numbers[is_there])))
+            views[name] = [next(results) if flag else None for flag in is_there.tolist()]
+        return _sentences(_rows(self._tables[ORIGINAL], numbers), views)
+
+    @cached_property
+    def _tables(self) -> dict[str, "datasets.Dataset"]:
+        """All rows, mapped into memory; `Table.take` of Arrow would copy whole columns."""
+        from datasets import Dataset as ArrowDataset
+
+        tables = {ORIGINAL: self.sentences, **self.views}
+        return {
+            name: ArrowDataset(dataset.read(0, dataset.rows), fingerprint=name).with_format("arrow")
+            for name, dataset in tables.items()
+        }
+
+
+def _rows(table: "datasets.Dataset", numbers: Numbers) -> pa.Table:
+    rows: pa.Table = table[numbers] if len(numbers) else table[:0]
+    return rows
+
+
+def _results(table: pa.Table) -> list[ViewResult]:
+    columns = (table[name].to_pylist() for name in ("view", "status", "reason", "alternatives"))
+    return [
+        ViewResult(text, status, reason, alternatives=tuple(alternatives or ()))
+        for text, status, reason, alternatives in zip(*columns, strict=True)
+    ]
+
+
+def _sentences(table: pa.Table, views: Mapping[str, Sequence[ViewResult | None]]) -> list[Sentence]:
+    nothing = [None] * len(table)
+    columns: list[Any] = [
+        table[name].to_pylist() if name in table.schema.names else nothing for name in ("id", "text", "label", "pair")
+    ]
+    results = [[*column, *nothing[len(column) :]] for column in views.values()]
+    rows = zip(*results, strict=True) if results else (() for _ in nothing)
+    return [
+        Sentence(id, text, dict(zip(views, row, strict=True)), label, second)
+        for id, text, label, second, row in zip(*columns, rows, strict=True)
+    ]

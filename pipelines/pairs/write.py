@@ -14,8 +14,9 @@ from pipelines.inspection import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.inspection.opened import open_path
 from pipelines.inspection.report import check_free, report_html
 from pipelines.options import PairsOptions
-from pipelines.pairs.candidates import DROPPED, PairCounts, PairSource, judged_batches
+from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pairs_batch, pairs_schema
 from pipelines.pairs.filter import Filter
+from pipelines.pairs.pair import Candidate
 from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import CARD_FILE, RECIPE_FILE, REPORT_FILE, claim_folder, clear_dataset, finalise
 from pipelines.storage.files import atomic_write, is_sealed, is_written_by, sha256_of, sibling_path, write_if_changed
@@ -33,9 +34,14 @@ RECIPE_MARKS = (b'"command": "build-pairs"', b'"pairs": "')
 
 @dataclass(frozen=True)
 class PairsJob:
-    """What to write and, by the options, where: dropped rows to `rejects`, `settings` into the recipe."""
+    """What to write and, by the options, where: dropped rows to `rejects`, `settings` into the recipe.
 
-    source: PairSource
+    The plan has no filters yet; `made_by` tells the card how each side or source was made.
+    """
+
+    candidates: Candidates
+    source_plan: Plan
+    made_by: Mapping[str, str]
     filters: Sequence[Filter]
     options: PairsOptions
     settings: Mapping[str, Any]
@@ -43,34 +49,33 @@ class PairsJob:
     @property
     def plan(self) -> Plan:
         """Everything that decides the pairs."""
-        plan, filters = self.source.plan, [filter.signature() for filter in self.filters]
+        plan, filters = self.source_plan, [filter.signature() for filter in self.filters]
         return plan.model_copy(update={"params": {**plan.params, "filter": filters, "shards": self.options.shards}})
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns: those of all pairs, those of the source, and one for each filter that gives scores."""
-        scores = [(filter.score, pa.float64()) for filter in self.filters if filter.score is not None]
-        return pa.schema([*((name, pa.string()) for name in (*PAIR_COLUMNS, *self.source.columns)), *scores])
+        """The columns of the pairs."""
+        return pairs_schema(self.candidates, self.filters)
 
     def recipe(self, results: Mapping[str, Any]) -> str:
         """The resolved recipe, with counts and hashes of the `results` for the reader and for the next run."""
-        limit, shards = self.source.plan.limit, self.options.shards
+        limit, shards = self.source_plan.limit, self.options.shards
         return recipe_text("build-pairs", self.settings, limit=limit, shards=shards, made=results or None)
 
     def card(self, counts: Mapping[str, Any]) -> str:
         """The card."""
-        source, columns = self.source, ", ".join(self.schema.names)
-        return dataset_card(self.plan, counts, made_by=source.made_by, unit=source.unit, columns=columns)
+        columns = ", ".join(self.schema.names)
+        return dataset_card(self.plan, counts, made_by=self.made_by, unit=self.candidates.unit, columns=columns)
 
 
-def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
+def save_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     """Write pairs with recipe, card and report; returns the counts, and whether they were made now.
 
     Raises InputError if outputs would replace another recipe's, a foreign file or an input, TwinviewsError for no pair.
     """
     out, rejects, shards = job.options.target, job.options.rejects, job.options.shards
     report = out / REPORT_FILE if shards else sibling_path(out, REPORT_FILE)
-    if out.resolve() in [Path(item.name).resolve() for item in job.source.plan.inputs]:
+    if out.resolve() in [Path(item.name).resolve() for item in job.source_plan.inputs]:
         raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
     with ExitStack() as locks:
         locks.enter_context(locked_folder(out) if shards else locked_file(out))
@@ -141,7 +146,7 @@ def _judged_pairs(
     job: PairsJob, out: Path, recorded: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, Any], dict[str, str], Path]]:
     """Write pairs and rejects, which appear when the block ends; yields counts, facts about rejects, and the draft."""
-    options, path, counts = job.options, job.options.rejects, PairCounts(job.source)
+    options, path, counts = job.options, job.options.rejects, PairCounts(job.candidates)
     if path is not None and path.exists() and not _has_rejects(job, recorded):
         names = set[str]()
         with suppress(InputError):
@@ -153,13 +158,13 @@ def _judged_pairs(
         if path is not None:
             schema = job.schema.append(pa.field(REASON, pa.string()))
             streams.append(PairStream(files.enter_context(atomic_write(path)), schema))
-        for batch in judged_batches(job.source, job.filters, options.view_options.runtime, options.workers):
-            counts.add(batch)
-            streams[0].write(batch.filter(batch[DROPPED].is_null()))
+        for block in judged_blocks(job.candidates, job.filters, options.view_options.runtime, options.workers):
+            counts.add(block)
+            streams[0].write([candidate for candidate in block if candidate.reason is None])
             for rejects in streams[1:]:
-                rejects.write(batch.append_column(REASON, batch[DROPPED]).filter(batch[DROPPED].is_valid()))
+                rejects.write([candidate for candidate in block if candidate.reason is not None])
         for stream in streams:
-            stream.write(None)
+            stream.end()
         facts = {}
         if path is not None:
             place = os.path.relpath(path.resolve(), options.target.parent.resolve())
@@ -171,22 +176,33 @@ class PairStream:
     """Pairs into an IPC stream in full batches, however few come at once; system errors name the stream's file."""
 
     def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
-        self.path, self._stream, self._pending = Path(stream.name), stream, schema.empty_table()
+        self.path, self._stream, self._schema = Path(stream.name), stream, schema
+        self._pending = list[Candidate]()
         self._writer = pa.ipc.new_stream(pa.PythonFile(stream, "w"), schema)
 
-    def write(self, rows: pa.RecordBatch | None) -> None:
-        """Write the batches that these rows fill, in the columns of the stream; None writes the rest and the end."""
-        if rows is not None:
-            table = pa.Table.from_batches([rows.select(self._pending.schema.names)])
-            self._pending = pa.concat_tables([self._pending, table])
+    def write(self, pairs: Sequence[Candidate]) -> None:
+        """Write the batches that these pairs fill."""
+        self._pending += pairs
+        full = len(self._pending) - len(self._pending) % BATCH_ROWS
+        self._write(self._pending[:full])
+        del self._pending[:full]
+
+    def end(self) -> None:
+        """Write the rest, and the end of the stream."""
+        self._write(self._pending)
+        with self._named_errors():
+            self._writer.close()
+            self._stream.flush()
+
+    def _write(self, pairs: Sequence[Candidate]) -> None:
+        with self._named_errors():
+            for start in range(0, len(pairs), BATCH_ROWS):
+                self._writer.write_batch(pairs_batch(pairs[start : start + BATCH_ROWS], self._schema))
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
         try:
-            while len(self._pending) >= (1 if rows is None else BATCH_ROWS):
-                # A copy: the bytes written for a slice depend on what lies behind it.
-                self._writer.write_batch(pa.concat_batches(self._pending.slice(0, BATCH_ROWS).to_batches()))
-                self._pending = self._pending.slice(BATCH_ROWS)
-            if rows is None:
-                self._writer.close()
-                self._stream.flush()
+            yield
         except OSError as error:  # two files are open: say which one cannot be written
             error.filename = str(self.path)
             raise

@@ -1,5 +1,6 @@
 """Data cards in Markdown: what a dataset is, what it was made from, and counts; without a date."""
 
+import os
 import re
 from collections.abc import Mapping
 from html import escape
@@ -7,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from augment.models.weights import HUB_NAME
-from augment.types import REVISION_PARAMS, WEIGHTS_PARAMS
+from augment.types import REVISION_PARAMS, WEIGHTS_PARAMS, signature_line
 from pipelines.storage.dataset import PLACE, view_schema
-from pipelines.storage.files import UNSEALED, seal, without_paths
+from pipelines.storage.files import UNSEALED, seal
 from pipelines.storage.plan import Plan
 
 HUB = "hf:"
 PATH_PARAMS = (*WEIGHTS_PARAMS, *REVISION_PARAMS)
+PATH = re.compile(r"(?:~|\.{0,2})(?:/[\w.@ -]+)+/?|[A-Za-z]:(?:\\[\w.@ -]+)+")
+"""A whole value that is a path, there or not: no regular expression is one of plain names alone."""
 
 
 def public_name(name: str) -> str:
@@ -30,9 +33,30 @@ def file_name(name: str) -> str:
 
 
 def public_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters, with names instead of the paths of weights and word lists."""
+    """Parameters, with names instead of paths; other texts, such as regular expressions, as they are."""
     named = {key: public_name(str(params[key])) for key in PATH_PARAMS if params.get(key) is not None}
-    return {**params, **named}
+    filters = [re.sub("(?<==)[^,]+", lambda match: public_name(match[0]), text) for text in params.get("filter", ())]
+    return {**_public_value(params), **named, **({"filter": filters} if filters else {})}
+
+
+def public_signature(plan: Plan) -> str:
+    """The signature of a view, with names instead of paths."""
+    named = {key: value for key, value in public_params(plan.params).items() if value != plan.params[key]}
+    parts = (plan.signature or "").split("|")
+    names = (part.partition(":")[0] for part in parts)
+    return "|".join(
+        signature_line({name: named[name]}) if name in named else part for name, part in zip(names, parts, strict=True)
+    )
+
+
+def _public_value(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """A value, and what is in it, with names instead of paths."""
+    if isinstance(value, Mapping):
+        return {key: _public_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [*map(_public_value, value)]
+    is_path = isinstance(value, str) and (PATH.fullmatch(value) or ("/" in value and os.path.exists(value)))
+    return file_name(value) or value if is_path else value
 
 
 def _cell(value: object) -> str:
@@ -49,16 +73,14 @@ def dataset_card(plan: Plan, counts: Mapping[str, Any], **facts: Any) -> str:  #
     environment = templates("pipelines.storage")
     environment.filters["cell"] = _cell
     inputs = [(_code(file_name(item.name)), f"`{item.sha256}`") for item in plan.inputs]
-    filters = [
-        (_code(re.sub("(?<==)[^,]+", lambda match: public_name(match[0]), text)), number)
-        for number, text in enumerate(plan.params.get("filter", ()), start=1)
-    ]
+    params = public_params(plan.params)
+    filters = [(_code(text), number) for number, text in enumerate(params.get("filter", ()), start=1)]
     if "made_by" in facts:
         facts["made_by"] = {file_name(name): how for name, how in facts["made_by"].items()}
-    plan = plan.model_copy(update={"params": public_params(plan.params)})
+    plan = plan.model_copy(update={"params": params, "signature": public_signature(plan)})
     facts |= {"place": PLACE, "view_columns": view_schema().names, "inputs": inputs, "filters": filters}
     text = environment.get_template("card.md").render(plan=plan, counts=counts, checksum=UNSEALED, **facts)
-    return seal(without_paths(text))
+    return seal(text)
 
 
 def templates(package: str, **options: Any) -> Any:  # noqa: ANN401 - a jinja2.Environment

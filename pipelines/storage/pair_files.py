@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import xxhash
 from pydantic import ValidationError
 
 from augment.errors import InputError
@@ -54,22 +55,51 @@ def read_pairs(path: str | Path) -> "datasets.Dataset":
     return pairs
 
 
-def write_pairs(pairs: "datasets.Dataset", path: str | Path) -> None:
-    """Write pairs, such as those of `make_pairs`, for `train --views`, in place of those that this wrote there before.
+def write_pairs(pairs: "datasets.Dataset", path: str | Path, columns: tuple[str, str] | None = None) -> None:
+    """Write pairs for `train --views`, in place of those that this wrote there before.
 
-    Raises InputError: a column of `read_pairs` is missing, or the file is another one, such as a command's.
+    Args:
+        pairs: Rows of `make_pairs` or `read_pairs`; or any dataset with two columns of text, to which the further
+            columns of pairs are added. Other columns, such as `negative`, `label` or scores, are kept.
+        path: The Arrow stream file to write.
+        columns: Which two these are, if not `view_a` and `view_b` or the only two.
+
+    Raises InputError: there are no such columns, or a text is missing, or the file is another one, such as a command's.
     """
     import pyarrow as pa
 
-    path, schema = Path(path), pairs.features.arrow_schema.remove_metadata()
-    if missing := [name for name in PAIR_COLUMNS if name not in schema.names]:
-        raise InputError(f"the dataset has no column {missing[0]!r}, only {', '.join(schema.names)}: it holds no pairs")
+    path = Path(path)
+    if columns is not None or not {*PAIR_COLUMNS} <= {*pairs.column_names}:
+        pairs = _as_pairs(pairs, columns)
+    schema = pairs.features.arrow_schema.remove_metadata()
     with locked_file(path):
         if sibling_path(path, "recipe.json").exists() or (path.exists() and not pair_files(path)):
             raise InputError(f"{path} is what a command made: choose another path")
         with atomic_write(path) as file, pa.ipc.new_stream(pa.PythonFile(file, "w"), schema) as stream:
             for rows in pairs.with_format("arrow").iter(BATCH_ROWS):
                 stream.write(pa.concat_batches(rows.to_batches()))
+
+
+def _as_pairs(pairs: "datasets.Dataset", columns: tuple[str, str] | None) -> "datasets.Dataset":
+    """Two columns of text as pairs, with ids and names; the first one is the sentence."""
+    names = pairs.column_names
+    sides = columns or (("view_a", "view_b") if {"view_a", "view_b"} <= {*names} else tuple(names))
+    if len(sides) != 2 or not {*sides} <= {*names}:
+        advice = "name two columns of text, as in columns=('question', 'answer')"
+        raise InputError(f"the dataset has the columns {', '.join(names)}: {advice}")
+    texts = [pairs[side][:] for side in sides]
+    for number, row in enumerate(zip(*texts, strict=True)):
+        if not all(isinstance(text, str) for text in row):
+            raise InputError(f"row {number} of the dataset lacks a text, {row!r}: leave it out")
+    ids = [xxhash.xxh64_hexdigest("\t".join(row).encode()) for row in zip(*texts, strict=True)]
+    made = [ids, texts[0], *texts, *([name] * len(ids) for name in sides)]
+    own = {name: pairs[name][:] for name in PAIR_COLUMNS if name in names and columns is None}
+    from datasets import Dataset as ArrowDataset
+    from datasets import concatenate_datasets
+
+    table = ArrowDataset.from_dict({**dict(zip(PAIR_COLUMNS, made, strict=True)), **own})
+    further = pairs.remove_columns([name for name in names if name in (*sides, *PAIR_COLUMNS)])
+    return concatenate_datasets([table, further], axis=1) if further.column_names else table
 
 
 def source_sentences(path: Path) -> Path | None:

@@ -42,7 +42,7 @@ def test_options_are_grouped_and_defaults_have_one_style(augment: Augment) -> No
     assert all(names.index("Output") < names.index("Running") for names in headings.values() if "Running" in names)
     for text in helps.values():
         assert not re.search(r"default:|by default|if not given", " ".join(text.split()))
-    assert "[bsl]" in helps["build-pairs"]
+    assert "else bsl]" in " ".join(helps["build-pairs"].split())
 
 
 def test_summaries_of_commands_are_whole_and_filters_show_their_defaults(augment: Augment) -> None:
@@ -255,9 +255,9 @@ def test_a_missing_column_is_named_with_those_that_are_there(augment: Augment, f
         (["identity", "--nonsense"], "--nonsense"),
         (["ingest"], "SOURCE"),
         (["build-pairs", "--pairs", "all"], "'--pairs': 'all' is not one of 'bsl',"),
-        (["build-pairs", "--pairs", "original"], "takes 1 or more --view, not 0"),
+        (["build-pairs", "--pairs", "original"], "pairs original take 1 or more views, not 0"),
         (["build-pairs", "--filter", "chrf:most=3"], "chrf:most=3: most='3': unknown parameter (it takes min, max)"),
-        (["build-pairs", "--view", "identity"], "takes 2 --view, not 1"),
+        (["build-pairs", "--view", "identity"], "pairs bsl take 2 views, not 1"),
         (["build-pairs", "--pairs", "original", "--view", "nonsense"], "no view dataset 'nonsense'"),
         (["inspect", "nowhere"], "nowhere does not exist: check the path"),
         (["export", "nowhere"], "nowhere does not exist"),

@@ -14,7 +14,8 @@ from pipelines.storage.pair_files import PAIR_COLUMNS, read_pairs
 
 def test_original_pairs_a_sentence_with_its_view(augment: Augment, lines: Path) -> None:
     augment("span-mask", lines)
-    assert augment("build-pairs", "--pairs", "original", "--view", "span-mask").code == 0
+    every = ["build-pairs", "--pairs", "original", "--view", "span-mask", "--no-default-filters"]
+    assert augment(*every).code == 0
     pairs = datasets.Dataset.from_file("data/pairs.arrow")
     view = {row["id"]: row["view"] for row in datasets.load_from_disk("data/views/span-mask")}
     assert tuple(pairs.column_names) == PAIR_COLUMNS
@@ -42,7 +43,7 @@ def test_dropped_rows_are_counted_by_reason(start: Start, lines: Path, folder: P
 def test_bsl_pairs_two_views_row_by_row(augment: Augment, lines: Path) -> None:
     augment("span-mask", lines, "--out", "data/views/a")
     augment("span-mask", lines, "--seed", 1, "--limit", 20, "--out", "data/views/b")
-    pairs = ["build-pairs", "--view", "a", "--view", "b", "--json"]
+    pairs = ["build-pairs", "--view", "a", "--view", "b", "--json", "--no-default-filters"]
     is_refused(augment(*pairs), "data/views/b was made for the first 20 of 60 sentences: give --limit 20, or make")
     is_refused(augment(*pairs, "--limit", 30), "the first 20 of 30 sentences")
     is_refused(augment(*pairs, "--limit", 20, "--seed", 7), "--seed 7: the views have seed 0 and seed 1, and nothing")
@@ -60,7 +61,7 @@ def test_a_sentence_pairs_with_what_passed_unless_pairs_are_strict(
     augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     """Against pairs of the sentence with each view, filtered in the same way."""
-    monkeypatch.setattr("pipelines.pairs.build.TASK_ROWS", 7)
+    monkeypatch.setattr("pipelines.pairs.build.BLOCK_ROWS", 7)
     sample = (Path(__file__).parents[2] / "pipelines" / "sample" / "sentences.txt").read_text().splitlines()[:40]
     Path("in.txt").write_text("\n".join(sample))
     floor = "paraphrase:meaning=0.9"
@@ -129,7 +130,7 @@ def sides_of(path: str) -> list[tuple[str, str]]:
 def test_every_imported_view_of_a_sentence_becomes_a_pair(
     augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    monkeypatch.setattr("pipelines.pairs.build.TASK_ROWS", 2)
+    monkeypatch.setattr("pipelines.pairs.build.BLOCK_ROWS", 2)
     import_written(augment, "people", WRITTEN)
     run = ["build-pairs", "--pairs", "original", "--view", "import-views-people", "--json", "--workers", workers]
     counts = json.loads(augment(*run, "--rejects", "rejects.arrow").out)
@@ -284,8 +285,8 @@ def test_multilingual_pairs_a_sentence_with_each_translation(start: Start, lines
 def test_multilingual_takes_translations_only(augment: Augment, lines: Path) -> None:
     augment("ingest", lines)
     for views, expected in {
-        (): "takes 1 or more --view, not 0",
-        ("span-mask",): "--view span-mask is not a translation",
+        (): "take 1 or more views, not 0",
+        ("span-mask",): "the view span-mask is no translation",
         ("translate-de", "translate-de"): "another side is named 'translate-de'",
     }.items():
         is_refused(augment("build-pairs", "--pairs", "multilingual", *(f"--view={view}" for view in views)), expected)
@@ -367,12 +368,15 @@ def test_a_view_of_another_meaning_is_the_negative_of_its_sentence(augment: Augm
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (["--pairs", "self", "--negative-view", "span-mask"], "it needs --pairs original, bsl, columns of sentences"),
-        (["--pairs", "original", "--view", "span-mask", "--negative-view", "span-mask"], "is a --view too"),
+        (
+            ["--pairs", "self", "--negative-view", "span-mask"],
+            "it needs pairs original, best, bsl, columns of",
+        ),
+        (["--pairs", "original", "--view", "span-mask", "--negative-view", "span-mask"], "is a view to pair too"),
         (["--pairs", "original", "--view", "span-mask", "--negative-view", "nonsense"], "no view of that name"),
         (
             ["--pairs", "original", "--view", "span-mask", "--negative-view", "contradiction-double"],
-            "--negative-view contradiction-double keeps the meaning: pair it as a --view instead",
+            "negative view contradiction-double keeps the meaning: pair it as a view instead",
         ),
     ],
 )

@@ -171,7 +171,7 @@ def test_entailment_takes_contradictions_of_the_premise_in_turn(augment: Augment
     ]
     assert "nothing done" in augment(*build).out
     is_refused(augment(*build[:-1]), "(--negatives True, not none)")
-    assert "--negatives needs --pairs entailment, not bsl" in augment("build-pairs", "--negatives").err
+    assert "--negatives needs --pairs entailment, not best" in augment("build-pairs", "--negatives").err
     is_refused(augment("build-pairs", "nli.jsonl", "--pairs", "entailment", "--seed", 1), "makes no views")
 
 

@@ -1,5 +1,6 @@
 """What people read, cards and pages, holds names and hashes; recipes keep the paths."""
 
+import html
 import json
 from pathlib import Path
 
@@ -7,8 +8,10 @@ import datasets
 import pytest
 from foreigners import Augment
 
-from pipelines.storage.card import public_name
+from augment.view import ViewSpec
+from pipelines.storage.card import public_name, public_params, public_signature
 from pipelines.storage.files import without_paths
+from pipelines.storage.plan import Plan
 
 SECRET = ("secretshare", "A Client", "somebody")
 
@@ -70,3 +73,23 @@ def test_a_split_sentence_names_its_file_and_files_of_one_name_stay_apart(augmen
     assert augment("build-pairs", "--pairs", "neighbours").code == 0
     assert augment("export", "data/sentences", "--to", "jsonl", "--out", "out.jsonl").code == 0
     assert not [word for word in SECRET if word in Path("out.jsonl").read_text()]
+
+
+def test_patterns_are_as_written_and_paths_in_arguments_are_names(augment: Augment, folder: Path) -> None:
+    pattern = r"[A-Z]+\d+|\d+/\d+|a|b"
+    Path("in.txt").write_text("One two A12 four.\n")
+    assert augment("repeat", "in.txt", "--keep-pattern", pattern).code == 0
+    assert augment("report", "data/views/repeat").code == 0
+    card, page = Path("data/views/repeat/card.md").read_text(), Path("data/views/repeat.report.html").read_text()
+    assert pattern.replace("|", "\\|") in card
+    assert pattern.replace("|", "%7C") in card
+    assert html.escape(pattern) in page
+    params = {"keep_pattern": pattern, "arguments": {"model_path": "/home/somebody/A Client/model", "aug_p": 0.3}}
+    params |= {"list": ["~/secretshare/a.bin"], "text": "3/4 and/or"}
+    shown = public_params(params)
+    assert shown["arguments"] == {"model_path": "model", "aug_p": 0.3}
+    assert (shown["list"], shown["text"], shown["keep_pattern"]) == (["a.bin"], "3/4 and/or", pattern)
+    signature = ViewSpec("nlpaug", params).signature()
+    plan = Plan(kind="view", name="nlpaug", params=params, signature=signature, shard_size=1, inputs=())
+    assert not [word for word in SECRET if word in public_signature(plan)]
+    assert public_signature(plan) == ViewSpec("nlpaug", shown).signature()

@@ -21,12 +21,12 @@ from pipelines.terminal.console import escape_control
     [
         ("data/sentences", "sentences", ("kept", 60)),
         ("data/views/span-mask", "view", ("rows", 60)),
-        ("data/pairs.arrow", "pairs", ("pairs", 60)),
+        ("data/pairs.arrow", "pairs", ("pairs", 50)),
     ],
 )
 def test_inspect_tells_kind_counts_and_sample(made: Augment, path: str, kind: str, count: tuple[str, int]) -> None:
     seen = json.loads(made("inspect", path, "--rows", 7, "--json").out)
-    assert (seen["kind"], seen["rows"], len(seen["sample"])) == (kind, 60, 7)
+    assert (seen["kind"], seen["rows"], len(seen["sample"])) == (kind, count[1], 7)
     assert seen["counts"][count[0]] == count[1]
     assert len({row["id"] for row in seen["sample"]}) == 7
     shown = made("inspect", path, "--rows", 7)
@@ -39,21 +39,30 @@ def test_inspect_has_statistics(made: Augment) -> None:
     found = seen["statistics"]
     assert (found["rows"], found["sampled"], found["measures"]["chrF, view ~ text"]["n"]) == (60, 10, 10)
     pairs = json.loads(made("inspect", "data/pairs.arrow", "--json").out)["statistics"]
-    assert pairs["shares"]["view_a equals the sentence"] == [60, 60]
+    assert pairs["shares"]["view_a equals the sentence"] == [50, 50]
     shown = made("inspect", "data/pairs.arrow", "--sample", 10).out
     assert re.search(r"chrF, b ~ a  +\d", shown)
-    assert "statistics over 10 of 60 rows, drawn with seed 0; chrF nrefs:1|" in shown
+    assert "statistics over 10 of 50 rows, drawn with seed 0; chrF nrefs:1|" in shown
 
 
 def test_rows_are_spread_evenly_or_drawn_by_a_seed(made: Augment) -> None:
     def ids(*options: object) -> list[str]:
         return [row["id"] for row in json.loads(made("inspect", "data/pairs.arrow", "--json", *options).out)["sample"]]
 
-    everything = ids("--rows", 60)
-    assert ids("--rows", 6) == everything[::10]
+    everything = ids("--rows", 50)
+    assert ids("--rows", 5) == everything[::10]
     drawn = ids("--rows", 6, "--seed", 1)
     assert drawn == ids("--rows", 6, "--seed", 1) != ids("--rows", 6, "--seed", 2)
     assert sorted(drawn, key=everything.index) == drawn
+
+
+def test_rows_of_one_status_are_shown_alone(made: Augment) -> None:
+    inspect = ["inspect", "data/views/span-mask", "--json", "--status"]
+    for status, number in (("ok", 50), ("unchanged", 10)):
+        sample = json.loads(made(*inspect, status, "--rows", 60).out)["sample"]
+        assert [row["status"] for row in sample] == [status] * number
+    is_refused(made(*inspect, "failed"), "--status failed: data/views/span-mask has ok, unchanged")
+    is_refused(made("inspect", "data/pairs.arrow", "--status", "ok"), "has no status at all")
 
 
 def test_rejects_and_further_columns_are_shown(augment: Augment) -> None:

@@ -141,7 +141,7 @@ def test_neighbours_do_not_depend_on_how_they_are_read(
         (f"{a}{n}.", f"{b}{n}.") for n in range(9) for a, b in combinations("ABCD", 2) if ord(b) - ord(a) <= distance
     }
     assert sorted(sides("whole.arrow")) == sorted(expected)
-    monkeypatch.setattr("pipelines.pairs.neighbours.TASK_ROWS", 5)
+    monkeypatch.setattr("pipelines.pairs.neighbours.BLOCK_ROWS", 5)
     augment(*build, "parts.arrow")
     assert Path("parts.arrow").read_bytes() == Path("whole.arrow").read_bytes()
 
@@ -175,7 +175,7 @@ def test_pairs_of_labels_do_not_depend_on_how_they_are_made(augment: Augment, mo
     augment("span-mask")
     build = ["build-pairs", "--pairs", "labels", "--view", "span-mask", "--out"]
     augment(*build, "whole.arrow")
-    monkeypatch.setattr(labels, "TASK_ROWS", 7)
+    monkeypatch.setattr(labels, "BLOCK_ROWS", 7)
     augment(*build, "parts.arrow")
     assert Path("parts.arrow").read_bytes() == Path("whole.arrow").read_bytes()
 

@@ -28,7 +28,7 @@ def outputs_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "four.jsonl").write_text(
         '{"text": "One two."}\n{"text": "A", "label": "x"}\n"Bird"\n"A"\n"Long is art."\n'
     )
-    common = ["--pairs", "original", "--view", "span-mask", "--filter", "length-ratio:max=1.5"]
+    common = ["--pairs", "original", "--view", "span-mask", "--no-default-filters", "--filter", "length-ratio:max=1.5"]
     make(
         folder,
         ["span-mask", "four.jsonl"],
@@ -143,8 +143,8 @@ def test_verify_says_it_in_lines_and_by_its_exit_code(outputs: Augment, folder: 
 def test_one_of_a_thing_is_said_in_the_singular(augment: Augment, folder: Path) -> None:
     (folder / "one.txt").write_text("One dog runs.\n")
     assert "\n1 sentence in 1 shard: written\n" in augment("ingest", "one.txt").out
-    done = augment("build-pairs", "--pairs", "original", "--view", "repeat")
-    assert "the missing view repeat (1 sentence) in" in done.err
+    done = augment("build-pairs", "--pairs", "original", "--view", "span-mask")
+    assert "the missing view span-mask (1 sentence) in" in done.err
     assert "1 row written to" in augment("export", "data/sentences").out
     assert "statistics over 1 row\n" in augment("inspect", "data/sentences").out
     PAIRS.write_bytes(b"")
@@ -155,7 +155,17 @@ def test_rejects_in_another_folder_are_verified_with_their_pairs(outputs: Augmen
     elsewhere = folder / "dropped/rejects.arrow"
     filters = ["--filter", "length-ratio:max=1.5", "--rejects", elsewhere]
     for out in (["--out", "data/more.arrow"], ["--out", "data/shards", "--shards", 2]):
-        done = outputs("build-pairs", "--pairs", "original", "--view", "span-mask", "--overwrite", *filters, *out)
+        done = outputs(
+            "build-pairs",
+            "--pairs",
+            "original",
+            "--view",
+            "span-mask",
+            "--overwrite",
+            "--no-default-filters",
+            *filters,
+            *out,
+        )
         assert done.code == 0, done.err
         assert not problems(Path("data"))
         content = elsewhere.read_bytes()

@@ -14,6 +14,7 @@ PUNCTUATION = regex.compile(
 )
 """Marks that only give a text its structure. What is read aloud counts: C++, 5%, x < 3, -2, 3.5."""
 IGNORED = string.punctuation.encode() + bytes(code for code in range(128) if chr(code).isspace())
+SAME, ALIKE = "identical pair", "identical but for case and punctuation"
 LOWER = bytes(range(256)).lower()
 
 
@@ -27,8 +28,11 @@ class Identical(Filter):
         sides = [pairs.strings(side) for side in SIDES]
         rows = zip(*sides, *map(_letters, sides), strict=True)
         # Two texts of punctuation alone have no words, but may still differ. Letters are compared only to be fast.
-        identical = (a == b or (x == y and not self.exact and _words(a) == _words(b) != []) for a, b, x, y in rows)
-        return Verdicts(["identical pair" if is_identical else None for is_identical in identical])
+        reasons = [
+            SAME if a == b else ALIKE if x == y and not self.exact and _words(a) == _words(b) != [] else None
+            for a, b, x, y in rows
+        ]
+        return Verdicts(reasons)
 
 
 def _letters(texts: Sequence[str]) -> list[bytes]:

@@ -32,9 +32,12 @@ class Paraphrase(SideFilter):
     def build(self, runtime: Runtime) -> Self:
         """Find the encoder; raises InputError if its revision is another."""
         if self.meaning != 0:
-            weights = find_encoder("starter", self.revision)
-            engine, precision = resolve_engine("auto", "auto", runtime.device, sampled=False)
-            self.revision, self._judge = weights.revision, Judge(weights, engine, precision, runtime.device)
+            revision, _, how = (self.revision or "").partition("+")
+            weights = find_encoder(STARTER, revision or None)
+            usual = resolve_engine("auto", "auto", runtime.device, sampled=False)
+            engine, precision = how.split("-") if "-" in how else usual
+            self.revision = f"{weights.revision}+{engine}-{precision}"  # an engine and its precision change cosines
+            self._judge = Judge(weights, engine, precision, runtime.device)
         return self
 
     def reasons(self, pairs: PairColumns, side: str) -> Iterator[str | None]:

@@ -7,6 +7,7 @@ from pydantic import Field, PrivateAttr
 
 from augment.meaning.judge import sentence_encoder
 from augment.models.weights import find_encoder
+from augment.translate.model_names import STARTER
 from augment.view import Runtime
 from pipelines.pairs.filter import SIDES, Bounds, PairColumns, Verdicts
 
@@ -27,6 +28,11 @@ class Semantic(Bounds):
         weights = find_encoder(self.encoder, self.revision, "--filter semantic: encoder")
         self.revision, self._path, self._device = weights.revision, weights.path, runtime.device
         return self
+
+    def notes(self) -> list[str]:
+        """Say that the bundled encoder judges."""
+        text = "filter semantic: the bundled starter encoder (small, for trying out); encoder=NAME takes a real one"
+        return [text] if self.encoder == STARTER else []
 
     def __call__(self, pairs: PairColumns) -> Verdicts:
         """Judge every pair."""

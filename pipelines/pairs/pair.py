@@ -1,0 +1,85 @@
+"""A sentence with its views, and a candidate for a pair: what every source of pairs makes, and every filter judges."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from augment.types import ViewResult
+
+BLOCK_ROWS = 16_000
+"""Rows that are read and judged together; a multiple of the rows in a batch of pairs."""
+ORIGINAL, SECOND = "original", "pair"
+"""The names, as sides, of the sentence itself and of its second text."""
+
+
+class SideInfo(NamedTuple):
+    """One side of a pair: its name, the view that made it, its language and translation models (None if unknown)."""
+
+    name: str
+    view: str | None = None
+    language: str | None = None
+    models: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, its views by their names (None: it was not made), and its label and second text, if it has any."""
+
+    id: str
+    text: str
+    views: Mapping[str, ViewResult | None] = field(default_factory=dict)
+    label: str | None = None
+    pair: str | None = None
+
+    def texts(self, side: str) -> list[str | None]:
+        """The text of a side, and a view's alternatives; one None if there is no text."""
+        if side == ORIGINAL:
+            return [self.text]
+        if side == SECOND:
+            return [self.pair]
+        view = self.views[side]
+        return [None] if view is None else [view.text, *view.alternatives]
+
+    def problem(self, side: str) -> str | None:
+        """Why a side has no text; None if it has one."""
+        if self.texts(side)[0] is not None:
+            return None
+        view = self.views.get(side)
+        if view is None:
+            return f"{side} was not made for it"
+        return f"{side} {view.status}" + (f": {view.reason}" if view.reason else "")
+
+
+@dataclass(slots=True)
+class Candidate:
+    """Two texts that may become a pair.
+
+    Attributes:
+        id: The id of the sentence, or of a table's row.
+        text: The sentence.
+        view_a: The text of one side, None if it is missing.
+        view_b: The text of the other one.
+        view_a_name: What `view_a` is: a view, "original" or a column.
+        view_b_name: What `view_b` is.
+        label: The label of the sentence.
+        negative: A text that resembles `view_a` and says something else.
+        sentence_b: The sentence of `view_b`, where that is not `text`.
+        reason: Why it is dropped, None as long as it is kept.
+        scores: What filters measured, by their columns.
+        is_spare: Whether it is for a sentence of whose candidates before it none is kept.
+        unused: How many alternatives of its views are in no candidate, said by one of a sentence's candidates.
+    """
+
+    id: str
+    text: str
+    view_a: str | None
+    view_b: str | None
+    view_a_name: str
+    view_b_name: str
+    label: str | None = None
+    negative: str | None = None
+    sentence_b: str | None = None
+    reason: str | None = None
+    scores: dict[str, float | None] = field(default_factory=dict)
+    is_spare: bool = False
+    unused: int = 0
