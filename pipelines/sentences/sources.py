@@ -48,8 +48,8 @@ HUB = "hf:"
 STDIN = "-"
 SAMPLE = "sample:sentences"
 SAMPLE_FILE = Path(__file__).parents[1] / "sample" / "sentences.txt"
-TableSource: TypeAlias = str | Mapping[str, Sequence[Any]]
-"""A file or the like, or columns by name, as pandas' `DataFrame` has them too."""
+TableSource: TypeAlias = str | Path | Mapping[str, Sequence[Any]]
+"""A file or the like, or columns by name, as pandas' `DataFrame` and a `datasets.Dataset` have them too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,27 +263,36 @@ def _encoding_advice(text: str) -> str:
 
 def table_cells(
     table: TableSource, choose: Callable[[Sequence[str]], Sequence[str]]
-) -> tuple[str, list[tuple[str, str, str]]]:
-    """Return the sha256 of a table ("" in memory), and three cells of each row, stripped.
+) -> tuple[str, list[tuple[str, ...]]]:
+    """Return the sha256 of a table ("" in memory), and the chosen cells of each row, stripped.
 
-    `choose` maps the names of its columns to those of a text, a value of any type and a second text ("": none). Raises
-    InputError as `augment ingest` does, and for a table that cannot be read.
+    `choose` maps the names of its columns to those of a text, a value of any type, a second text, and any number of
+    further values ("": none, of empty cells). Raises InputError as `augment ingest` does, and for a table that cannot
+    be read.
     """
     import pyarrow as pa
 
-    def columns(names: Sequence[str]) -> Columns:
-        return Columns(*choose(names))
+    chosen: list[str] = []
+
+    def columns(names: Sequence[str], place: int = 1) -> Columns:
+        chosen[:] = choose(names)
+        return Columns(chosen[0], chosen[place], chosen[2])
 
     try:
         with TemporaryDirectory() as spool:
-            if isinstance(table, str):
-                source = check_source(table, Path(spool), is_table=True)
-                digest, parts = source.sha256, read_rows(source, columns)
+            if isinstance(table, str | Path):
+                source = check_source(str(table), Path(spool), is_table=True)
+                digest, read = source.sha256, partial(read_rows, source)
             else:
-                arrow = pa.table(table)
-                digest, parts = "", rows_of(lambda **_: arrow.to_batches(), arrow.schema, "the table", columns)
-            rows = (row for part in parts for row in zip(*part[:3], strict=True))
-            return digest, [tuple((cell or "").strip() for cell in row) for row in rows]  # type: ignore[misc]
+                arrow = pa.table(table.with_format("arrow")[:] if hasattr(table, "with_format") else table)
+                digest, read = "", partial(rows_of, lambda **_: arrow.to_batches(), arrow.schema, "the table")
+            rows = [row for part in read(columns) for row in zip(*part[:3], strict=True)]
+            cells: list[Sequence[str | None]] = [*zip(*rows, strict=True)] or [(), (), ()]
+            # A row has one value at a time: the further ones are read again.
+            for place, name in enumerate(chosen[3:], 3):
+                again = read(partial(columns, place=place)) if name else ()
+                cells.append([label for part in again for label in part.labels] or [None] * len(rows))
+            return digest, [tuple((cell or "").strip() for cell in row) for row in zip(*cells, strict=True)]
     except InputError as error:  # these options are those of `augment ingest`
         raise InputError(re.sub(r"(, or|:) give --(column|format)( text)?$", "", str(error))) from None
     except (pa.ArrowException, TypeError, ValueError) as error:

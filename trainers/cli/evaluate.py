@@ -124,6 +124,7 @@ def _suites(
     """Read the suites, that of `--judge` last; those of `--mteb` need the encoder and come later."""
     from trainers.evaluation.judge import read_judge
     from trainers.evaluation.scoring import find_suites
+    from trainers.evaluation.tfidf import with_baseline
 
     if mteb and find_spec("mteb") is None:
         raise MissingExtraError("--mteb", "eval")
@@ -136,7 +137,7 @@ def _suites(
         if not names and data is None:
             note(f"no benchmark data (--data DIR or {DATA_VARIABLE}): running the bundled smoke test")
         suites = find_suites(names or (["sts"] if data else [SMOKE_TEST]), data)
-    return [*suites, read_judge(judge, shots)] if judge else suites
+    return [*suites, with_baseline(read_judge(judge, shots))] if judge else suites
 
 
 def _show_sets(suites: Sequence[Suite], model: str) -> None:

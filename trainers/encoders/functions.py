@@ -42,12 +42,10 @@ class FunctionEncoder:
         order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
         batches = []
         for start in range(0, len(order), self.size):
-            batch = [texts[row] for row in order[start : start + self.size]]
+            # Plain strings: the texts of a search know their side, and equal no other string.
+            batch = [str(texts[row]) for row in order[start : start + self.size]]
             try:
-                output = self.function(list(batch))
-                # NumPy takes no tensor that needs a gradient or is on a GPU.
-                output = output.detach().cpu().float() if hasattr(output, "detach") else output
-                rows = np.asarray(output, dtype=np.float32)
+                rows = as_matrix(self.function(list(batch)))
             except Exception as error:  # a user's code can raise anything
                 frame = traceback.extract_tb(error.__traceback__)[-1]
                 problem = f"{type(error).__name__}: {error} ({frame.filename}, line {frame.lineno})"
@@ -66,6 +64,17 @@ class FunctionEncoder:
         """Return name, kind, dimension and provenance as JSON values."""
         origin = {"file": str(self.source), "sha256": sha256_of(self.source)} if self.source else {}
         return {"name": self.name, "kind": "function", "dimension": self._dimension, **origin}
+
+
+def as_matrix(output: Any) -> Matrix:  # noqa: ANN401 - whatever a function returns
+    """Return rows as an array: a tensor, on any device, a list of them, a sparse matrix (as TF-IDF is), or lists."""
+    if hasattr(output, "toarray"):
+        output = output.toarray()
+    if hasattr(output, "detach"):  # NumPy takes no tensor that needs a gradient, is on a GPU, or in bfloat16
+        output = output.detach().cpu().float()
+    elif isinstance(output, list | tuple) and any(hasattr(row, "detach") for row in output):
+        output = [as_matrix(row) for row in output]
+    return np.asarray(output, dtype=np.float32)
 
 
 def open_encoder(encoder: Encoder, **options: Any) -> TextEncoder:  # noqa: ANN401 - as `load_model` has them

@@ -23,7 +23,7 @@ from pipelines.terminal.console import InputError, note, progress
 from trainers.encoders.loading import PADDED, load_encoder, position_limit, repooled
 from trainers.encoders.location import WEIGHTS, Source, first_line, locate
 from trainers.encoders.modules import MASK, is_padded, pooling_of, set_max_tokens
-from trainers.encoders.vectors import BATCH_SIZE, Advance, cached, check, still
+from trainers.encoders.vectors import BATCH_SIZE, Advance, Similarity, cached, check, still
 from trainers.files import sha256_of
 from trainers.processes import is_first, of_first, process_rank, processes
 from trainers.settings import POOLINGS, Pooling
@@ -54,7 +54,8 @@ class EmbeddingModel:
         """The model, how its vectors are made, and the number format."""
         modules = [module for module in self.model if getattr(module, "module_output_name", None) != "attention_mask"]
         others = [type(module).__name__ for module in modules if type(module).__name__ not in _POOLING]
-        parts = [f"pooling {self.pooling}", *[f"with {', '.join(others)}"] * bool(others), self.prompts, self.precision]
+        parts = [f"pooling {self.pooling}", *[f"with {', '.join(others)}"] * bool(others), self.prompts]
+        parts += [f"searched by {self.similarity}"] * (self.similarity != "cosine") + [self.precision]
         return ", ".join([self.name, *filter(None, parts)])
 
     @property
@@ -68,6 +69,12 @@ class EmbeddingModel:
         return ", ".join([*parts, *["queries and documents routed"] * routed])
 
     @property
+    def similarity(self) -> Similarity:
+        """What the model is searched by: the similarity that it declares, of which Manhattan's is not offered."""
+        declared = str(self.model.similarity_fn_name)
+        return declared if declared in ("dot", "euclidean") else "cosine"  # type: ignore[return-value]
+
+    @property
     def device(self) -> str:
         """Where the model runs."""
         return str(self.model.device)
@@ -76,6 +83,7 @@ class EmbeddingModel:
         """Return the model's name, parts and weights as JSON values."""
         return {
             "name": self.name, "kind": "transformer", "pooling": self.pooling, "prompts": self.prompts,
+            "similarity": self.similarity,
             "modules": [type(module).__name__ for module in self.model],
             "dimension": self.model.get_embedding_dimension(),
             "max_tokens": self._width or self.model.max_seq_length,

@@ -54,7 +54,7 @@ class TwoEncoders:
         if widths[0] != widths[1]:
             problem = f"{self.queries.name} has vectors of {widths[0]} numbers, {self.documents.name} of {widths[1]}"
             raise InputError(f"{problem}: give two encoders of one space, such as a student and its teacher")
-        return first._replace(documents=second)
+        return first._replace(documents=second, similarity=second.similarity)
 
     def card(self) -> dict[str, Any]:
         """Return the card of the encoder of queries, with that of the other one under `documents`."""

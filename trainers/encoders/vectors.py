@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     import torch
 
 Matrix: TypeAlias = "NDArray[np.float32]"  # one row per text, (texts, d)
+Similarity = Literal["cosine", "dot", "euclidean"]
 Advance: TypeAlias = Callable[[int], None]  # called with the number of texts done since the last call
 BATCH_SIZE = 256  # most texts in a batch
 PLACES = 5  # of cosines that are ranked
+USUAL_SPREAD = 0.01  # a standard deviation of cosines from which on these places keep them apart
+EQUAL = 1e-6  # the most that coordinates of equal unit vectors differ by
+DOCUMENTS = 65_536  # how many are searched at a time: 96 MiB at 384 dimensions
 CHUNK = 4096  # texts in a file of the cache: the most that an interrupted evaluation loses
 _KEY = 16  # bytes of a text's hash
 MAX_SMOOTHED = 100_000  # texts that neighbours are looked for among; of more, as many at equal distances
@@ -73,13 +77,14 @@ class Vectors(NamedTuple):
     """The vectors of distinct texts: `rows` maps a text to its row of `matrix`.
 
     `device` is where they are compared; None takes a GPU if there is one. `documents` are the vectors of documents, or
-    second sides, if another encoder makes them.
+    second sides, if another encoder makes them. `similarity` is that which a search ranks by.
     """
 
     rows: Mapping[str, int]
     matrix: Matrix
     device: str | None = None
     documents: Vectors | None = None
+    similarity: Similarity = "cosine"
 
     @classmethod
     def encode(cls, encoder: TextEncoder, texts: Iterable[str], advance: Advance = still) -> Vectors:
@@ -87,7 +92,9 @@ class Vectors(NamedTuple):
         distinct = list(dict.fromkeys(texts))
         matrix = encoder.encode(distinct, advance)
         check(matrix, distinct, encoder.name)
-        return cls({text: row for row, text in enumerate(distinct)}, matrix, getattr(encoder, "device", None))
+        rows = {text: row for row, text in enumerate(distinct)}
+        similarity: Similarity = getattr(encoder, "similarity", "cosine")
+        return cls(rows, matrix, getattr(encoder, "device", None), similarity=similarity)
 
     def of(self, texts: Sequence[str]) -> Matrix:
         """Return a vector for each of n texts, in their order, repeated texts included: (n, d), float32."""
@@ -102,8 +109,59 @@ class Vectors(NamedTuple):
         return np.asarray(np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0))
 
     def similarities(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-        """Return the cosines to rank by: rounded, as those of texts with the same tokens differ by noise."""
-        return self.cosines(first, second).round(PLACES)
+        """Return the cosines to rank by, as `rounded` makes them."""
+        return rounded(self.cosines(first, second))
+
+    def units(self, texts: Sequence[str]) -> Matrix:
+        """Return the vectors of n texts scaled to length 1, (n, d)."""
+        return unit(self.of(texts))
+
+    def are_equal(self, texts: Sequence[str], *, documents: bool = False) -> bool:
+        """Whether all of the texts, or `documents`, have one direction, so that nothing tells them apart."""
+        vectors = self.documents if documents and self.documents else self
+        first = vectors.units(texts[:1])
+        blocks = (vectors.units(texts[start : start + CHUNK]) for start in range(0, len(texts), CHUNK))
+        return all(bool((abs(block - first) < EQUAL).all()) for block in blocks)
+
+    def digest(self) -> tuple[int, ...]:
+        """Return hashes of the vectors."""
+        matrices = [self.matrix, *([self.documents.matrix] if self.documents else [])]
+        return tuple(xxhash.xxh3_64_intdigest(np.ascontiguousarray(matrix).data) for matrix in matrices)
+
+    def search(
+        self, queries: Sequence[str], documents: Sequence[str], depth: int
+    ) -> Iterator[tuple[Sequence[str], NDArray[np.int64], NDArray[np.float64]]]:
+        """Yield parts of the documents, the rows there of those nearest to each query, and their similarities.
+
+        Rows and similarities are (queries, depth), best first. A Euclidean distance is ranked by q k - |k|^2 / 2.
+        """
+        query_vectors, of_documents = self.of(queries), self.documents or self
+        if self.similarity == "cosine":
+            query_vectors = unit(query_vectors)
+        elif self.similarity == "euclidean":
+            query_vectors = np.concatenate([query_vectors, np.ones((len(queries), 1), np.float32)], axis=1)
+        for start in range(0, len(documents), DOCUMENTS):  # no second copy of all vectors is made
+            part = documents[start : start + DOCUMENTS]
+            keys = of_documents.of(part)
+            if self.similarity == "cosine":
+                keys = unit(keys)
+            elif self.similarity == "euclidean":
+                keys = np.concatenate([keys, (-np.square(norms(keys)) / 2).astype(np.float32)[:, None]], axis=1)
+            rows = nearest(query_vectors, keys, depth, "cosine" if self.similarity == "cosine" else "dot", self.device)
+            # Summed row by row: the rounding of a matrix product depends on the place of a row.
+            pairs = zip(rows, query_vectors, strict=True)
+            products = [(keys[places].astype(np.float64) * query).sum(axis=-1) for places, query in pairs]
+            yield part, rows, np.array(products).reshape(rows.shape)
+
+
+def rounded(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return cosines rounded to rank by, as those of texts with the same tokens differ by noise.
+
+    To five places, or more where they lie closer than usual, as those of an encoder whose vectors share a direction.
+    """
+    spread = float(np.std(cosines)) if len(cosines) else 0.0
+    more = np.ceil(np.log10(USUAL_SPREAD / spread)) if 0 < spread < USUAL_SPREAD else 0
+    return cosines.round(PLACES + int(min(more, 10)))
 
 
 def check(matrix: Matrix, texts: Sequence[str], name: str) -> None:

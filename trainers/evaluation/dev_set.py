@@ -11,6 +11,7 @@ from trainers.data.examples import Examples
 from trainers.data.reading import read_graded
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import kind_of, read_judge
+from trainers.evaluation.pair_tables import check_grades
 from trainers.evaluation.pairs import read_pairs, spearman
 from trainers.evaluation.suites import sts, sts_multilingual
 from trainers.evaluation.task import DATA_VARIABLE, SEED, Missing, Task
@@ -29,13 +30,17 @@ def read_dev(name: str, data: str | None) -> Examples | Task:
         path = Path(name.partition(",")[0])
         is_text = Path(path.name.removesuffix(".gz")).suffix.lower() in ("", ".csv", ".tsv", ".txt")
         header = next(iter(file_lines(path)), "").strip('"') if is_text and path.is_file() else ""
-        if not is_text or kind_of(re.split('"*[,;\t]"*', header))[0] not in ("", "grade"):
+        kind, columns = kind_of(re.split('"*[,;\t]"*', header))
+        if not is_text or kind not in ("", "grade"):
             return read_judge(name).tasks[0]
         if not Path(name).is_file():
             named = ", ".join(name for name in benchmarks if not TRANSLATION.match(name))
             named += ", and translations such as stsb-de-dev, stsb-de-en-dev"
             raise InputError(f"--dev {name}: neither a file nor a benchmark; benchmarks are {named}")
-        examples, _ = read_graded(Path(name), ANY_SCALE)
+        examples, (low, high) = read_graded(Path(name), ANY_SCALE)
+        if columns:
+            grades = ((high - low) * label + low for label in examples.labels or ())
+            check_grades(f"--dev {name}", columns, (f"{round(grade, 6):g}" for grade in grades))
         if examples.dropped:
             note(f"--dev {name}: left out: rows without two texts and a finite grade ({examples.dropped:,})")
         if len(set(examples.labels or [])) < 2:

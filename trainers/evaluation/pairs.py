@@ -13,7 +13,7 @@ from scipy.stats import pearsonr, rankdata
 from sklearn.metrics import roc_auc_score
 
 from pipelines.terminal.console import InputError
-from trainers.encoders.vectors import PLACES, Vectors
+from trainers.encoders.vectors import Vectors, rounded
 from trainers.evaluation.task import Missing, Predictions, Result, Task
 from trainers.files import Rows, check_count, columns, find_files, sha256_of, tsv_rows
 
@@ -100,13 +100,13 @@ def score_pairs(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
     metrics: dict[str, float | None] = {}
     parts: dict[str, dict[str, float | None]] = {name: {} for name in subsets}
     for kind, measure, prefix in (("spearman", spearman, ""), ("pearson", pearson, "pearson-")):
-        decimals = PLACES if kind == "spearman" else 15
+        ranked = rounded if kind == "spearman" else np.asarray
         for name, (golds, cosines) in grades_and_cosines.items():
-            parts[name][kind] = _percent(measure(golds, cosines.round(decimals)))
-        metrics[prefix.removesuffix("-") or "all"] = _percent(measure(gold, predicted.round(decimals)))
+            parts[name][kind] = _percent(measure(golds, ranked(cosines)))
+        metrics[prefix.removesuffix("-") or "all"] = _percent(measure(gold, ranked(predicted)))
         singles = [part[kind] for part in parts.values()]
         metrics |= {f"{prefix}mean": average(singles), f"{prefix}weighted": average(singles, sizes)}
-    return Result(metrics, Predictions("spearman", gold, predicted.round(PLACES)), parts if len(parts) > 1 else {})
+    return Result(metrics, Predictions("spearman", gold, rounded(predicted)), parts if len(parts) > 1 else {})
 
 
 def score_binary(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:

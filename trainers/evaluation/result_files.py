@@ -23,6 +23,7 @@ from trainers.evaluation.suites import SMOKE_TEST
 from trainers.evaluation.task import MARK, Scores
 
 SEEN = "seen in training"
+BASELINE = "TF-IDF"
 DIGITS = 12  # hex digits of a checksum in a signature
 DECIMALS = {"geometry": 3}  # decimals that are printed of a suite's figures, if not 2
 
@@ -43,6 +44,7 @@ class StoredSet(Stored):
     note: str | None = None
     figures: dict[str, FiniteFloat | None]
     seen_in_training: dict[str, int] | None = None
+    baseline: FiniteFloat | None = None
 
 
 class StoredSuite(Stored):
@@ -128,12 +130,14 @@ def results_table(scores: Scores) -> Table:
     values, suite = scores.values, scores.suite
     average, sets = values["average"], values["sets"].values()
     leaks = [SEEN] if any(item["seen_in_training"] for item in sets) else []
-    columns = ("set", "size", *suite.metrics, *leaks)
+    baselines = [BASELINE] if any(item.get("baseline") is not None for item in sets) else []
+    columns = ("set", "size", *suite.metrics, *baselines, *leaks)
     counted = [item for item in sets if item["counted"] and average["of"]]
 
     def row(name: str, items: Sequence[Mapping[str, Any]], results: Mapping[str, Any]) -> tuple[str, ...]:
         mark = f" {MARK.strip()}" if any((item["note"] or "").startswith(MARK) for item in items) else ""
         cells = [_cell(results["figures"].get(metric), suite.name) for metric in suite.metrics]
+        cells += [_cell(results.get("baseline"), suite.name) for _ in baselines]
         leak = results.get("seen_in_training")
         cells += [f"{leak['texts']} of {leak['of']}" if leak else "" for _ in leaks]
         return (name + mark, str(sum(item["size"] for item in items)), *cells)
@@ -160,7 +164,9 @@ def notes(scores: Scores) -> list[str]:
         remarks += [(item["title"], item["note"])] if item["note"] else []
         metric, value = next(iter(item["figures"].items()))
         if value is None:
-            remarks.append((item["title"], f"`{metric}` is undefined: all cosines or all grades are equal"))
+            remarks.append((item["title"], f"`{metric}` is undefined: all vectors, cosines or grades are equal"))
+        elif metric == "score" and value < 0:
+            remarks.append((item["title"], "is negative: are the grades the wrong way round?"))
     titles = [item["title"] for item in sets if item["seen_in_training"] and item["seen_in_training"]["texts"]]
     lines = [f"the model was trained on texts of {', '.join(titles)}: see the column `{SEEN}`"] if titles else []
     chosen = {item["title"]: (item["seen_in_training"] or {}).get("dev", 0) for item in sets}
@@ -204,6 +210,7 @@ def signature(values: Mapping[str, Any]) -> str:
     parts = {
         "sets": "+".join(names), "metric": "+".join(dict.fromkeys(next(iter(sets[name]["figures"])) for name in names)),
         "pooling": model.get("pooling"), "prompts": model.get("prompts"), "tokens": model.get("max_tokens"),
+        "similarity": model.get("similarity") if model.get("similarity") != "cosine" else None,
         "precision": values["settings"].get("precision"), "seed": values.get("seed"),
         "items": joined([sets[name]["sha256"] for name in names]),
         "weights": weights(model),

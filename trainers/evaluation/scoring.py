@@ -87,9 +87,13 @@ def evaluate_suites(
                 with SUITES.errors_of(suite.name):
                     results[task.name] = task.score(vectors, seed)
                 advance(1)
+            baseline = suite.baseline(seed) if suite.baseline else {}
             predictions = {name: result.predictions for name, result in results.items() if result.predictions}
             times = {"seconds": seconds | {"score": round(time.perf_counter() - start, 2)}}
-            scores.append(Scores(suite, _values(suite, results, leaks, dev_leaks) | common | times, predictions))
+            values = _values(suite, results, leaks, dev_leaks) | common | times
+            for name, figure in baseline.items():
+                values["sets"][name]["baseline"] = figure
+            scores.append(Scores(suite, values, predictions))
     return scores
 
 

@@ -92,7 +92,10 @@ class Missing(NamedTuple):
 
 
 class Suite(NamedTuple):
-    """A suite's sets: `metrics` are the columns of its table, `expected` how many its average is over (0: none)."""
+    """A suite's sets: `metrics` are the columns of its table, `expected` how many its average is over (0: none).
+
+    `baseline` gives the figures by set, for a seed, of what needs no encoder; None if there is none.
+    """
 
     name: str
     title: str
@@ -100,6 +103,7 @@ class Suite(NamedTuple):
     expected: int
     tasks: tuple[Task, ...]
     missing: tuple[Missing, ...] = ()
+    baseline: Callable[[int], Mapping[str, float | None]] | None = None
 
 
 class Scores(NamedTuple):
