@@ -2,8 +2,9 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -73,11 +74,12 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
     Example: train auto --text sentences.txt --judge labelled.csv
     """
     from trainers.evaluation.judge import read_judge
+    from trainers.evaluation.tfidf import with_baseline
 
     options = checked(AutoOptions, {key: values.pop(key) for key in AutoOptions.model_fields}).model_dump()
     if options["shots"] and not options["judge"]:
         raise InputError(f"--shots {options['shots']} is for --judge FILE: give that too, or leave it out")
-    suite = read_judge(options["judge"], options["shots"]) if options["judge"] else None
+    suite = with_baseline(read_judge(options["judge"], options["shots"])) if options["judge"] else None
     source = _starting_encoder(options["encoder"])
     training, data = _choose(source, values)
     common = [*data, *["--dry-run"] * options["dry_run"], *["--overwrite"] * options["overwrite"]]
@@ -145,11 +147,23 @@ def _check(context: typer.Context, arguments: Sequence[str], source: Source) -> 
     root: Any = context.find_root().command
     with root.make_context("train", [*arguments]) as parent:
         name, command, words = root.resolve_command(parent, [*arguments])
-        with command.make_context(name, words, parent=parent) as training:
+        with _own_options(context), command.make_context(name, words, parent=parent) as training:
             if seeds := training.params.get("seeds"):
                 raise InputError(f"--seeds {seeds}: one encoder of each kind is judged here: leave it out")
             _, settings, _ = Request.of(name, training.params).resolved(source.pooling())
             return settings.pooling
+
+
+@contextmanager
+def _own_options(context: typer.Context) -> Iterator[None]:
+    """Offer the options of this command too for one that the training does not have, such as `--judg`."""
+    try:
+        yield
+    except Exception as error:  # typer's click, with its `NoSuchOption`, is private
+        own = [name for parameter in context.command.params for name in parameter.opts]
+        if close := get_close_matches(getattr(error, "option_name", ""), own):
+            error.possibilities = [*close, *(getattr(error, "possibilities", None) or [])]  # type: ignore[attr-defined]
+        raise
 
 
 def _train(context: typer.Context, arguments: Sequence[str]) -> None:
@@ -173,7 +187,7 @@ def _judge(
     from trainers.evaluation.result_files import results_folder
     from trainers.evaluation.result_files import show as show_tables
     from trainers.evaluation.scoring import score_into
-    from trainers.results.beside import AUTO, auto_values, candidate_table, untouched, verdict_on
+    from trainers.results.beside import AUTO, auto_values, baseline_of, candidate_table, untouched, verdict_on
 
     def score(model: str, own_pooling: Pooling | None, folder: Path) -> Path:
         encoder = cached(load_model(model, pooling=own_pooling))
@@ -186,9 +200,10 @@ def _judge(
         files[str(folder)] = [score(str(folder), None, results_folder(str(folder), None, [], []))]
     verdict = verdict_on(files)
     judge = {"judge": suite.tasks[0].source, "files": dict(suite.tasks[0].files), "shots": shots}
-    values = {**judge, "encoder": source.name, **auto_values(verdict, files, folder.parent)}
+    baseline = baseline_of(files[source.name])
+    values = {**judge, "encoder": source.name, **auto_values(verdict, files, folder.parent, baseline)}
     write_page(folder.with_name(AUTO), json.dumps(values, indent=2, ensure_ascii=False) + "\n")
-    show_tables([candidate_table(verdict)])
+    show_tables([candidate_table(verdict, baseline)])
     show(str(verdict))
 
 

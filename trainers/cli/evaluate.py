@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -62,37 +63,54 @@ def evaluate(
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
-    if against and not judge:
-        raise InputError(f"--against {against} is for --judge FILE: give that too, or leave it out")
     if mteb and documents_encoder:
         raise InputError(f"--documents-encoder {documents_encoder} is not for --mteb: leave one of them out")
+    if against and not judge:
+        raise InputError(f"--against {against} is for --judge FILE: give that too, or leave it out")
     suites = _suites(suite, data, judge, shots, mteb)
     if dry_run:
         _show_sets(suites, model)
         return
-    chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
-
-    def opened(name: str, own_pooling: Pooling | None) -> TextEncoder:
-        from trainers.encoders.functions import open_encoder
-        from trainers.encoders.two_sides import TwoEncoders
-
-        options = {"precision": precision, "batch_tokens": batch_tokens, "device": device}
-        encoder = open_encoder(name, pooling=pooling or own_pooling, max_tokens=max_tokens, **options)
-        encoder = encoder if no_cache else cached(encoder)
-        if documents_encoder is None:
-            return encoder
-        other = open_encoder(documents_encoder, **options)
-        return TwoEncoders(encoder, other if no_cache else cached(other))
-
-    encoder, settings = opened(model, pooling), {**chosen, "seed": seed, "data": data, "shots": shots}
-    settings |= {"documents_encoder": documents_encoder} if documents_encoder else {}
-    documents = f"documents-{Path(documents_encoder).name}" if documents_encoder else None
-    changes = [pooling, max_tokens and f"tokens-{max_tokens}", f"seed-{seed}" * (seed != SEED), documents]
-    parts = [part for part in (*changes, precision * (precision != "fp32")) if part]
-    directory = _score(model, encoder, suites, mteb, out, parts, settings, json=json)
+    options: dict[str, Any] = {"precision": precision, "batch_tokens": batch_tokens, "device": device}
+    opened = partial(_open, pooling, max_tokens, documents_encoder, options, keep=not no_cache)
+    settings = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision, "seed": seed, "data": data}
+    settings |= {"shots": shots, **({"documents_encoder": documents_encoder} if documents_encoder else {})}
+    parts = _parts(settings)
+    directory = _score(model, opened(model, pooling), suites, mteb, out, parts, settings, json=json)
     if judge is not None:
         with redirect_stdout(sys.stderr if json else sys.stdout):
             _put_beside(model, directory, suites[-1], opened, against, parts, settings)
+
+
+def _open(
+    pooling: Pooling | None,
+    max_tokens: int | None,
+    documents_encoder: str | None,
+    options: Mapping[str, Any],
+    name: str,
+    own_pooling: Pooling | None,
+    *,
+    keep: bool,
+) -> TextEncoder:
+    """Return an encoder by name, beside that of documents if there is one; `keep` their vectors on disk."""
+    from trainers.encoders.functions import open_encoder
+    from trainers.encoders.two_sides import TwoEncoders
+
+    encoder = open_encoder(name, pooling=pooling or own_pooling, max_tokens=max_tokens, **options)
+    encoder = cached(encoder) if keep else encoder
+    if documents_encoder is None:
+        return encoder
+    other = open_encoder(documents_encoder, **options)
+    return TwoEncoders(encoder, cached(other) if keep else other)
+
+
+def _parts(settings: Mapping[str, Any]) -> list[str]:
+    """Return what is not the default, for the name of a folder of results."""
+    parts = [settings["pooling"]] if settings["pooling"] else []
+    parts += [f"tokens-{settings['max_tokens']}"] if settings["max_tokens"] else []
+    parts += [f"seed-{settings['seed']}"] if settings["seed"] != SEED else []
+    parts += [f"documents-{Path(settings['documents_encoder']).name}"] if "documents_encoder" in settings else []
+    return parts + ([settings["precision"]] if settings["precision"] != "fp32" else [])
 
 
 def _put_beside(

@@ -9,7 +9,7 @@ from pipelines.storage.files import read_json
 from pipelines.terminal.console import InputError, note
 from trainers.encoders.location import Source
 from trainers.evaluation.judge import PREFIX
-from trainers.evaluation.result_files import Table, load, read_recipe, results_folder
+from trainers.evaluation.result_files import BASELINE, Table, load, read_recipe, results_folder
 from trainers.evaluation.scoring import find_start
 from trainers.results.assessment import assess
 from trainers.results.candidates import Candidate
@@ -100,10 +100,14 @@ def _warnings(name: str, tables: Iterable[Sets]) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def records(verdict: Verdict) -> list[dict[str, Any]]:
-    """Return a record for each encoder, the start first: its figures, and the difference of their mean."""
+def records(verdict: Verdict, baseline: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return a record for each encoder, the start first: its figures, and the difference of their mean.
+
+    The figures of the `baseline`, where there is one, come after the start's.
+    """
     first = verdict.candidates[0]
     values: list[dict[str, Any]] = [{"candidate": f"{verdict.start}, untouched", **_scores(first, "before")}]
+    values += [{"candidate": BASELINE, **baseline}] if baseline else []
     for candidate in verdict.candidates:
         record = {"candidate": candidate.name, **_scores(candidate, "after")}
         if mean := candidate.mean:
@@ -121,9 +125,20 @@ def _scores(candidate: Candidate, side: Literal["before", "after"]) -> dict[str,
     }
 
 
-def candidate_table(verdict: Verdict) -> Table:
-    """Return a row for each encoder, with the rule of the verdict as a note."""
-    values = records(verdict)
+def baseline_of(files: Sequence[Path]) -> dict[str, float]:
+    """Return the baseline's figures that stand in results of the start, a file a table, titled as the encoders' are."""
+    tables = [load(file) for file in files]
+    return {
+        f"{table.suite.removeprefix('judge-')} {of.title}" if len(tables) > 1 else of.title: of.baseline
+        for table in tables
+        for of in table.sets.values()
+        if of.baseline is not None
+    }
+
+
+def candidate_table(verdict: Verdict, baseline: Mapping[str, float]) -> Table:
+    """Return a row for each encoder, and for the baseline, with the rule of the verdict as a note."""
+    values = records(verdict, baseline)
     columns = tuple(dict.fromkeys(column for record in values for column in record))
     rows = (tuple(_cell(record.get(column, "")) for column in columns) for record in values)
     tables = ", ".join(dict.fromkeys(figure.table for of in verdict.candidates for figure in of.figures))
@@ -135,11 +150,13 @@ def _cell(value: float | str) -> str:
     return value if isinstance(value, str) else DECIMAL(value)
 
 
-def auto_values(verdict: Verdict, files: Mapping[str, Sequence[Path]], folder: Path) -> dict[str, Any]:
+def auto_values(
+    verdict: Verdict, files: Mapping[str, Sequence[Path]], folder: Path, baseline: Mapping[str, float]
+) -> dict[str, Any]:
     """Return what `auto.json` in `folder` says of a verdict, and where the results behind it lie."""
     outcome = {"best": verdict.best, "outcome": verdict.outcome, "verdict": str(verdict)}
     results = {name: [os.path.relpath(file, folder) for file in of] for name, of in files.items()}
-    return {"candidates": records(verdict), **outcome, "results": results}
+    return {"candidates": records(verdict, baseline), **outcome, "results": results}
 
 
 def beside(model: str, directory: Path, suite: str, other: Other | None) -> Judged:

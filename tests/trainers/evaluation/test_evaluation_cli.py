@@ -78,7 +78,7 @@ def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(model: Path, ca
     assert evaluate(model, "--pooling", "mean", "--json") == 0
     out, err = capsys.readouterr()
     assert {json.loads(out)["sets"]["sample"]["figures"][name] for name in ("all", "pearson")} == {None}
-    assert "smoke test: `all` is undefined: all cosines or all grades are equal" in err
+    assert "smoke test: `all` is undefined: all vectors, cosines or grades are equal" in err
 
 
 @pytest.mark.parametrize("most", [500, 3000])

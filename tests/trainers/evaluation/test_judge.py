@@ -530,7 +530,7 @@ def test_auto_judges_the_untouched_encoder_and_what_it_trains(run: Path, capsys:
     assert [path.stat().st_mtime_ns for path in scores] == times
     stored = json.loads(Path("runs/auto/auto.json").read_text())
     names = [candidate["candidate"] for candidate in stored["candidates"]]
-    assert names == ["tiny, untouched", "runs/auto/whitened", "runs/auto/contrastive-tuned"]
+    assert names == ["tiny, untouched", "TF-IDF", "runs/auto/whitened", "runs/auto/contrastive-tuned"]
     assert stored["verdict"] in shown.out
     assert all(f"{candidate['k-means NMI']:.2f}" in shown.out for candidate in stored["candidates"])
     assert " judged texts are in the training text" in shown.out
@@ -569,7 +569,7 @@ def test_another_than_the_untouched_encoder_is_named_if_it_is_better(
         vectors = start._replace(matrix=start.matrix + change)
         files[name] = [judged(tmp_path, name, suite, vectors)]
     verdict = verdict_on(files)
-    assert (verdict.best, len(candidate_table(verdict).rows)) == (best, 3)
+    assert (verdict.best, len(candidate_table(verdict, {}).rows)) == (best, 3)
     assert reason in str(verdict)
     for candidate in verdict.candidates:
         assert candidate.mean is not None
@@ -711,7 +711,10 @@ def test_a_verdict_says_if_its_texts_chose_the_model(run: Path, capsys: Capsys) 
 def test_options_of_a_training_are_checked_before_anything_is_done(run: Path, capsys: Capsys) -> None:
     options = ["auto", "--text", "text.txt", "--encoder", "tiny"]
     for judge in ([], ["--judge", "own.csv"]):
-        for option, message in ((["--nonsense", 3], "No such option: --nonsense"), (["--seeds", 2], "--seeds 2: one")):
+        for option, message in (
+            (["--nonsense", 3], "No such option: --nonsense"), (["--seeds", 2], "--seeds 2: one"),
+            (["--judg", "own.csv"], "--judge"), (["--texts", "text.txt"], "--text"),
+        ):  # fmt: skip
             assert train(*options, *judge, *option) == 2
             assert message in capsys.readouterr().err
     assert not Path("runs/auto").exists()
