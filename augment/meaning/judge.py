@@ -92,15 +92,20 @@ class Judge:
     @cached_property
     def _word_vectors(self) -> Encode:
         from safetensors import safe_open
-        from wordfreq import zipf_frequency
+        from wordfreq import freq_to_zipf, get_frequency_dict, zipf_frequency
 
+        frequencies = get_frequency_dict("en")
         with safe_open(self._weights.path / "model.safetensors", "np") as tensors:
             table = tensors.get_tensor("bert.embeddings.word_embeddings.weight").astype(np.float32)
         weights = np.zeros((len(table), 1), np.float32)
         for token, number in self._tokenizer.get_vocab().items():
             word = token.removeprefix("##")
             is_word = word != token or word[0].isalnum()
-            rarity = max(RAREST - zipf_frequency(word, "en"), LEAST_WEIGHT)
+            if word in frequencies and word.isalpha() and word.isascii():  # a word by itself needs no tokenizer
+                frequency = round(freq_to_zipf(frequencies[word]), 2)
+            else:
+                frequency = zipf_frequency(word, "en")
+            rarity = max(RAREST - frequency, LEAST_WEIGHT)
             weights[number] = 0 if token in ("[CLS]", "[SEP]") else rarity if is_word else OTHER_WEIGHT
         table = (table - table.mean(axis=0)) * weights
 

@@ -87,8 +87,7 @@ def _parse_option(value: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe h
 def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     """Make a dataset of each view and print what became of its rows; several go to folders of their own in `out`."""
     from pipelines.sentences.ingest import sentences_for
-    from pipelines.views.run import VIEWS as VIEWS_FOLDER
-    from pipelines.views.run import as_begun, make_run, note_starter, plan_run, preview_run
+    from pipelines.views.run import VIEWS_FOLDER, as_begun, make_run, note_starter, plan_run, preview_run
 
     if options.address is not None and options.engine != "ray":
         raise InputError(f"--address {options.address} belongs to --engine ray: add it, or leave out --address")

@@ -61,11 +61,11 @@ def choose_views(names: Sequence[str]) -> dict[Path, ChosenView]:
 
 def _choose_view(name: str) -> tuple[Path, ChosenView]:
     """A view by its path, the name of its folder in `data/views/` (`backtranslate-fr`), or its own name."""
-    folder = resolve_path(name) if read_plan(resolve_path(name)) is not None else runs.VIEWS / name
+    folder = resolve_path(name) if read_plan(resolve_path(name)) is not None else runs.VIEWS_FOLDER / name
     plan = read_plan(folder)
     if plan is None:
         spec = labelled_view(name)
-        folder = runs.VIEWS / view_label(spec)
+        folder = runs.VIEWS_FOLDER / view_label(spec)
         plan = read_plan(folder)
         if plan is None:
             return folder, ChosenView(spec, None)

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from augment.errors import TwinviewsError
 from augment.models.device import Stage
-from augment.translate.model_names import AUTO
+from augment.translate.model_names import AUTO, STARTER
 from augment.view import View, ViewSpec, view_attribute, view_label
 from pipelines.options import ViewOptions
 from pipelines.storage.card import dataset_card
@@ -25,11 +25,10 @@ from pipelines.terminal.console import note, progress
 from pipelines.views.windows import ViewRun, Window, make_windows, run_cluster, worker
 from pipelines.views.workers import AHEAD, run_workers
 
-VIEWS = Path("data/views")
+VIEWS_FOLDER = Path("data/views")
 WINDOW_SECONDS = 20.0
 """The time that a window should take; a killed run loses about as much work."""
 MAX_WINDOW_ROWS = 65_536
-STARTER = "starter"
 
 
 def note_starter(spec: ViewSpec) -> None:
@@ -56,7 +55,7 @@ def plan_run(view: View, source: Dataset, options: ViewOptions, out: Path | None
     shards = tuple((start, min(start + size, rows)) for start in range(0, rows, size))
     made = dict[str, Any](name=view.spec.name, params=dict(view.spec.params), signature=view.spec.signature())
     plan = Plan(kind="view", **made, seed=seed, limit=limit, shard_size=size, inputs=inputs, shards=shards)
-    return ViewRun(plan, source, out or VIEWS / view_label(view.spec), options, view)
+    return ViewRun(plan, source, out or VIEWS_FOLDER / view_label(view.spec), options, view)
 
 
 def preview_run(run: ViewRun) -> dict[str, Any]:

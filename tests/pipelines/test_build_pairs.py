@@ -28,7 +28,8 @@ def test_original_pairs_a_sentence_with_its_view(augment: Augment, lines: Path) 
 @pytest.mark.exhaustive
 def test_dropped_rows_are_counted_by_reason(start: Start, lines: Path, folder: Path) -> None:
     done(start("slow", lines, "--nap", 0))
-    counts = json.loads(done(start("build-pairs", "--pairs", "original", "--view", "slow", "--json")))
+    every = ["build-pairs", "--pairs", "original", "--view", "slow", "--no-default-filters", "--json"]
+    counts = json.loads(done(start(*every)))
     assert (counts["sentences"], counts["pairs"]) == (60, 58)
     assert counts["dropped"] == {"slow failed: asked-to": 2}
     assert counts["kept"] == {"slow left it unchanged": 10, "the two views are identical": 10}
@@ -69,7 +70,7 @@ def test_a_sentence_pairs_with_what_passed_unless_pairs_are_strict(
     views = ["--view=backtranslate-de", "--view=backtranslate-fr"]
     augment("build-pairs", "--pairs", "original", *views, "--filter", floor, "--out", "original.arrow")
     passed = {(row["id"], row["view_b_name"]): row["view_b"] for row in rows_of("original.arrow")}
-    run = ["build-pairs", "--filter", floor, "--workers", workers]
+    run = ["build-pairs", "--pairs", "bsl", "--filter", floor, "--workers", workers]
     counts = json.loads(augment(*run, "--json").out)
     augment(*run, "--strict", "--out", "strict.arrow")
     pairs = rows_of("data/pairs.arrow")
@@ -184,7 +185,7 @@ class Ranked(View):
 def test_alternatives_of_a_search_are_paired_on_request_and_otherwise_counted(folder: Path, tmp_path: Path) -> None:
     site = add_package(tmp_path / "site", {"ranked_view": RANKED}, views="ranked = ranked_view")
     (folder / "two.txt").write_text("Ab cd.\nEf gh.\n")
-    run = ["build-pairs", "two.txt", "--pairs", "original", "--view", "ranked", "--json"]
+    run = ["build-pairs", "two.txt", "--pairs", "original", "--view", "ranked", "--no-default-filters", "--json"]
     counts = json.loads(done(start_beside(site, folder, *run)))
     assert (counts["sentences"], counts["pairs"], counts["unused"]) == (2, 2, {"alternatives": 4})
     counts = json.loads(done(start_beside(site, folder, *run, "--alternatives", "--out", "all.arrow")))
