@@ -121,7 +121,7 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
     """Return a run's encoder beside its start on `count` pairs; raises InputError if data or encoder is gone."""
     from trainers.encoders.loading import load_for_training
     from trainers.encoders.model import load_model, starting_model
-    from trainers.evaluation.scoring import find_start
+    from trainers.evaluation.provenance import find_start
 
     groups, source = sample_pairs(run, recipe, count), find_start(run, recipe)
     columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}
@@ -144,7 +144,7 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
 def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[str, str]]]:
     """Draw pairs that should lie apart, by grade from the run's --dev, else views of one sentence and of two."""
     from trainers.evaluation.dev_set import dev_of
-    from trainers.evaluation.scoring import training_text
+    from trainers.evaluation.provenance import training_text
 
     rng, dev = Random(0), dev_of(run, recipe)
     if isinstance(dev, Examples):

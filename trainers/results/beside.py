@@ -9,8 +9,8 @@ from pipelines.storage.files import read_json
 from pipelines.terminal.console import InputError, note
 from trainers.encoders.location import Source
 from trainers.evaluation.judge import PREFIX
+from trainers.evaluation.provenance import find_start
 from trainers.evaluation.result_files import BASELINE, Table, load, read_recipe, results_folder
-from trainers.evaluation.scoring import find_start
 from trainers.results.assessment import assess
 from trainers.results.candidates import Candidate
 from trainers.results.runs import Evaluation, Run, Sets, check_items, read_sets

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from small_trainings import train, write_pairs
 
-from trainers.evaluation.scoring import find_leaks, leaks_of, normalised
-from trainers.evaluation.task import Result, Task
+from trainers.evaluation.provenance import find_leaks, leaks_of
+from trainers.evaluation.task import Result, Task, normalised
 
 
 def texts_of(name: str, *texts: str) -> Task:
