@@ -11,6 +11,7 @@ from trainers.settings import objective_names, summary
 
 MODULES = {
     "auto": ("trainers.cli.auto", "Judge the untouched encoder and what may be better on your data; name the best."),
+    "labels": ("trainers.cli.labels", "Train an encoder and a classifier on a table of few labelled texts."),
     "evaluate": ("trainers.cli.evaluate", "Score an encoder on evaluation sets: STS, transfer, linking and more."),
     "compare": ("trainers.cli.compare", "Print runs beside each other and beside the papers' rows; test differences."),
     "report": ("trainers.pages.report", "Write one HTML page about runs: loss, cosines before and after, scores."),

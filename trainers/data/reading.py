@@ -14,6 +14,7 @@ PAIRS, SENTENCES = "data/pairs.arrow", Path("data/sentences")
 KINDS = ("views", "text", "words", "graded")  # kinds of data that an objective may read, and the options that name it
 SCORES = ("score", "similarity_score", "relatedness_score", "similarity", "label", "gold", "grade")
 FIRST = ("sentence1", "sentence_1", "sentence_a", "text1", "text_a", "premise", "question1", "s1")
+TEXT, LABEL = ("text", "sentence"), ("label", "category", "class", "intent")
 SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesis", "question2", "s2")
 
 Scale = tuple[float, float]

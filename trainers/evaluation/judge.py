@@ -11,7 +11,7 @@ import xxhash
 
 from pipelines.sentences.sources import TableSource, table_cells
 from pipelines.terminal.console import InputError, note
-from trainers.data.reading import FIRST, SCORES, SECOND
+from trainers.data.reading import FIRST, LABEL, SCORES, SECOND, TEXT
 from trainers.evaluation.beir import BeirFiles, beir_files
 from trainers.evaluation.labels import read_labels
 from trainers.evaluation.pair_tables import read_pairs_table
@@ -27,7 +27,7 @@ KINDS: Columns = {
     "grade": (FIRST, SECOND, SCORES),
     "same": (FIRST, SECOND, ("same", "duplicate", "is_duplicate")),
     "document": (("query", "question"), ("document", "passage", "answer")),
-    "label": (("text", "sentence"), ("label", "category", "class", "intent")),
+    "label": (TEXT, LABEL),
 }
 """What the columns may be called, by kind, which is the name of the last; a table is of the first that has them all."""
 GROUP = ("group", "group_id")

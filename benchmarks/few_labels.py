@@ -1,6 +1,6 @@
 """A classifier from a few labelled sentences, with and without views: which of them pay?
 
-    python recipes/few_labels.py train.csv --test test.csv --label category --shots 10 --out few
+    python benchmarks/few_labels.py train.csv --test test.csv --label category --shots 10 --out few
 
 For each of `--shots` (labels a class) and each of `--draws`, a sample of the training file is ingested, its sentences
 of the same label are paired (`augment build-pairs --pairs labels`), an encoder is trained on the pairs for at least 48

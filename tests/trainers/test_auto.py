@@ -1,0 +1,97 @@
+"""`train auto` on several encoders, tables and sources of training, which end in one table and one verdict."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from small_trainings import Capsys, train, write_bert
+
+import trainers.cli.auto as auto
+from pipelines.storage.pair_files import read_pairs
+from trainers.data.contradictions import contradictions, is_english
+from trainers.data.labelled import halves, read_labelled
+
+
+def write_table(path: Path, names: tuple[str, ...], rows: list[tuple[object, ...]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([names, *rows])
+    return path
+
+
+@pytest.fixture
+def desk(sentences: list[str]) -> list[str]:
+    """Sentences, labelled texts, graded pairs, a plain encoder and one made for sentences; options that name them."""
+    words = ["a", "the", *{word for text in sentences for word in text.split()}]
+    write_bert(Path("tiny"), list(dict.fromkeys(words)), max_position_embeddings=64)
+    parts = [Transformer("tiny"), Pooling(16, "mean")]
+    SentenceTransformer(modules=parts, device="cpu").save_pretrained("made", create_model_card=False)
+    Path("text.txt").write_text("\n".join(sentences), encoding="utf-8")
+    labelled = [(f"{word} {text}", word) for text in sentences[:30] for word in ("dog", "red", "quickly")]
+    write_table(Path("own.csv"), ("text", "label"), labelled)
+    pairs = [(text, sentences[row - 1], row % 5) for row, text in enumerate(sentences)]
+    write_table(Path("pairs.csv"), ("text1", "text2", "grade"), pairs)
+    return ["--text", "text.txt", "--judge", "pairs.csv", "--labels", "own.csv"]
+
+
+@pytest.mark.exhaustive
+def test_encoders_tables_and_labels_end_in_one_verdict(
+    desk: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    """The half of each label that is judged is never trained on."""
+    monkeypatch.setattr(auto, "is_english", lambda texts: False)
+    assert train("auto", *desk, "--encoder", "tiny", "--encoder", "made", "--batch-size", 8, "--epochs", 1) == 0
+    shown = capsys.readouterr()
+    stored = json.loads(Path("runs/auto/auto.json").read_text())
+    folders = ["whitened", "contrastive-tuned", "made-whitened", "made-distil-adapt", "made-contrastive-labels"]
+    expected = ["tiny, untouched", *(f"runs/auto/{name}" for name in folders[:2]), "made"]
+    expected += [f"runs/auto/{name}" for name in folders[2:]]
+    assert [*stored["results"]] == [expected[0].partition(",")[0], *expected[1:]]
+    assert {*expected} <= {candidate["candidate"] for candidate in stored["candidates"]}
+    assert {len(files) for files in stored["results"].values()} == {2}
+    assert shown.out.count(stored["verdict"]) == 1
+    judged, labelled = read_labelled("runs/auto/held-back.csv"), read_labelled("own.csv")
+    pairs = read_pairs("runs/auto/labels.arrow")
+    assert not {*pairs["view_a"], *pairs["view_b"]} & judged.keys()
+    assert {*judged.values()} == {*labelled.values()}
+    assert len(judged) == len(labelled) // 2
+
+
+@pytest.mark.exhaustive
+def test_what_is_recommended_is_trained_again_with_other_seeds_and_looked_at_on_general_text(
+    desk: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    monkeypatch.setattr(auto, "is_english", lambda texts: False)
+    options = [*desk[:2], "--judge", "own.csv", "--encoder", "tiny", "--batch-size", 8, "--epochs", 30, "--seeds", 2]
+    assert train("auto", *options) == 0
+    shown, stored = capsys.readouterr(), json.loads(Path("runs/auto/auto.json").read_text())
+    assert stored["outcome"] == "take", stored["verdict"]
+    name = stored["best"]
+    assert Path(f"{name}-seed-2/modules.json").is_file()
+    assert f"{name} under 2 seeds: " in shown.out
+    assert Path(name, "evaluation", "sample.json").is_file()
+
+
+def test_copies_of_a_text_stay_on_one_side(sentences: list[str]) -> None:
+    labelled = {text: str(row % 2) for row, text in enumerate(sentences)}
+    copies = {f"{text.upper()}!": label for text, label in labelled.items()}
+    trained, judged = halves({**labelled, **copies})
+    assert trained.keys() | judged.keys() == labelled.keys() | copies.keys()
+    for text in sentences:
+        assert (text in judged) == (f"{text.upper()}!" in judged)
+    assert abs(len(trained) - len(judged)) <= 4
+
+
+def test_english_is_told_by_its_frequent_words() -> None:
+    assert is_english(["How do I reset my card?", "Card declined", "The app is slow"])
+    assert not is_english(["Wie setze ich die Karte zurück?", "La carte est refusée", "Il conto non funziona"])
+
+
+@pytest.mark.exhaustive
+def test_contradictions_are_paired_with_the_sentence_itself() -> None:
+    rows = contradictions(["The man is walking with 3 dogs.", "Oh!"] * 2 + ["She has not seen the red house."])
+    assert rows is not None
+    assert rows["view_a"][:] == rows["view_b"][:] == rows["text"][:]
+    assert all(first != second for first, second in zip(rows["negative"], rows["text"], strict=True))

@@ -1,0 +1,122 @@
+"""`train labels`: a classifier from a table, its accuracy, its files, and what becomes of a table that is none."""
+
+import csv
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from scipy.special import softmax
+from small_trainings import Capsys, error_line, train, train_killed
+
+import trainers
+from pipelines.terminal.console import InputError
+from trainers.data.labelled import drawn, read_labelled
+
+
+def write_table(path: Path, rows: list[tuple[str, str]], names: tuple[str, str] = ("text", "label")) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([names, *rows])
+    return path
+
+
+@pytest.fixture
+def tables(sentences: list[str]) -> tuple[Path, Path]:
+    """Texts of three labels by their first words, and the others of these."""
+    rows = [(f"{word} {text}", word) for text in sentences for word in ("dog", "red", "quickly")]
+    return write_table(Path("own.csv"), rows[:36]), write_table(Path("held.csv"), rows[36:120])
+
+
+def options(tiny_bert: Path) -> list[object]:
+    return ["labels", "own.csv", "--test", "held.csv", "--encoder", tiny_bert, "--max-tokens", 24, "--steps", 12]
+
+
+def test_the_accuracy_that_is_printed_is_that_of_the_loaded_classifier(
+    tables: tuple[Path, Path], tiny_bert: Path, capsys: Capsys
+) -> None:
+    assert train(*options(tiny_bert)) == 0
+    shown = capsys.readouterr().out
+    held_back = read_labelled("held.csv")
+    classify = trainers.Classifier.load("runs/labels")
+    found = classify([*held_back])
+    accuracy = np.mean([label == own for (label, _), own in zip(found, held_back.values(), strict=True)])
+    assert f"accuracy {100 * accuracy:.2f} on 84 texts, untouched " in shown
+    assert accuracy > 0.5
+    own = read_labelled("own.csv")
+    fitted = trainers.Classifier.fit(classify.encoder, [*own], [*own.values()])
+    np.testing.assert_allclose(fitted.probabilities([*held_back]), classify.probabilities([*held_back]), atol=1e-5)
+    probabilities = classify.probabilities([*held_back])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-5)
+    assert [probability for _, probability in found] == probabilities.max(axis=1).tolist()
+    arrays = load_file("runs/labels/classifier/model.safetensors")
+    vectors = classify.encoder.encode(["dog a man"])
+    scores = vectors / np.linalg.norm(vectors) @ arrays["weight"].T + arrays["bias"]
+    np.testing.assert_allclose(softmax(scores), classify.probabilities(["dog a man"]), atol=1e-5)
+
+
+def test_two_labels_have_a_row_each(tiny_bert: Path, sentences: list[str]) -> None:
+    rows = [(f"{word} {text}", word) for text in sentences[:10] for word in ("dog", "red")]
+    write_table(Path("two.tsv.csv"), rows, ("Sentence", "intent"))
+    assert (
+        train("labels", "two.tsv.csv", "--encoder", tiny_bert, "--max-tokens", 24, "--steps", 12, "--out", "two") == 0
+    )
+    classify = trainers.Classifier.load("two")
+    assert (classify.labels, classify.weight.shape) == (("dog", "red"), (2, 16))
+    assert [label for label, _ in classify(["dog a man", "red a man"])] == ["dog", "red"]
+    Path("two/classifier/labels.json").write_text('["dog"]')
+    with pytest.raises(InputError, match="2 rows for 1 labels"):
+        trainers.Classifier.load("two")
+    with pytest.raises(InputError, match="holds no classifier"):
+        trainers.Classifier.load("nowhere")
+
+
+@pytest.mark.exhaustive
+def test_killed_and_run_again_it_ends_as_without(tables: tuple[Path, Path], tiny_bert: Path, capsys: Capsys) -> None:
+    words = [*options(tiny_bert)[:-1], 400]
+    train_killed(Path("runs/labels/encoder/log.jsonl").is_file, *words)
+    assert not Path("runs/labels/classifier").exists()
+    assert train(*words) == 0
+    assert train(*words, "--out", "whole") == 0
+    one, other = re.findall(r"accuracy .*?;", capsys.readouterr().out)
+    assert one == other
+    for name in ("encoder/model.safetensors", "classifier/model.safetensors", "classifier/labels.json"):
+        assert Path("runs/labels", name).read_bytes() == Path("whole", name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("names", "rows", "message"),
+    [
+        (
+            ("text", "topic"),
+            [("a", "x"), ("b", "y")],
+            "own.csv has the columns text, topic: name them text or sentence,",
+        ),
+        (("text", "label"), [("a", "x"), ("b", "x")], "own.csv has 1 label: give texts with two or more"),
+        (("text", "label"), [("a", "x"), ("b", "y")], "no two texts have the same label"),
+    ],
+)
+def test_a_table_of_another_kind_is_one_line(
+    names: tuple[str, str], rows: list[tuple[str, str]], message: str, tiny_bert: Path, capsys: Capsys
+) -> None:
+    write_table(Path("own.csv"), rows, names)
+    assert train("labels", "own.csv", "--encoder", tiny_bert) == 2
+    assert message in error_line(capsys)
+    assert not Path("runs").exists()
+
+
+def test_held_back_texts_are_never_trained_on(tables: tuple[Path, Path], tiny_bert: Path, capsys: Capsys) -> None:
+    rows = [*read_labelled("held.csv").items(), *list(read_labelled("own.csv").items())[:5], ("a horse", "new")]
+    write_table(Path("held.csv"), rows)
+    assert train(*options(tiny_bert)) == 0
+    shown = capsys.readouterr()
+    assert "held.csv: left out: texts that are in own.csv (5)" in shown.err
+    assert "held.csv: 1 label not in own.csv, such as 'new': counted as wrong" in shown.err
+    assert " on 85 texts" in shown.out
+
+
+def test_so_many_texts_of_each_label_are_drawn() -> None:
+    labelled = {f"text {number}": str(number % 3) for number in range(30)} | {"alone": "x"}
+    chosen = drawn(labelled, 4, seed=1)
+    assert sorted(chosen.values()) == sorted(["0", "1", "2"] * 4 + ["x"])
+    assert chosen == drawn(dict(reversed(labelled.items())), 4, seed=1) != drawn(labelled, 4, seed=2)

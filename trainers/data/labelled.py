@@ -1,0 +1,114 @@
+"""Texts with labels from a user's table: drawn, divided, and paired by label."""
+
+import csv
+import io
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import xxhash
+
+from pipelines.sentences.sources import table_cells
+from pipelines.storage.files import write_if_changed
+from pipelines.storage.pair_files import PAIR_COLUMNS
+from pipelines.terminal.console import InputError, counted
+from trainers.data.reading import LABEL, TEXT
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+Labelled = dict[str, str]  # the label of each text
+STEPS, BATCH_SIZE = 48, 64  # a training on pairs of one label takes so many steps, or one pass if that is more
+PER_SENTENCE = 4  # pairs of a text, on average, as `augment build-pairs --pairs labels` makes them
+
+
+def read_labelled(table: str) -> Labelled:
+    """Read texts and labels; of copies the first one's counts. Raises InputError for other columns, or one label."""
+
+    def choose(names: Sequence[str]) -> Sequence[str]:
+        spellings = {name.strip().lower(): name for name in names}
+        columns = [next((spellings[name] for name in known if name in spellings), "") for known in (TEXT, LABEL)]
+        if not all(columns):
+            wanted = f"{' or '.join(TEXT)}, and {', '.join(LABEL[:-1])} or {LABEL[-1]}"
+            raise InputError(f"{table} has the columns {', '.join(names)[:200]}: name them {wanted}")
+        return *columns, ""
+
+    labelled: Labelled = {}
+    for text, label, _ in table_cells(table, choose)[1]:
+        if text and label:
+            labelled.setdefault(text, label)
+    count = len({*labelled.values()})
+    if count < 2:
+        raise InputError(f"{table} has {counted(count, 'label')}: give texts with two or more")
+    return labelled
+
+
+def drawn(labelled: Labelled, shots: int, seed: int) -> Labelled:
+    """Return so many texts of each label, or all that it has, by the texts' hashes with the seed."""
+    counts, chosen = Counter[str](), set[str]()
+    for text in sorted(labelled, key=lambda text: _key(text, seed)):
+        counts[labelled[text]] += 1
+        if counts[labelled[text]] <= shots:
+            chosen.add(text)
+    return {text: label for text, label in labelled.items() if text in chosen}
+
+
+def halves(labelled: Labelled) -> tuple[Labelled, Labelled]:
+    """Divide the texts of each label in two, to train on and to judge by; copies stay on one side."""
+    sides: dict[str, bool] = {}
+    counts = Counter[str]()
+    for text in sorted(labelled, key=lambda text: _key(text, 1)):
+        if (key := _words(text)) not in sides:
+            sides[key] = counts[labelled[text]] % 2 == 1
+            counts[labelled[text]] += 1
+    judged = {text: label for text, label in labelled.items() if sides[_words(text)]}
+    return {text: label for text, label in labelled.items() if text not in judged}, judged
+
+
+def write_labelled(labelled: Labelled, path: Path) -> None:
+    """Write texts and labels as CSV."""
+    table = io.StringIO()
+    csv.writer(table).writerows([("text", "label"), *labelled.items()])
+    write_if_changed(path, table.getvalue())
+
+
+def pairs_of(labelled: Labelled, seed: int) -> "Dataset":
+    """Return pairs of texts with one label, with that label; raises InputError if no label has two texts.
+
+    Every label has equally many, or all that it can have. Its texts, in an order that the seed draws, form a ring:
+    pairs are those next to each other, then those two apart, and so on, so its texts occur about equally often.
+    """
+    from datasets import Dataset
+
+    members = defaultdict(list)
+    for text in sorted(labelled, key=lambda text: _key(text, seed)):
+        members[labelled[text]].append(text)
+    rings = {label: texts for label, texts in members.items() if len(texts) > 1}
+    if not rings:
+        raise InputError("no two texts have the same label: give classes as labels, some texts of each")
+    most = math.ceil(PER_SENTENCE * sum(map(len, rings.values())) / len(rings))
+    pairs = [(*pair, label) for label, texts in rings.items() for pair in islice(_ring_pairs(texts), most)]
+    first, second, labels = ([*column] for column in zip(*pairs, strict=True))
+    names = ["original"] * len(first)
+    columns = ([f"{row:016x}" for row in range(len(first))], first, first, second, names, names)
+    return Dataset.from_dict({**dict(zip(PAIR_COLUMNS, columns, strict=True)), "label": labels})
+
+
+def _ring_pairs(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for apart in range(1, len(texts) // 2 + 1):
+        # Opposite texts of a ring meet twice.
+        is_opposite = 2 * apart == len(texts)
+        for place in range(apart if is_opposite else len(texts)):
+            yield texts[place], texts[(place + apart) % len(texts)]
+
+
+def _key(text: str, seed: int) -> int:
+    return xxhash.xxh64_intdigest(f"{seed}|{text}".encode("utf-8", "surrogatepass"))
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
