@@ -63,10 +63,7 @@ def evaluate(
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
-    if mteb and documents_encoder:
-        raise InputError(f"--documents-encoder {documents_encoder} is not for --mteb: leave one of them out")
-    if against and not judge:
-        raise InputError(f"--against {against} is for --judge FILE: give that too, or leave it out")
+    _check_options(judge, against, mteb, documents_encoder)
     suites = _suites(suite, data, judge, shots, mteb)
     if dry_run:
         _show_sets(suites, model)
@@ -80,6 +77,16 @@ def evaluate(
     if judge is not None:
         with redirect_stdout(sys.stderr if json else sys.stdout):
             _put_beside(model, directory, suites[-1], opened, against, parts, settings)
+
+
+def _check_options(
+    judge: str | None, against: str | None, mteb: Sequence[str] | None, documents_encoder: str | None
+) -> None:
+    """Raise InputError for options that need another, or exclude each other."""
+    if mteb and documents_encoder:
+        raise InputError(f"--documents-encoder {documents_encoder} is not for --mteb: leave one of them out")
+    if against and not judge:
+        raise InputError(f"--against {against} is for --judge FILE: give that too, or leave it out")
 
 
 def _open(
