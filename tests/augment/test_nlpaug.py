@@ -118,8 +118,8 @@ def test_the_compat_synonyms_are_nlpaugs_for_the_same_seed(published: list[list[
 def test_the_signature_has_the_augmenter_its_arguments_and_the_version_of_nlpaug() -> None:
     spec = nlpaug_view("SplitAug", aug_p=0.5, stopwords=["man"]).spec
     assert spec.signature() == (
-        'view:nlpaug|arguments:{"aug_p": 0.5, "stopwords": ["man"]}|augmenter:SplitAug|max_length:10000|rev:1.1.11'
-        "|v:0.1.0"
+        'view:nlpaug|arguments:{"aug_p": 0.5, "stopwords": ["man"]}|augmenter:SplitAug|candidates:1|diverse:false|'
+        "max_length:10000|min_meaning:0.0|rev:1.1.11|v:0.1.0"
     )
     with refused("the installed version is 1.1.11, not 1.1.10; install that one"):
         make_view(ViewSpec("nlpaug", {"augmenter": "SplitAug", "revision": "1.1.10"}))

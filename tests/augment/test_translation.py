@@ -300,8 +300,8 @@ def test_the_signature_names_the_weights_and_no_path(translation_models: Path, t
     here = back(translation_models).spec
     assert here.signature() == back(moved).spec.signature()
     pieces, ends, engine = map(version, ("sentencepiece", "sentencex", "ctranslate2"))
-    middle = f"ctranslate2:{engine}|decode:greedy|hypotheses:1|pivot:de|precision:fp32|retry:true|"
-    middle += f"sentencepiece:{pieces}|sentencex:{ends}|source:en|text:sentences|translator:ctranslate2"
+    middle = f"candidates:1|ctranslate2:{engine}|decode:greedy|diverse:false|min_meaning:0.0|pivot:de|precision:fp32|"
+    middle += f"retry:true|sentencepiece:{pieces}|sentencex:{ends}|source:en|translator:ctranslate2"
     assert here.signature().startswith(f"view:backtranslate|{middle}|rev:")
     settings = json.loads((moved / "xx-en" / "config.json").read_text(encoding="utf-8"))
     (moved / "xx-en" / "config.json").write_text(json.dumps({**settings, "scale_embedding": False}), encoding="utf-8")

@@ -116,7 +116,7 @@ def test_a_view_with_an_option_that_all_views_have_is_left_out(augment: Augment)
         ),
         (view("[ViewResult(7)] * 2"), "view 'odd' gave a value that is not text for 'one two': fix the view"),
         (view(built="1 / 0"), "view 'odd' of odd_module failed: ZeroDivisionError: division by zero"),
-        (view(built="None"), "view 'odd': build gave NoneType, which is not a view: fix the plugin"),
+        (view(built="None"), "view 'odd': build gave NoneType, which is not a View: fix the plugin"),
     ],
 )
 def test_a_view_that_fails_is_one_line_that_names_it(augment: Augment, module: str, said: str) -> None:
