@@ -66,7 +66,10 @@ NEGATIVE_VIEW_HELP = (
     "For original, bsl and columns: a column `negative` of this view of the sentence, such as contradiction, where it "
     "is ok; made if missing."
 )
-COLUMNS_HELP = "For columns: LEFT,RIGHT, two columns of the tables given as SOURCE."
+COLUMNS_HELP = (
+    "For columns: LEFT,RIGHT, two columns of the tables given as SOURCE; for entailment PREMISE,HYPOTHESIS,LABEL."
+)
+MEANINGS_HELP = "For entailment: what other labels mean, such as 0=entailment,1=neutral,2=contradiction."
 PER_SENTENCE_HELP = "For labels: pairs per sentence, on average; each label has equally many, if it can."
 PAIRS_SEED_HELP = "Seed of the views to make and of draws. [that of the other view, else 0]"
 
@@ -162,6 +165,7 @@ class PairsOptions(OutputOptions):
     negatives: Annotated[bool, typer.Option("--negatives", help=NEGATIVES_HELP)] = False
     negative_view: Annotated[str | None, typer.Option(help=NEGATIVE_VIEW_HELP)] = None
     columns: Annotated[str | None, typer.Option(help=COLUMNS_HELP)] = None
+    labels: Annotated[str | None, typer.Option(help=MEANINGS_HELP)] = None
     distance: Annotated[int, Number(min=1, help="For neighbours: how many sentences away, at most.")] = 1
     per_sentence: Annotated[int, Number(min=1, help=PER_SENTENCE_HELP)] = 4
     out: Annotated[Path | None, Output(help=PAIRS_OUT_HELP)] = None

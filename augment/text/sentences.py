@@ -39,6 +39,8 @@ BRACKETED = regex.compile(
     r"(?=[(\[])(?<=\A\s*|[.!?…][\"'”’»)\]]*\s+)[(\[][^\p{Ll}()\[\]][^()\[\]]*[.!?…][\"'”’»]*[)\]]\s+(?=\P{Ll})"
 )
 """A sentence in brackets of its own before another one."""
+AND_SO_ON = regex.compile(r"(?<=(?<!\w)(?:etc|ecc|enz|т\.\s?[дп])\.\s+)(?=\p{Lu})")
+"""Where a sentence ends that sentencex goes on with."""
 OPENING = "x "
 """Put before a text, as sentencex takes all behind a bracket at the very beginning for one sentence."""
 
@@ -63,7 +65,7 @@ def sentences(text: str, language: str) -> list[str]:
 def _sentences(text: str, language: str) -> Iterator[str]:
     from sentencex import segment  # type: ignore[import-untyped, unused-ignore]
 
-    pieces = list(segment(language, OPENING + text))
+    pieces = [part for piece in segment(language, OPENING + text) for part in AND_SO_ON.split(piece)]
     pieces[0] = pieces[0].removeprefix(OPENING)
     capitals, small = (sum(test(piece[:1]) for piece in pieces) for test in (str.isupper, str.islower))
     start = end = 0

@@ -16,7 +16,7 @@ from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pa
 from pipelines.pairs.filter import Filter, make_filter
 from pipelines.pairs.labels import label_row_pairs
 from pipelines.pairs.neighbours import neighbour_row_pairs
-from pipelines.pairs.nli import nli_sources, table_pairs, table_plan
+from pipelines.pairs.nli import TableColumns, nli_sources, table_columns, table_pairs, table_plan
 from pipelines.pairs.pair import BLOCK_ROWS, ORIGINAL, SECOND, Candidate, Sentence, SideInfo
 from pipelines.pairs.policies import (
     BSL_VIEWS,
@@ -154,12 +154,12 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
         note(text)
     with TemporaryDirectory() as spool:
         if _is_table(options):
-            pair = _columns(options)
-            sources = nli_sources(options.sources or (), Path(spool), pair)
-            how = f"columns {' and '.join(pair)}" if pair else "premises and hypotheses that they entail"
+            table = _columns(options)
+            sources = nli_sources(options.sources or (), Path(spool), table)
+            how = "premises and hypotheses that they entail" if table.is_nli else f"columns {' and '.join(table.names)}"
             made_by = {source.name: how for source in sources}
-            plan = table_plan(sources, options.limit, pair, negatives=options.negatives)
-            candidates = table_pairs(sources, options.limit, pair, negatives=options.negatives)
+            plan = table_plan(sources, options.limit, table, negatives=options.negatives)
+            candidates = table_pairs(sources, options.limit, table, negatives=options.negatives)
         else:
             candidates, plan, made_by = _viewed_pairs(policy, chosen, sentences_for(options.sources or ()), options)
         settings = {
@@ -169,6 +169,7 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
             "negatives": options.negatives or None,
             "negative_view": options.negative_view,
             "columns": options.columns,
+            "labels": options.labels,
             **{key: plan.params.get(key) for key in ("distance", "per_sentence")},
             "alternatives": options.alternatives,
             "strict": options.strict or None,
@@ -247,13 +248,14 @@ def _check_policy(policy: str, options: PairsOptions) -> None:
     if options.negative_view is not None and options.columns is not None:
         raise InputError(f"--negative-view {options.negative_view} is of sentences, not of --columns: leave it out")
     for owner, name in ROW_PAIRS.items():
-        if policy != owner and getattr(options, name) != getattr(PairsOptions, name):
+        is_taken = policy == owner or (policy, name) == ("entailment", "columns")
+        if not is_taken and getattr(options, name) != getattr(PairsOptions, name):
             raise InputError(f"--{name.replace('_', '-')} needs --pairs {owner}, not {policy}: leave it out")
     if policy in ROW_PAIRS and options.alternatives:
         raise InputError(f"--alternatives: --pairs {policy} takes the first text of a view: leave it out")
     sources = options.sources or []
     is_file = policy in ROW_PAIRS and bool(sources) and read_plan(resolve_path(sources[0])) is None
-    if options.columns is not None and (options.view or not is_file):
+    if options.columns is not None and (options.view or not (is_file or policy == "entailment")):
         advice = "give its file as SOURCE and no --view, or run `augment ingest --pair-column` first"
         raise InputError(f"--columns {options.columns} are of a table: {advice}")
     if is_file and options.columns is None and policy != "labels":
@@ -266,11 +268,8 @@ def _is_table(options: PairsOptions) -> bool:
     return options.pairs == "entailment" or options.columns is not None
 
 
-def _columns(options: PairsOptions) -> Sequence[str]:
-    names = [] if options.columns is None else [name.strip() for name in options.columns.split(",")]
-    if names and (len(names) != 2 or len({*names, ""}) != 3):
-        raise InputError(f"--columns {options.columns}: write the names of two columns, LEFT,RIGHT")
-    return names
+def _columns(options: PairsOptions) -> TableColumns:
+    return table_columns(options.columns, options.labels, is_nli=options.pairs == "entailment")
 
 
 def _viewed_pairs(

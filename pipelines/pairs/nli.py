@@ -1,7 +1,7 @@
 """Tables as pairs: two columns, or of NLI a premise, a hypothesis that it entails and one that contradicts it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -23,15 +23,21 @@ from pipelines.storage.pair_files import NEGATIVE
 from pipelines.storage.plan import Input, Plan
 
 COLUMNS = {
-    "premise": ("sentence1", "premise", "ori_sentence"),
-    "label": ("gold_label", "label"),
-    "hypothesis": ("sentence2", "hypothesis", "new_sentence"),
+    "premise": ("sentence1", "premise", "ori_sentence", "context", "sentence_A"),
+    "label": ("gold_label", "label", "entailment_label", "gold"),
+    "hypothesis": ("sentence2", "hypothesis", "new_sentence", "hypo", "sentence_B"),
 }
+"""The columns of SNLI, MultiNLI, XNLI, ANLI, SICK, DocNLI, WANLI and the like."""
 ENTAILED = frozenset({"entailment", "entails", "entailed"})
-CONTRADICTED = frozenset({"contradiction", "contradicts"})
+CONTRADICTED = frozenset({"contradiction", "contradicts", "contradictory"})
 OTHER_LABELS = frozenset({"neutral", "not_entailment", "unknown"}) | CONTRADICTED
 NLI_LABELS = ENTAILED | OTHER_LABELS
 UNLABELLED = frozenset({"", "-", "-1"})
+MEANINGS = ("entailment", "neutral", "contradiction")
+LETTERS = {meaning[0]: meaning for meaning in MEANINGS}
+"""ANLI's labels, which are those of an NLI corpus only beside its columns."""
+MAX_UNKNOWN = 20
+"""Labels without a meaning that are counted by name; with more, they are no classes."""
 NLI_INSTEAD = "{} says in a label which of its rows are pairs: see --pairs entailment, or leave that column out"
 EXAMPLE = "give e.g. snli_1.0_train.jsonl, multinli_1.0_train.txt or hf:snli"
 
@@ -44,8 +50,38 @@ class NliRow(NamedTuple):
     label: str | None
 
 
-def nli_sources(names: Sequence[str], spool: Path, pair: Sequence[str] = ()) -> list[Source]:
-    """Find NLI sources, or with a `pair` of columns any tables that have these; raises InputError for none."""
+class TableColumns(NamedTuple):
+    """How to read a table as pairs: its columns, none for the usual ones of NLI, and what other labels mean.
+
+    Without an `is_nli`, two columns are pairs, whatever a label says.
+    """
+
+    names: Sequence[str] = ()
+    is_nli: bool = True
+    meanings: Mapping[str, str] = {}
+
+
+NLI = TableColumns()
+
+
+def table_columns(columns: str | None, labels: str | None, *, is_nli: bool) -> TableColumns:
+    """What `--columns` and `--labels` name; raises InputError if they are not written as these take them."""
+    names = [name.strip() for name in columns.split(",")] if columns is not None else []
+    most, form = (3, "PREMISE,HYPOTHESIS or PREMISE,HYPOTHESIS,LABEL") if is_nli else (2, "LEFT,RIGHT")
+    if names and (not 2 <= len(names) <= most or len({*names, ""}) != len(names) + 1):
+        raise InputError(f"--columns {columns}: write the names of columns, {form}")
+    meanings = dict[str, str]()
+    for part in labels.split(",") if labels is not None else ():
+        label, _, meaning = (word.strip().lower() for word in part.rpartition("="))
+        if not is_nli or not label or meaning not in MEANINGS:
+            wrong = "write LABEL=MEANING,..." if is_nli else "it is for --pairs entailment"
+            raise InputError(f"--labels {labels}: {wrong}, where a meaning is {', '.join(MEANINGS)}")
+        meanings[label] = meaning
+    return TableColumns(names, is_nli, meanings)
+
+
+def nli_sources(names: Sequence[str], spool: Path, columns: TableColumns = NLI) -> list[Source]:
+    """Find the sources of NLI rows, or of other tables; raises InputError for none, and as `nli_rows` does."""
     if not names:
         raise InputError(f"--pairs entailment needs an NLI corpus as SOURCE: {EXAMPLE}")
     checked = [check_source(name, spool) for name in names]
@@ -53,59 +89,71 @@ def nli_sources(names: Sequence[str], spool: Path, pair: Sequence[str] = ()) -> 
     for source in sources:
         if source.format in ("markdown", "html"):
             raise InputError(f"{source.name} is a {source.format} file: {EXAMPLE}")
-        next(nli_rows(source, pair), None)
+        next(nli_rows(source, columns), None)
     return sources
 
 
-def nli_rows(source: Source, pair: Sequence[str] = ()) -> Iterator[NliRow]:
-    """The rows of a source, those of a `pair` of columns all entailed; raises InputError for a label without a name."""
-    for rows in read_rows(source, partial(_choose_columns, source.name, pair)):
-        labels = ["entailment" if pair else (label or "").strip().lower() for label in rows.labels]
-        if pair and not NLI_LABELS.isdisjoint(rows.labels):
+def nli_rows(source: Source, columns: TableColumns = NLI) -> Iterator[NliRow]:
+    """The rows of a source, those of other tables all entailed; raises InputError for a label without a name."""
+    for rows in read_rows(source, partial(_choose_columns, source.name, columns)):
+        if not columns.is_nli and not NLI_LABELS.isdisjoint(rows.labels):
             raise InputError(NLI_INSTEAD.format(source.name))
-        if number := next(filter(str.isdecimal, labels), None):
-            raise InputError(f"{source.name}: the label {number!r} is a number without a name: give labels as words")
+        labels = [_meaning(label, columns) for label in rows.labels]
+        if number := next(filter(str.isdecimal, filter(None, labels)), None):
+            advice = "say what it means, e.g. --labels 0=entailment,1=neutral,2=contradiction"
+            raise InputError(f"{source.name}: the label {number!r} is a number without a name: {advice}")
         hypotheses = (normalise(text or "") for text in rows.pairs)
-        gold = (None if label in UNLABELLED else label for label in labels)
-        yield from map(NliRow, map(normalise, rows.texts), hypotheses, gold)
+        yield from map(NliRow, map(normalise, rows.texts), hypotheses, labels)
 
 
-def _choose_columns(source: str, pair: Sequence[str], names: Sequence[str]) -> Columns:
-    if pair and all(not set(names).isdisjoint(choices) for choices in COLUMNS.values()):
+def _meaning(label: str | None, columns: TableColumns) -> str | None:
+    """The label as NLI has it; of other tables, whose rows are all pairs, "entailment"."""
+    if not columns.is_nli:
+        return "entailment"
+    plain = (label or "").strip().lower()
+    plain = columns.meanings.get(plain) or LETTERS.get(plain, plain)
+    return None if plain in UNLABELLED else plain
+
+
+def _choose_columns(source: str, columns: TableColumns, names: Sequence[str]) -> Columns:
+    if not columns.is_nli and all(not set(names).isdisjoint(choices) for choices in COLUMNS.values()):
         raise InputError(NLI_INSTEAD.format(source))
-    if missing := [name for name in pair if name not in names]:
+    if missing := [name for name in columns.names if name not in names]:
         raise InputError(f"{source} has no column {listed(missing)}, only {listed(names)}: check --columns")
-    if pair:
-        return Columns(pair[0], next((name for name in COLUMNS["label"] if name in names), ""), pair[1])
-    columns = {role: next((name for name in choices if name in names), "") for role, choices in COLUMNS.items()}
-    if role := next((role for role, column in columns.items() if not column), None):
+    usual = {role: next((name for name in choices if name in names), "") for role, choices in COLUMNS.items()}
+    chosen = usual | dict(zip(("premise", "hypothesis", "label"), columns.names, strict=False))
+    role = next((role for role, column in chosen.items() if not column), None)
+    if columns.is_nli and role is not None:
         problem = f"has no {role} column ({' or '.join(COLUMNS[role])}), only {listed(names)}"
-        raise InputError(f"{source} {problem}: {EXAMPLE}")
-    return Columns(*columns.values())
+        raise InputError(f"{source} {problem}: name them by --columns PREMISE,HYPOTHESIS,LABEL, or {EXAMPLE}")
+    return Columns(*chosen.values())
 
 
-def table_plan(sources: Sequence[Source], limit: int | None, pair: Sequence[str], *, negatives: bool) -> Plan:
+def table_plan(sources: Sequence[Source], limit: int | None, columns: TableColumns, *, negatives: bool) -> Plan:
     """What decides the pairs of tables."""
-    params: dict[str, Any] = {"columns": [*pair]} if pair else {"negatives": True} if negatives else {}
+    params: dict[str, Any] = {"columns": [*columns.names]} if columns.names else {}
+    params |= {"labels": dict(columns.meanings)} if columns.meanings else {}
+    params |= {"negatives": True} if negatives else {}
     inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
-    name = "columns" if pair else "entailment"
+    name = "entailment" if columns.is_nli else "columns"
     return Plan(kind="pairs", name=name, params=params, limit=limit, shard_size=0, inputs=inputs)
 
 
 def table_pairs(
-    sources: Sequence[Source], limit: int | None = None, pair: Sequence[str] = (), *, negatives: bool = False
+    sources: Sequence[Source], limit: int | None = None, columns: TableColumns = NLI, *, negatives: bool = False
 ) -> Candidates:
-    """The entailed pairs of NLI sources, or a `pair` of columns, of their first `limit` rows, each once."""
-    rows, again = (islice(chain.from_iterable(nli_rows(source, pair) for source in sources), limit) for _ in range(2))
-    blocks = _blocks(rows, pair)
+    """The entailed pairs of NLI sources, or those of other tables, of their first `limit` rows, each once."""
+    rows, again = (islice(chain.from_iterable(nli_rows(source, columns) for source in sources), limit) for _ in range(2))
+    blocks = _blocks(rows, columns)
     if not negatives:
         return Candidates(blocks, unit="rows")
     return Candidates(_with_negatives(blocks, again), columns=[NEGATIVE], unit="rows")
 
 
-def _blocks(remaining: Iterator[NliRow], pair: Sequence[str]) -> Iterator[list[Candidate]]:
+def _blocks(remaining: Iterator[NliRow], columns: TableColumns) -> Iterator[list[Candidate]]:
     """A candidate for each row, with a reason if it is not entailed or is a duplicate."""
-    left, right = pair or ("premise", "hypothesis")
+    left, right = ("premise", "hypothesis") if columns.is_nli else columns.names
+    unknown = dict[str, None]()
     with TemporaryDirectory() as spool:
         hashes = Seen(Path(spool))
         while rows := list(islice(remaining, BLOCK_ROWS)):
@@ -115,8 +163,8 @@ def _blocks(remaining: Iterator[NliRow], pair: Sequence[str]) -> Iterator[list[C
                 for row, number in zip(rows, numbers, strict=True)
             ]
             for candidate, row in zip(block, rows, strict=True):
-                candidate.reason = _reason(*row, left, right)
-                if pair:  # the right text is no view of the left one, with which filters would compare it
+                candidate.reason = _reason(row, f"{left} or {right}", unknown)
+                if not columns.is_nli:  # the right text is no view of the left one, with which filters would compare it
                     candidate.sentence_b = candidate.view_b
             kept = np.flatnonzero([candidate.reason is None for candidate in block])
             for place in kept[~hashes.add(np.array(numbers, dtype=np.uint64)[kept])].tolist():
@@ -140,9 +188,12 @@ def _with_negatives(blocks: Iterator[list[Candidate]], rows: Iterator[NliRow]) -
         yield block
 
 
-def _reason(premise: str, hypothesis: str, label: str | None, left: str, right: str) -> str | None:
-    if label is None:
+def _reason(row: NliRow, names: str, unknown: dict[str, None]) -> str | None:
+    """Why a row is no pair; the first labels without a meaning, which are collected in `unknown`, are named."""
+    if row.label is None:
         return "no gold label"
-    if label not in ENTAILED:
-        return f"gold label {label}" if label in OTHER_LABELS else "another gold label"
-    return None if premise and hypothesis else f"empty {left} or {right}"
+    if row.label in ENTAILED:
+        return None if row.premise and row.hypothesis else f"empty {names}"
+    if row.label not in OTHER_LABELS and len(unknown) < MAX_UNKNOWN:
+        unknown[row.label] = None
+    return f"gold label {row.label[:40]}" if row.label in OTHER_LABELS | unknown.keys() else "another gold label"

@@ -98,10 +98,10 @@ def test_entailed_rows_become_pairs_and_others_have_a_reason(augment: Augment, f
     counts = json.loads(done.out)
     assert (counts["rows"], counts["pairs"]) == (11, 2)
     assert counts["dropped"] == {
-        "another gold label": 1,
         "empty premise or hypothesis": 1,
         "exact duplicate": 1,
         "gold label contradiction": 2,
+        "gold label maybe": 1,
         "gold label neutral": 2,
         "no gold label": 2,
     }
@@ -124,11 +124,67 @@ def test_entailed_rows_become_pairs_and_others_have_a_reason(augment: Augment, f
     assert (json.loads(limited.out)["rows"], json.loads(limited.out)["pairs"]) == (2, 1)
 
 
+CORPORA = {
+    "xnli.tsv": "premise\thypo\tlabel\nA man plays.\tHe plays.\tentailment\nA man plays.\tHe sleeps.\tcontradictory\n",
+    "anli.jsonl": '{"context": "A man plays.", "hypothesis": "He plays.", "label": "e"}\n'
+    '{"context": "A man plays.", "hypothesis": "He sleeps.", "label": "c"}\n',
+    "sick.txt": "pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\n"
+    "1\tA man plays.\tHe plays.\tENTAILMENT\t4.5\n2\tA man plays.\tHe sleeps.\tCONTRADICTION\t3.1\n",
+    "wanli.csv": "premise,hypothesis,gold\nA man plays.,He plays.,Entailment\nA man plays.,He sleeps.,contradicts\n",
+    "numbers.jsonl --labels 0=entailment,2=contradiction": '{"premise": "A man plays.", "hypothesis": "He plays.", '
+    '"label": 0}\n{"premise": "A man plays.", "hypothesis": "He sleeps.", "label": 2.0}\n',
+    "own.csv --columns a,b,c --labels yes=entailment,NO=contradiction": "c,a,b\nyes,A man plays.,He plays.\n"
+    "no,A man plays.,He sleeps.\n",
+}
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_known_corpora_read_as_they_are_and_others_by_options(augment: Augment, folder: Path, corpus: str) -> None:
+    name, *options = corpus.split()
+    (folder / name).write_text(CORPORA[corpus])
+    done = augment("build-pairs", name, *options, "--pairs", "entailment", "--negatives", "--json")
+    assert json.loads(done.out)["dropped"] in (
+        {"gold label contradiction": 1},
+        *({f"gold label {label}": 1} for label in ("contradictory", "contradicts")),
+    )
+    assert [(row["view_a"], row["view_b"], row["negative"]) for row in rows_of("data/pairs.arrow")] == [
+        ("A man plays.", "He plays.", "He sleeps.")
+    ]
+    assert "nothing done" in augment("build-pairs", name, *options, "--pairs", "entailment", "--negatives").out
+
+
+def test_labels_without_a_meaning_are_named_while_they_are_few(augment: Augment, folder: Path) -> None:
+    rows = [*ROWS, *(NliRow("A.", f"{number}.", f"label {number}") for number in range(30))]
+    jsonl(folder / "a.jsonl", rows)
+    counts = json.loads(augment("build-pairs", "a.jsonl", "--pairs", "entailment", "--json").out)["dropped"]
+    assert (counts["gold label label 19"], counts["another gold label"], "gold label label 20" in counts) == (
+        1,
+        10,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("--labels 1=yes", "--labels 1=yes: write LABEL=MEANING,..., where a meaning is entailment, neutral, contra"),
+        ("--labels entailment", "write LABEL=MEANING"),
+        ("--columns a", "--columns a: write the names of columns, PREMISE,HYPOTHESIS or"),
+        ("--columns a,b,a", "write the names of columns"),
+        ("--columns premise,b", "has no column 'b'"),
+        ("--pairs columns --columns premise,label --labels 1=neutral", "it is for --pairs entailment"),
+    ],
+)
+def test_wrong_columns_and_labels_are_one_line(augment: Augment, folder: Path, options: str, expected: str) -> None:
+    parquet(folder / "a.parquet")
+    is_refused(augment("build-pairs", "a.parquet", "--pairs", "entailment", *options.split()), expected)
+
+
 BAD: list[tuple[str, bytes, int, str]] = [
     ("none.tsv", b"gold_label\tsentence1\tsentence2\nneutral\ta\tb\n", 1, "no pair is left of 1 rows (gold label neut"),
     ("columns.tsv", b"text\tlabel\na\tb\n", 2, "columns.tsv has no premise column (sentence1 or premise or ori_sent"),
     ("half.csv", b"premise,label\na,entailment\n", 2, "half.csv has no hypothesis column"),
-    ("label.csv", b"premise,hypothesis\na,b\n", 2, "label.csv has no label column (gold_label or label), only 'pre"),
+    ("label.csv", b"premise,hypothesis\na,b\n", 2, "label.csv has no label column (gold_label or label or entail"),
     ("numbers.csv", b"premise,hypothesis,label\na,b,0\n", 2, "numbers.csv: the label '0' is a number without a name"),
     ("some.md", b"# Title", 2, "some.md is a markdown file: give e.g. snli_1.0_train.jsonl"),
     ("keys.jsonl", b'{"premise": "a", "label": "b"}\n', 2, "keys.jsonl has no hypothesis column (sentence2 or"),
