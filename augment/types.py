@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
+import regex
 import xxhash
 from pydantic import BaseModel, ConfigDict
 
@@ -21,8 +22,14 @@ WEIGHTS_PARAMS = ("models", "encoder", "file")
 """Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the content."""
 REVISION_PARAMS = {"keep": "keep_revision", "judge_encoder": "judge_revision"}
 """Parameters with paths or names, and those with the revision; a signature omits the former if it has the latter."""
-INVISIBLE = re.compile("[\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b\u2060\ufeff]")
-"""Characters that change no text; joiners, direction marks and variation selectors do."""
+_UNSEEN = "\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b\u2060\ufeff"
+INVISIBLE = regex.compile(rf"[{_UNSEEN}]|(?<=\p{{M}}{{30}})\p{{M}}")
+"""What changes no text: such characters, and more than 30 accents on a letter (Unicode's stream-safe limit)."""
+_RIGHT_TO_LEFT = regex.compile(r"[\p{bc=R}\p{bc=AL}]")
+_INVISIBLE_LEFT_TO_RIGHT = regex.compile(
+    rf"[{_UNSEEN}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|(?<=\p{{M}}{{30}})\p{{M}}"
+)
+"""The same for texts without right-to-left letters, in which direction marks change nothing."""
 SEEN = re.compile("[^\\s\u034f\u061c\u115f\u1160\u180e\u200c-\u200f\u202a-\u202e\u2061-\u206f\u3164\ufe00-\ufe0f]")
 """A character that can be seen."""
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -223,9 +230,17 @@ class View(BaseModel):
         """
 
 
-def visible(text: str) -> str:
-    """NFC, without control characters but white space, zero-width spaces, soft hyphens, word joiners and BOMs."""
-    return unicodedata.normalize("NFC", INVISIBLE.sub("", text))
+def invisible(text: str) -> regex.Pattern[str]:
+    """What changes nothing in a text: control characters but white space, zero-width spaces, soft hyphens and the like.
+
+    Joiners and variation selectors do, and direction marks beside right-to-left letters.
+    """
+    return INVISIBLE if text.isascii() or _RIGHT_TO_LEFT.search(text) else _INVISIBLE_LEFT_TO_RIGHT
+
+
+def visible(text: str, whole: str | None = None) -> str:
+    """NFC, without what is `invisible` in the `whole` text, of which `text` may be a part."""
+    return unicodedata.normalize("NFC", invisible(text if whole is None else whole).sub("", text))
 
 
 def normalise(text: str) -> str:

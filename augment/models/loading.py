@@ -15,6 +15,8 @@ _OBJECTS = (
     "config.json", "config_sentence_transformers.json", "sentence_bert_config.json", "special_tokens_map.json",
     "tokenizer.json", "tokenizer_config.json", "vocab.json",
 )  # fmt: skip
+WRAPPERS = r"^(?:module\.|_orig_mod\.)+"
+"""What DataParallel and torch.compile put before the names of weights."""
 _LFS = b"version https://git-lfs"
 _LEARNT_MODULES = (".CNN", ".Dense", ".LSTM", ".LayerNorm", ".WeightedLayerPooling")
 """Ends of the types of modules that have weights."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from augment.errors import InputError
 from augment.models.device import pack, padded, quiet_transformers, resolve_device
-from augment.models.loading import check_length, check_weights, loading
+from augment.models.loading import WRAPPERS, check_length, check_weights, loading
 from augment.types import Runtime
 
 if TYPE_CHECKING:
@@ -76,11 +76,15 @@ class FillModel:
 
         if self.tokenizer.mask_token_id is None:
             raise InputError(f"--encoder {self.path}: no mask token; give a masked language model")
-        settings = {"dtype": torch.float32, "use_safetensors": True, "output_loading_info": True}
-        model, info = self._read(AutoModelForMaskedLM, **settings)
+        settings = {"dtype": torch.float32, "use_safetensors": True, "key_mapping": {WRAPPERS: ""}}
+        model, info = self._read(AutoModelForMaskedLM, output_loading_info=True, **settings)
         check_weights(model, f"--encoder {self.path}")
-        if info["missing_keys"]:
-            raise InputError(f"--encoder {self.path}: without a masked-language head (no {min(info['missing_keys'])})")
+        missing = sorted(info["missing_keys"])
+        if body := [name for name in missing if name.startswith(f"{model.base_model_prefix}.")]:
+            problem = f"its files lack {len(missing)} tensors of its configuration, the first is {body[0]}"
+            raise InputError(f"--encoder {self.path}: {problem}: get its files again")
+        if missing:
+            raise InputError(f"--encoder {self.path}: without a masked-language head (no {missing[0]})")
         return model.to(resolve_device(self.runtime.device)).eval()
 
     def _read(self, kind: Any, **settings: Any) -> Any:  # noqa: ANN401 - one of transformers' classes

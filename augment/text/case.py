@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from functools import partial
+from itertools import pairwise
 
 from augment.text.edits import Token, apply_edits, matching_case, tokens
 from augment.text.words import FUNCTION_WORDS
@@ -18,12 +19,18 @@ def plain_case(text: str) -> tuple[str, Callable[[str], str]]:
     if len(long_words) > 1 and all(map(str.isupper, long_words)):
         return _lowered(text, words), str.upper
     content = [word for word in long_words if word.lower() not in FUNCTION_WORDS]
-    is_title = len(words) >= FEWEST_WORDS and len(content) > 2 and all(word[:1].isupper() for word in content)
+    names = {word for word in long_words if _has_inner_capital(word)}
+    starts = [word[:1].isupper() for word in content if word not in names]
+    is_title = len(words) >= FEWEST_WORDS and len(starts) > 1 and len(content) > 2 and all(starts)
     if is_title and sum(map(str.isupper, content)) <= len(content) / 2:
         small_words = frozenset() if all(word[:1].isupper() for word in long_words) else FUNCTION_WORDS
-        acronyms = {word for word in content if word.isupper()}
-        return _lowered(text, [token for token in words if token.text not in acronyms]), partial(_titled, small_words)
+        return _lowered(text, [token for token in words if token.text not in names]), partial(_titled, small_words)
     return text, lambda view: view
+
+
+def _has_inner_capital(word: str) -> bool:
+    """Whether a capital stands behind another letter: acronyms ("US", "WHO") and names ("McDonald's", "iPhone")."""
+    return any(right.isupper() and (left.isalpha() or left in "'’") for left, right in pairwise(word))
 
 
 def _lowered(text: str, words: list[Token]) -> str:

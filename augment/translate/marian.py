@@ -4,11 +4,11 @@ import re
 import time
 import unicodedata
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from augment.translate.ctranslate import CTranslate2Engine
     from augment.translate.pytorch import TransformersEngine
 
+CLAUSE = regex.compile(r"(.*[^\s;])\s*(?<!&#?\w{1,10});", regex.DOTALL)
+KEEPS_CAPITAL = regex.compile(r"I\b|.\p{Lu}")
+"""What keeps its capital inside a sentence, in English or as an acronym."""
+CLAUSES = regex.compile(r"(?<=(?<!&#?\w{1,10});) ")
+"""The space behind a semicolon, unless that ends an entity of HTML."""
 SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]{0,3}(?=\s+[^\sa-z])|[。！？]")
 CLAUSE_END = re.compile(r"[,;:.!?–—](?=\s)|[，；：、]")
 WORD_END = re.compile(r"\S(?=\s)")
@@ -49,11 +54,12 @@ class Translation(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A text to translate as a whole, its token ids, and the seed of its draws."""
+    """A text to translate as a whole, its token ids, the seed of its draws, and whether a semicolon followed it."""
 
     text: str
     ids: tuple[int, ...]
     seed: int
+    is_clause: bool = False
 
 
 @dataclass(eq=False)
@@ -70,6 +76,7 @@ class MarianTranslator:
     batch_tokens: int | None = None  # source tokens of a batch times beams; None for the engine's choice
     revision: str | None = None  # of the weights, if known: the name of a converted copy
     language: str = "en"  # of the source: how its sentences end
+    target: str = ""  # language: German nouns keep their capitals behind a semicolon
     _tokenised: dict[str, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -101,34 +108,35 @@ class MarianTranslator:
 
     def candidates(self, texts: Sequence[str], seeds: Sequence[int] | None, number: int) -> list[list[Translation]]:
         """Up to `number` good translations of each text, by one beam search or several draws, or else a bad one."""
-        draws = number if self.decoding.sampled else 1
-        beams = max(self.decoding.num_beams, number)
-        decoding = self.decoding if draws == number else replace(self.decoding, num_beams=beams, hypotheses=number)
-        own = seeds if self.decoding.sampled and seeds is not None else [0] * len(texts)
-        used = [seed if not draw else row_seed(seed, str(draw), "") for seed in own for draw in range(draws)]
-        rows = list(zip((text for text in texts for _ in range(draws)), used, strict=True))
-        self.tokenise([text for text in texts if text not in self._tokenised])
-        pieces = {row: self._pieces(*row, self._tokenised[row[0]]) for row in dict.fromkeys(rows)}
-        for text in texts:
-            self._tokenised.pop(text, None)
-        unique = list(dict.fromkeys(piece for parts in pieces.values() for piece in parts))
-        hypotheses = {piece: [Translation(piece.text, NOTHING)] for piece in unique if not self._is_known(piece)}
-        unique = [piece for piece in unique if piece not in hypotheses]
-        hypotheses |= self._translate(unique, decoding)
-        bad = [piece for piece in unique if hypotheses[piece][0].reason is not None]
-        if bad and self.retries:
-            again = self._translate(bad, decoding.retry(), attempt=1)
-            hypotheses |= {
-                piece: [translation._replace(retried=True) for translation in translations[:number]]
-                for piece, translations in again.items()
-                if translations[0].reason is None
-            }
-        joined = {row: _joined_ranks([hypotheses[piece] for piece in parts]) for row, parts in pieces.items()}
-        if draws == 1:
-            return [joined[row] for row in rows]
-        drawn = [joined[row][0] for row in rows]
-        groups = [drawn[start : start + draws] for start in range(0, len(drawn), draws)]
+        if not self.decoding.sampled:
+            beams = max(self.decoding.num_beams, number)
+            decoding = self.decoding
+            if number > 1:
+                decoding = replace(decoding, num_beams=beams, hypotheses=number)
+            return self._ranked([(text, 0) for text in texts], decoding, number)
+        own = [0] * len(texts) if seeds is None else seeds
+        draw_seeds = [[seed, *(row_seed(seed, str(draw), "") for draw in range(1, number))] for seed in own]
+        rows = [(text, seed) for text, row in zip(texts, draw_seeds, strict=True) for seed in row]
+        draws = [ranked[0] for ranked in self._ranked(rows, self.decoding, 1)]
+        groups = [draws[start : start + number] for start in range(0, len(draws), number)]
         return [[draw for draw in group if draw.reason is None] or group[:1] for group in groups]
+
+    def _ranked(self, rows: Sequence[tuple[str, int]], decoding: Decoding, number: int) -> list[list[Translation]]:
+        """Up to `number` translations of each text and seed, the best first; equal rows are translated once."""
+        self.tokenise([text for text, _ in rows if text not in self._tokenised])
+        parts = {row: self._pieces(*row, self._tokenised[row[0]]) for row in dict.fromkeys(rows)}
+        for text, _ in rows:
+            self._tokenised.pop(text, None)
+        pieces = list(dict.fromkeys(piece for row_parts in parts.values() for piece in row_parts))
+        hypotheses = {piece: [Translation(piece.text, NOTHING)] for piece in pieces if not self._is_known(piece)}
+        pieces = [piece for piece in pieces if piece not in hypotheses]
+        hypotheses |= self._translate(pieces, decoding)
+        bad = [piece for piece in pieces if hypotheses[piece][0].reason is not None]
+        for piece, again in self._translate(bad, decoding.retry(), attempt=1).items() if self.retries else ():
+            if again[0].reason is None:
+                hypotheses[piece] = [translation._replace(retried=True) for translation in again[:number]]
+        joined = {row: _joined_ranks(row_parts, hypotheses, self.target) for row, row_parts in parts.items()}
+        return [joined[row] for row in rows]
 
     def _pieces(self, text: str, seed: int, ids: tuple[int, ...]) -> list[_Piece]:
         """The text itself, its sentences, or the parts of those that are too long; nothing if it is empty."""
@@ -142,9 +150,12 @@ class MarianTranslator:
         parts = [
             part for piece in pieces for part in ([piece] if count(piece) <= limit else split(piece, count, limit // 2))
         ]
+        # Models drop a semicolon at the end, or make a full stop of it.
+        clauses = [CLAUSE.fullmatch(part) for part in parts]
+        texts = [clause[1] if clause else part for clause, part in zip(clauses, parts, strict=True)]
         seeds = [row_seed(seed, str(place), "") if self.decoding.sampled else 0 for place in range(len(parts))]
-        encoded = self.vocabulary.encode(parts, self.prefix)
-        return [_Piece(*piece) for piece in zip(parts, encoded, seeds, strict=True)]
+        encoded = self.vocabulary.encode(texts, self.prefix)
+        return [_Piece(*piece) for piece in zip(texts, encoded, seeds, map(bool, clauses), strict=True)]
 
     def _is_known(self, piece: _Piece) -> bool:
         """Whether the model has seen most letters of a piece, and there are any."""
@@ -209,7 +220,7 @@ class MarianTranslator:
 def translated_alone(text: str, language: str) -> list[str]:
     """The sentences and parts up to semicolons of a text; what has no letters goes with its neighbour."""
     pieces: list[str] = []
-    for line in text.replace("; ", ";\n").splitlines():
+    for line in CLAUSES.sub("\n", text).splitlines():
         for sentence in sentences(line, language) if SENTENCE_END.search(line) else [line]:
             if pieces and not (has_letters(sentence) and has_letters(pieces[-1])):
                 pieces[-1] = f"{pieces[-1]} {sentence}".strip()
@@ -239,21 +250,32 @@ def copies(text: str, source: str) -> bool:
     return matcher.quick_ratio() >= 0.9 and matcher.ratio() >= 0.9
 
 
-def _joined_ranks(pieces: Sequence[Sequence[Translation]]) -> list[Translation]:
+def _joined_ranks(
+    pieces: Sequence[_Piece], hypotheses: Mapping[_Piece, Sequence[Translation]], target: str
+) -> list[Translation]:
     """The first translations of a text's pieces joined, the second ones, and so on; the last one of a piece repeats."""
-    ranks = range(max(map(len, pieces), default=1))
-    return [_joined([ranked[min(rank, len(ranked) - 1)] for ranked in pieces]) for rank in ranks]
+    ranked = [hypotheses[piece] for piece in pieces]
+    if len(ranked) == 1:
+        return [*ranked[0]]
+    ranks = range(max(map(len, ranked), default=1))
+    return [_joined(pieces, [texts[: rank + 1][-1] for texts in ranked], target) for rank in ranks]
 
 
-def _joined(pieces: Sequence[Translation]) -> Translation:
-    """The translations of a text's pieces, joined by spaces where their scripts have them; bad if one of them is."""
-    bad = [piece for piece in pieces if piece.reason is not None]
+def _joined(pieces: Sequence[_Piece], translations: Sequence[Translation], target: str) -> Translation:
+    """The translations of a text's pieces, joined by spaces where scripts have them; bad if one of them is."""
+    bad = [translation for translation in translations if translation.reason is not None]
     if bad or not pieces:
         return bad[0] if bad else Translation("", "empty")
-    texts = [piece.text for piece in pieces]
-    spaces = [" " * (UNSPACED.search(left[-1:] + right[:1]) is None) for left, right in pairwise(texts)]
-    text = "".join(chain.from_iterable(zip(texts, [*spaces, ""], strict=True)))
-    return Translation(text, retried=any(piece.retried for piece in pieces))
+    joined, follows_clause = "", False
+    for piece, translation in zip(pieces, translations, strict=True):
+        text = translation.text
+        if follows_clause and piece.text[:1].islower() and target != "de" and not KEEPS_CAPITAL.match(text):
+            text = text[:1].lower() + text[1:]
+        if piece.is_clause:
+            text = text.rstrip(" .,;。；") + ("；" if UNSPACED.search(text[-1:]) else ";")
+        space = " " if joined and not UNSPACED.search(joined[-1] + text[:1]) else ""
+        joined, follows_clause = joined + space + text, piece.is_clause
+    return Translation(joined, retried=any(translation.retried for translation in translations))
 
 
 def split(text: str, count: Callable[[str], int], limit: int) -> list[str]:

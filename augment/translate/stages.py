@@ -77,7 +77,7 @@ class TranslationView(BestOfN):
         view._missing = missing
         for hop, (path, prefix, commit) in zip(hops, models, strict=True):
             decoding = decodings[-1 if hop is hops[-1] else 0]
-            view._legs.append(("-".join(hop), MarianTranslator(path, prefix, decoding, *settings, commit, hop[0])))
+            view._legs.append(("-".join(hop), MarianTranslator(path, prefix, decoding, *settings, commit, *hop)))
         return view
 
     @property

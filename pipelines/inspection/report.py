@@ -14,7 +14,7 @@ from pipelines.inspection.inspect import figure, heading, lines, percent, sampli
 from pipelines.inspection.opened import QUANTILES, DatasetReader, statistics
 from pipelines.storage.card import file_name, public_params, public_signature
 from pipelines.storage.dataset import REPORT_FILE
-from pipelines.storage.files import UNSEALED, is_written_by, seal, sibling_path, write_if_changed
+from pipelines.storage.files import is_written_by, sibling_path, write_if_changed
 from pipelines.storage.lock import locked_file
 from pipelines.storage.pair_files import NEGATIVE
 from pipelines.storage.plan import read_plan
@@ -75,7 +75,7 @@ def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> st
         facts |= {"signature": public_signature(opened.plan)} if opened.plan.signature else {}
     shown = {title: table.to_pylist() for title, table in groups.items()}
     _add_cosines(chain.from_iterable(shown.values()))
-    html = render_page(
+    return render_page(
         "pipelines.inspection",
         figure,
         percent,
@@ -93,7 +93,6 @@ def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> st
         sampling=sampling(summary),
         command=_command(rows, sampled, seed),
     )
-    return seal(f"{html}<!-- checksum {UNSEALED} -->\n")
 
 
 def _add_cosines(rows: Iterable[dict[str, Any]]) -> None:

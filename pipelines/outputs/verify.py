@@ -16,6 +16,8 @@ from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS, read_plan
 from pipelines.storage.recipe import command_of, read_made
 from pipelines.storage.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_number
 
+TRAINING_REPORT = "report.html"
+"""The name of a page of `train report` in a run."""
 Problem: TypeAlias = Literal["damaged", "missing", "unfinished"]
 Verified: TypeAlias = tuple[Path, Problem | None]
 """A file and what is wrong with it (None: nothing)."""
@@ -29,6 +31,8 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
         outputs = _outputs(path) if path.is_dir() and not _is_dataset(path) else [path]
         verified = [file for output in outputs for file in (_dataset if _is_dataset(output) else _file)(output)]
         models = {file.parent for file in _files_below(path) if file.name == SUMS} if path.is_dir() else ()
+        if path.is_dir():
+            verified += _reports(*(file for file in _files_below(path) if file.name == TRAINING_REPORT))
         for file, is_whole in chain.from_iterable(recorded_files(folder).items() for folder in models):
             verified.append((file, None if is_whole else "damaged" if file.exists() else "missing"))
         if not verified:

@@ -67,9 +67,9 @@ NLI = TableColumns()
 def table_columns(columns: str | None, labels: str | None, *, is_nli: bool) -> TableColumns:
     """What `--columns` and `--labels` name; raises InputError if they are not written as these take them."""
     names = [name.strip() for name in columns.split(",")] if columns is not None else []
-    most, form = (3, "PREMISE,HYPOTHESIS or PREMISE,HYPOTHESIS,LABEL") if is_nli else (2, "LEFT,RIGHT")
+    most, form = (3, "columns, PREMISE,HYPOTHESIS,LABEL") if is_nli else (2, "two columns, LEFT,RIGHT")
     if names and (not 2 <= len(names) <= most or len({*names, ""}) != len(names) + 1):
-        raise InputError(f"--columns {columns}: write the names of columns, {form}")
+        raise InputError(f"--columns {columns}: write the names of {form}")
     meanings = dict[str, str]()
     for part in labels.split(",") if labels is not None else ():
         label, _, meaning = (word.strip().lower() for word in part.rpartition("="))

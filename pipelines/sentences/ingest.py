@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from augment.errors import InputError
-from augment.types import INVISIBLE
+from augment.types import invisible
 from augment.view import normalise, row_id
 from pipelines.options import MAX_DOCUMENT, SENTENCES, IngestOptions
 from pipelines.sentences.documents import language_code
@@ -194,7 +194,7 @@ def _kept(
     labels = [label and (label if options.labels else normalise(label)) for label in rows.labels]
     values = [f"{label or ''}\t{pair}".strip("\t") for label, pair in zip(labels, pairs, strict=True)]
     fates = selection.fates(texts, values)
-    if changed := sum(INVISIBLE.search(text) is not None for text in rows.texts[: len(fates)]):
+    if changed := sum(invisible(text).search(text) is not None for text in rows.texts[: len(fates)]):
         selection.counts["invisible"] = selection.counts.get("invisible", 0) + changed
     for index, fate in enumerate(fates):
         text, where = texts[index], f"{source}: row {number + index}"

@@ -241,9 +241,9 @@ def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[Labell
             start, end, label = (item[key] for key in SPAN_KEYS) if isinstance(item, dict) else item
             if type(start) is not int or type(end) is not int or type(label) not in (str, int):
                 raise TypeError
-            left, right = (min(max(len(visible(raw[:offset])) - margin, 0), len(text)) for offset in (start, end))
+            left, right = (min(max(len(visible(raw[:offset], raw)) - margin, 0), len(text)) for offset in (start, end))
             covered = text[left:right].strip()
-            if not 0 <= start < end <= len(raw) or not covered or covered != visible(raw[start:end]).strip():
+            if not 0 <= start < end <= len(raw) or not covered or covered != visible(raw[start:end], raw).strip():
                 raise ValueError
             spans.append(LabelledSpan(left, right, str(label)))
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -254,7 +254,9 @@ def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[st
 def _encoding_advice(text: str) -> str:
     """How to make UTF-8 of a text with its invalid bytes as surrogates; names an encoding only if it is plain."""
     raw, encoding = text.encode("utf-8", "surrogateescape"), ""
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if raw.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        encoding = "utf-32"
+    elif raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         encoding = "utf-16"
     elif CP1252.search(raw) and not NOT_CP1252.search(raw) and 5 * len(re.findall(rb"[\x80-\xff]", raw)) < len(raw):
         encoding = "cp1252"

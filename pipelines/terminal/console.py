@@ -19,7 +19,7 @@ from augment.errors import InputError, MissingExtraError, TwinviewsError, first_
 from augment.models.weights import DRY_RUN
 from augment.plugins import Plugins
 from augment.version import __version__
-from pipelines.storage.files import WRONG_PATH
+from pipelines.storage.files import UNSEALED, WRONG_PATH, seal
 from pipelines.storage.recipe import ConfigOption
 from pipelines.terminal import interrupt
 
@@ -234,7 +234,7 @@ def table(
 
 
 def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> str:  # noqa: ANN401 - anything
-    """A package's template `report.html` with these values and filters; values are escaped, control characters too."""
+    """A package's template `report.html` with these values and filters, sealed; values are escaped."""
     from pipelines.storage.card import templates
 
     def escaped(value: object) -> object:
@@ -242,7 +242,8 @@ def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> st
 
     environment = templates(package, autoescape=True, finalize=escaped)
     environment.filters |= {function.__name__: function for function in filters}
-    return str(environment.get_template("report.html").render(values))
+    page = str(environment.get_template("report.html").render(values))
+    return seal(f"{page}<!-- checksum {UNSEALED} -->\n")
 
 
 @contextmanager

@@ -38,11 +38,11 @@ DATA = Path(os.environ.get("TWINVIEWS_TEST_DATA", Path(__file__).parents[2].pare
 
 
 @contextmanager
-def refused(said: str) -> Iterator[None]:
-    """Check that the block raises an InputError of one line that contains `said`."""
+def refused(*said: str) -> Iterator[None]:
+    """Check that the block raises an InputError of one line that contains what is `said`."""
     with pytest.raises(InputError) as caught:
         yield
-    assert said in str(caught.value)
+    assert all(part in str(caught.value) for part in said)
     assert "\n" not in str(caught.value)
 
 

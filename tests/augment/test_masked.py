@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from samples import ENGLISH_LINES, FRENCH_LINES, KINDS, RUSSIAN_LINES, TEXTS, built, refused
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
@@ -124,6 +125,18 @@ def test_an_encoder_without_its_head_or_its_tokenizer_is_one_line(encoder_folder
     BertModel.from_pretrained(encoder_folder).save_pretrained(headless)
     with refused("without a masked-language head"):
         fill(headless)(["A man runs"], [0])
+    state = AutoModelForMaskedLM.from_pretrained(encoder_folder).state_dict()
+    for prefix, left_out in {"_orig_mod.": "", "module._orig_mod.": "", "": "encoder.layer.0"}.items():
+        named = {
+            prefix + name: tensor.clone() for name, tensor in state.items() if not left_out or left_out not in name
+        }
+        folder = shutil.copytree(encoder_folder, tmp_path / f"named {prefix}")
+        save_file(named, folder / "model.safetensors", metadata={"format": "pt"})
+        if left_out:
+            with refused("its files lack ", "tensors of its configuration, the first is bert.encoder.layer.0."):
+                fill(folder)(["A man runs"], [0])
+        else:
+            assert fill(folder)(TEXTS, range(6)) == fill(encoder_folder)(TEXTS, range(6))
     folder = shutil.copytree(encoder_folder, tmp_path / "bare", ignore=shutil.ignore_patterns("*token*", "vocab*"))
     (folder / "config.json").write_text("{}", encoding="utf-8")
     with refused(f"--encoder {folder} cannot be loaded ("):

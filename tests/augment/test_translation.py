@@ -35,7 +35,16 @@ from augment.models.weights import find_encoder
 from augment.text.case import plain_case
 from augment.text.words import has_non_word, shared_words
 from augment.translate.decoding import Decoding, Vocabulary, parse_decoding
-from augment.translate.marian import MarianTranslator, Translation, _joined, copies, repeats, split, translated_alone
+from augment.translate.marian import (
+    MarianTranslator,
+    Translation,
+    _joined,
+    _Piece,
+    copies,
+    repeats,
+    split,
+    translated_alone,
+)
 from augment.translate.model_names import resolve_models
 from augment.translate.pytorch import Draws, TransformersEngine
 from augment.view import View, ViewResult, ViewSpec, make_view, row_seed
@@ -201,6 +210,33 @@ def test_strict_texts_depend_on_neither_batch_nor_threads(decode: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "translations", "target", "joined"),
+    [
+        (
+            "A girl reads a book; a boy runs.",
+            ["Une fille lit.", "Un garçon court."],
+            "fr",
+            "Une fille lit; un garçon court.",
+        ),
+        ("A girl reads; A boy runs.", ["Une fille lit", "Un garçon court."], "fr", "Une fille lit; Un garçon court."),
+        ("They run; he sits.", ["Ils courent;", "NASA s'assied."], "fr", "Ils courent; NASA s'assied."),
+        ("Ils courent; je dors.", ["They run.", "I sleep."], "en", "They run; I sleep."),
+        ("They run; boys sit.", ["Sie laufen.", "Jungen sitzen."], "de", "Sie laufen; Jungen sitzen."),
+        ("She runs; he sits;", ["她跑步。", "他坐着"], "zh", "她跑步；他坐着；"),
+        ("Tom &amp; Anna run &quot;here&quot; now.", ["Tom &amp; Anna courent."], "fr", "Tom &amp; Anna courent."),
+    ],
+)
+def test_semicolons_stay_between_clauses(
+    translation_models: Path, text: str, translations: list[str], target: str, joined: str
+) -> None:
+    translator = MarianTranslator(translation_models / "en-xx")
+    pieces = translator._pieces(text, 0, translator.vocabulary.encode([text])[0])
+    assert len(pieces) == len(translations)
+    assert all(";" not in piece.text for piece in pieces if piece.is_clause)
+    assert _joined(pieces, [*map(Translation, translations)], target).text == joined
+
+
+@pytest.mark.parametrize(
     ("pieces", "joined"),
     [
         (["他在跑步。", "她在唱歌。"], "他在跑步。她在唱歌。"),
@@ -211,7 +247,7 @@ def test_strict_texts_depend_on_neither_batch_nor_threads(decode: str) -> None:
     ],
 )
 def test_pieces_are_joined_as_their_script_is_written(pieces: list[str], joined: str) -> None:
-    assert _joined([Translation(piece) for piece in pieces]) == Translation(joined)
+    assert _joined([_Piece("a", (), 0)] * len(pieces), [*map(Translation, pieces)], "") == Translation(joined)
 
 
 def test_a_retried_translation_is_marked_and_is_not_the_source() -> None:
@@ -430,13 +466,19 @@ ROWS = [
 ]
 
 
+def letters(text: str) -> str:
+    return "".join(filter(str.isalpha, text.lower()))
+
+
 @pytest.mark.parametrize("to", ["de", "fr"])
 def test_every_sentence_of_a_row_is_translated_as_if_alone(to: str) -> None:
     translate = view("translate", "starter", to=to, **GREEDY)
     for row, (text, number) in zip(translate([text for text, _ in ROWS], [0] * len(ROWS)), ROWS, strict=True):
         pieces = translated_alone(text, "en")
         assert len(pieces) == number
-        assert row.text == " ".join(str(piece.text) for piece in translate(pieces, [0] * number))
+        alone = "".join(str(piece.text) for piece in translate([piece.strip(";") for piece in pieces], [0] * number))
+        assert letters(str(row.text)) == letters(alone)
+        assert str(row.text).count(";") == text.count(";")
 
 
 @pytest.mark.parametrize(
@@ -500,6 +542,11 @@ def test_what_an_encoder_does_not_see(sentence: str, text: str, reason: str | No
     assert fault(sentence, text) == reason
 
 
+def test_a_single_word_is_no_translation_of_a_sentence() -> None:
+    assert fault("I am here today.", "I", "en", "fr") == fault("Wir sind da!", "A.", "de", "en") == "shorter"
+    assert fault("Thank you all.", "Danke.", "en", "de") is fault("How are you?", "你好吗？", "en", "zh") is None
+
+
 @pytest.mark.parametrize(
     ("sentence", "text", "reason"),
     [
@@ -524,6 +571,9 @@ def test_figures_of_a_translation_are_compared(sentence: str, text: str, reason:
         ("Old Car Sold At The Big Market", "Old car sold at the big market", "A car is sold", "A Car Is Sold"),
         ("Dog Finds Its Way to the River", "Dog finds its way to the river", "The dog finds it", "The Dog Finds it"),
         ("NASA Sends Small Robot to Mars", "NASA sends small robot to mars", "NASA sends it", "NASA Sends it"),
+        ("McDonald's Tells US Staff to Vote", "McDonald's tells US staff to vote", "US staff vote", "US Staff Vote"),
+        ("WHO Warns of New Flu in IT", "WHO warns of new flu in IT", "WHO warns", "WHO Warns"),
+        ("Apple Sells New iPhone in a Well-Known Shop", "Apple sells new iPhone in a well-known shop", "a", "A"),
         ("The SMALL child", "The SMALL child", "A child", "A child"),
         ("Barack Obama visits Paris", "Barack Obama visits Paris", "He goes", "He goes"),
         ("NASA", "NASA", "NASA", "NASA"),

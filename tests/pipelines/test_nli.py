@@ -169,7 +169,7 @@ def test_labels_without_a_meaning_are_named_while_they_are_few(augment: Augment,
     [
         ("--labels 1=yes", "--labels 1=yes: write LABEL=MEANING,..., where a meaning is entailment, neutral, contra"),
         ("--labels entailment", "write LABEL=MEANING"),
-        ("--columns a", "--columns a: write the names of columns, PREMISE,HYPOTHESIS or"),
+        ("--columns a", "--columns a: write the names of columns, PREMISE,HYPOTHESIS,LABEL"),
         ("--columns a,b,a", "write the names of columns"),
         ("--columns premise,b", "has no column 'b'"),
         ("--pairs columns --columns premise,label --labels 1=neutral", "it is for --pairs entailment"),

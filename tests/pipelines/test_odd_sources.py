@@ -5,6 +5,7 @@ import csv
 import gzip
 import io
 import json
+import time
 import zipfile
 from collections import Counter
 from collections.abc import Callable
@@ -107,6 +108,33 @@ def test_a_repeated_header_is_counted_and_another_one_is_an_error(augment: Augme
 def test_a_row_that_is_no_csv_is_named_by_its_first_line(augment: Augment, folder: Path) -> None:
     Path("open.csv").write_text('text,label\n"An unclosed quote, here.,x\nFine row.,y\nAnother row.,z\n')
     is_refused(augment("ingest", "open.csv"), "the row that begins in line 2 is not valid CSV")
+
+
+def test_utf_32_is_sent_to_utf_32(augment: Augment, folder: Path) -> None:
+    for name, encoding in {"utf-32": "utf-32", "utf-32be": "utf-32", "utf-16": "utf-16", "utf-16be": "utf-16"}.items():
+        mark = "\ufeff" if name.endswith("be") else ""
+        Path("a.txt").write_bytes(f"{mark}A plain line.\n".encode(name))
+        is_refused(augment("ingest", "a.txt"), f"iconv -f {encoding} -t utf-8")
+
+
+def test_direction_marks_change_only_right_to_left_text(augment: Augment, folder: Path) -> None:
+    hebrew = "\u05e9\u05dc\u05d5\u05dd (\u200eA\u200f)"
+    texts = ["Hello there.", "\u200eHello there.", "Hello\u202a there\u202c.", hebrew, hebrew.replace("\u200f", "")]
+    Path("a.txt").write_text("\n".join(texts), encoding="utf-8")
+    found = counts(augment, "a.txt")
+    assert (found["kept"], found["duplicate"], found["invisible"]) == (3, 2, 2)
+    spans = json.dumps({"text": "\u200eAnna met \u200eBo.", "label": [[1, 5, "PER"], [11, 13, "PER"]]})
+    Path("a.jsonl").write_text(spans)
+    assert augment("ingest", "a.jsonl", "--labels", "spans", "--out", "spans").code == 0
+    (row,) = datasets.load_from_disk("spans").to_list()
+    assert [row["text"][span["start"] : span["end"]] for span in row["spans"]] == ["Anna", "Bo"]
+
+
+def test_a_letter_keeps_thirty_accents(augment: Augment, folder: Path) -> None:
+    started = time.process_time()
+    assert normalise("a" + "\u0301\u0323" * 1_000_000) == normalise("a" + "\u0301\u0323" * 15)
+    assert time.process_time() - started < 3
+    assert normalise("e\u0301" * 40) == "é" * 40
 
 
 def test_whole_floats_are_the_integers_of_other_files(augment: Augment, folder: Path) -> None:

@@ -44,6 +44,10 @@ def test_a_flipped_byte_of_a_run_is_told(finished: Path, small: list[str], tmp_p
         (run / name).write_bytes(content)
     assert call(build_app(), ["verify", str(run)]) == 0
     assert train(*readers[1]) == 0
+    assert train(*readers[-1]) == 0
+    flip(run / "report.html")
+    assert call(build_app(), ["verify", str(run)]) == 1
+    assert "damaged: " in capsys.readouterr().out
 
 
 def test_a_flipped_byte_of_results_is_told(finished: Path, tmp_path: Path, capsys: Capsys) -> None:

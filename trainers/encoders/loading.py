@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from augment.models.device import quiet_transformers
-from augment.models.loading import check_length, check_weights, fault
+from augment.models.loading import WRAPPERS, check_length, check_weights, fault
 from pipelines.storage.files import check_sums, write_sums
 from pipelines.terminal.console import InputError, TwinviewsError, note
 from trainers.encoders.location import LOG, PICKLE, RECIPE, TIME, Source, pickled, transformer_weights
@@ -21,7 +21,6 @@ from trainers.encoders.modules import Encoder, add_linear, assemble, parts_of, p
 from trainers.processes import is_first
 from trainers.settings import Pooling
 
-WRAPPERS = r"^(?:module\.|_orig_mod\.)+"  # what DataParallel and torch.compile put before the names of weights
 LAYER = re.compile(r"\.\d+\.")  # the number of a layer in the name of a weight
 PROBES, PROBE_TOKENS = 8, 12  # texts, and twice as many with capitals, by which what was saved is compared
 SAVED_TOLERANCE = 1e-3  # of their vectors' length: float32 and another order of sums move them by 1e-6
