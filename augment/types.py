@@ -25,7 +25,7 @@ REVISION_PARAMS = {"keep": "keep_revision", "judge_encoder": "judge_revision"}
 _UNSEEN = "\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b\u2060\ufeff"
 INVISIBLE = regex.compile(rf"[{_UNSEEN}]|(?<=\p{{M}}{{30}})\p{{M}}")
 """What changes no text: such characters, and more than 30 accents on a letter (Unicode's stream-safe limit)."""
-_RIGHT_TO_LEFT = regex.compile(r"[\p{bc=R}\p{bc=AL}]")
+_RIGHT_TO_LEFT = regex.compile(r"(?=\p{L})[\p{bc=R}\p{bc=AL}]")
 _INVISIBLE_LEFT_TO_RIGHT = regex.compile(
     rf"[{_UNSEEN}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|(?<=\p{{M}}{{30}})\p{{M}}"
 )

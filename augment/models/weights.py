@@ -11,6 +11,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
+from time import monotonic
 from typing import Any, NamedTuple
 
 from augment.errors import InputError, describe, is_out_of_memory, one_line
@@ -34,9 +35,11 @@ HUB_NAMES = {MINILM: f"sentence-transformers/{MINILM}"}
 """Full names on the Hub by short ones."""
 MAX_ANSWER_SECONDS = 5.0
 """How long the Hub may take to answer before it counts as out of reach."""
+SILENCE_SECONDS = 20.0
+"""How long a Hub that took its time is then not asked again; one that refused a connection is asked at once."""
+_SILENT: dict[str, float] = {}  # when an endpoint did not answer, by `monotonic`
 DRY_RUN: ContextVar[bool] = ContextVar("DRY_RUN", default=False)
 """Whether the Hub's client is offline only to prevent downloads: the Hub may still be asked what it has."""
-_FAILURES: dict[str, str] = {}  # why an endpoint did not answer
 
 
 class Unreachable(InputError):
@@ -130,33 +133,42 @@ def cached_snapshot(name: str, needed_files: Collection[str] = (), revision: str
 def hub_offer(name: str) -> tuple[str, int]:
     """Ask the Hub for a model's latest commit and the size of its files in bytes; downloads nothing.
 
-    Raises InputError if the Hub refuses, and `Unreachable` if it does not answer in time; it is not asked again then.
+    Raises InputError if the Hub refuses, and `Unreachable` if it does not answer in time; a later call asks again.
     """
-    from huggingface_hub import HfApi, constants
-    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub import ModelInfo, constants, get_session, utils
 
-    is_offline, endpoint, answers = constants.HF_HUB_OFFLINE, constants.ENDPOINT, list[Any]()
-    if is_offline and not DRY_RUN.get():
+    untyped: Any = utils  # its headers are public, but not declared
+    endpoint, answers = constants.ENDPOINT, list[Any]()
+    if constants.HF_HUB_OFFLINE and not DRY_RUN.get():
         raise Unreachable("HF_HUB_OFFLINE is set")
+
+    started = monotonic()
+    if started - _SILENT.get(endpoint, -SILENCE_SECONDS) < SILENCE_SECONDS:
+        raise Unreachable(f"{endpoint}: no answer in {MAX_ANSWER_SECONDS:g} s")
 
     def ask() -> None:
         try:
-            answers.append(HfApi().model_info(name, files_metadata=True, timeout=MAX_ANSWER_SECONDS))
+            session: Any = get_session()
+            if constants.HF_HUB_OFFLINE:  # in a dry run; a plain client of the same kind does not look at that
+                session = type(session)(follow_redirects=True)
+            address = f"{endpoint}/api/models/{name}?blobs=true"
+            answers.append(session.get(address, headers=untyped.build_hf_headers(), timeout=MAX_ANSWER_SECONDS))
         except Exception as error:  # they have no common root
             answers.append(error)
 
-    if endpoint not in _FAILURES:
-        thread = Thread(target=ask, daemon=True)  # no timeout of the client covers the lookup of a host's name
-        constants.HF_HUB_OFFLINE = False
-        thread.start()
-        thread.join(MAX_ANSWER_SECONDS)
-        constants.HF_HUB_OFFLINE = is_offline
+    thread = Thread(target=ask, daemon=True)  # no timeout of the client covers the lookup of a host's name
+    thread.start()
+    thread.join(MAX_ANSWER_SECONDS)
     answer = answers[0] if answers else f"no answer in {MAX_ANSWER_SECONDS:g} s"
-    if isinstance(answer, HfHubHTTPError):
-        raise InputError(f"{endpoint} has no {name}: status {answer.response.status_code}")
     if isinstance(answer, Exception | str):
-        raise Unreachable(_FAILURES.setdefault(endpoint, f"{endpoint}: {one_line(answer, 100)}"))
-    return str(answer.sha), sum(file.size or 0 for file in _model_files(answer))
+        if monotonic() - started > MAX_ANSWER_SECONDS / 2:
+            _SILENT[endpoint] = monotonic()
+        raise Unreachable(f"{endpoint}: {one_line(answer, 100)}")
+    if answer.is_error:
+        raise InputError(f"{endpoint} has no {name}: status {answer.status_code}")
+    info: Any = ModelInfo
+    model = info(**answer.json())
+    return str(model.sha), sum(file.size or 0 for file in _model_files(model))
 
 
 def _model_files(info: Any) -> list[Any]:  # noqa: ANN401 - the Hub's ModelInfo and its files

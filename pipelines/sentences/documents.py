@@ -26,6 +26,15 @@ MAX_MARKDOWN_DEPTH = 100
 """Levels of lists and quotations: each takes three of Python's frames."""
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)??---[ \t]*(?:\n|\Z)", re.DOTALL)
 """What is between the first two "---" lines of Markdown that begins with one; such a line may also be a rule."""
+EXTENSIONS = {
+    re.compile(r"^ {0,3}:{3,}.*$", re.MULTILINE): "",
+    re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[[ xX]\]\s", re.MULTILINE): r"\1",
+    re.compile(r"^ {0,3}\[\^[^\]\s]+\]:", re.MULTILINE): "\n",
+    re.compile(r"\[\^[^\]\s]+\]"): "",
+    re.compile(r"(?<!\\)\$\$.+?\$\$", re.DOTALL): "",
+    re.compile(r"(?<![\\$\w])\$(?=\S)[^$\n`]*[^\s\\$`]\$(?![\w$])"): "",
+}
+"""What CommonMark takes for text: fences of notes, boxes of tasks, marks of footnotes, formulas; each is replaced."""
 LINE_BREAK = "\udfff"
 """A line that ends inside a paragraph; two of them end the paragraph. Half a surrogate pair too."""
 BLOCK_END = re.compile(rf"\0|{LINE_BREAK}\s*{LINE_BREAK}")
@@ -63,7 +72,10 @@ def document_paragraphs(
         from markdown_it import MarkdownIt
 
         markdown = MarkdownIt("commonmark", {"maxNesting": MAX_MARKDOWN_DEPTH}).enable("table")
-        tokens = markdown.parse(text[_front_matter_end(text) :])
+        text = text[_front_matter_end(text) :]
+        for pattern, replacement in EXTENSIONS.items():
+            text = pattern.sub(replacement, text)
+        tokens = markdown.parse(text)
         if any(token.level >= MAX_MARKDOWN_DEPTH - 1 for token in tokens if token.type in NESTED_TOKENS):
             raise ValueError(f"its lists and quotations are nested more than {MAX_MARKDOWN_DEPTH - 1} deep")
         text = markdown.renderer.render(tokens, markdown.options, {})

@@ -33,8 +33,14 @@ ENDINGS: Mapping[str, Format] = {
     ".json": "jsonl",
     ".ndjson": "jsonl",
     ".feather": "arrow",
+    ".pq": "parquet",
 }
 OFFICE_ENDINGS = (".doc", ".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".ppt", ".pptx", ".rtf", ".xls", ".xlsx")
+MAGIC: Mapping[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow"}
+"""How files begin whose names need no ending."""
+TABLE_HEADER = re.compile(
+    r"(?=.*\b(?:text|sentence|label)\b)\"?\w[\w.-]*\"?(?:\s*[,;\t|]\s*\"?\w[\w.-]*\"?)+", re.IGNORECASE
+)
 CHUNK_BYTES = 1 << 20
 ARCHIVES = {
     b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"PK\3\4": "zip", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd",
@@ -113,12 +119,22 @@ def _find_format(label: str, path: Path, *, is_table: bool) -> Format:
         problem = "is not read: save it as CSV, text or HTML, or give --format if its ending is wrong"
         raise InputError(f"{label} {problem}")
     with path.open("rb") as stream:
-        line, is_json = stream.readline(MAX_LINE), False
+        start = stream.read(6)
+    if format := next((format for mark, format in MAGIC.items() if start.startswith(mark)), None):
+        return format
+    line = ""
+    with suppress(InputError):  # the reader of text says it
+        line = next(read_lines(path, label), [""])[0]
+    is_json = False
     with suppress(ValueError, RecursionError):
-        is_json = line.lstrip().startswith(b"{") and isinstance(json.loads(line), dict)
-    if is_json and not is_table:
+        is_json = line.lstrip().startswith("{") and isinstance(json.loads(line), dict)
+    if is_table:
+        return "jsonl" if is_json else "tsv" if "\t" in line else "csv"
+    if is_json:
         raise InputError(f"{label} begins with a JSON object: give --format jsonl, or else --format text")
-    return "text" if not is_table else "jsonl" if is_json else "tsv" if b"\t" in line else "csv"
+    if TABLE_HEADER.fullmatch(line):
+        raise InputError(f"{label} begins with the header of a table: give --format csv or tsv, or else --format text")
+    return "text"
 
 
 def read_rows(

@@ -8,15 +8,17 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from huggingface_hub import constants
 from safetensors.numpy import save
 from samples import ENGLISH, refused
 from transformers import MarianMTModel
 
-from augment.models.weights import cached, find_encoder
+from augment.models.weights import DRY_RUN, Unreachable, cached, find_encoder, hub_offer
 from augment.translate.marian import MarianTranslator
 from augment.translate.model_names import resolve_models
 from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
@@ -63,6 +65,30 @@ def fetched(hub: StandinHub, part: str) -> list[str]:
 def test_a_path_that_does_not_exist_is_not_looked_up_on_the_hub(name: str, hub: StandinHub, tmp_path: Path) -> None:
     assert "no such folder" in find(hub, tmp_path, name)
     assert hub.requests == []
+
+
+def test_the_hub_is_asked_again_and_other_threads_stay_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    offline = list[bool]()
+
+    class Session:
+        def __init__(self, **_: object) -> None: ...
+
+        def get(self, *_: object, **__: object) -> object:
+            offline.append(constants.HF_HUB_OFFLINE)
+            if len(offline) == 1:
+                raise OSError("no network")
+            return SimpleNamespace(is_error=False, json=lambda: {"id": "a", "sha": COMMIT, "siblings": []})
+
+    monkeypatch.setattr("huggingface_hub.get_session", Session)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    token = DRY_RUN.set(True)
+    try:
+        with pytest.raises(Unreachable, match="no network"):
+            hub_offer("a")
+        assert hub_offer("a") == (COMMIT, 0)
+    finally:
+        DRY_RUN.reset(token)
+    assert offline == [True, True]
 
 
 @pytest.mark.parametrize("revision", [None, COMMIT[::-1]])

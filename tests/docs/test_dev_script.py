@@ -75,19 +75,23 @@ def test_wordnet_that_cannot_be_fetched_is_one_line(machine: dict[str, str], tmp
     assert not [path for path in (tmp_path / "a cache").rglob("*") if path.is_file()]
 
 
-@pytest.mark.parametrize("code", [0, 1])
-def test_installing_is_a_line_a_step_and_pips_words_only_if_it_fails(code: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("code", "is_absolute"), [(0, True), (0, False), (1, False)])
+def test_installing_is_a_line_a_step_and_pips_words_only_if_it_fails(
+    code: int, is_absolute: bool, tmp_path: Path
+) -> None:
     programs = {
-        "python": f'exec {sys.executable} "$@"',
+        "python": f'echo used >>{tmp_path}/python.log\nexec {sys.executable} "$@"',
         "pip": f"yes 'WARNING: it is ignored' | head -40 >&2\nexit {code}",
     }
     (tmp_path / "bin").mkdir()
     for name, script in programs.items():
         (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{script}\n")
         (tmp_path / "bin" / name).chmod(0o755)
-    places = {"VENV": os.path.relpath(tmp_path, ROOT), "PYTHON": sys.executable}
+    places = {"VENV": str(tmp_path) if is_absolute else os.path.relpath(tmp_path, ROOT), "PYTHON": sys.executable}
     command = [str(ROOT / "dev"), "test", "--version"]
     done = subprocess.run(command, env=os.environ | places, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("WARNING")) == (code, 40 * code)
     assert done.stderr.startswith("installing torch==")
     assert done.stderr.count("installing ") == 2 - code
+    if code == 0:  # for the check of its version, and from PATH for WordNet and pytest
+        assert (tmp_path / "python.log").read_text().count("used") >= 2

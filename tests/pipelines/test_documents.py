@@ -70,6 +70,29 @@ TERMS_ROWS = [
     *("(a) The goods stay in the shop until then.", "They are insured.", "(b) The buyer may send them back"),
     *("Nobody was at home.", "(It had rained.)", "The parcel came late."),
 ]
+EXTENSIONS = """- [ ] Open the lid first.
+- [x] Close the lid then.
+
+The claim holds.[^1] With $x^2$ it costs $5 and $10. `$HOME` and `$PATH` stay, and [ref] too.
+
+:::note Take care
+The lid is hot.
+:::
+
+$$
+E = mc^2
+$$
+
+We have $$a+b$$ seen it.
+
+[^1]: The source is old.
+[^2]: Another note.
+"""
+EXTENSIONS_ROWS = [
+    *("Open the lid first.", "Close the lid then.", "The claim holds.", "With it costs $5 and $10."),
+    *("$HOME and $PATH stay, and [ref] too.", "The lid is hot.", "We have seen it."),
+    *("The source is old.", "Another note."),
+]
 STEPS = "The steps of the test are:\n1. It stops the\n   engine\n2. It dims the light\n- It rings\n\nThen\nit ends.\n"
 STEPS_ROWS = ["The steps of the test are:", "1. It stops the engine", "2. It dims the light", "- It rings"]
 STEPS_ROWS.append("Then it ends.")
@@ -79,6 +102,7 @@ STEPS_ROWS.append("Then it ends.")
     ("name", "content", "expected"),
     [
         ("terms.md", TERMS, TERMS_ROWS),
+        ("extensions.md", EXTENSIONS, EXTENSIONS_ROWS),
         ("terms.txt", TERMS.removeprefix("# "), TERMS_ROWS),
         ("terms.html", TERMS.replace("# Terms", "<h1>Terms</h1>").replace("\n\n", "<p>"), TERMS_ROWS),
         ("steps.txt", STEPS, STEPS_ROWS),

@@ -110,6 +110,20 @@ def test_a_row_that_is_no_csv_is_named_by_its_first_line(augment: Augment, folde
     is_refused(augment("ingest", "open.csv"), "the row that begins in line 2 is not valid CSV")
 
 
+def test_names_without_a_known_ending_are_told_by_their_content(augment: Augment, folder: Path) -> None:
+    table = "text;label\nOne bus.;a\n"
+    for name, content in {"a.bak": table, "a": table.replace(";", ","), "a.old": '"id"\t"text"\n1\tOne bus.\n'}.items():
+        Path(name).write_text(content)
+        is_refused(augment("ingest", name), f"{name} begins with the header of a table: give --format csv or tsv")
+    Path("a.gz").write_bytes(gzip.compress(table.encode()))
+    is_refused(augment("ingest", "a.gz"), "a.gz begins with the header of a table")
+    pq.write_table(pa.table({"text": ["One bus."]}), "a.pq")
+    Path("a.pq").rename("b.bak")
+    pq.write_table(pa.table({"text": ["Two cars."]}), "a.pq")
+    Path("notes").write_text("A text, or so.\nlabel\n")
+    assert counts(augment, "a.pq", "b.bak", "notes")["kept"] == 4
+
+
 def test_utf_32_is_sent_to_utf_32(augment: Augment, folder: Path) -> None:
     for name, encoding in {"utf-32": "utf-32", "utf-32be": "utf-32", "utf-16": "utf-16", "utf-16be": "utf-16"}.items():
         mark = "\ufeff" if name.endswith("be") else ""
@@ -119,7 +133,7 @@ def test_utf_32_is_sent_to_utf_32(augment: Augment, folder: Path) -> None:
 
 def test_direction_marks_change_only_right_to_left_text(augment: Augment, folder: Path) -> None:
     hebrew = "\u05e9\u05dc\u05d5\u05dd (\u200eA\u200f)"
-    texts = ["Hello there.", "\u200eHello there.", "Hello\u202a there\u202c.", hebrew, hebrew.replace("\u200f", "")]
+    texts = ["Hello there.", "\u200eHello there.", "Hello\u202a there\u200f.", hebrew, hebrew.replace("\u200f", "")]
     Path("a.txt").write_text("\n".join(texts), encoding="utf-8")
     found = counts(augment, "a.txt")
     assert (found["kept"], found["duplicate"], found["invisible"]) == (3, 2, 2)
@@ -212,7 +226,7 @@ def test_what_cannot_be_seen_is_taken_out_and_counted(augment: Augment, folder: 
     ]
     Path("a.txt").write_text("\n".join([*lines, family, persian, "a\tb"]) + "\n", encoding="utf-8")
     found = counts(augment, "a.txt")
-    assert (found["kept"], found["empty"], found["duplicate"], found["invisible"]) == (4, 5, 2, 4)
+    assert (found["kept"], found["empty"], found["duplicate"], found["invisible"]) == (4, 5, 2, 6)
     assert [text for text, _ in rows()] == ["Ab c.", family, persian, "a\tb"]
     assert normalise("e\u200b\u0301") == "é"
     Path("b.txt").write_text("Plain.\n")
