@@ -143,7 +143,9 @@ def table_pairs(
     sources: Sequence[Source], limit: int | None = None, columns: TableColumns = NLI, *, negatives: bool = False
 ) -> Candidates:
     """The entailed pairs of NLI sources, or those of other tables, of their first `limit` rows, each once."""
-    rows, again = (islice(chain.from_iterable(nli_rows(source, columns) for source in sources), limit) for _ in range(2))
+    rows, again = (
+        islice(chain.from_iterable(nli_rows(source, columns) for source in sources), limit) for _ in range(2)
+    )
     blocks = _blocks(rows, columns)
     if not negatives:
         return Candidates(blocks, unit="rows")
