@@ -78,11 +78,7 @@ def make_pairs(
     so select `view_a` and `view_b` for it. Raises InputError for a wrong text, view, option or filter, TwinviewsError
     if no pair is left.
     """
-    if pairs not in ("best", "bsl", "multilingual", "original", "self"):
-        raise InputError(f"pairs={pairs!r} needs more than sentences: take original, best, bsl, multilingual or self")
-    for name, values in {"views": views, "filter": filter}.items():
-        if isinstance(values, str | ViewSpec):
-            raise InputError(f"{name}={values!r} is one of them: give a list")
+    _check_arguments(pairs, views=views, filter=filter)
     texts = [*dict.fromkeys(text for text in checked_texts(sentences) if text)]
     if not texts:
         raise InputError("there is no sentence to pair: give some that are not empty")
@@ -96,15 +92,27 @@ def make_pairs(
     rows = (Sentence(row_id(text), text, {name: views[text] for name, views in results.items()}) for text in texts)
     built = {label: loaded[label].view.spec for label in specs}
     candidates = _candidates(pairs, view_pairs(pairs, built, next(iter(negative), None)), describe_sides(built), rows)
-    counts, kept = PairCounts(candidates), list[Candidate]()
-    for block in judged_blocks(candidates, filters, runtime):
-        counts.add(block)
-        kept += [candidate for candidate in block if candidate.reason is None]
-    counts.as_dict()  # raises if there are none
     from datasets import Dataset as ArrowDataset
 
-    batch = pairs_batch(kept, pairs_schema(candidates, filters))
-    return ArrowDataset(pa.Table.from_batches([batch]))
+    return ArrowDataset(_table(candidates, filters, runtime))
+
+
+def _table(candidates: Candidates, filters: Sequence[Filter], runtime: Runtime) -> pa.Table:
+    """The pairs that the filters keep; raises TwinviewsError if there are none."""
+    counts, pairs = PairCounts(candidates), list[Candidate]()
+    for block in judged_blocks(candidates, filters, runtime):
+        counts.add(block)
+        pairs += [candidate for candidate in block if candidate.reason is None]
+    counts.as_dict()  # raises if there are none
+    return pa.Table.from_batches([pairs_batch(pairs, pairs_schema(candidates, filters))])
+
+
+def _check_arguments(pairs: str, **lists: Sequence[str | ViewSpec]) -> None:
+    if pairs not in ("best", "bsl", "multilingual", "original", "self"):
+        raise InputError(f"pairs={pairs!r} needs more than sentences: take original, best, bsl, multilingual or self")
+    for name, values in lists.items():
+        if isinstance(values, str | ViewSpec):
+            raise InputError(f"{name}={values!r} is one of them: give a list")
 
 
 def _labelled(views: Iterable[str | ViewSpec]) -> dict[str, ViewSpec]:

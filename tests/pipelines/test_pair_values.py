@@ -15,6 +15,8 @@ from augment import InputError, ViewResult, ViewSpec
 from pipelines.pairs.candidates import _settled
 from pipelines.pairs.pair import Sentence
 from pipelines.pairs.policies import usual_policy, view_pairs
+from pipelines.pairs.views import ChosenView
+from pipelines.storage.plan import Plan
 
 SAMPLE = Path(pipelines.__file__).parent / "sample" / "sentences.txt"
 SENTENCES = SAMPLE.read_text(encoding="utf-8").splitlines()[:12]
@@ -103,6 +105,19 @@ def test_round_trips_of_the_bundled_models_are_paired_with_their_sentence_by_def
     assert usual_policy(trips) == "best"
     assert usual_policy([trips[0], ViewSpec("backtranslate", {"pivot": "fr", "models": "opus-mt"})]) == "bsl"
     assert usual_policy([ViewSpec("span-mask"), ViewSpec("repeat")]) == "bsl"
+
+
+def test_a_missing_view_is_made_like_the_first_of_its_name_whatever_stands_before_it() -> None:
+    def made(name: str, **params: int) -> ChosenView:
+        plan = Plan(kind="view", name=name, params=params, shard_size=1, inputs=())
+        return ChosenView(ViewSpec(name, params), plan)
+
+    missing = ChosenView(ViewSpec("slow"), None)
+    other, first, second = made("repeat"), made("slow", nap=1), made("slow", nap=2)
+    for views in ([other, missing, first, second], [missing, first, other, second], [first, second, missing, other]):
+        assert missing.twin(views) is first.plan
+    assert missing.twin([other, missing]) is None
+    assert second.twin([first, second]) is second.plan
 
 
 @pytest.mark.parametrize("policy", ["original", "bsl", "labels", "best"])

@@ -174,6 +174,8 @@ ERRORS: list[tuple[Callable[[], Any], str]] = [
     (lambda: make_views([3], "repeat"), "text 0 is 3: give a string"),  # type: ignore[list-item]
     (lambda: make_views(["a", "\ud800"], "repeat"), r"text 1 is '\\ud800': give a string of whole characters"),
     (lambda: make_views(["a"], "repeated"), "unknown view 'repeated'"),
+    (lambda: make_views(["a"], "repeat", seed="x"), "^seed='x' is no whole number: give one$"),  # type: ignore[arg-type]
+    (lambda: pipelines.make_pairs(["a"], "synonym"), "^views='synonym' is one of them: give a list$"),
     (lambda: make_views(["a"], "repeat", share=0.3), "repeat: share=0.3: unknown parameter"),
     (lambda: pipelines.make_pairs([" "], ["repeat"]), "there is no sentence to pair"),
     (lambda: pipelines.make_pairs(["a"], ["repeat"], pairs="bsl"), "^pairs bsl take 2 views, not 1"),
