@@ -4,7 +4,6 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,7 @@ import typer
 
 from pipelines.storage.lock import write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, show_json
-from trainers.cli.evaluate import JudgeOption, evaluate
+from trainers.cli.evaluate import JudgeOption
 from trainers.evaluation.result_files import Table, markdown, show
 from trainers.results.assessment import assess
 from trainers.results.comparison import PAPERS, compare_suite, load_paper, published_tables
@@ -47,19 +46,23 @@ def compare(
     Example: train compare runs/bsl runs/mirror --suite sts --test
     """
     papers, page = _papers(beside), _page(out)
-    with redirect_stdout(sys.stderr):  # the tables of single runs, beside the untouched encoder
-        for path in runs or () if judge else ():
-            for folder in seed_folders(path):
-                evaluate(str(folder), judge=judge)
-    results = named([run for path in runs or () for run in read_runs(path)])
+    if judge:
+        from trainers.results.beside import score_beside
+
+        score_beside([folder for path in runs or () for folder in seed_folders(path)], judge)
+    given = [run for path in runs or () for run in read_runs(path)]
+    results = named(given)
     tables, test_tables = list[Table](), list[Table]()
     suites = _suites(suite, results, papers)
     printed = [table for name in suites for table in published_tables(papers, name, everything=all_tables)]
     for name in suites:
-        tables += compare_suite(name, results, [table for table in printed if table.suite == name])
+        beside_start, verdict = _with_untouched(name, given, results, seed)
+        tables += compare_suite(name, beside_start, [table for table in printed if table.suite == name])
         if intervals or test:
-            statistics = assess(name, results, seed, intervals=intervals, test=test)
+            statistics = assess(name, beside_start, seed, intervals=intervals, test=test)
             tables, test_tables = tables + statistics, test_tables + statistics
+        if verdict:
+            tables[-1] = tables[-1]._replace(notes=(*tables[-1].notes, *verdict))
     if (intervals or test) and not test_tables:
         option, lack = ("--test", "two runs") if test else ("--intervals", "run")
         raise InputError(f"nothing for {option}: no {lack} of one seed with {NO_ITEMS}")
@@ -73,6 +76,22 @@ def compare(
     if page:
         write_page(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
         note(f"written: {out}")
+
+
+def _with_untouched(
+    suite: str, given: Sequence[Run], results: Sequence[Run], seed: int
+) -> tuple[Sequence[Run], tuple[str, ...]]:
+    """Return the runs behind the untouched encoder that all began from, and the verdict on them, if there is one."""
+    if not suite.startswith("judge-"):
+        return results, ()
+    from trainers.results.beside import untouched_run, verdict_on_runs
+    from trainers.results.wording import RULE
+
+    start = untouched_run(suite, given)
+    if start is None:
+        return results, ()
+    verdict = verdict_on_runs(suite, start, given, seed)
+    return [start, *results], (RULE, f"verdict: {verdict}") if verdict.candidates else ()
 
 
 def _papers(beside: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 from pipelines.storage.files import check_sums, is_written_by, without_paths
 from pipelines.storage.lock import write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, render_page, show
-from trainers.cli.evaluate import JudgeOption, evaluate
+from trainers.cli.evaluate import JudgeOption
 from trainers.data.examples import Examples
 from trainers.encoders.location import LOG, RECIPE, TIME
 from trainers.encoders.vectors import Vectors, unit
@@ -25,7 +25,7 @@ from trainers.files import located
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.runs import FOLDER, named, read_runs, seed_folders
 from trainers.results.significance import score_interval
-from trainers.results.wording import DECIMAL
+from trainers.results.wording import DECIMAL, RULE
 from trainers.training import directory
 
 if TYPE_CHECKING:  # it imports the judge, which takes seconds
@@ -65,7 +65,7 @@ def report(
 
     Example: train report runs/bsl
     """
-    from trainers.results.beside import judged_files
+    from trainers.results.beside import judged_files, score_beside
 
     if len(runs) > MAX_RUNS:
         raise InputError(f"{len(runs)} runs: at most {MAX_RUNS} lines can be told apart")
@@ -76,8 +76,8 @@ def report(
     if len(folders) > MAX_RUNS:
         note(f"{len(folders)} settings: only the first {MAX_RUNS} are drawn, more lines cannot be told apart")
     trainings = [read_run(folder, sample) for folder in folders[:MAX_RUNS]]
-    for run in folders if judge else ():
-        evaluate(str(run), judge=judge)
+    if judge:
+        score_beside(folders, judge)
     # A run with a log needs no scores; `read_runs` refuses any other directory without them.
     scored = [
         run
@@ -91,7 +91,16 @@ def report(
     judgements = [(Path(run.title), judged) for run in results for judged in judged_files(run)]
     tables += [judged.table for _, judged in judgements if not judged.sides]
     parts = [judged_part(*judgement) for judgement in judgements if judgement[1].sides]
-    shown = {"runs": trainings, "charts": charts(trainings), "tables": tables, "judged": parts}
+    # What was judged together has one verdict, which stands on the page once.
+    verdicts = dict.fromkeys((part["source"], part["verdict"]) for part in parts)
+    shown = {
+        "runs": trainings,
+        "charts": charts(trainings),
+        "tables": tables,
+        "judged": parts,
+        "verdicts": verdicts,
+        "rule": RULE,
+    }
     write_page(target, render_page("trainers.pages", without_paths, **shown))
     show(f"{target} written")
 
@@ -223,16 +232,37 @@ def judged_part(run: Path, judged: "Judged") -> dict[str, Any]:
     places = ((lines - low) * 100 / ((high - low) or 1)).swapaxes(0, 1).tolist()
     rows = zip(judged.table.rows, places, strict=True)
     figures = [(*cells[:5], f"{cells[5]} to {cells[6]}", place) for cells, place in rows]
-    changes = sorted(text_changes(run, judged), key=lambda change: change[2] - change[1])
-    lost = [change for change in changes if change[2] < change[1]][:CHANGES]
-    gained = [change for change in reversed(changes) if change[2] > change[1]][:CHANGES]
+    changes = sorted(text_changes(run, judged), key=lambda change: change.after - change.before)
+    lost = [change for change in changes if change.after < change.before][:CHANGES]
+    gained = [change for change in reversed(changes) if change.after > change.before][:CHANGES]
     texts = {"Gained most": gained, "Lost most": lost} if changes else {}
-    shown = {"run": str(run), "figures": figures, "ends": (DECIMAL(low), DECIMAL(high)), "texts": texts}
-    return {**judged.table._asdict(), **shown}
+    stored = next(iter((judged.sides or ({}, {}))[1].values())).stored
+    return {
+        "run": str(run),
+        "title": judged.table.title,
+        "source": Path(str(getattr(stored, "source", ""))).name,
+        "verdict": str(judged.verdict),
+        "figures": figures,
+        "ends": (DECIMAL(low), DECIMAL(high)),
+        "texts": texts,
+        "are_pairs": any(change.cosines for change in changes),
+    }
 
 
-def text_changes(run: Path, judged: "Judged") -> list[tuple[str, float, float]]:
-    """Return the judged texts or pairs, with the means of their figures x 100 before and after, if still there."""
+class TextChange(NamedTuple):
+    """A judged text, query or pair, the means of its figures x 100 before and after, and of a pair its two cosines."""
+
+    text: str
+    before: float
+    after: float
+    cosines: tuple[float, float] | None = None
+
+
+def text_changes(run: Path, judged: "Judged") -> list[TextChange]:
+    """Return the judged texts or pairs whose figures are known before and after, if the table is still there.
+
+    A pair counts only if its cosine went where its rank did: all others may have moved past it.
+    """
     from trainers.evaluation.judge import read_judge
 
     before, after = judged.sides or ({}, {})
@@ -247,21 +277,28 @@ def text_changes(run: Path, judged: "Judged") -> list[tuple[str, float, float]]:
     except InputError as error:
         note(f"{run}: no texts of {source} that gained or lost ({error})")
         return []
+    if items.statistic in ("spearman", "ap"):
+        return _pair_changes(task.texts, next(iter(before.values())).items, items)
     outcomes = defaultdict[str, list[tuple[float, float]]](list)
-    for name in after:
-        old, new = (item_outcomes(side[name][1]) for side in (before, after))
-        for number in old.keys() & new.keys():
-            second = f" | {task.texts[task.size + number]}" if items.statistic in ("spearman", "ap") else ""
-            outcomes[task.texts[number] + second].append((old[number], new[number]))
-    return [(text, *np.mean(figures, axis=0).tolist()) for text, figures in outcomes.items()]
+    for name in after.keys() & before.keys():
+        old, new = before[name].items, after[name].items
+        if new.statistic == "mean":
+            for number, *pair in zip(new.gold.astype(int), old.predicted, new.predicted, strict=True):
+                outcomes[str(task.texts[number])] += (
+                    [(100 * pair[0], 100 * pair[1])] if not np.isnan(pair).any() else []
+                )
+    means = {text: np.mean(figures, axis=0) for text, figures in outcomes.items()}
+    return [TextChange(text, float(old), float(new)) for text, (old, new) in means.items()]
 
 
-def item_outcomes(items: Predictions) -> dict[int, float]:
-    """Return the figure x 100 of each item of a set, by its number; of clusterings none."""
-    if items.statistic == "nmi":
-        return {}
-    if items.statistic == "mean":
-        return dict(zip(items.gold.astype(int).tolist(), (100 * items.predicted).tolist(), strict=True))
-    ranks, grades = (rankdata(side) / len(side) for side in (items.predicted, items.gold))
-    distances = np.abs(ranks - (items.gold if items.statistic == "ap" else grades))
-    return dict(enumerate((100 - 100 * distances).tolist()))
+def _pair_changes(texts: Sequence[str], before: Predictions, after: Predictions) -> list[TextChange]:
+    """Return pairs by how near the rank of their cosine is to that of their grade."""
+    target = after.gold if after.statistic == "ap" else rankdata(after.gold) / len(after.gold)
+    old, new = (rankdata(side.predicted) / len(side.predicted) for side in (before, after))
+    changes = []
+    for row, (first, second) in enumerate(zip(texts[: len(target)], texts[len(target) :], strict=True)):
+        cosines = float(before.predicted[row]), float(after.predicted[row])
+        if (new[row] - old[row]) * (cosines[1] - cosines[0]) > 0:
+            was, now = (100 - 100 * float(abs(side[row] - target[row])) for side in (old, new))
+            changes.append(TextChange(f"{first} | {second}", was, now, cosines))
+    return changes

@@ -7,10 +7,13 @@ from typing import Any, Literal, NamedTuple
 
 from pipelines.storage.files import read_json
 from pipelines.terminal.console import InputError, note
+from trainers.encoders.functions import open_encoder
 from trainers.encoders.location import Source
-from trainers.evaluation.judge import PREFIX
+from trainers.encoders.vectors import cached
+from trainers.evaluation.judge import PREFIX, read_judge
 from trainers.evaluation.provenance import find_start
 from trainers.evaluation.result_files import BASELINE, Table, load, read_recipe, results_folder
+from trainers.evaluation.scoring import score_into
 from trainers.results.assessment import assess
 from trainers.results.candidates import Candidate
 from trainers.results.runs import Evaluation, Run, Sets, check_items, read_sets
@@ -181,6 +184,50 @@ def beside(model: str, directory: Path, suite: str, other: Other | None) -> Judg
     table = Table(title, columns, tuple(cells(figure) for figure in figures), columns[1:], notes)
     sides = read_sets(Evaluation(load(start), start)), read_sets(own)
     return Judged(table, verdict, sides, own.stored.settings.get("shots"))
+
+
+def score_beside(runs: Iterable[Path], table: str) -> None:
+    """Score runs on a table, and the encoders that they began from, unless they have been."""
+    suite = read_judge(table)
+    for run in runs:
+        folder = results_folder(str(run), None, [], [])
+        score_into(cached(open_encoder(run)), suite, folder, settings={"shots": None})
+        try:
+            if other := other_encoder(run):
+                encoder = cached(open_encoder(other.name, pooling=other.pooling))
+                score_into(encoder, suite, other.folder, settings={"shots": None})
+        except InputError as error:
+            note(f"{run} is not beside the untouched encoder: {error}")
+
+
+def untouched_run(suite: str, runs: Sequence[Run]) -> Run | None:
+    """Return the encoder that all runs began from, scored on a user's table; None if it is none or one of them."""
+    judged = [run for run in runs if suite.startswith(PREFIX) and run.of(suite)]
+    try:
+        others = {other for run in judged if (other := other_encoder(Path(run.title)))}
+    except InputError:
+        return None
+    if len(others) != 1:
+        return None
+    (other,) = others
+    file = other.folder / f"{suite}.json"
+    files = {scores.file.resolve() for run in judged for scores in run.of(suite)}
+    if file.resolve() in files or not file.is_file() or not _are_of_one_table(file, *files):
+        return None
+    return Run(f"{other.title}, untouched", [Evaluation(load(file), file)])
+
+
+def verdict_on_runs(suite: str, start: Run, runs: Sequence[Run], seed: int = 0) -> Verdict:
+    """Return the verdict on runs, and on what `train auto` judged with them, beside the encoder they began from."""
+    (first,) = start.of(suite)
+    files = {start.title.removesuffix(", untouched"): first.file}
+    for run in runs:
+        for scores in run.of(suite) if run.seeds == 1 else ():
+            rivals = _judged_with(scores.file, first.file)
+            present = {path.resolve() for path in files.values()}
+            new = (rivals or {run.title: scores.file}).items()
+            files |= {name: path for name, path in new if path.resolve() not in present}
+    return verdict_on({name: [path] for name, path in files.items()}, seed)
 
 
 def _judged_with(file: Path, start: Path) -> dict[str, Path]:

@@ -411,16 +411,16 @@ def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
     table = json.loads(shown.out)["tables"][0]
     assert table["title"] == "judge-own"
     assert table["columns"][1:4] == ["5-NN accuracy score", "regression accuracy score", "k-means NMI score"]
-    assert "verdict: " in shown.err
+    assert [note[:8] for note in table["notes"]].count("verdict:") == 1
     (start,) = Path("runs/evaluation").glob("tiny-*/*")
     assert train("compare", run, start, "--with", "none", "--test") == 0
     assert train("report", run, "--sample", 0, "--judge", "own.csv") == 0
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "judge-own: runs/mirror beside tiny, untouched" in page
-    assert "verdict: " in page
+    assert page.count("<strong>own.csv: ") == 1
     assert train("compare", run, "--with", "none", "--json") == 0
     out = capsys.readouterr().out
-    assert json.loads(out[out.index("{") :])["tables"][0]["rows"][0][0] == "mirror"
+    assert [row[0] for row in json.loads(out[out.index("{") :])["tables"][0]["rows"]] == ["tiny, untouched", "mirror"]
     assert page.index("<strong>") < page.index("<dt>encoder</dt>") < page.index("Gained most") < page.index("Lost most")
     rows = Path("own.csv").read_text(encoding="utf-8").splitlines()
     Path("own.csv").write_text("\n".join(rows[:-1]), encoding="utf-8")
@@ -428,7 +428,7 @@ def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
     assert train("report", run, "--sample", 0) == 0
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "judge-own: intervals, score" in page
-    assert "verdict: " not in page
+    assert "<strong>own.csv: " not in page
 
 
 @pytest.mark.exhaustive
@@ -631,8 +631,11 @@ def test_the_text_that_gained_most_is_named(
     files = [judged(tmp_path / name, name, suite, vectors) for name, vectors in (("start", start), ("moved", moved))]
     before, after = (read_sets(Evaluation(load(file), file)) for file in files)
     sides = Judged(Table("", (), (), ()), None, (before, after), shots)
-    changes = {text: (old, new) for text, old, new in text_changes(tmp_path / "run", sides)}
-    assert len(changes) == 40
+    changes = {change.text: (change.before, change.after) for change in text_changes(tmp_path / "run", sides)}
+    if "text1" in columns:  # others moved past the rest
+        assert [*changes] == [gaining]
+    else:
+        assert len(changes) == 40
     assert max(changes, key=lambda text: changes[text][1] - changes[text][0]) == gaining
     own = [name for name in after if after[name].items.statistic == "mean"]
     if own:  # outcomes of single texts add up to the figures

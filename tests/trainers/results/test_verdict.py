@@ -1,0 +1,142 @@
+"""The one rule by which every command decides, and what it says."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from benchmarks.verdicts import KINDS, rates
+from trainers.evaluation.task import Predictions
+from trainers.results.estimates import Estimate, estimate
+from trainers.results.verdict import Verdict, decide
+
+RNG = np.random.default_rng(0)
+BEFORE = np.repeat([1.0, 0.0], [700, 300])
+
+
+def hits(gains: int = 0, losses: int = 0, size: int = 1000) -> Estimate:
+    """Return the estimate of an accuracy of 70% with some outcomes changed."""
+    outcomes = BEFORE[:: 1000 // size].copy()
+    right = int(outcomes.sum())
+    outcomes[right : right + gains] = 1
+    outcomes[:losses] = 0
+    return estimate(Predictions("mean", np.arange(float(len(outcomes))), outcomes))
+
+
+def of_figures(*candidates: dict[str, Estimate], start: Estimate | None = None) -> Verdict:
+    """Return the verdict on candidates on one table; the start has the figures of `hits()`."""
+    first = {title: start or hits() for figures in candidates for title in figures}
+    scores = {f"candidate {number}": {"own": figures} for number, figures in enumerate(candidates, 1)}
+    return decide("start", {"start": {"own": first}, **scores})
+
+
+@pytest.mark.parametrize("outcomes", [[0.4], [1, 1, 1, 0], [1] * 12, [1] * 19])
+def test_fewer_than_twenty_items_decide_nothing(outcomes: Sequence[float]) -> None:
+    numbers = np.arange(float(len(outcomes)))
+    before, after = (
+        estimate(Predictions("mean", numbers, np.array(side, dtype=float)))
+        for side in (np.zeros(len(outcomes)), outcomes)
+    )
+    verdict = decide("start", {"start": {"own": {"nDCG@10": before}}, "other": {"own": {"nDCG@10": after}}})
+    assert verdict.outcome == "few"
+    assert str(verdict) == f"no verdict: other: {len(outcomes)} independent queries, it needs 20"
+
+
+def test_five_positives_of_five_hundred_pairs_decide_nothing() -> None:
+    gold = (np.arange(500) < 5).astype(float)
+    sides = [estimate(Predictions("ap", gold, gold * good + RNG.random(500))) for good in (0, 1)]
+    verdict = decide(
+        "start", {"start": {"own": {"average precision": sides[0]}}, "other": {"own": {"average precision": sides[1]}}}
+    )
+    assert str(verdict) == "no verdict: other: 5 independent pairs of the rarer kind, it needs 20"
+
+
+def test_four_gains_of_a_thousand_are_none() -> None:
+    verdict = of_figures({"5-NN accuracy": hits(gains=4)})
+    assert verdict.outcome == "unclear"
+    (candidate,) = verdict.candidates
+    assert candidate.figures[0].p == 0.125
+
+
+def test_a_loss_in_one_figure_is_not_hidden_by_a_correction() -> None:
+    """Alone its p is below 5%, and times three it would not be."""
+    figures = {"5-NN accuracy": hits(gains=60), "regression accuracy": hits(gains=60), "k-means NMI": hits(4, 14)}
+    verdict = of_figures(figures)
+    (candidate,) = verdict.candidates
+    assert 0.05 / 3 < candidate.figures[2].p <= 0.05
+    assert (verdict.outcome, candidate.outcome, verdict.worse) == ("keep", "mixed", ["k-means NMI"])
+    assert "but worse in k-means NMI by 1.00: choose by the figure that you need" in str(verdict)
+
+
+def test_the_best_of_many_must_be_clearer_than_one_alone() -> None:
+    gain = {"5-NN accuracy": hits(16, 5)}
+    alone = of_figures(gain)
+    assert alone.best == "candidate 1"
+    among = of_figures(gain, *[{"5-NN accuracy": hits(8, 8)}] * 4)
+    assert (among.best, among.outcome) == ("start", "unclear")
+    assert among.candidates[0].p > 0.05
+    assert "candidate 1 gains about 1.10 (" in str(among)
+
+
+def test_a_candidate_that_is_worse_is_called_worse() -> None:
+    verdict = of_figures({"5-NN accuracy": hits(losses=50)}, {"5-NN accuracy": hits(losses=40)})
+    assert verdict.outcome == "keep"
+    assert str(verdict).startswith("keep start: candidate 1 is worse by 5.00 (")
+
+
+def test_a_figure_that_cannot_differ_does_not_count() -> None:
+    ones = estimate(Predictions("mean", np.arange(1000.0), np.ones(1000)))
+    figures = {"nDCG@10": hits(gains=30), "recall@100": ones}
+    scores = {"start": {"own": {"nDCG@10": hits(), "recall@100": ones}}, "other": {"own": figures}}
+    (candidate,) = decide("start", scores).candidates
+    assert candidate.figures[1].change == "constant"
+    assert candidate.mean is not None
+    assert candidate.mean.difference == candidate.figures[0].difference
+
+
+def test_what_to_do_now_is_how_many_more_to_label() -> None:
+    verdict = of_figures({"5-NN accuracy": hits(35, 25)})
+    (candidate,) = verdict.candidates
+    assert candidate.growth is not None
+    more = round(1000 * (candidate.growth - 1), -2)
+    advice = f"in 5-NN accuracy: label about {more:,.0f} more texts to be sure"
+    assert "candidate 1 gains about 1.00 (-0." in str(verdict)
+    assert str(verdict).endswith(advice)
+
+
+def test_tables_count_alike_whatever_their_size() -> None:
+    """Labels here, pairs there: the candidate that costs nothing here and helps there is taken."""
+    start = {"labels": {"5-NN accuracy": hits()}, "pairs": {"MRR@10": hits(size=100)}}
+    other = {"labels": {"5-NN accuracy": hits(3, 4)}, "pairs": {"MRR@10": hits(gains=20, size=100)}}
+    verdict = decide("start", {"start": start, "other": other})
+    assert verdict.best == "other"
+    (candidate,) = verdict.candidates
+    assert candidate.mean is not None
+    assert candidate.mean.difference == pytest.approx((-0.1 + 20) / 2)
+    assert "in the mean of 2 figures on 2 tables" in str(verdict)
+
+
+def test_reasons_for_distrust_are_part_of_the_verdict() -> None:
+    scores = {"start": {"own": {"MRR@10": hits()}}, "other": {"own": {"MRR@10": hits(30)}}}
+    verdict = decide("start", scores, {"other": ["30 of 900 judged texts are in the training text"]})
+    assert str(verdict).endswith("; but 30 of 900 judged texts are in the training text")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith("NMI")])
+def test_equal_encoders_are_rarely_told_apart_and_gains_of_the_printed_size_are_seen(kind: str) -> None:
+    """Among 150 pairs of ten tables, the rates have errors of about 2 and 5 points."""
+    for size in (20, 300):
+        shares = rates(KINDS[kind], size, 10)
+        if shares is not None:
+            false, power = shares
+            assert false <= 0.1
+            assert size == 20 or np.isnan(power) or 0.65 <= power <= 0.95
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith("NMI")])
+def test_equal_clusterings_are_rarely_told_apart(kind: str) -> None:
+    shares = rates(KINDS[kind], 200, 6)
+    assert shares is not None
+    assert shares[0] <= 0.1
