@@ -6,16 +6,20 @@ from contextlib import redirect_stdout
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pipelines.terminal import console
 from pipelines.terminal.console import ConfigOption, InputError, MissingExtraError, note, show_json, table
 from trainers.encoders.vectors import BATCH_SIZE, TextEncoder, cached
 from trainers.evaluation.result_files import notes, results_folder, results_table, show, signature, write
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
 from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite, distinct_texts
 from trainers.settings import Pooling
+
+if TYPE_CHECKING:  # it imports the judge, which takes seconds
+    from trainers.results.beside import Judged
 
 MODEL = """A sentence-transformers or transformers directory, a Hub name, `starter`, or \
 your function as `package.module:function`."""
@@ -26,6 +30,7 @@ JUDGE = """Your own data, by columns: text, label; query, document; text1, text2
 the encoder that a run began from. Documents with ids may be in a second file: QUERIES,DOCUMENTS."""
 DOCUMENTS = "Another encoder of the same space, for the documents of --judge or the second sides of pairs."
 AGAINST = "Put the scores of --judge beside this encoder's instead."
+PLAN = "Say how many labels, queries or pairs show a gain of so many points; no MODEL without --judge."
 SHOTS = "Train the classifiers of --judge on this many texts a label. [four of five folds]"
 MTEB = "A task of MTEB, read from the Hub; repeat it for more. Needs the extra `eval`."
 POOLING = "Pooling, instead of the model's own. padded-mean: over 64 tokens, padding included."
@@ -33,13 +38,14 @@ JudgeOption = Annotated[str | None, typer.Option(help=JUDGE, metavar="FILE")]
 
 
 def evaluate(
-    model: Annotated[str, typer.Argument(help=MODEL, show_default=False)],
+    model: Annotated[str, typer.Argument(help=MODEL, show_default=False)] = "",
     suite: Annotated[list[str] | None, typer.Option(help=SUITES, metavar=f"NAME|{ALL}", show_default=False)] = None,
     data: Annotated[str | None, typer.Option(envvar=DATA_VARIABLE, help=DATA, metavar="DIR")] = None,
     judge: JudgeOption = None,
     shots: Annotated[int | None, typer.Option(min=1, help=SHOTS)] = None,
     against: Annotated[str | None, typer.Option(help=AGAINST, metavar="MODEL")] = None,
     documents_encoder: Annotated[str | None, typer.Option(help=DOCUMENTS, metavar="MODEL")] = None,
+    plan: Annotated[float | None, typer.Option(min=0.1, help=PLAN, metavar="POINTS")] = None,
     mteb: Annotated[list[str] | None, typer.Option(help=MTEB, metavar="TASK", show_default=False)] = None,
     pooling: Annotated[Pooling | None, typer.Option(help=POOLING)] = None,
     max_tokens: Annotated[int | None, typer.Option(min=3, help="Most tokens of a text. [the model; padded 64]")] = None,
@@ -63,6 +69,11 @@ def evaluate(
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
+    if plan and not judge:
+        _show_plan(plan, None)
+        return
+    if not model:
+        raise InputError("no MODEL: name an encoder to score")
     _check_options(judge, against, mteb, documents_encoder)
     suites = _suites(suite, data, judge, shots, mteb)
     if dry_run:
@@ -76,7 +87,15 @@ def evaluate(
     directory = _score(model, opened(model, pooling), suites, mteb, out, parts, settings, json=json)
     if judge is not None:
         with redirect_stdout(sys.stderr if json else sys.stdout):
-            _put_beside(model, directory, suites[-1], opened, against, parts, settings)
+            judged = _put_beside(model, directory, suites[-1], opened, against, parts, settings)
+            if plan:
+                _show_plan(plan, judged)
+
+
+def _show_plan(points: float, judged: "Judged | None") -> None:
+    from trainers.results.planning import own_plan, typical_plan
+
+    console.show(own_plan(*judged.sides, points) if judged and judged.sides else typical_plan(points))
 
 
 def _check_options(
@@ -123,7 +142,7 @@ def _parts(settings: Mapping[str, Any]) -> list[str]:
 def _put_beside(
     model: str, directory: Path, suite: Suite, opened: Callable[[str, Pooling | None], TextEncoder],
     against: str | None, parts: Sequence[str], settings: Mapping[str, Any],
-) -> None:  # fmt: skip
+) -> "Judged | None":  # fmt: skip
     """Score the other encoder too, unless it has been, and show how they differ, with a verdict."""
     from trainers.evaluation.scoring import score_into
     from trainers.results.beside import beside, other_encoder
@@ -138,9 +157,12 @@ def _put_beside(
             raise
         note(f"not beside the untouched encoder: {error}")
     try:
-        show([beside(model, directory, suite.name, other).table])
+        judged = beside(model, directory, suite.name, other)
     except InputError as error:
         note(str(error))
+        return None
+    show([judged.table])
+    return judged
 
 
 def _suites(

@@ -78,6 +78,11 @@ def decide(
     return _verdict(start, candidates)
 
 
+def mean_change(start: Scores, candidate: Scores) -> Pair | None:
+    """Return what decides on a candidate, the mean of all figures that can tell; None without any."""
+    return _mean_of([*_pairs(start, candidate)])
+
+
 def _pairs(start: Scores, candidate: Scores) -> Iterator[Pair]:
     for table, figures in start.items():
         for title, before in figures.items():

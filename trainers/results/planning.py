@@ -1,0 +1,56 @@
+"""How many items a table needs to show a gain of some size, before people label them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from trainers.results.candidates import MIN_ITEMS
+from trainers.results.estimates import Estimate
+from trainers.results.runs import Sets
+from trainers.results.significance import groups_needed
+from trainers.results.verdict import mean_change
+from trainers.results.wording import rounded, unit
+
+SPREADS = {"labelled texts": (10, 33), "queries": (10, 39), "graded pairs": (5, 17)}
+"""Standard deviations per item of the difference of the mean of the figures, in points: of an encoder that was changed
+a little, and of one that was changed much (`benchmarks/spreads.py`)."""
+
+
+def typical_plan(gain: float) -> str:
+    """Return how many items of each kind show a gain, by typical spreads."""
+    kinds = []
+    for kind, spreads in SPREADS.items():
+        low, high = (rounded(_needed(_of_spread(spread), gain)) for spread in spreads)
+        kinds.append(f"{low} to {high} {kind}")
+    return (
+        f"{_aim(gain)}: {', '.join(kinds)}, by how much the encoder is changed; --judge FILE takes a table's own spread"
+    )
+
+
+def own_plan(before: Sets, after: Sets, gain: float) -> str:
+    """Return how many items show a gain, by how much the differences of two encoders on a table vary."""
+    sides = ({of.stored.title: of.estimate for of in sets.values()} for sets in (before, after))
+    change = mean_change(*({"": figures} for figures in sides))
+    if change is None:
+        return f"{_aim(gain)}: no figure here can tell"
+    difference = change.estimate
+    spread = math.sqrt(difference.variance * difference.groups)
+    needed = rounded(_needed(difference, gain))
+    title = next(iter(before.values())).stored.title
+    return f"{_aim(gain)}: {needed} {unit(title)} (here {difference.groups:,}, spread {spread:.0f} points each)"
+
+
+def _aim(gain: float) -> str:
+    return f"to show a gain of {gain:g} points in four of five cases"
+
+
+def _needed(difference: Estimate, gain: float) -> int:
+    return max(MIN_ITEMS, groups_needed(difference, gain))
+
+
+def _of_spread(points: float, items: int = 1000) -> Estimate:
+    """Return a difference whose parts have this standard deviation, and no outcomes that agree."""
+    parts = np.resize([points, -points], items) / items
+    return Estimate(parts, np.full(items, 1 / items), items, lowest=-100)
