@@ -15,6 +15,7 @@ from pipelines.options import ViewOptions
 from pipelines.storage.dataset import Dataset, check_folder
 from pipelines.storage.files import resolve_path
 from pipelines.storage.recipe import parse_yaml
+from pipelines.storage.shards import keep_pandas_away
 from pipelines.terminal.console import flat, note, offline, show_json, table
 
 KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
@@ -89,6 +90,7 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     from pipelines.sentences.ingest import sentences_for
     from pipelines.views.run import VIEWS_FOLDER, as_begun, make_run, note_starter, plan_run, preview_run
 
+    keep_pandas_away()
     if options.address is not None and options.engine != "ray":
         raise InputError(f"--address {options.address} belongs to --engine ray: add it, or leave out --address")
     out = None if options.out is None else resolve_path(options.out)

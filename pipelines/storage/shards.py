@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,25 @@ WRITER_THREADS = 8
 """They mostly wait for the disk."""
 SHARD = re.compile(r"data-([0-9]{5}|[1-9][0-9]{5,})\.arrow")
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+
+
+class _WithoutPandas:
+    """An import hook that finds no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
+def keep_pandas_away() -> None:
+    """Let Arrow find no pandas, which it imports at the first value in half a second, until something asks for it."""
+    import pyarrow as pa
+
+    hook: Any = _WithoutPandas
+    sys.meta_path.insert(0, hook)
+    pa.scalar(0)
+    sys.meta_path.remove(hook)
 
 
 class Receipt(BaseModel, frozen=True, extra="forbid"):
