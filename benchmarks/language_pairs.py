@@ -1,12 +1,16 @@
 """A parallel table for `train distil --preset language`, from a folder of public parallel texts.
 
     python benchmarks/language_pairs.py --data DIR --language de --out pairs.csv [--rows N]
+    python benchmarks/language_pairs.py --data DIR --search --out search.csv
 
 It takes all texts of DIR/parallel that pair English with the language (eng-deu, .en and .de, and so on), except
 software manuals, debates, and what a figure in docs/language.md is measured on: translated STS-B and xquad-mlqa. A
 pair with a sentence of STS-B's dev or test set in any of its languages, case, spaces and punctuation aside, is left
 out, and so is one of more than 160 characters of English. The rows are shuffled with a fixed seed. Spanish and Russian
 have only the training side of translated STS-B (by machine), whose English is that of the training set.
+
+With --search it writes a table for `--judge` instead: 1,588 German texts of xquad-mlqa as queries, questions and
+sentences of Wikipedia, and the English texts that they were translated from or to as the documents to find.
 """
 
 from __future__ import annotations
@@ -81,10 +85,15 @@ def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--language", required=True)
+    parser.add_argument("--language", default="de")
+    parser.add_argument("--search", action="store_true")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--rows", type=int)
     given = parser.parse_args()
+    if given.search:
+        rows = [line.split("\t") for line in lines(given.data / "parallel/xquad-mlqa/eng-deu.train.tsv.gz") if line]
+        write(given.out, ["query", "document"], [(german, english) for english, german in rows])
+        return
     if given.language in CODES:
         pairs = read_parallel(given.data / "parallel", given.language)
     else:
@@ -92,11 +101,15 @@ def main() -> None:
         pairs = zip(*sides, strict=True)
     rows = usable(pairs, judged(given.data))
     random.Random(1).shuffle(rows)
-    with given.out.open("w", encoding="utf-8", newline="") as stream:
+    write(given.out, ["en", given.language], rows[: given.rows])
+
+
+def write(path: Path, header: list[str], rows: list[Pair]) -> None:
+    """Write a table, and say how long it is."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
-        writer.writerow(["en", given.language])
-        writer.writerows(rows[: given.rows])
-    print(f"{len(rows[: given.rows]):,} of {len(rows):,} pairs in {given.out}")
+        writer.writerows([header, *rows])
+    print(f"{len(rows):,} pairs in {path}")
 
 
 if __name__ == "__main__":

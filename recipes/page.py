@@ -9,7 +9,7 @@ RECIPES = Path(__file__).parent
 PAGE = RECIPES.parent / "docs" / "recipes.md"
 ORDER = (
     "first-run", "documents", "few-labels", "retrieval", "contradiction", "terms", "llm-views", "words", "phrases",
-    "entity-linking", "multilingual-small", "multilingual", "paper-bsl", "paper-mirror", "paper-isbert", "paper-simcse",
+    "entity-linking", "language", "multilingual", "paper-bsl", "paper-mirror", "paper-isbert", "paper-simcse",
     "paper-sct", "distil-tiny", "one-gpu", "cluster",
 )  # fmt: skip
 """From the first hour to the cluster; a recipe that is not named here comes last."""
