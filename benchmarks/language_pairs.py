@@ -91,14 +91,15 @@ def main() -> None:
     parser.add_argument("--rows", type=int)
     given = parser.parse_args()
     if given.search:
-        rows = [line.split("\t") for line in lines(given.data / "parallel/xquad-mlqa/eng-deu.train.tsv.gz") if line]
-        write(given.out, ["query", "document"], [(german, english) for english, german in rows])
+        table = given.data / "parallel" / "xquad-mlqa" / "eng-deu.train.tsv.gz"
+        sides = (line.split("\t") for line in lines(table) if line)
+        write(given.out, ["query", "document"], [(german, english) for english, german in sides])
         return
     if given.language in CODES:
         pairs = read_parallel(given.data / "parallel", given.language)
     else:
-        sides = (read_stsb(given.data, language, "train") for language in ("en", given.language))
-        pairs = zip(*sides, strict=True)
+        english, translated = (read_stsb(given.data, language, "train") for language in ("en", given.language))
+        pairs = zip(english, translated, strict=True)
     rows = usable(pairs, judged(given.data))
     random.Random(1).shuffle(rows)
     write(given.out, ["en", given.language], rows[: given.rows])
