@@ -79,13 +79,11 @@ def make_pairs(
     if no pair is left.
     """
     _check_arguments(pairs, views=views, filter=filter)
-    texts = [*dict.fromkeys(text for text in checked_texts(sentences) if text)]
-    if not texts:
-        raise InputError("there is no sentence to pair: give some that are not empty")
+    texts = _distinct(sentences)
     specs = _labelled(views or (BSL_VIEWS if pairs in ("best", "bsl") else ()))
     negative = _labelled([negative_view] if negative_view else [])
     check_views(pairs, specs, negative)
-    runtime = PairsOptions(device=device).view_options.runtime
+    runtime = Runtime(device)
     filters = _filters(pairs, specs.values(), filter, default_filters, runtime)
     loaded = {label: loaded_view(spec, device) for label, spec in {**specs, **negative}.items()}
     results = {label: view(texts, seed) for label, view in loaded.items()}
@@ -105,6 +103,13 @@ def _table(candidates: Candidates, filters: Sequence[Filter], runtime: Runtime) 
         pairs += [candidate for candidate in block if candidate.reason is None]
     counts.as_dict()  # raises if there are none
     return pa.Table.from_batches([pairs_batch(pairs, pairs_schema(candidates, filters))])
+
+
+def _distinct(sentences: Iterable[str]) -> list[str]:
+    texts = [*dict.fromkeys(text for text in checked_texts(sentences) if text)]
+    if not texts:
+        raise InputError("there is no sentence to pair: give some that are not empty")
+    return texts
 
 
 def _check_arguments(pairs: str, **lists: Sequence[str | ViewSpec]) -> None:
