@@ -125,13 +125,13 @@ def test_reasons_for_distrust_are_part_of_the_verdict() -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith("NMI")])
 def test_equal_encoders_are_rarely_told_apart_and_gains_of_the_printed_size_are_seen(kind: str) -> None:
-    """Among 150 pairs of ten tables, the rates have errors of about 2 and 5 points."""
+    """Sixty pairs of ten tables: too few to hold how much more than four of five are seen."""
     for size in (20, 300):
         shares = rates(KINDS[kind], size, 10)
         if shares is not None:
             false, power = shares
             assert false <= 0.1
-            assert size == 20 or np.isnan(power) or 0.65 <= power <= 0.95
+            assert size == 20 or np.isnan(power) or power >= 0.65
 
 
 @pytest.mark.exhaustive
