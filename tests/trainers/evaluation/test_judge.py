@@ -697,6 +697,9 @@ def test_a_verdict_says_if_its_texts_chose_the_model(run: Path, capsys: Capsys) 
     rows = Path("own.csv").read_text(encoding="utf-8").splitlines()
     Path("dev.csv").write_text("\n".join(rows[:31]).lower(), encoding="utf-8")
     options = ["--text", "text.txt", "--encoder", "tiny", "--batch-size", 8, "--max-tokens", 16]
+    assert train("mirror", *options, "--dev", "dev.csv", "--keep", "last", "--out", "runs/last") == 0
+    assert evaluate("runs/last", "--judge", "own.csv") == 0
+    assert "judged texts chose" not in capsys.readouterr().err, "the last one was saved whatever its score"
     assert train("mirror", *options, "--dev", "dev.csv", "--out", "runs/chosen") == 0
     seen = len({row.lower() for row in rows[1:31]})
     for number, message in ((seen, f"; but {seen} of "), (0, "")):
