@@ -10,6 +10,7 @@ from pathlib import Path
 from augment.lexicon.wordnet import Entry, Synset, WordNet
 from augment.text.edits import Token, matching_case
 from augment.text.english import INFLECTED, inflect, is_plural_entry, tagger, wants_an, written_words
+from augment.text.patterns import fixed_places
 from augment.text.words import FUNCTION_WORDS, replaceable, word_list
 from augment.types import Edit
 
@@ -71,7 +72,7 @@ class English:
     def content_words(self, tokens: Sequence[Token], tags: Sequence[str]) -> Iterator[int]:
         """The places of content words that are no names and no parts of WordNet's phrases, as in `choices`."""
         words = [text.lower() if kind == "word" else "" for _, _, text, kind in tokens]
-        phrase_places = self._in_set_phrases(words, tags)
+        phrase_places = self._in_set_phrases(words, tags) | fixed_places("word", tokens, tags)
         for index in replaceable(tokens):
             word, tag = words[index], tags[index]
             if word in FUNCTION_WORDS or tag[:1] not in PARTS or tag.startswith("NNP") or index in phrase_places:
@@ -156,7 +157,7 @@ class English:
             return ()
         part = PARTS[tag[:1]]
         reviewed = REVIEWED.get((part, lemma))
-        tag = _corrected(tag, word, lemma)
+        tag = corrected(tag, word, lemma)
         is_certain = tag not in ("VBD", "VBN") or len(_pasts(lemma)) > 1
         tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
         for synset, lemma_entry, share in self.senses(lemma, part, word):
@@ -275,7 +276,7 @@ def _pasts(verb: str) -> set[str | None]:
     return {inflect(verb, tag) for tag in ("VBD", "VBN")}
 
 
-def _corrected(tag: str, word: str, lemma: str) -> str:
+def corrected(tag: str, word: str, lemma: str) -> str:
     """The tag that a word's form needs, given its lemma: `tag` or another of the same part of speech."""
     if word == lemma:
         is_past = tag in ("VBD", "VBN") and inflect(lemma, tag) == word  # "put", not "light"

@@ -2,12 +2,14 @@
 
 import random
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
 from augment.text.edits import Token, matching_case
 from augment.text.negation import WORDS
+from augment.text.patterns import fixed_places
 from augment.text.words import word_groups
 
 _NUMBERS = {word: [other for other in group if other != word] for _, group in word_groups("numbers") for word in group}
@@ -17,6 +19,9 @@ _NAME = re.compile(r"NNP|JJ")
 _GLUE = frozenset("-–/\\=<>_#@~^&+([{'’")
 MAX_DIGITS = 30
 """A longer number is a code, which stays."""
+LAST_YEAR = 2025
+"""No year of the past becomes one that is later."""
+_DAY = re.compile(r"([12]?\d|3[01])(st|nd|rd|th)?$")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -30,14 +35,15 @@ class Change(NamedTuple):
 
 def numbers(tokens: Sequence[Token], tags: Sequence[str], rng: random.Random) -> list[Change]:
     """Another number for each that can change alone: in digits or words, dates, times, ordinals; none for "1"."""
+    fixed = fixed_places("number", tokens, tags)
     changes, tags = [], [*tags, "", ""]
     for place, (_, _, text, kind) in enumerate(tokens):
-        if _is_glued(tokens, place) or (tags[place] == "CD" and "CD" in (tags[place - 2], tags[place + 2])):
+        is_day = _is_in_month(tokens, place)
+        if place in fixed or _is_glued(tokens, place) or not (is_day or _is_free(tokens, place)):
             continue
         is_first_word, word, new = place == 0, text.lower(), None
         if kind == "number":
-            is_day = not is_first_word and _names().get(tokens[place - 1].text, ("",))[0] == "months"
-            new = _other_digits(text, rng, 28 if is_day else 12 if "/" in text else 0)
+            new = _other_digits(text, rng, 28 if is_day else 0)
         elif word in _NUMBERS and (text == word or is_first_word):
             is_ordinal = (
                 tags[place] == "JJ" and tags[place - 1] in ("DT", "PRP$", "PRP") and tags[place + 1] in ("NN", "NNS")
@@ -48,29 +54,56 @@ def numbers(tokens: Sequence[Token], tags: Sequence[str], rng: random.Random) ->
     return changes
 
 
+def _is_in_month(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a month stands before or after a day: May 3, the 3rd of May."""
+    beside = [*tokens[max(place - 1, 0) : place], *tokens[place + 1 : place + 3]]
+    return any(_names().get(token.text, ("",))[0] == "months" for token in beside) and (
+        _DAY.match(tokens[place].text) is not None
+    )
+
+
+def _is_free(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a number is no part of a name, a version or an address: Apollo 11, 10 Downing Street."""
+    beside = [*tokens[max(place - 1, 0) : place], *tokens[place + 1 : place + 2]]
+    return not any(token.text[:1].isupper() and (token.start > 0 or token.text.isupper()) for token in beside)
+
+
 def _is_hour(tokens: Sequence[Token], place: int) -> bool:
     """Whether a number word names an hour: half past seven, a quarter to eight."""
-    return [token.text.lower() for token in tokens[max(place - 2, 0) : place]] in _TIMES
+    before = [token.text.lower() for token in tokens[max(place - 2, 0) : place]]
+    return before in _TIMES or before[-1:] == ["at"]
 
 
 def names(tokens: Sequence[Token], tags: Sequence[str], rng: random.Random) -> list[Change]:
     """Another name for each person, place, month or weekday of the lists that is no part of a longer name."""
-    changes, texts, end = list[Change](), [token.text for token in tokens], 0
+    fixed = fixed_places("name", tokens, tags)
+    changes, texts, end, tags = list[Change](), [token.text for token in tokens], 0, [*tags, "", ""]
+    counts = Counter(texts)
     for first in range(len(texts)):
         name = next((name for name in (" ".join(texts[first : first + 2]), texts[first]) if name in _names()), "")
         kind, others = _names().get(name, ("", ()))
-        title, beside = texts[max(first - 2, 0) : first], texts[first + 1 + name.count(" ") :][:1]
-        if is_title := not WORDS["titles"].isdisjoint(map(str.lower, title)) and texts[first].istitle():
-            kind, others = ("surnames", _names()["Adams"][1]) if not kind and texts[first].isalpha() else (kind, others)
-        is_long = first > 0 and tags[first - 1].startswith("NNP") and not is_title
-        is_long |= kind not in ("women", "men") and bool(beside) and beside[0][:1].isupper()
-        is_free = kind in ("months", "weekdays") or not (is_long or (kind == "surnames" and not is_title))
+        last = first + name.count(" ")
+        title, beside = texts[max(first - 2, 0) : first], texts[last + 1 : last + 2]
+        is_titled = not WORDS["titles"].isdisjoint(map(str.lower, title)) and texts[first].istitle()
+        if is_titled and not kind and texts[first].isalpha():
+            kind, others = "surnames", _names()["Adams"][1]
+        is_long = first > 0 and tags[first - 1].startswith("NNP") and not is_titled
+        is_long |= bool(beside) and beside[0][:1].isupper()
+        is_surname = kind == "surnames" and not is_titled
+        is_person = kind == "nationalities" and tags[last + 1][:2] not in ("NN", "JJ") and tags[first - 1][:2] != "VB"
+        is_late = kind == "months" and any(_is_late(text) for text in texts[max(first - 2, 0) : last + 2])
         is_name = _NAME.match(tags[first]) and not _is_glued(tokens, first) and (first or name not in ("May", "March"))
-        new = [other for other in others if other not in texts]
-        if new and is_free and is_name and first >= end and texts.count(texts[first]) == 1:
-            end = first + 1 + name.count(" ")
+        is_free = not (is_long or is_surname or is_person or is_late or first in fixed)
+        new = [other for other in others if other not in counts] if is_free and is_name and first >= end else []
+        if new and counts[texts[first]] == 1:
+            end = last + 1
             changes.append(Change(first, end, rng.choice(new)))
     return changes
+
+
+def _is_late(text: str) -> bool:
+    """Whether a day is not in every month."""
+    return text[:2] in ("29", "30", "31")
 
 
 @cache
@@ -98,8 +131,8 @@ def _other_digits(text: str, rng: random.Random, most: int) -> str | None:
     head = digits.rstrip("0")
     low, high = 2 if len(head) == 1 else 0 if is_later else 10 ** (len(head) - 1), 10 ** len(head) - 1
     if text == digits and re.fullmatch(r"(1[89]|20)\d\d", digits):
-        low, high, head = int(digits) - 15, int(digits) + 15, digits
-    elif is_minute or int(digits) <= (12 if ":" in text else most):
+        low, high, head = int(digits) - 15, min(int(digits) + 15, max(int(digits), LAST_YEAR)), digits
+    elif is_minute or most or int(digits) <= 12 * (":" in text):
         low, high, head = 2, 59 if is_minute else most or 12, digits
     choices = [number for number in range(low, min(high, low + 9999) + 1) if number != int(head) and number % 10]
     new = f"{rng.choice(choices):0{len(head) * is_later}d}{digits[len(head) :]}"

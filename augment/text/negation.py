@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from augment.text.edits import Token, matching_case
-from augment.text.english import inflect, verb_lemma, wants_an, written_words
+from augment.text.english import inflect, verb_lemma, wants_an
+from augment.text.patterns import fixed_places
 from augment.text.words import NEGATIONS, word_groups
 from augment.types import Edit
 
@@ -18,6 +19,7 @@ _SOME = {"any": "some", "anyone": "someone", "anybody": "somebody", "anything": 
 _ANY = {new: old for old, new in _SOME.items()}
 _SOMEBODY = {"nobody": "somebody", "nothing": "something", "none": "some", "without": "with"}
 _STEMS = {"can't": "can", "cannot": "can", "won't": "will"}
+_DEFINITE = frozenset(["the", "this", "that", "these", "those", "it's", "there"])
 _ADVERBS = ("also", "now", "still")
 _STOPS = frozenset(',;:–—()"“”«»?')
 
@@ -39,8 +41,9 @@ def negations(text: str, tokens: Sequence[Token], tags: Sequence[str]) -> list[l
     sentence = _Sentence(text, tokens, [*tags, ""], [*words, ""])
     places = [place for place, word in enumerate(words) if is_negation(word)]
     if not places:
-        return [*sentence.denials()]
-    removal = sentence.without(places[0]) if len(places) == 1 and WORDS["polar"].isdisjoint(words) else None
+        return [] if fixed_places("denial", tokens, tags) else [*sentence.denials()]
+    is_sure = len(places) == 1 and WORDS["polar"].isdisjoint(words) and not fixed_places("removal", tokens, tags)
+    removal = sentence.without(places[0]) if is_sure else None
     return [removal] if removal else []
 
 
@@ -95,12 +98,17 @@ class _Sentence(NamedTuple):
         if subject[-1] == "there" and after in ("a", "an", "some"):
             yield [self._edit(place + 1, "no")]
         elif after not in WORDS["limits"] and subject[-1] not in _STOPS and {"only", "just"}.isdisjoint(subject):
-            yield from self._denied(place)
-        if subject[0] in ("a", "an") and start == 0 and WORDS["undenied"].isdisjoint(self.words):
+            is_name = self.tags[start].startswith("NNP") and (
+                place == start + 1 or self.tags[start + 1].startswith("NNP")
+            )
+            is_definite = is_name or subject[0] in _DEFINITE or self.tags[start].startswith("PRP")
+            yield from self._denied(place, is_definite=is_definite)
+        is_progressive = self.words[place] in WORDS["be"] and self.tags[place + 1] == "VBG"
+        if subject[0] in ("a", "an") and start == 0 and is_progressive and WORDS["undenied"].isdisjoint(self.words):
             yield no
 
-    def _denied(self, place: int) -> Iterator[list[Edit]]:
-        """The denial with "not" after a finite verb, with do-support where that is no auxiliary."""
+    def _denied(self, place: int, *, is_definite: bool) -> Iterator[list[Edit]]:
+        """The denial with "not" after a finite verb; do-support is for definite subjects."""
         word, tag, before, after = self.words[place], self.tags[place], place - 1, place + 1
         while self.tags[after] == "RB":
             after += 1
@@ -110,9 +118,9 @@ class _Sentence(NamedTuple):
         )
         if word in WORDS["unsure"]:
             return
-        if word in WORDS["be"] | WORDS["clitics"] or tag == "MD" or is_compound:
+        if word in WORDS["be"] | WORDS["clitics"] | WORDS["modals"] or is_compound:
             edits = [self._edit(place, "cannot" if word == "can" else f"{self.tokens[place].text} not")]
-        elif lemma is None:
+        elif lemma is None or not is_definite:
             return
         elif self.tags[before] == "RB" and (self.words[before].endswith("ly") or self.words[before] in _ADVERBS):
             support = f"{_SUPPORT[tag]} not {self.tokens[before].text}"
@@ -144,11 +152,12 @@ class _Sentence(NamedTuple):
         if word == "no" and after == "one":
             return [self._edit(place, "someone", place + 2)]
         if word == "no":
-            while self.tags[head] in ("JJ", "RB"):
+            while self.tags[head] in ("JJ", "RB") or self.tags[head + 1 : head + 2] in (["NN"], ["NNS"]):
                 head += 1
-            is_some = self.tags[head] == "NNS" or inflect(self.words[head], "NNS") not in written_words(3.1)
+            is_some = self.tags[head] == "NNS" or self.words[head] in WORDS["uncountable"]
             new = "some" if is_some else "an" if wants_an(after) else "a"
-            return [self._edit(place, new)] if self.tags[head] in ("NN", "NNS") else None
+            is_clause = self.main_verb() is not None
+            return [self._edit(place, new)] if is_clause and self.tags[head] in ("NN", "NNS") else None
         is_alone = self.tokens[place].text == word and not {*self.words[place - 1 : place]} & WORDS["be"]
         if word not in _SOMEBODY or not (place == 0 or is_alone) or self.tags[head] in ("TO", "VBG"):
             return None

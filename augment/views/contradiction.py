@@ -94,7 +94,7 @@ class Contradiction(ProtectedTermsView):
     def _choices(
         self, kind: str, text: str, words: Sequence[Token], tags: Sequence[str], rng: random.Random
     ) -> Iterator[list[Edit]]:
-        denials = [] if kind in ("number", "name") else negations(text, words, tags)
+        denials = negations(text, words, tags) if kind in ("negation", DOUBLE) else []
         if kind == "negation":
             yield from denials
         elif kind in ("number", "name"):
@@ -116,5 +116,5 @@ def _edits(text: str, words: Sequence[Token], change: Change) -> list[Edit]:
     """A change as edits, with the article before it."""
     start, end = words[change.first].start, words[change.end - 1].end
     new = matching_case(words[change.first].text, change.new)
-    article = agreement(words[: change.first + 1][-3:], new)
+    article = agreement(words[max(change.first - 2, 0) : change.first + 1], new)
     return [Edit(start, end, text[start:end], new), *([article] if article else [])]
