@@ -119,7 +119,7 @@ def kept_parts(text: str, **options: str) -> list[str]:
 def test_terms_are_whole_words_in_any_case_and_may_overlap(terms: str) -> None:
     text = "The dogma of NEW\tYork City's dog, in c++-like müller terms: the old  man."
     assert kept_parts(text, keep=terms) == ["NEW\tYork City", "dog", "c++", "müller", "the old  man"]
-    assert kept_parts("ab-12 AB-12 XAB-123", keep_pattern=PATTERN) == ["AB-12", "XAB-123", "AB-123"]
+    assert kept_parts("ab-12 AB-12 XAB-123", keep_pattern=PATTERN) == ["AB-12", "XAB-123"]
     assert kept_parts("nothing", keep_pattern="x*") == []
 
 
