@@ -47,35 +47,47 @@ def compare(
     """
     papers, page = _papers(beside), _page(out)
     if judge:
-        from trainers.results.beside import score_beside
-
-        score_beside([folder for path in runs or () for folder in seed_folders(path)], judge)
+        _score(runs or (), judge)
     given = [run for path in runs or () for run in read_runs(path)]
     results = named(given)
-    tables, test_tables = list[Table](), list[Table]()
     suites = _suites(suite, results, papers)
     printed = [table for name in suites for table in published_tables(papers, name, everything=all_tables)]
+    tables, all_statistics = list[Table](), list[Table]()
     for name in suites:
         beside_start, verdict = _with_untouched(name, given, results, seed)
         tables += compare_suite(name, beside_start, [table for table in printed if table.suite == name])
-        if intervals or test:
-            statistics = assess(name, beside_start, seed, intervals=intervals, test=test)
-            tables, test_tables = tables + statistics, test_tables + statistics
+        statistics = assess(name, beside_start, seed, intervals=intervals, test=test) if intervals or test else []
+        all_statistics += statistics
+        tables += statistics
         if verdict:
             tables[-1] = tables[-1]._replace(notes=(*tables[-1].notes, *verdict))
-    if (intervals or test) and not test_tables:
-        option, lack = ("--test", "two runs") if test else ("--intervals", "run")
-        raise InputError(f"nothing for {option}: no {lack} of one seed with {NO_ITEMS}")
-    if json:
-        show_json({"tables": [table._asdict() for table in tables]})
-    else:
-        show(tables)
-    absent = [name for name in papers if not any(table in printed for table in load_paper(name))]
-    if absent:
+    if intervals or test:
+        _check_statistics(all_statistics, test=test)
+    _show(tables, as_json=json)
+    if absent := [name for name in papers if not any(table in printed for table in load_paper(name))]:
         note(f"papers without a row on {', '.join(suites)}: {', '.join(absent)}")
     if page:
         write_page(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
         note(f"written: {out}")
+
+
+def _score(runs: Sequence[Path], judge: str) -> None:
+    from trainers.results.beside import score_beside
+
+    score_beside([folder for path in runs for folder in seed_folders(path)], judge)
+
+
+def _check_statistics(statistics: Sequence[Table], *, test: bool) -> None:
+    if not statistics:
+        option, lack = ("--test", "two runs") if test else ("--intervals", "run")
+        raise InputError(f"nothing for {option}: no {lack} of one seed with {NO_ITEMS}")
+
+
+def _show(tables: Sequence[Table], *, as_json: bool) -> None:
+    if as_json:
+        show_json({"tables": [table._asdict() for table in tables]})
+    else:
+        show(tables)
 
 
 def _with_untouched(

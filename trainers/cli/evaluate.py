@@ -25,7 +25,7 @@ MODEL = """A sentence-transformers or transformers directory, a Hub name, `start
 your function as `package.module:function`."""
 SUITES = f"""What to evaluate on; repeat it for more. There are {", ".join(suite_names())}; {ALL} is all of them but \
 the bundled smoke test `sample`. [sts with data, sample without]"""
-DATA = "Folder of the benchmarks."
+DATA = "Folder of the benchmarks; sets that are not there are listed with where to get them."
 JUDGE = """Your own data, by columns: text, label; query, document; text1, text2, grade; text1, text2, same. Beside \
 the encoder that a run began from. Documents with ids may be in a second file: QUERIES,DOCUMENTS."""
 DOCUMENTS = "Another encoder of the same space, for the documents of --judge or the second sides of pairs."
@@ -65,31 +65,23 @@ def evaluate(
     `mean` or size-`weighted` over the subsets. All three are printed; `all` is the one to quote unless you compare
     with a paper that says otherwise.
 
-    Sets that are not in --data are listed with where to get them, and the others are scored.
-
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
     if plan and not judge:
         _show_plan(plan, None)
         return
-    if not model:
-        raise InputError("no MODEL: name an encoder to score")
-    _check_options(judge, against, mteb, documents_encoder)
+    _check_options(model, judge, against, mteb, documents_encoder)
     suites = _suites(suite, data, judge, shots, mteb)
     if dry_run:
         _show_sets(suites, model)
         return
-    options: dict[str, Any] = {"precision": precision, "batch_tokens": batch_tokens, "device": device}
-    opened = partial(_open, pooling, max_tokens, documents_encoder, options, keep=not no_cache)
     settings = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision, "seed": seed, "data": data}
     settings |= {"shots": shots, **({"documents_encoder": documents_encoder} if documents_encoder else {})}
-    parts = _parts(settings)
-    directory = _score(model, opened(model, pooling), suites, mteb, out, parts, settings, json=json)
+    opened = partial(_open, settings, batch_tokens, device, keep=not no_cache)
+    directory = _score(model, opened(model, pooling), suites, mteb, out, settings, json=json)
     if judge is not None:
         with redirect_stdout(sys.stderr if json else sys.stdout):
-            judged = _put_beside(model, directory, suites[-1], opened, against, parts, settings)
-            if plan:
-                _show_plan(plan, judged)
+            _put_beside(model, directory, suites[-1], opened, against, settings, plan)
 
 
 def _show_plan(points: float, judged: "Judged | None") -> None:
@@ -99,9 +91,11 @@ def _show_plan(points: float, judged: "Judged | None") -> None:
 
 
 def _check_options(
-    judge: str | None, against: str | None, mteb: Sequence[str] | None, documents_encoder: str | None
+    model: str, judge: str | None, against: str | None, mteb: Sequence[str] | None, documents_encoder: str | None
 ) -> None:
-    """Raise InputError for options that need another, or exclude each other."""
+    """Raise InputError without a model, and for options that need another, or exclude each other."""
+    if not model:
+        raise InputError("no MODEL: name an encoder to score")
     if mteb and documents_encoder:
         raise InputError(f"--documents-encoder {documents_encoder} is not for --mteb: leave one of them out")
     if against and not judge:
@@ -109,10 +103,9 @@ def _check_options(
 
 
 def _open(
-    pooling: Pooling | None,
-    max_tokens: int | None,
-    documents_encoder: str | None,
-    options: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    batch_tokens: int | None,
+    device: str,
     name: str,
     own_pooling: Pooling | None,
     *,
@@ -122,11 +115,13 @@ def _open(
     from trainers.encoders.functions import open_encoder
     from trainers.encoders.two_sides import TwoEncoders
 
-    encoder = open_encoder(name, pooling=pooling or own_pooling, max_tokens=max_tokens, **options)
+    options: dict[str, Any] = {"precision": settings["precision"], "batch_tokens": batch_tokens, "device": device}
+    pooling = settings["pooling"] or own_pooling
+    encoder = open_encoder(name, pooling=pooling, max_tokens=settings["max_tokens"], **options)
     encoder = cached(encoder) if keep else encoder
-    if documents_encoder is None:
+    if "documents_encoder" not in settings:
         return encoder
-    other = open_encoder(documents_encoder, **options)
+    other = open_encoder(settings["documents_encoder"], **options)
     return TwoEncoders(encoder, cached(other) if keep else other)
 
 
@@ -140,16 +135,21 @@ def _parts(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _put_beside(
-    model: str, directory: Path, suite: Suite, opened: Callable[[str, Pooling | None], TextEncoder],
-    against: str | None, parts: Sequence[str], settings: Mapping[str, Any],
-) -> "Judged | None":  # fmt: skip
-    """Score the other encoder too, unless it has been, and show how they differ, with a verdict."""
+    model: str,
+    directory: Path,
+    suite: Suite,
+    opened: Callable[[str, Pooling | None], TextEncoder],
+    against: str | None,
+    settings: Mapping[str, Any],
+    plan: float | None,
+) -> None:
+    """Score the other encoder too, unless it has been, and show how they differ, with a verdict and a plan."""
     from trainers.evaluation.scoring import score_into
     from trainers.results.beside import beside, other_encoder
 
-    other = None
+    other = judged = None
     try:
-        if other := other_encoder(Path(model).expanduser(), against, parts):
+        if other := other_encoder(Path(model).expanduser(), against, _parts(settings)):
             encoder = opened(other.name, other.pooling)
             score_into(encoder, suite, other.folder, seed=settings["seed"], settings=settings)
     except InputError as error:
@@ -158,11 +158,11 @@ def _put_beside(
         note(f"not beside the untouched encoder: {error}")
     try:
         judged = beside(model, directory, suite.name, other)
+        show([judged.table])
     except InputError as error:
         note(str(error))
-        return None
-    show([judged.table])
-    return judged
+    if plan:
+        _show_plan(plan, judged)
 
 
 def _suites(
@@ -197,14 +197,20 @@ def _show_sets(suites: Sequence[Suite], model: str) -> None:
 
 
 def _score(
-    model: str, encoder: TextEncoder, suites: Sequence[Suite], mteb: Sequence[str] | None, out: Path | None,
-    parts: Sequence[str], settings: Mapping[str, Any], *, json: bool,
-) -> Path:  # fmt: skip
+    model: str,
+    encoder: TextEncoder,
+    suites: Sequence[Suite],
+    mteb: Sequence[str] | None,
+    out: Path | None,
+    settings: Mapping[str, Any],
+    *,
+    json: bool,
+) -> Path:
     """Score an encoder, print the results, write them into a folder, and return the folder."""
     from trainers.evaluation.scoring import evaluate_suites
 
     names = [*(suite.name for suite in suites), *(["mteb"] if mteb else [])]
-    directory = results_folder(model, out, parts, names)
+    directory = results_folder(model, out, _parts(settings), names)
     if mteb:
         from trainers.evaluation.mteb import mteb_suite
 

@@ -1,6 +1,7 @@
 """`train push`: publish a trained encoder on the Hugging Face Hub."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -52,6 +53,12 @@ def push(
         return
     if get_token() is None:
         raise InputError("no token for the Hub: run `hf auth login`, or set HF_TOKEN")
+    url = _send(name, contents, public=public)
+    show(f"{url}: {len(contents)} files, {'public' if public else 'private'}")
+
+
+def _send(name: str, contents: Mapping[str, Path | bytes], *, public: bool) -> str:
+    """Commit files to a repository of the Hub, made if there is none, and return its URL."""
     api = HfApi(library_name="twinviews")
     try:
         url = api.create_repo(name, private=not public, exist_ok=True)
@@ -63,7 +70,7 @@ def push(
     # The client raises ValueError for impossible names, RuntimeError for a large file that cannot be sent.
     except (HTTPError, OSError, ValueError, RuntimeError) as error:
         raise TwinviewsError(f"cannot push to hf:{name} ({first_line(error)})") from error
-    show(f"{url}: {len(contents)} files, {'public' if public else 'private'}")
+    return str(url)
 
 
 def published(directory: Path) -> dict[str, Path | bytes]:

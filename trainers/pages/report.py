@@ -69,40 +69,44 @@ def report(
 
     if len(runs) > MAX_RUNS:
         raise InputError(f"{len(runs)} runs: at most {MAX_RUNS} lines can be told apart")
-    target = out or (runs[0] / PAGE if len(runs) == 1 and runs[0].is_dir() else Path(PAGE))
-    if target.exists() and not is_written_by(target, MARK):
-        raise InputError(f"{target} exists and was not written by `train report`: choose another --out")
+    target = _target(runs, out)
     folders = [seed_folders(run)[0] for run in runs]
     if len(folders) > MAX_RUNS:
         note(f"{len(folders)} settings: only the first {MAX_RUNS} are drawn, more lines cannot be told apart")
     trainings = [read_run(folder, sample) for folder in folders[:MAX_RUNS]]
     if judge:
         score_beside(folders, judge)
-    # A run with a log needs no scores; `read_runs` refuses any other directory without them.
-    scored = [
-        run
-        for run in runs
-        if any((folder / FOLDER).is_dir() or not (folder / LOG).is_file() for folder in seed_folders(run))
-    ]
-    results = [run for folder in scored for run in read_runs(folder)]
+    results = [run for folder in runs if _needs_scores(folder) for run in read_runs(folder)]
     suites = dict.fromkeys(evaluation.stored.suite for run in results for evaluation in run.evaluations)
     titled = named(results)
     tables = [table for name in suites for table in compare_suite(name, titled, published_tables(PAPERS, name))]
     judgements = [(Path(run.title), judged) for run in results for judged in judged_files(run)]
     tables += [judged.table for _, judged in judgements if not judged.sides]
     parts = [judged_part(*judgement) for judgement in judgements if judgement[1].sides]
-    # What was judged together has one verdict, which stands on the page once.
-    verdicts = dict.fromkeys((part["source"], part["verdict"]) for part in parts)
     shown = {
         "runs": trainings,
         "charts": charts(trainings),
         "tables": tables,
         "judged": parts,
-        "verdicts": verdicts,
+        # What was judged together has one verdict, which stands on the page once.
+        "verdicts": dict.fromkeys((part["source"], part["verdict"]) for part in parts),
         "rule": RULE,
     }
     write_page(target, render_page("trainers.pages", without_paths, **shown))
     show(f"{target} written")
+
+
+def _target(runs: Sequence[Path], out: Path | None) -> Path:
+    """Return where to write the page; raises InputError if something else is there."""
+    target = out or (runs[0] / PAGE if len(runs) == 1 and runs[0].is_dir() else Path(PAGE))
+    if target.exists() and not is_written_by(target, MARK):
+        raise InputError(f"{target} exists and was not written by `train report`: choose another --out")
+    return target
+
+
+def _needs_scores(run: Path) -> bool:
+    """Whether to read a directory's scores: it has some, or no log either, so that reading tells what is wrong."""
+    return any((folder / FOLDER).is_dir() or not (folder / LOG).is_file() for folder in seed_folders(run))
 
 
 def read_run(run: Path, sample: int) -> dict[str, Any]:
