@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from augment.errors import InputError
-from augment.lexicon.synonyms import TIERS, Tiers
+from augment.lexicon.synonyms import Weighted
 from augment.lexicon.wordnet import WordNet, find
 from augment.models.weights import revision_of
 from augment.text.edits import Token
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from nltk.corpus.reader.api import CorpusReader
 
 OMW = "omw-1.4"
+LEAST_SHARE = 0.3
+"""The least share of a sense in the uses of a word, for its words to be synonyms."""
 _LANGUAGES = """
 ar arb arabic, bg bul, ca cat catalan, da dan danish, el ell greek, es spa spanish, eu eus basque, fi fin finnish,
 fr fra french, gl glg, he heb hebrew, hr hrv, id ind indonesian, is isl, it ita italian, ja jpn, lt lit, ms zsm,
@@ -54,29 +56,29 @@ class Multilingual:
                 self._words[key].append(word)
         self._synonyms = lru_cache(maxsize=50_000)(self._synonyms_of)
 
-    def choices(self, rows: Sequence[Sequence[Token]]) -> list[dict[int, Tiers]]:
+    def choices(self, rows: Sequence[Sequence[Token]]) -> list[dict[int, Weighted]]:
         """The eligible words of each text by their place among its tokens, each with its synonyms."""
         return [
-            {place: tiers for place in replaceable(row) if (tiers := self._synonyms(row[place].text.lower()))}
+            {place: words for place in replaceable(row) if (words := self._synonyms(row[place].text.lower()))}
             for row in rows
         ]
 
-    def _synonyms_of(self, word: str) -> Tiers:
-        """Words that share a sense with `word` as its likeliest part of speech, by the counts of its English words."""
+    def _synonyms_of(self, word: str) -> Weighted:
+        """Words that share a main sense with `word` as its likeliest part of speech, by the counts of English words."""
         senses: dict[str, list[tuple[tuple[str, int], float]]] = defaultdict(list)
         for key in () if word in self._stop_words else dict.fromkeys(self._senses.get(word, ())):
             uses = 0.5 + sum(entry.uses for entry in self._wordnet.synset(*key).entries)
             senses[key[0]].append((key, uses))
         likeliest = max(senses.values(), key=lambda entries: sum(uses for _, uses in entries), default=[])
         total = sum(uses for _, uses in likeliest)
-        tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
+        weights: dict[str, float] = defaultdict(float)
         for key, uses in likeliest:
-            for name in () if self._wordnet.synset(*key).unwanted else dict.fromkeys(self._words[key]):
+            if uses < LEAST_SHARE * total or self._wordnet.synset(*key).unwanted:
+                continue
+            for name in dict.fromkeys(self._words[key]):
                 if len(name) > 1 and name != word and is_alphabetic(name) and name == name.lower():
-                    for weights, (least_share, _, _) in zip(tiers, TIERS, strict=True):
-                        if uses / total >= least_share:
-                            weights[name] += (uses / total) ** 2
-        return tuple(tuple(sorted(weights.items())) for weights in tiers) if tiers[-1] else ()
+                    weights[name] += (uses / total) ** 2
+        return tuple(sorted(weights.items()))
 
 
 @lru_cache(maxsize=1)

@@ -16,29 +16,17 @@ from augment.types import Edit
 
 Weighted = tuple[tuple[str, float], ...]
 """Words with weights above 0, in alphabetical order."""
-Tiers = tuple[Weighted, ...]
-"""The synonyms of one word: those of its dominant senses, then also of rarer ones, finally all."""
 
 PARTS = {"N": "n", "V": "v", "J": "a", "R": "r"}
 """The first letter of a Penn tag, and WordNet's part of speech."""
-_VOWEL = re.compile("[aeiou]|.y")
-"""An entry without one is an abbreviation: "ft", "km", "yr"."""
 _CLITIC = re.compile(r"(?i)(.+)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
 MAX_PHRASE_WORDS = 3
 LEAST_ZIPF = 3.0
 """The least Zipf frequency of a synonym; rarer ones (begetter, husbandman) are words that hardly anybody writes."""
 REVIEWED = {(part, lemma): frozenset(names) for lemma, part, *names in map(str.split, word_list("synonyms"))}
-"""Of common words, the synonyms that a reader kept in ten thousand sentences; of many of these words there is none."""
-SAFE_TIERS = 2
-"""Tiers of `TIERS` that are used of other words; of the rarer senses in the rest, a fifth of the synonyms fit."""
-LEAST_SHARE = 0.12
-"""The least share of its word's uses of a sense that relates words to each other."""
+"""The synonyms of common words, reviewed one by one; many of these words have none."""
 MODIFIERS = frozenset(["DT", "PRP$", "JJ", "JJR", "JJS", "CD", "POS"])
 """Tags of words before a noun."""
-TIERS = ((0.3, 5, 0.2), (0.3, 1, 0.2), (0.5, 0, 0.1), (0.2, 1, 0.0), (0.1, 0, 0.0))
-"""For each tier, a sense's least share of the word's uses, and a synonym's least uses in that sense and least share of
-its own uses. Dominant senses and attested synonyms come first; the last tier omits only rare senses (dog:
-frankfurter)."""
 
 
 class English:
@@ -50,24 +38,14 @@ class English:
         self.synonyms = lru_cache(maxsize=50_000)(self._synonyms)
         self.lemma = lru_cache(maxsize=50_000)(self._lemma)
         self.senses = lru_cache(maxsize=50_000)(self._senses)
-        self.related = lru_cache(maxsize=50_000)(self._related)
 
-    def choices(self, rows: Sequence[Sequence[Token]]) -> list[dict[int, Tiers]]:
+    def choices(self, rows: Sequence[Sequence[Token]]) -> list[dict[int, Weighted]]:
         """The eligible words of each text by their place among its tokens, each with its synonyms.
 
-        Eligible are content words with a synonym in any sense: no digits, single letters, acronyms, names, function
+        Eligible are content words with a synonym: no digits, single letters, acronyms, names, function
         words, and no parts of what WordNet has as one phrase ("ice cream").
         """
         return list(map(self._choices, rows, tags_of(rows)))
-
-    def related_words(self, rows: Sequence[Sequence[Token]]) -> list[dict[int, frozenset[str]]]:
-        """The content words of each text that have related words, by their place among its tokens, with these."""
-        tagged = zip(rows, tags_of(rows), strict=True)
-        words = [
-            {place: self.related(tokens[place].text.lower(), tags[place]) for place in self.content_words(tokens, tags)}
-            for tokens, tags in tagged
-        ]
-        return [{place: related for place, related in row.items() if related} for row in words]
 
     def content_words(self, tokens: Sequence[Token], tags: Sequence[str]) -> Iterator[int]:
         """The places of content words that are no names and no parts of WordNet's phrases, as in `choices`."""
@@ -80,18 +58,17 @@ class English:
             if tokens[index].text == word or not self._may_be_name(tokens[index : index + 2]):
                 yield index
 
-    def _choices(self, tokens: Sequence[Token], tags: Sequence[str]) -> dict[int, Tiers]:
-        choices: dict[int, Tiers] = {}
+    def _choices(self, tokens: Sequence[Token], tags: Sequence[str]) -> dict[int, Weighted]:
+        choices: dict[int, Weighted] = {}
+        fixed = fixed_places("synonym", tokens, tags)
         for index in self.content_words(tokens, tags):
             word = tokens[index].text.lower()
-            if self._is_homograph(word, tags[index], tags[index - 1] if index else ""):
+            if index in fixed or self._is_homograph(word, tags[index], tags[index - 1] if index else ""):
                 continue
             neighbours = [token.text.lower() for token in tokens[max(index - 1, 0) : index + 2]]
-            tiers = self.synonyms(word, tags[index])
-            if tiers and any(synonym in neighbours for synonym, _ in tiers[-1]):
-                tiers = tuple(tuple(pair for pair in tier if pair[0] not in neighbours) for tier in tiers)
-            if tiers and tiers[-1]:
-                choices[index] = tiers
+            synonyms = [pair for pair in self.synonyms(word, tags[index]) if pair[0] not in neighbours]
+            if synonyms:
+                choices[index] = (*synonyms,)
         return choices
 
     def _may_be_name(self, tokens: Sequence[Token]) -> bool:
@@ -146,56 +123,25 @@ class English:
                 return max(lemmas, key=lambda name: sum(entry.uses for entry in self._wordnet.entries(name, part)))
         return next(iter(self._wordnet.lemmas(word, part)), None)
 
-    def _synonyms(self, word: str, tag: str) -> Tiers:
-        """Words, inflected for `tag`, that share a sense with the lower-case `word`; () if there are none.
+    def _synonyms(self, word: str, tag: str) -> Weighted:
+        """The reviewed synonyms of the lower-case `word` in its senses, inflected for `tag`; () if there are none.
 
         A synonym's weight is the square of the sense's share of the word's uses, times the synonym's uses in that sense
         to the power of 1.5: of the exponents tried, these preserved the meaning of sentences best.
         """
-        lemma = self.lemma(word, tag)
-        if lemma is None or not _VOWEL.search(lemma):
-            return ()
-        part = PARTS[tag[:1]]
-        reviewed = REVIEWED.get((part, lemma))
+        lemma, part = self.lemma(word, tag) or word, PARTS[tag[:1]]
+        reviewed = REVIEWED.get((part, lemma), ())
         tag = corrected(tag, word, lemma)
         is_certain = tag not in ("VBD", "VBN") or len(_pasts(lemma)) > 1
-        tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
-        for synset, lemma_entry, share in self.senses(lemma, part, word):
-            if share < TIERS[-1][0] or synset.unwanted:
-                continue
+        weights: dict[str, float] = defaultdict(float)
+        for synset, lemma_entry, share in self.senses(lemma, part, word) if reviewed else ():
             for entry in synset.entries:
-                form = self._form(entry, tag, is_certain=is_certain) if _fits(entry, lemma_entry) else None
-                if form is None or form in (word, lemma) or form in FUNCTION_WORDS:
+                if entry.name not in reviewed or entry.marker not in (None, lemma_entry.marker):
                     continue
-                if form not in written_words(LEAST_ZIPF) or (reviewed is not None and entry.name not in reviewed):
-                    continue
-                senses = self.senses(entry.name, part)
-                entry_share = next((sense_share for sense, _, sense_share in senses if sense is synset), 0.0)
-                for weights, (least_share, least_uses, least_entry_share) in zip(tiers, TIERS, strict=True):
-                    if share >= least_share and entry.uses >= least_uses and entry_share >= least_entry_share:
-                        weights[form] += share**2 * (entry.uses + 0.5) ** 1.5
-        if reviewed is None:
-            tiers[SAFE_TIERS:] = [tiers[SAFE_TIERS - 1]] * (len(tiers) - SAFE_TIERS)
-        return tuple(tuple(sorted(weights.items())) for weights in tiers) if tiers[-1] else ()
-
-    def _related(self, word: str, tag: str) -> frozenset[str]:
-        """Words, inflected for `tag`, of the main senses of the lower-case `word` and of those above or like them.
-
-        No other form of the word is among them, none whose own main senses are others; of verbs, reviewed synonyms.
-        """
-        lemma, part, related = self.lemma(word, tag), PARTS[tag[:1]], set[str]()
-        own_forms = {word, lemma, *(inflect(lemma or word, form) for form in INFLECTED)} - {None}
-        for synset, _, share in self.senses(lemma or word, part, word):
-            neighbours = [synset, *(self._wordnet.synset(*place) for place in synset.neighbours)]
-            entries = chain.from_iterable(near.entries for near in neighbours if share >= LEAST_SHARE)
-            names = {entry.name for entry in entries if _is_plain(entry)} - FUNCTION_WORDS
-            for name in names & REVIEWED.get((part, lemma or word), names) if part == "v" else names:
-                form = inflect(name, tag)
-                is_main = any(near in neighbours for near, _, share in self.senses(name, part) if share >= LEAST_SHARE)
-                is_other = own_forms.isdisjoint([form, *(inflect(name, tag) for tag in INFLECTED)])
-                if form and is_main and is_other:
-                    related.add(form)
-        return frozenset(related)
+                form = self._form(entry, tag, is_certain=is_certain)
+                if form in written_words(LEAST_ZIPF) and form != word:
+                    weights[form] += share**2 * (entry.uses + 0.5) ** 1.5
+        return tuple(sorted(weights.items()))
 
     def _form(self, entry: Entry, tag: str, *, is_certain: bool) -> str | None:
         """The form of an entry for a tag, if any; entries that are plurals themselves ("woods") are plurals only.
@@ -259,17 +205,6 @@ def tags_of(rows: Sequence[Sequence[Token]]) -> list[list[str]]:
 def _parts(word: str) -> tuple[str, ...]:
     match = _CLITIC.match(word)
     return match.groups() if match else (word,)
-
-
-def _fits(entry: Entry, original: Entry) -> bool:
-    """Whether an entry is another plain, unobjectionable word that can stand wherever `original` can."""
-    return _is_plain(entry) and entry.marker in (None, original.marker) and entry.name != original.name
-
-
-def _is_plain(entry: Entry) -> bool:
-    name = entry.name
-    is_word = len(name) > 1 and name.isalpha() and name.islower() and _VOWEL.search(name) is not None
-    return is_word and not entry.unwanted
 
 
 def _pasts(verb: str) -> set[str | None]:

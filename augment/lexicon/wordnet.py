@@ -37,8 +37,6 @@ _ENDINGS = {
 }
 ENDINGS = {part: [rule.split(":") for rule in rules.split()] for part, rules in _ENDINGS.items()}
 """WordNet's rules of detachment: the endings of forms, and those of their lemmas."""
-PEOPLE_AND_TIMES = ("18", "28")
-"""The lexicographer files of nouns for people and for times."""
 UNWANTED_LABELS = frozenset(["ethnic_slur", "disparagement", "obscenity", "archaism", "dialect"])
 """WordNet's usage labels of words that do not belong in a corpus."""
 UNWANTED_GLOSS = re.compile(
@@ -131,15 +129,10 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Synset:
-    """Words that share a sense, and whether it is one of slurs, obscenities, or words out of use; compared by `is`.
-
-    Its neighbours, by part and offset, are the senses directly above it, of nouns but people and times, or similar to
-    it, of adjectives: a boy is no man, a day no time, and to run is not to move.
-    """
+    """Words that share a sense, and whether it is one of slurs, obscenities, or words out of use; compared by `is`."""
 
     entries: list[Entry]
     unwanted: bool
-    neighbours: list[tuple[str, int]]
 
 
 class WordNet:
@@ -190,21 +183,19 @@ class WordNet:
         _, file, kind, number, *fields = head.split()
         words = [*zip(fields[::2], fields[1::2], strict=False)][: int(number, 16)]
         pointers = fields[2 * len(words) + 1 :][: 4 * int(fields[2 * len(words)])]
-        key_end, unwanted, neighbours = "::", set[int](), []  # numbers of words, 0 for the whole synset
+        key_end, unwanted = "::", set[int]()  # numbers of words, 0 for the whole synset
         for symbol, target, target_part, ends in zip(*[iter(pointers)] * 4, strict=True):
             if symbol == ";u" and self._first(target_part, target)[0] in UNWANTED_LABELS:
                 unwanted.add(int(ends[:2], 16))
             elif symbol == "&" and kind == "s":  # sense keys of satellite adjectives name the head
                 key_end = ":{}:{:02d}".format(*self._first(target_part, target))
-            if symbol == "&" or (symbol == "@" and kind == "n" and file not in PEOPLE_AND_TIMES):
-                neighbours.append((target_part, int(target)))
         entries = []
         for rank, (word, number) in enumerate(words, start=1):
             name, bracket, marker = word.partition("(")
             key = f"{name.lower()}%{' nvars'.index(kind)}:{file}:{int(number, 16):02d}{key_end}"
             entries.append(Entry(name, bracket + marker or None, self._uses.get(key, 0), rank in unwanted))
         is_unwanted = 0 in unwanted or UNWANTED_GLOSS.search(EXAMPLE.sub("", gloss)) is not None
-        return Synset(entries, is_unwanted, neighbours)
+        return Synset(entries, is_unwanted)
 
     def _first(self, part: str, place: str) -> tuple[str, int]:
         """The first word of a synset in lower case, and its number among the words spelt so."""

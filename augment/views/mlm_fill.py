@@ -1,4 +1,4 @@
-"""Let a masked language model replace a share of the words, by related ones or by any (BSL, section 4.4: 20%)."""
+"""Let a masked language model replace a share of the words, by synonyms or by any (BSL, section 4.4: 20%)."""
 
 import math
 import random
@@ -56,7 +56,7 @@ class MlmFill(ProtectedTermsView):
     and `achieved_fraction` are shares of all words that the model sees, with numbers and names, as in the paper.
 
     With `related`, the model sees the sentence unmasked, and only words of one token are eligible for which WordNet has
-    related words that fit; fewer words are then replaced than `fraction` asks for.
+    synonyms that fit; fewer words are then replaced than `fraction` asks for.
     """
 
     name = "mlm-fill"
@@ -68,7 +68,7 @@ class MlmFill(ProtectedTermsView):
     at_least: int = Field(default=0, ge=0, description="least number of words to replace, if as many are eligible")
     related: bool | None = Field(
         default=None,
-        description="fill in only words that WordNet relates to the word, which the model sees; else any, for a mask "
+        description="fill in only synonyms by WordNet of the word, which the model sees; else any, for a mask "
         "[with the starter model]",
     )
     top_k: int = Field(default=10, ge=1, le=1000, description="sample from this many likeliest words")
@@ -81,12 +81,12 @@ class MlmFill(ProtectedTermsView):
 
     @property
     def keeps_meaning(self) -> bool:  # type: ignore[override]
-        """Whether only related words are filled in: any word is none that means the same."""
+        """Whether only synonyms are filled in: any word is none that means the same."""
         return self.related if self.related is not None else self.encoder == "starter"
 
     @property
     def versions(self) -> dict[str, JSON]:
-        """The versions of its libraries, and of what relates words."""
+        """The versions of its libraries, and of what has the synonyms."""
         own = {"wordnet": wordnet.revision(wordnet.find()), "lemminflect": version("lemminflect")}
         return {**super().versions, **(own if self.keeps_meaning else {})}
 
@@ -138,7 +138,7 @@ class MlmFill(ProtectedTermsView):
         if not is_english(sentences):
             advice = "fill in any word with --no-related and a model of theirs"
             warn_once(f"mlm-fill: most words are not English; {advice}")
-        places = self._english.related_words(sentences)
+        places = [{place: dict(words) for place, words in row.items()} for row in self._english.choices(sentences)]
         rows = dict(zip(distinct, map(self._row, distinct, sentences, places), strict=True))
         words = [[related[place] for place in row.places] for row, related in zip(rows.values(), places, strict=True)]
         fills = dict(zip(rows, self._model.substitutes([row.masked for row in rows.values()], words), strict=True))

@@ -1,7 +1,7 @@
 """Replace a share of the content words by WordNet synonyms (BSL, section 4.4: 30% of the words)."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import islice
 from typing import Self
@@ -11,7 +11,7 @@ from pydantic import Field, PrivateAttr
 from augment.errors import InputError, warn_once
 from augment.lexicon import wordnet
 from augment.lexicon.omw import Multilingual
-from augment.lexicon.synonyms import TIERS, English, Tiers, Weighted, agreement, english
+from augment.lexicon.synonyms import English, Weighted, agreement, english
 from augment.models.weights import check_revision
 from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import Token, apply_edits, matching_case, tokens
@@ -89,21 +89,21 @@ class Synonym(ProtectedTermsView):
             views += map(self._view, *zip(*block, strict=True), sentences, choices)
         return views
 
-    def _view(self, text: str, rng: random.Random, words: list[Token], choices: dict[int, Tiers]) -> ViewResult:
+    def _view(self, text: str, rng: random.Random, words: list[Token], choices: dict[int, Weighted]) -> ViewResult:
         """Replace drawn words: `fraction` of the eligible ones on average, and at least `at_least`."""
         if spans := self.protected_spans(text):
-            choices = {place: tiers for place, tiers in choices.items() if not touches(spans, *words[place][:2])}
+            choices = {place: choices[place] for place in choices if not touches(spans, *words[place][:2])}
         if not choices:
             reason = "capitals" if in_capitals(text) else "no-eligible-word"
             return ViewResult(text, "unchanged", reason, target_fraction=self.fraction)
         number = max(rounded(self.fraction * len(choices), rng), min(self.at_least, len(choices)))
-        drawn = _draw_words(choices, number, rng)
+        drawn = rng.sample([*choices], number)
         share = len(drawn) / len(choices)
         if not drawn:
             return ViewResult(text, "unchanged", "none-drawn", None, (), self.fraction, share)
         edits: list[Edit] = []
-        for place, synonyms in sorted(drawn.items()):
-            forms, weights = zip(*synonyms, strict=True)
+        for place in sorted(drawn):
+            forms, weights = zip(*choices[place], strict=True)
             word = words[place]
             new = matching_case(word.text, rng.choices(forms, weights)[0])
             article = agreement(words[max(place - 2, 0) : place + 1], new) if self.language == "en" else None
@@ -111,13 +111,3 @@ class Synonym(ProtectedTermsView):
                 edits.append(article)
             edits.append(Edit(word.start, word.end, word.text, new))
         return ViewResult(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
-
-
-def _draw_words(choices: Mapping[int, Tiers], number: int, rng: random.Random) -> dict[int, Weighted]:
-    """The places of `number` words, and the synonyms that each may become: rarer senses only if need be."""
-    synonyms: dict[int, Weighted] = {}
-    for tier in range(len(TIERS)):
-        places = [place for place in choices if place not in synonyms and choices[place][tier]]
-        for place in rng.sample(places, min(number - len(synonyms), len(places))):
-            synonyms[place] = choices[place][tier]
-    return synonyms

@@ -59,7 +59,7 @@ def test_the_given_share_of_words_changes_in_real_sentences_and_nothing_else() -
     changed, possible = (sum(len(replaced(one)) for one in rows) for rows in (viewed, eligible))
     assert changed / possible == pytest.approx(0.3, abs=0.02)
     news = {new.lower() for one in eligible for _, new in replaced(one)}
-    assert len(news) > 400
+    assert len(news) > 300
     assert [new for new in news if zipf_frequency(new, "en") < 3] == [], "words that hardly anybody uses"
 
 
@@ -102,22 +102,20 @@ def test_words_are_traced_to_their_lemmas_and_inflected_and_odd_ones_are_never_s
     for word, tag, lemma in map(str.split, LEMMAS.split(",")):
         assert words.lemma(word, tag) == lemma
     for word, tag, new in map(str.split, SYNONYMS.split(",")):
-        assert new in dict(words.synonyms(word, tag)[-1])
+        assert new in dict(words.synonyms(word, tag))
     for word, tag, never in map(str.split, NEVER.split(",")):
-        assert never not in {form for tier in words.synonyms(word, tag) for form, _ in tier}
+        assert never not in dict(words.synonyms(word, tag))
 
 
-def test_rarer_senses_are_used_only_when_dominant_ones_are_not_enough(words: English) -> None:
-    text = "The big car and the biscuit."  # biscuit: a cookie in a sense that no tagged text has
-    assert words.synonyms("big", "JJ")[0]
-    assert words.synonyms("car", "NN")[0]
-    assert not any(words.synonyms("biscuit", "NN")[:2])
-    assert words.synonyms("biscuit", "NN")[-1]
-    some, all_of_it = (built("synonym", fraction=share, candidates=1) for share in (2 / 3, 1.0))
-    olds = [{old for old, _ in replaced(viewed)} for viewed in some([text] * 40, range(40))]
-    assert all(old <= {"big", "car"} for old in olds)
-    (viewed,) = all_of_it([text], [0])
-    assert {old for old, _ in replaced(viewed)} == {"big", "car", "biscuit"}
+def test_no_word_has_synonyms_that_were_not_reviewed(words: English) -> None:
+    for word, tag in (
+        ("biscuits", "NNS"),
+        ("subdivisions", "NNS"),
+        ("java", "NN"),
+        ("controller", "NN"),
+        ("find", "VB"),
+    ):
+        assert words.synonyms(word, tag) == ()
 
 
 def test_at_least_the_given_number_of_words_changes_if_there_are_enough() -> None:
@@ -159,7 +157,7 @@ def test_a_form_of_two_words_and_a_plural_without_one_are_not_replaced(text: str
     [("start", "VBD", "begin"), ("purchase", "VBN", "buy"), ("put", "VBD", "placed"), ("bought", "VBD", "purchased")],
 )
 def test_a_base_form_stays_one_whatever_its_tag(words: English, word: str, tag: str, form: str) -> None:
-    forms = {new for tier in words.synonyms(word, tag) for new, _ in tier}
+    forms = {*dict(words.synonyms(word, tag))}
     assert form in forms
     assert form.endswith("ed") == any(new.endswith("ed") for new in forms)
 
