@@ -1,6 +1,7 @@
 """`--judge`: figures against scikit-learn, ir-measures and sentence-transformers, and what is said of files."""
 
 import csv
+import html
 import json
 import re
 from collections.abc import Sequence
@@ -537,7 +538,17 @@ def test_auto_judges_the_untouched_encoder_and_what_it_trains(run: Path, capsys:
     assert json.loads(scores[0].read_text())["model"]["pooling"] == "cls", "that of what is trained"
     assert evaluate("runs/auto/contrastive-tuned", "--judge", "own.csv") == 0
     untouched = rf"k-means NMI +42 +{stored['candidates'][0]['k-means NMI']:.2f} "
-    assert re.search(untouched, capsys.readouterr().out), "every command has the same untouched encoder"
+    shown = capsys.readouterr()
+    assert re.search(untouched, shown.out), "every command has the same untouched encoder"
+    assert stored["verdict"] in shown.out + shown.err, "and the same verdict"
+    runs = ("runs/auto/whitened", "runs/auto/contrastive-tuned")
+    assert train("compare", *runs, "--judge", "own.csv") == 0
+    shown = capsys.readouterr()
+    assert re.search(r"tiny, untouched +\d", shown.out)
+    assert stored["verdict"] in shown.out + shown.err
+    assert train("report", *runs, "--judge", "own.csv", "--sample", 0) == 0
+    page = html.unescape(Path("report.html").read_text(encoding="utf-8"))
+    assert page.count(stored["verdict"]) == 1
 
 
 def judged(folder: Path, name: str, suite: Suite, vectors: Vectors) -> Path:
