@@ -92,7 +92,7 @@ def score_interval(score: Estimate) -> tuple[float, float]:
     squared = t.isf(LEVEL / 2, max(1, groups - 1)) ** 2 / items
     middle = (share + squared / 2) / (1 + squared)
     half = math.sqrt(squared * (share * (1 - share) + squared / 4)) / (1 + squared)
-    return score.lowest + width * (middle - half), score.lowest + width * (middle + half)
+    return float(score.lowest + width * (middle - half)), float(score.lowest + width * (middle + half))
 
 
 def smallest_difference(difference: Estimate, comparisons: int = 1) -> float:
