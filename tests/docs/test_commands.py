@@ -161,6 +161,7 @@ def test_the_commands_of_the_choice_of_trainers_run_as_typed(
     Path("labelled.csv").write_text(
         "text,label\n" + "".join(f"{text.replace(',', '')},{len(text) % 2}\n" for text in sample[24:44])
     )
+    Path("held-back.csv").write_text(Path("labelled.csv").read_text(encoding="utf-8"), encoding="utf-8")
     if "--preset labels" in command:
         assert call(APPS["augment"], ["ingest", "labelled.csv", "--label-column", "label", "--overwrite"]) == 0
         assert call(APPS["augment"], ["build-pairs", "--pairs", "labels"]) == 0
@@ -181,6 +182,7 @@ def test_the_blocks_of_a_page_run_one_after_the_other(
     Path("sentences.txt").write_text("\n".join(sample[:24]), encoding="utf-8")
     Path("notes").mkdir()
     Path("notes/page.md").write_text((ROOT / "docs/pairs.md").read_text(encoding="utf-8"), encoding="utf-8")
+    Path("pairs.csv").write_text("en,de\nA dog runs.,Ein Hund läuft.\nIt rains.,Es regnet.\n", encoding="utf-8")
     Path("faq.csv").write_text("question,answer\nWhere is it?,At the corner.\nWhen is it open?,At noon.\n")
     intents = [f"{text},{row % 4}" for row, text in enumerate(sample[:24]) if "," not in text]
     Path("intents.csv").write_text("text,intent\n" + "\n".join(intents) + "\n", encoding="utf-8")

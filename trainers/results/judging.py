@@ -56,7 +56,7 @@ def judge(
     Example:
         >>> table = {"text1": ["a cat", "a dog"], "text2": ["a cat", "two cars"], "same": [1, 0]}
         >>> print(judge(lambda texts: [[len(text), 1] for text in texts], table).figures["average precision"])
-        100.00 (1.23 to 100.00)
+        100.00 (1.22 to 100.00)
     """
     suite = read_judge(table, shots)
     opened = cached(open_encoder(encoder))

@@ -36,10 +36,11 @@ def searching(request: pytest.FixtureRequest, tiny_mlm: Path, tmp_path_factory: 
 
 @pytest.fixture
 def search(sentences: list[str]) -> tuple[Path, list[str], list[str]]:
-    """Each sentence without its last word asks for itself; two of them are documents too."""
+    """Each sentence without its last word asks for itself; two of them are documents too, and right."""
     documents = sorted({*sentences[:30], *(text.rpartition(" ")[0] for text in sentences[:2])})
     queries = [text.rpartition(" ")[0] for text in sentences[:30]]
     lines = [f"{query}\t{document}" for query, document in zip(queries, sentences[:30], strict=True)]
+    lines += [f"{query}\t{query}" for query in queries[:2]]
     lines += [f"\t{document}" for document in documents]
     path = Path("search.tsv")
     path.write_text("\n".join(["query\tdocument", *lines]) + "\n", encoding="utf-8")
@@ -56,6 +57,8 @@ def test_figures_are_those_of_sentence_transformers(
     relevant: dict[str, set[str]] = {}
     for query, document in zip(queries, sentences[:30], strict=True):
         relevant.setdefault(distinct[query], set()).add(document)
+    for query in queries[:2]:
+        relevant[distinct[query]].add(query)
     evaluator = InformationRetrievalEvaluator(
         {number: query for query, number in distinct.items()}, {text: text for text in documents}, relevant,
         accuracy_at_k=[1], precision_recall_at_k=[100], map_at_k=[10],
