@@ -10,6 +10,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 from small_trainings import Capsys, train, write_bert
 
 import trainers.cli.auto as auto
+from augment.view import LOADED
 from pipelines.storage.pair_files import read_pairs
 from trainers.data.contradictions import contradictions, is_english
 from trainers.data.labelled import halves, read_labelled
@@ -24,7 +25,7 @@ def write_table(path: Path, names: tuple[str, ...], rows: list[tuple[object, ...
 @pytest.fixture
 def desk(sentences: list[str]) -> list[str]:
     """Sentences, labelled texts, graded pairs, a plain encoder and one made for sentences; options that name them."""
-    words = ["a", "the", *{word for text in sentences for word in text.split()}]
+    words = ["a", "the", *sorted({word for text in sentences for word in text.split()})]
     write_bert(Path("tiny"), list(dict.fromkeys(words)), max_position_embeddings=64)
     parts = [Transformer("tiny"), Pooling(16, "mean")]
     SentenceTransformer(modules=parts, device="cpu").save_pretrained("made", create_model_card=False)
@@ -61,10 +62,12 @@ def test_encoders_tables_and_labels_end_in_one_verdict(
 
 @pytest.mark.exhaustive
 def test_what_is_recommended_is_trained_again_with_other_seeds_and_looked_at_on_general_text(
-    desk: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+    desk: list[str], sentences: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setattr(auto, "is_english", lambda texts: False)
-    options = [*desk[:2], "--judge", "own.csv", "--encoder", "tiny", "--batch-size", 8, "--epochs", 30, "--seeds", 2]
+    labelled = [(f"{word} {text}", word) for text in sentences for word in ("dog", "red", "quickly")]
+    write_table(Path("many.csv"), ("text", "label"), labelled)
+    options = [*desk[:2], "--judge", "many.csv", "--encoder", "tiny", "--batch-size", 8, "--epochs", 30, "--seeds", 2]
     assert train("auto", *options) == 0
     shown, stored = capsys.readouterr(), json.loads(Path("runs/auto/auto.json").read_text())
     assert stored["outcome"] == "take", stored["verdict"]
@@ -93,6 +96,7 @@ def test_english_is_told_by_its_frequent_words() -> None:
 def test_contradictions_are_paired_with_the_sentence_itself(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
     sentences = ["The man is walking with 3 dogs.", "Oh!", "She has not seen the red house."]
     monkeypatch.setenv("TWINVIEWS_WORDNET", "nowhere")
+    LOADED.clear()  # what other tests have loaded stays usable
     assert contradictions(sentences) is None
     assert "no training on contradictions: " in capsys.readouterr().err
     monkeypatch.delenv("TWINVIEWS_WORDNET")
