@@ -54,7 +54,9 @@ def first_problem(error: "ValidationError", form: str = "{}={!r}") -> str:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error means that there was too little memory, on the machine or on its GPU."""
-    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and bool(_NO_MEMORY.search(str(error))))
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and bool(_NO_MEMORY.search(str(error)))
+    )
 
 
 def describe(error: BaseException, length: int = 200) -> str:

@@ -18,7 +18,8 @@ MAX_TEXT = 4_000_000_000
 MAX_LINE = 1 << 23
 """Characters, or bytes, of a line; an archive can unpack to an endless one."""
 SETTLED_SECONDS = 1.0
-"""A file that changed more recently may change again without a new timestamp, as file systems' clocks are coarse."""
+"""A file that changed more recently may change again without a new timestamp, as file systems' clocks are
+coarse."""
 
 
 def is_remote(path: Path) -> bool:
@@ -45,7 +46,9 @@ def read_bounded(path: Path, limit: int = MAX_BYTES, *, unpack: bool = False) ->
 
 def write_sums(folder: Path, *others: Path) -> None:
     """Record the sha256 of a folder's files, and of others that it will be put beside, as `sha256sum -c` reads them."""
-    files = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file() and path.name != SUMS}
+    files = {
+        path.relative_to(folder): path for path in folder.rglob("*") if path.is_file() and path.name != SUMS
+    }
     files |= {Path(path.name): path for path in others if path.is_file()}
     lines = [f"{sha256_of(path)}  {name.as_posix()}\n" for name, path in sorted(files.items())]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
@@ -59,7 +62,9 @@ def recorded_files(folder: Path) -> dict[Path, bool]:
     return {path: path.is_file() and path != folder and sha256_of(path) == digest for path, digest in entries}
 
 
-def check_sums(folder: Path, advice: str = "make it again, or remove SHA256SUMS if you have changed it") -> None:
+def check_sums(
+    folder: Path, advice: str = "make it again, or remove SHA256SUMS if you have changed it"
+) -> None:
     """Raise InputError for a folder with a file that is not as its `SHA256SUMS` says, but for its card."""
     for path, is_whole in recorded_files(folder).items():
         if not is_whole and path.name != "README.md":  # which people edit

@@ -49,7 +49,9 @@ class Plugins:
         if name in files:
             return import_module(f"{self.package}.{files[name]}")
         if point is None:
-            raise InputError(f"unknown {_kind(self.package)} {name!r}: choose one of {', '.join(self.usable_names())}")
+            raise InputError(
+                f"unknown {_kind(self.package)} {name!r}: choose one of {', '.join(self.usable_names())}"
+            )
         module = _module_or_reason(self, point)
         if isinstance(module, str):
             raise InputError(f"{_label(point)} cannot be used: {module}")
@@ -72,7 +74,9 @@ class Plugins:
         except BaseException as error:
             if point is None or _is_pressed(error):
                 raise
-            raise TwinviewsError(f"{_label(point)} failed: {describe(error)}{_line_of(point, error)}") from error
+            raise TwinviewsError(
+                f"{_label(point)} failed: {describe(error)}{_line_of(point, error)}"
+            ) from error
 
 
 @contextmanager
@@ -113,7 +117,9 @@ def _files(package: str) -> dict[str, str]:
 def _points(package: str) -> dict[str, EntryPoint]:
     """The entry points that are not passed over by name, cached: finding them reads the metadata of every package."""
     owners, points = dict.fromkeys(_files(package), "Twinviews"), {}
-    for point in sorted(entry_points(group=f"twinviews.{package.rpartition('.')[2]}"), key=lambda point: point.value):
+    for point in sorted(
+        entry_points(group=f"twinviews.{package.rpartition('.')[2]}"), key=lambda point: point.value
+    ):
         owner = owners.setdefault(point.name.replace("_", "-"), point.value)
         if owner == point.value:
             points[point.name] = point
@@ -139,7 +145,9 @@ def _module_or_reason(plugins: Plugins, point: EntryPoint) -> ModuleType | str:
         if isinstance(module, ModuleType):
             return plugins.missing_part(module) or module
         kind = "class" if isinstance(module, type) else "value"
-        return f"{point.attr} is a {kind}, not a module: write {point.name} = {point.module} in the entry point"
+        return (
+            f"{point.attr} is a {kind}, not a module: write {point.name} = {point.module} in the entry point"
+        )
     except BaseException as error:  # an import may raise anything, and other plugins must still work
         if _is_pressed(error):
             raise

@@ -51,8 +51,12 @@ class ProtectedTermsView(View):
     `protected_spans` before it edits.
     """
 
-    keep: str | None = Field(default=None, description="file of terms, one a line, in which nothing is changed")
-    keep_pattern: str | None = Field(default=None, description="regular expression; its matches are not changed")
+    keep: str | None = Field(
+        default=None, description="file of terms, one a line, in which nothing is changed"
+    )
+    keep_pattern: str | None = Field(
+        default=None, description="regular expression; its matches are not changed"
+    )
     keep_revision: str | None = Field(default=None, description="hold the terms to this revision")
 
     _terms: dict[str, list[tuple[str, ...]]] = PrivateAttr(default_factory=dict)  # by their first piece
@@ -66,7 +70,9 @@ class ProtectedTermsView(View):
             try:
                 lines = read_bounded(Path(self.keep)).decode("utf-8-sig").splitlines()
             except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"keep={self.keep} cannot be read ({error}); write one term a line in UTF-8") from None
+                raise InputError(
+                    f"keep={self.keep} cannot be read ({error}); write one term a line in UTF-8"
+                ) from None
             terms = sorted({tuple(_PIECE.findall(_folded(normalize("NFC", line)))) for line in lines} - {()})
             if not terms:
                 raise InputError(f"keep={self.keep} has no terms; write one a line")
@@ -78,7 +84,9 @@ class ProtectedTermsView(View):
             view._pattern = None if self.keep_pattern is None else regex.compile(self.keep_pattern)
         except (regex.error, RecursionError, MemoryError, OverflowError) as error:
             shown = (self.keep_pattern or "")[:60]
-            raise InputError(f"keep_pattern={shown!r} is not a regular expression: {describe(error)}") from None
+            raise InputError(
+                f"keep_pattern={shown!r} is not a regular expression: {describe(error)}"
+            ) from None
         return view
 
     def protected_spans(self, text: str) -> list[tuple[int, int]]:
@@ -106,9 +114,14 @@ class ProtectedTermsView(View):
         if self._pattern is None:
             return []
         try:
-            return [match.span() for match in self._pattern.finditer(text, overlapped=True, timeout=PATTERN_SECONDS)]
+            return [
+                match.span()
+                for match in self._pattern.finditer(text, overlapped=True, timeout=PATTERN_SECONDS)
+            ]
         except TimeoutError:
-            problem = f"keep_pattern={self.keep_pattern!r} takes more than {PATTERN_SECONDS:g} s on {text[:60]!r}"
+            problem = (
+                f"keep_pattern={self.keep_pattern!r} takes more than {PATTERN_SECONDS:g} s on {text[:60]!r}"
+            )
             raise InputError(f"{problem}: write it without repetitions inside repetitions") from None
 
     def _term_spans(self, text: str) -> list[tuple[int, int]]:

@@ -19,18 +19,23 @@ JSON: TypeAlias = str | int | float | bool | Sequence["JSON"] | Mapping[str, "JS
 Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
 
 WEIGHTS_PARAMS = ("models", "encoder", "file")
-"""Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the content."""
+"""Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the
+content."""
 REVISION_PARAMS = {"keep": "keep_revision", "judge_encoder": "judge_revision"}
-"""Parameters with paths or names, and those with the revision; a signature omits the former if it has the latter."""
+"""Parameters with paths or names, and those with the revision; a signature omits the former if it has the
+latter."""
 _UNSEEN = "\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b\u2060\ufeff"
 INVISIBLE = regex.compile(rf"[{_UNSEEN}]|(?<=\p{{M}}{{30}})\p{{M}}")
-"""What changes no text: such characters, and more than 30 accents on a letter (Unicode's stream-safe limit)."""
+"""What changes no text: such characters, and more than 30 accents on a letter (Unicode's stream-safe
+limit)."""
 _RIGHT_TO_LEFT = regex.compile(r"(?=\p{L})[\p{bc=R}\p{bc=AL}]")
 _INVISIBLE_LEFT_TO_RIGHT = regex.compile(
     rf"[{_UNSEEN}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|(?<=\p{{M}}{{30}})\p{{M}}"
 )
 """The same for texts without right-to-left letters, in which direction marks change nothing."""
-SEEN = re.compile("[^\\s\u034f\u061c\u115f\u1160\u180e\u200c-\u200f\u202a-\u202e\u2061-\u206f\u3164\ufe00-\ufe0f]")
+SEEN = re.compile(
+    "[^\\s\u034f\u061c\u115f\u1160\u180e\u200c-\u200f\u202a-\u202e\u2061-\u206f\u3164\ufe00-\ufe0f]"
+)
 """A character that can be seen."""
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
@@ -49,7 +54,8 @@ class Edit(NamedTuple):
 class ViewSpec:
     """Everything that decides a view's text: its name ("mlm-fill") and its parameters, no device or batch size.
 
-    Parameters that are left out have their defaults once the view is built. `versions` are those of its libraries.
+    Parameters that are left out have their defaults once the view is built. `versions` are those of its
+    libraries.
 
     Example:
         >>> ViewSpec("repeat", {"rate": 0.5}).signature().rpartition("|")[0]
@@ -67,7 +73,9 @@ class ViewSpec:
         """
         params = {**self.params, **self.versions}
         revision = params.pop("revision", None)
-        identified = {key for key, revision_key in REVISION_PARAMS.items() if params.get(revision_key) is not None}
+        identified = {
+            key for key, revision_key in REVISION_PARAMS.items() if params.get(revision_key) is not None
+        }
         if revision is not None:
             identified |= {*WEIGHTS_PARAMS}
         options = {key: value for key, value in sorted(params.items()) if key not in identified}
@@ -76,7 +84,8 @@ class ViewSpec:
     def seed_key(self) -> str:
         """The name and the options in one line, which the seeds of rows depend on.
 
-        Versions, revisions and the places of files are not in it, so none of their updates draws all rows anew.
+        Versions, revisions and the places of files are not in it, so none of their updates draws all rows
+        anew.
         """
         files = {*WEIGHTS_PARAMS, *REVISION_PARAMS, *REVISION_PARAMS.values(), "revision"}
         options = {key: value for key, value in sorted(self.params.items()) if key not in files}
@@ -98,7 +107,8 @@ class ViewResult(NamedTuple):
 
     Attributes:
         text: The view; None only with status "failed" or "rejected".
-        status: "ok", "unchanged" (the view equals the sentence), "failed" or "rejected" (then `reason` says why).
+        status: "ok", "unchanged" (the view equals the sentence), "failed" or "rejected" (then `reason` says
+            why).
         reason: A short label for counting, such as "too-long"; None for a good first try.
         pivot: The intermediate translation, if any.
         edits: The edits of the sentence that give `text`; empty for views that rewrite the whole sentence.
@@ -124,7 +134,9 @@ class ViewResult(NamedTuple):
         if not all(isinstance(value, str | None) for value in strings):
             return "a value that is not text"
         fractions = (self.target_fraction, self.achieved_fraction)
-        if not all(value is None or (isinstance(value, int | float) and 0 <= value <= 1) for value in fractions):
+        if not all(
+            value is None or (isinstance(value, int | float) and 0 <= value <= 1) for value in fractions
+        ):
             return "a fraction outside of 0 to 1"
         view, following = text, len(text)
         for start, end, old, new in sorted(self.edits, reverse=True):
@@ -149,14 +161,17 @@ class View(BaseModel):
 
     Attributes:
         name: Its name on the command line and in signatures.
-        folder_option: The option that names its default folder, so that `--pivot de` and `--pivot fr` have one each.
+        folder_option: The option that names its default folder, so that `--pivot de` and `--pivot fr` have one
+            each.
         lists_folders: Whether several values of that option, as in `--pivot de,fr`, ask for several views.
         sentence_language_option: The option with the language of its sentences.
         language_option: The option with the language of its texts; of several hops, the last.
         runs_model: Whether it runs a model, for which it takes a GPU if there is one.
         uses_seed: Whether seeds change its texts.
-        equal_alternatives: Whether its alternatives are as good as its text, so that pairs are made of all of them.
-        keeps_meaning: Whether a view should mean what its sentence means, so that an encoder chooses among its texts.
+        equal_alternatives: Whether its alternatives are as good as its text, so that pairs are made of all of
+            them.
+        keeps_meaning: Whether a view should mean what its sentence means, so that an encoder chooses among its
+            texts.
         draws: How many texts that encoder then chooses from by default.
         floor: The least similarity to its sentence, in [0, 1], that the bundled encoder must then find.
         judged: Of how many texts, those of the closest words, it compares more than the words (None: of all).
@@ -225,8 +240,8 @@ class View(BaseModel):
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View n texts, in NFC and without outer white space, by n seeds, integers in [0, 2^63).
 
-        Returns n results in the same order, each with a text unless it failed or is rejected. A result depends on its
-        text and seed, not on the rest of the batch.
+        Returns n results in the same order, each with a text unless it failed or is rejected. A result depends
+        on its text and seed, not on the rest of the batch.
         """
 
 

@@ -31,7 +31,17 @@ from augment.types import (
     row_seed,
 )
 
-__all__ = ["JSON", "WEIGHTS_PARAMS", "Edit", "Runtime", "View", "ViewResult", "ViewSpec", "make_view", "make_views"]
+__all__ = [
+    "JSON",
+    "WEIGHTS_PARAMS",
+    "Edit",
+    "Runtime",
+    "View",
+    "ViewResult",
+    "ViewSpec",
+    "make_view",
+    "make_views",
+]
 __all__ += ["normalise", "row_id", "row_seed"]
 
 VIEWS = Plugins("augment.views", missing_model)
@@ -48,7 +58,11 @@ def view_class(name: str) -> type[View]:
 
 @cache
 def _with_choice(model: type[View]) -> type[View]:
-    if not issubclass(model, View) or not model.uses_seed or BestOfN.model_fields.keys() & model.model_fields.keys():
+    if (
+        not issubclass(model, View)
+        or not model.uses_seed
+        or BestOfN.model_fields.keys() & model.model_fields.keys()
+    ):
         return model
     names = {"__module__": model.__module__, "__doc__": model.__doc__}
     return new_class(model.__name__, (BestOfN, model), exec_body=lambda namespace: namespace.update(names))
@@ -98,9 +112,10 @@ def check_params(name: str, params: Mapping[str, Any]) -> View:
 def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None = None) -> View:
     """Build the view that a specification names; loads no weights yet.
 
-    A given revision of weights has to match; the view's `spec` has all parameters and revisions. The device is "auto",
-    "cpu", "cuda" or "cuda:N"; `batch_tokens` counts a batch's padding too (None: the view's choice). Raises InputError
-    for a wrong or missing view, parameter, model, word list or extra, and TwinviewsError for a broken plugin.
+    A given revision of weights has to match; the view's `spec` has all parameters and revisions. The device is
+    "auto", "cpu", "cuda" or "cuda:N"; `batch_tokens` counts a batch's padding too (None: the view's choice).
+    Raises InputError for a wrong or missing view, parameter, model, word list or extra, and TwinviewsError for
+    a broken plugin.
 
     Example:
         >>> view = make_view(ViewSpec("repeat", {"rate": 0.5}))
@@ -168,8 +183,12 @@ def checked_views(view: View, texts: Sequence[str], seeds: Sequence[int]) -> Seq
     name = view.spec.name
     with VIEWS.errors_of(name):
         views = view(texts, seeds)
-        is_listed = isinstance(views, Sequence) and {*map(type, views)} <= {ViewResult} and len(views) == len(texts)
-        if not is_listed or any((view.text is None) != (view.status in ("failed", "rejected")) for view in views):
+        is_listed = (
+            isinstance(views, Sequence) and {*map(type, views)} <= {ViewResult} and len(views) == len(texts)
+        )
+        if not is_listed or any(
+            (view.text is None) != (view.status in ("failed", "rejected")) for view in views
+        ):
             text = f"did not return a list of {len(texts)} ViewResult, each with a text unless it failed or is rejected"
             raise TwinviewsError(f"view {name!r} {text}: fix the view")
         if VIEWS.entry_point(name):
@@ -197,14 +216,16 @@ def make_views(
     Args:
         texts: Strings, normalised first (NFC, no outer white space); an empty one has "failed".
         view: The name of a view, as `augment views` lists them.
-        seed: That of the run. With a text, the view and its options it gives the seed of a row, so a result depends
-            on nothing else in the list, and no library's update draws rows anew. Some views draw nothing.
-        device: "auto", "cpu", "cuda" or "cuda:N"; on a GPU models round in another way, unless `precision` is "fp64".
+        seed: That of the run. With a text, the view and its options it gives the seed of a row, so a result
+            depends on nothing else in the list, and no library's update draws rows anew. Some views draw
+            nothing.
+        device: "auto", "cpu", "cuda" or "cuda:N"; on a GPU models round in another way, unless `precision` is
+            "fp64".
         options: The view's own, with `_` for `-`.
 
-    The first call loads the models, which the last views keep; it asks the Hub where they are not on this machine, so
-    with `models="auto"` a translation depends on what is found. Threads may call this at once: those that ask for the
-    same view take turns.
+    The first call loads the models, which the last views keep; it asks the Hub where they are not on this
+    machine, so with `models="auto"` a translation depends on what is found. Threads may call this at once:
+    those that ask for the same view take turns.
 
     Returns one result a text, in order. Raises InputError for a wrong text or option, and as `make_view` does.
 

@@ -90,7 +90,9 @@ def whitened(vectors: Vectors, power: float) -> Map:
 
 def shrunk_differences(vectors: Vectors, neighbours: int, power: float) -> Map:
     """Shrink what differs among neighbours, as within-class covariance normalisation does within classes."""
-    differences = (vectors[:, None] - vectors[nearest(vectors, vectors, neighbours + 1)]).reshape(-1, vectors.shape[1])
+    differences = (vectors[:, None] - vectors[nearest(vectors, vectors, neighbours + 1)]).reshape(
+        -1, vectors.shape[1]
+    )
     return shrunk(vectors, differences.T @ differences, power)
 
 
@@ -166,7 +168,9 @@ def main() -> None:
     untouched = {name: judge(domain, vectors[name], sides, grades) for name, domain in domains.items()}
     for name, figures in untouched.items():
         print(f"untouched, {name}: 5-NN {figures[0]:.2f}, NMI {figures[1]:.2f}, STS-B {figures[2]:.2f}")
-    print("| way | StackOverflow: 5-NN | NMI | STS-B | Banking77: 5-NN | NMI | STS-B | mean: 5-NN | NMI | STS-B | s |")
+    print(
+        "| way | StackOverflow: 5-NN | NMI | STS-B | Banking77: 5-NN | NMI | STS-B | mean: 5-NN | NMI | STS-B | s |"
+    )
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 
     for title, fit in WAYS.items():
@@ -178,7 +182,10 @@ def main() -> None:
                 start = time.perf_counter()
                 change = fit(vectors[name][0][rows])
                 seconds += time.perf_counter() - start
-                outputs, pairs = [change(side) for side in vectors[name]], [change(unit(side)) for side in sides]
+                outputs, pairs = (
+                    [change(side) for side in vectors[name]],
+                    [change(unit(side)) for side in sides],
+                )
                 changes[name].append(judge(domain, outputs, pairs, grades) - untouched[name])
         means = [np.mean(values, axis=0) for values in changes.values()]
         cells = " | ".join(f"{figure:+.2f}" for figure in np.concatenate([*means, np.mean(means, axis=0)]))

@@ -41,7 +41,17 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "span-mask": ["augment", "span-mask", "--shard-size", "20"],
     "synonym": ["augment", "synonym", "--shard-size", "20", "--workers", "2"],
     "mlm-fill": ["augment", "mlm-fill", "--shard-size", "20"],
-    "backtranslate": ["augment", "backtranslate", "--pivot", "de", *BUNDLED, "--limit", "60", "--shard-size", "10"],
+    "backtranslate": [
+        "augment",
+        "backtranslate",
+        "--pivot",
+        "de",
+        *BUNDLED,
+        "--limit",
+        "60",
+        "--shard-size",
+        "10",
+    ],
     "translate": ["augment", "translate", "--to", "fr", *BUNDLED, "--limit", "60", "--shard-size", "10"],
     "build-pairs": ["augment", *PAIRED, "--filter", "near-duplicates", "--rejects", "data/rejects.arrow"],
     "build-pairs --shards": ["augment", *PAIRED, "--shards", "4", "--out", "data/folder"],
@@ -85,8 +95,12 @@ def start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
     }
     return subprocess.Popen(
         [sys.executable, "-c", code, *command[1:]],
-        cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 def finish(process: subprocess.Popen[bytes], after: float | None = None, how: int = 0) -> tuple[int, str]:
@@ -113,8 +127,16 @@ def content(folder: Path) -> dict[str, str]:
     }
 
 
-def disturb(name: str, command: Sequence[str], before: Path, undisturbed: Path, draw: random.Random, tally: Tally,
-            how: signal.Signals, work: Path) -> None:  # fmt: skip
+def disturb(
+    name: str,
+    command: Sequence[str],
+    before: Path,
+    undisturbed: Path,
+    draw: random.Random,
+    tally: Tally,
+    how: signal.Signals,
+    work: Path,
+) -> None:
     """One run that is stopped at a random moment, and one that goes on from there."""
     folder = work / "disturbed"
     shutil.copytree(before, folder)
@@ -130,13 +152,23 @@ def disturb(name: str, command: Sequence[str], before: Path, undisturbed: Path, 
     tally.left += len(left)
     tally.same += there == expected and code == 0
     if there != expected or code or left:
-        other = sorted(path for path in there.keys() | expected.keys() if there.get(path) != expected.get(path))
-        tally.wrong.append(f"{name}: {how.name} after {after:.2f} s, then {code}: {said[-300:]} {other[:4]} {left}")
+        other = sorted(
+            path for path in there.keys() | expected.keys() if there.get(path) != expected.get(path)
+        )
+        tally.wrong.append(
+            f"{name}: {how.name} after {after:.2f} s, then {code}: {said[-300:]} {other[:4]} {left}"
+        )
     shutil.rmtree(folder)
-    print(f"{name}: {how.name} after {after:.2f} s; {tally.same} of {tally.runs} the same", file=sys.stderr, flush=True)
+    print(
+        f"{name}: {how.name} after {after:.2f} s; {tally.same} of {tally.runs} the same",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
-def stop_at_random(names: Sequence[str], kills: int, interrupts: int, seed: int, work: Path) -> dict[str, Tally]:
+def stop_at_random(
+    names: Sequence[str], kills: int, interrupts: int, seed: int, work: Path
+) -> dict[str, Tally]:
     """Run every command undisturbed, and its share of the disturbed runs."""
     states = work / "states"
     (states / "0").mkdir(parents=True)
@@ -250,7 +282,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 def machine() -> str:
     """The kind of machine, and the day."""
     models = [
-        line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().split("\n") if "model name" in line
+        line.split(":")[1].strip()
+        for line in Path("/proc/cpuinfo").read_text().split("\n")
+        if "model name" in line
     ]
     model, cores = models[0] if models else platform.machine(), len(os.sched_getaffinity(0))
     return f"{model}, {cores} cores, Python {platform.python_version()}, {date.today()}"
@@ -264,7 +298,14 @@ def print_stops(tallies: Mapping[str, Tally]) -> None:
         rows.append((name, f"{each.seconds:.1f}", each.runs, each.same, each.left, codes))
     runs, same, left = (sum(row[place] for row in rows) for place in (2, 3, 4))  # type: ignore[misc]
     table(
-        ("command", "s undisturbed", "stopped", "then the same", "temporaries and locks left", "signal and exit code"),
+        (
+            "command",
+            "s undisturbed",
+            "stopped",
+            "then the same",
+            "temporaries and locks left",
+            "signal and exit code",
+        ),
         [*rows, ("all", "", runs, same, left, "")],
     )
     for each in tallies.values():
@@ -306,7 +347,9 @@ def main() -> None:
             print()
         if options.sizes:
             names = [name for name in SCALED if name in wanted]
-            print_scale(scale(names, [int(size) for size in options.sizes.split(",")], options.seed, Path(work)))
+            print_scale(
+                scale(names, [int(size) for size in options.sizes.split(",")], options.seed, Path(work))
+            )
 
 
 if __name__ == "__main__":

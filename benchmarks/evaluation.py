@@ -72,9 +72,12 @@ def ours(options: argparse.Namespace) -> dict[str, Any]:
 
     clock, processor, (found, seconds) = measured(work)
     return {
-        "seconds": clock, "processor": processor, "encode": found["seconds"]["encode"], "score": seconds,
+        "seconds": clock,
+        "processor": processor,
+        "encode": found["seconds"]["encode"],
+        "score": seconds,
         "texts": found["seconds"]["encoded_texts"] + found["seconds"]["cached_texts"],
-    }  # fmt: skip
+    }
 
 
 def theirs(options: argparse.Namespace) -> dict[str, Any]:
@@ -124,7 +127,9 @@ def show(rounds: Sequence[dict[str, dict[str, Any]]]) -> None:
         )
     best = min((found["ours"] for found in rounds), key=lambda figures: figures["seconds"])
     shares = ", ".join(f"{name} {seconds:.1f}" for name, seconds in best["score"])
-    sys.stdout.write(f"of ours: encoding {best['encode']:.1f} s; scoring {shares}\ntarget: ratio at most {TARGET}\n")
+    sys.stdout.write(
+        f"of ours: encoding {best['encode']:.1f} s; scoring {shares}\ntarget: ratio at most {TARGET}\n"
+    )
 
 
 def main() -> None:
@@ -133,7 +138,9 @@ def main() -> None:
     parser.add_argument("model", help="a sentence-transformers directory")
     parser.add_argument("--data", required=True, help="folder with the benchmarks")
     parser.add_argument("--suites", nargs="+", default=["all"], metavar="NAME")
-    parser.add_argument("--limit", type=int, metavar="N", help="leave out sets beyond this many distinct texts")
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help="leave out sets beyond this many distinct texts"
+    )
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--threads", type=int, help="torch's threads, for both")

@@ -48,7 +48,11 @@ Examples = list[tuple[str, str]]
 def read(path: Path, text: str, label: str) -> Examples:
     """Return texts and labels of a CSV file."""
     with path.open(encoding="utf-8", newline="") as stream:
-        return [(row[text], row[label]) for row in csv.DictReader(stream) if row[text].strip() and row[label].strip()]
+        return [
+            (row[text], row[label])
+            for row in csv.DictReader(stream)
+            if row[text].strip() and row[label].strip()
+        ]
 
 
 def draw(examples: Examples, shots: int, seed: int) -> Examples:
@@ -85,7 +89,9 @@ def view_options(name: str) -> tuple[str, str]:
 def vectors_of(encoder: str, texts: tuple[str, ...]) -> NDArray[np.float32]:
     """Return vectors of length 1, (texts, d), by the encoder in a folder."""
     model = SentenceTransformer(encoder, device="cpu")
-    return np.asarray(model.encode(list(texts), batch_size=128, normalize_embeddings=True, show_progress_bar=False))
+    return np.asarray(
+        model.encode(list(texts), batch_size=128, normalize_embeddings=True, show_progress_bar=False)
+    )
 
 
 def classifier_of(vectors: NDArray[np.float32], labels: list[str]) -> LogisticRegression:
@@ -94,14 +100,22 @@ def classifier_of(vectors: NDArray[np.float32], labels: list[str]) -> LogisticRe
     regression = LogisticRegression(max_iter=1_000)
     if folds < 2:
         return regression.set_params(C=STRENGTHS[2]).fit(vectors, labels)
-    search = GridSearchCV(regression, {"C": STRENGTHS}, cv=StratifiedKFold(folds, shuffle=True, random_state=0))
+    search = GridSearchCV(
+        regression, {"C": STRENGTHS}, cv=StratifiedKFold(folds, shuffle=True, random_state=0)
+    )
     return search.fit(vectors, labels).best_estimator_
 
 
 def views_of(folder: Path, labels: dict[str, str]) -> Examples:
     """Return the good texts of a view, each with the label of its sentence."""
-    rows = [row for path in sorted(folder.glob("*.arrow")) for row in pa.ipc.open_stream(path).read_all().to_pylist()]
-    return [(row["view"], labels[row["text"]]) for row in rows if row["status"] == "ok" and row["text"] in labels]
+    rows = [
+        row
+        for path in sorted(folder.glob("*.arrow"))
+        for row in pa.ipc.open_stream(path).read_all().to_pylist()
+    ]
+    return [
+        (row["view"], labels[row["text"]]) for row in rows if row["status"] == "ok" and row["text"] in labels
+    ]
 
 
 def train(folder: Path, name: str, encoder: str, options: str) -> Path:
@@ -126,12 +140,16 @@ def judge(
 ) -> tuple[NDArray[np.bool_], Any]:
     """Return which items of the test a row gets right, and its encoder's folder and classifier."""
     name, _, more = row.removeprefix("labels").removeprefix("+").partition("+")
-    path = options.encoder if row == "untouched" else str(train(folder, name, options.encoder, options.training))
+    path = (
+        options.encoder if row == "untouched" else str(train(folder, name, options.encoder, options.training))
+    )
     if row == "untouched" and not Path(path).is_dir():
         from trainers.encoders.location import locate
 
         path = locate(path).path
-    examples = sample + (views_of(folder / "data" / "views" / view_options(name)[1], dict(sample)) if more else [])
+    examples = sample + (
+        views_of(folder / "data" / "views" / view_options(name)[1], dict(sample)) if more else []
+    )
     texts, labels = zip(*examples, strict=True)
     classifier = classifier_of(vectors_of(path, texts), list(labels))
     texts, labels = zip(*test, strict=True)
@@ -173,7 +191,11 @@ def main() -> None:
     if Path(options.encoder).is_dir():
         options.encoder = str(Path(options.encoder).resolve())
     examples, test = (read(path, options.text, options.label) for path in (options.train, options.test))
-    rows = ["untouched", "labels", *(f"labels+{view}{more}" for view in options.views for more in ("", "+texts"))]
+    rows = [
+        "untouched",
+        "labels",
+        *(f"labels+{view}{more}" for view in options.views for more in ("", "+texts")),
+    ]
     best: tuple[float, Any] = (-1.0, None)
     print("| labels a class | row | accuracy | difference | 95% interval |\n|--:|---|--:|--:|---|", flush=True)
     for shots in options.shots:

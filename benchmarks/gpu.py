@@ -38,7 +38,19 @@ import numpy as np
 import sacrebleu
 import torch
 import transformers
-from gpu_measuring import COLUMNS, CUDA, DEVICE, SMALL, Cost, Sizes, Table, fitting, measured, sentences, write_bert
+from gpu_measuring import (
+    COLUMNS,
+    CUDA,
+    DEVICE,
+    SMALL,
+    Cost,
+    Sizes,
+    Table,
+    fitting,
+    measured,
+    sentences,
+    write_bert,
+)
 from gpu_steps import largest_batch, steps_of
 from numpy.typing import NDArray
 from opus_sized import write
@@ -114,7 +126,9 @@ def back_translation(table: Table, folder: Path, sizes: Sizes) -> None:
 
 def our_fill(folder: Path, texts: list[str], batch_tokens: int) -> Cost:
     """`mlm-fill`: any word for a fifth of the words of each sentence."""
-    view = make_view(ViewSpec("mlm-fill", {"encoder": str(folder)}), device=DEVICE.type, batch_tokens=batch_tokens)
+    view = make_view(
+        ViewSpec("mlm-fill", {"encoder": str(folder)}), device=DEVICE.type, batch_tokens=batch_tokens
+    )
     view(texts[:8], range(8))
     views: list[Any] = []
     cost = measured(lambda: views.extend(view(texts, range(len(texts)))))
@@ -132,7 +146,10 @@ def plain_fill(folder: Path, texts: list[str], size: int) -> Cost:
     def work(texts: list[str]) -> None:
         for start in range(0, len(texts), size):
             batch = tokenizer(texts[start : start + size], return_tensors="pt", padding=True).to(DEVICE)
-            rows, places = torch.arange(len(batch["input_ids"]), device=DEVICE), batch["attention_mask"].sum(1) // 2
+            rows, places = (
+                torch.arange(len(batch["input_ids"]), device=DEVICE),
+                batch["attention_mask"].sum(1) // 2,
+            )
             batch["input_ids"][rows, places] = tokenizer.mask_token_id
             best = model(**batch).logits[rows, places].topk(10).indices
             tokenizer.batch_decode(best.flatten()[:, None].tolist())
@@ -143,7 +160,10 @@ def plain_fill(folder: Path, texts: list[str], size: int) -> Cost:
 
 def filling(table: Table, bert: Path, sizes: Sizes) -> None:
     """mlm-fill at BERT-base's shape."""
-    texts, what = sentences(sizes.filled, 6, 16), "mlm-fill, fp32, sentences (peer: a plain loop, one word each)"
+    texts, what = (
+        sentences(sizes.filled, 6, 16),
+        "mlm-fill, fp32, sentences (peer: a plain loop, one word each)",
+    )
     _, ours = fitting(what, 65_536, partial(our_fill, bert, texts))
     _, theirs = fitting(f"plain {what}", 256, partial(plain_fill, bert, texts))
     table.rates(what, len(texts), ours, theirs)
@@ -169,9 +189,8 @@ def their_vectors(folder: Path, texts: list[str], size: int) -> Cost:
 def searching(table: Table, bert: Path, sizes: Sizes) -> None:
     """Vectors of short texts at BERT-base's shape, and the ten nearest of them all to some of them."""
     texts = sentences(sizes.encoded, 4, 8)
-    what = (
-        f"vectors of {sizes.encoded:,} short texts, {PRECISION} (peer: sentence-transformers, {sizes.peer_encoded:,})"
-    )
+    peer = f"peer: sentence-transformers, {sizes.peer_encoded:,}"
+    what = f"vectors of {sizes.encoded:,} short texts, {PRECISION} ({peer})"
     _, (ours, vectors) = fitting(what, 16_384, partial(our_vectors, bert, texts))
     _, theirs = fitting(f"the peer's {what}", 256, partial(their_vectors, bert, texts[: sizes.peer_encoded]))
     table.rates(what, len(texts), ours, theirs, sizes.peer_encoded)
@@ -184,7 +203,9 @@ def searching(table: Table, bert: Path, sizes: Sizes) -> None:
     ours = measured(lambda: close.append(nearest(queries, vectors, 10, device=DEVICE.type)))
     theirs = measured(peer_search)
     # The similarities are compared, not the places: two texts can be equally near.
-    our_scores = np.einsum("nd,nkd->nk", unit(queries), unit(vectors[close[0].ravel()]).reshape(*close[0].shape, -1))
+    our_scores = np.einsum(
+        "nd,nkd->nk", unit(queries), unit(vectors[close[0].ravel()]).reshape(*close[0].shape, -1)
+    )
     gap = float(np.abs(our_scores - [[hit["score"] for hit in row] for row in hits]).max())
     if not gap < 1e-4:
         raise RuntimeError(f"the nearest texts are less similar than those of semantic_search, by {gap:.1e}")
@@ -245,7 +266,9 @@ def main() -> None:
     sizes, table, failed = SMALL if options.small else Sizes(), Table(), list[str]()
     for part, code in PARALLEL:
         if not (options.parallel / f"{part}.{code}.gz").is_file():
-            parser.error(f"--parallel {options.parallel}: no {part}.{code}.gz there: give a folder of Multi30k's files")
+            parser.error(
+                f"--parallel {options.parallel}: no {part}.{code}.gz there: give a folder of Multi30k's files"
+            )
     card = torch.cuda.get_device_name() if CUDA else "a CPU"
     how = " --small" if options.small else ""
     table.show(

@@ -52,12 +52,24 @@ class Sizes:
 SMALL = Sizes(
     opus={"d_model": 64, "ffn": 128, "heads": 4, "layers": 1, "vocabulary": 8_100},
     bert={
-        "num_hidden_layers": 1, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 128,
+        "num_hidden_layers": 1,
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "intermediate_size": 128,
         "vocab_size": 4_000,
     },
-    translated=8, filled=16, encoded=500, peer_encoded=100, queries=8, pairs=6, most_pairs=16, tokens=16, steps=1,
-    trained=32, scored=8,
-)  # fmt: skip
+    translated=8,
+    filled=16,
+    encoded=500,
+    peer_encoded=100,
+    queries=8,
+    pairs=6,
+    most_pairs=16,
+    tokens=16,
+    steps=1,
+    trained=32,
+    scored=8,
+)
 
 
 class Cost(NamedTuple):
@@ -136,7 +148,9 @@ class Table:
 def words() -> list[str]:
     """The distinct plain words of the sample corpus."""
     corpus = set(SAMPLE.read_text("utf-8").split())
-    return sorted(word for word in corpus if word.isascii() and word.isalpha() and word.islower() and len(word) > 1)
+    return sorted(
+        word for word in corpus if word.isascii() and word.isalpha() and word.islower() and len(word) > 1
+    )
 
 
 def sentences(count: int, least: int, most: int) -> list[str]:
@@ -157,8 +171,13 @@ def write_bert(folder: Path, sizes: Mapping[str, int]) -> None:
     names += [f"[unused{number}]" for number in range(config.vocab_size - len(names))]
     ids = {name: number for number, name in enumerate(names)}
     tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
-    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    tokenizer.normalizer, tokenizer.pre_tokenizer = (
+        normalizers.BertNormalizer(),
+        pre_tokenizers.BertPreTokenizer(),
+    )
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]))
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=512, **SPECIAL).save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=512, **SPECIAL).save_pretrained(
+        folder
+    )
     BertForMaskedLM(config).save_pretrained(folder)

@@ -59,7 +59,13 @@ def examples(name: str, pairs: int, tokens: int) -> Examples:
 def prepare(name: str, bert: Path, pairs: int, tokens: int) -> Prepared:
     """Build an objective of the first preset, without dropout, and do what comes before its first step."""
     options = objective_options(name)
-    chosen = {"batch_size": pairs, "max_tokens": tokens, "precision": "fp32", "dropout": 0.0, "teacher": str(bert)}
+    chosen = {
+        "batch_size": pairs,
+        "max_tokens": tokens,
+        "precision": "fp32",
+        "dropout": 0.0,
+        "teacher": str(bert),
+    }
     fields = {*Training.model_fields, *options.params.model_fields}
     chosen = {key: value for key, value in chosen.items() if key in fields}
     _, training, params = resolve(options.presets, options.params, None, chosen, own_pooling="mean")
@@ -161,7 +167,9 @@ def ours_and_theirs(
     return pairs, ours, theirs[peer, mode, pairs], gap
 
 
-def steps_of(name: str, table: Table, bert: Path, sizes: Sizes, theirs: dict[tuple[str, str, int], Cost]) -> None:
+def steps_of(
+    name: str, table: Table, bert: Path, sizes: Sizes, theirs: dict[tuple[str, str, int], Cost]
+) -> None:
     """Add a row for each mode of an objective; raises RuntimeError for a loss that is not the CPU's.
 
     `theirs` are the peers' costs by loss, mode and pairs, as several objectives have one peer.
@@ -195,7 +203,8 @@ def largest_batch(table: Table, bert: Path, sizes: Sizes) -> None:
 
     what = "largest batch of contrastive, bf16, in pairs"
     (our_pairs, our_cost), (their_pairs, their_cost) = (
-        fitting(f"{whose} {what}", sizes.most_pairs, run) for whose, run in (("our", ours), ("the peer's", theirs))
+        fitting(f"{whose} {what}", sizes.most_pairs, run)
+        for whose, run in (("our", ours), ("the peer's", theirs))
     )
     cells = f"{our_pairs:,}", f"{their_pairs:,}", f"{our_pairs / their_pairs:.2f}"
     table.row(f"{what} (peer: {USUAL_PEER})", *cells, our_cost.cell, their_cost.cell)

@@ -26,12 +26,41 @@ from packaging.utils import NormalizedName, canonicalize_name
 ROOT = Path(__file__).parent.parent
 WHEELS = ROOT / "build" / "gpu-wheels"
 MOST = 25_000_000  # bytes
-PRESENT = frozenset((
-    "accelerate", "click", "filelock", "fsspec", "huggingface-hub", "jinja2", "joblib", "lxml", "markdown-it-py",
-    "numpy", "packaging", "pandas", "pyarrow", "pyyaml", "regex", "requests", "rich", "sacrebleu", "safetensors",
-    "scikit-learn", "scipy", "sentence-transformers", "sentencepiece", "threadpoolctl", "tokenizers", "torch", "tqdm",
-    "transformers", "typer", "urllib3", "xxhash",
-))  # fmt: skip
+PRESENT = frozenset(
+    (
+        "accelerate",
+        "click",
+        "filelock",
+        "fsspec",
+        "huggingface-hub",
+        "jinja2",
+        "joblib",
+        "lxml",
+        "markdown-it-py",
+        "numpy",
+        "packaging",
+        "pandas",
+        "pyarrow",
+        "pyyaml",
+        "regex",
+        "requests",
+        "rich",
+        "sacrebleu",
+        "safetensors",
+        "scikit-learn",
+        "scipy",
+        "sentence-transformers",
+        "sentencepiece",
+        "threadpoolctl",
+        "tokenizers",
+        "torch",
+        "tqdm",
+        "transformers",
+        "typer",
+        "urllib3",
+        "xxhash",
+    )
+)
 """What images with PyTorch and sentence-transformers have, with all that these need."""
 LEFT_OUT = frozenset(("ctranslate2", "wordfreq"))
 GLIBC = (17, 24, 26, 27, 28, 31, 34, 35)
@@ -68,7 +97,9 @@ def needed(dependencies: Iterable[str]) -> set[NormalizedName]:
     while waiting:
         requirement = Requirement(waiting.pop())
         name = canonicalize_name(requirement.name)
-        if name not in names | PRESENT | LEFT_OUT and (not requirement.marker or requirement.marker.evaluate()):
+        if name not in names | PRESENT | LEFT_OUT and (
+            not requirement.marker or requirement.marker.evaluate()
+        ):
             names.add(name)
             waiting += requires(name) or ()
     return names

@@ -30,8 +30,14 @@ def peak() -> float:
 def write_tables(folder: Path, queries: int, documents: int) -> str:
     """Write both tables; returns what `--judge` is given."""
     tables = {
-        folder / "queries.csv": (["query", "document"], ([f"query {row}", f"{row}"] for row in range(queries))),
-        folder / "documents.csv": (["id", "document"], ([f"{row}", f"document {row}"] for row in range(documents))),
+        folder / "queries.csv": (
+            ["query", "document"],
+            ([f"query {row}", f"{row}"] for row in range(queries)),
+        ),
+        folder / "documents.csv": (
+            ["id", "document"],
+            ([f"{row}", f"document {row}"] for row in range(documents)),
+        ),
     }
     for path, (names, rows) in tables.items():
         with path.open("w", encoding="utf-8", newline="") as stream:

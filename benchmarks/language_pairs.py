@@ -25,9 +25,15 @@ from pathlib import Path
 
 CODES = {"de": "deu", "fr": "fra"}
 LEFT_OUT = {
-    "stsb-mt-train", "xquad-mlqa", "microsoft-docs", "php-manual", "python-docs", "gnome-user-docs", "debian-handbook",
+    "stsb-mt-train",
+    "xquad-mlqa",
+    "microsoft-docs",
+    "php-manual",
+    "python-docs",
+    "gnome-user-docs",
+    "debian-handbook",
     "europarl-concodisco",
-}  # fmt: skip
+}
 MOST_CHARACTERS = 160
 Pair = tuple[str, str]
 
@@ -45,7 +51,9 @@ def lines(path: Path) -> list[str]:
 
 def read_stsb(data: Path, language: str, split: str) -> list[str]:
     """Return the sentences of translated STS-B, in the order of its rows."""
-    with (data / "sts" / "stsb-multi-mt" / f"stsb-{language}-{split}.csv").open(encoding="utf-8", newline="") as stream:
+    with (data / "sts" / "stsb-multi-mt" / f"stsb-{language}-{split}.csv").open(
+        encoding="utf-8", newline=""
+    ) as stream:
         return [text for row in csv.reader(stream) for text in row[:2]]
 
 
@@ -65,7 +73,11 @@ def read_parallel(folder: Path, language: str) -> Iterator[Pair]:
         if f"eng-{code}" in path.name:
             rows = (line.split("\t") for line in lines(path))
             yield from ((row[0], row[1]) for row in rows if len(row) > 1)
-        for english, other in ((".eng.", f".{code}."), (".en.", f".{language}."), ("src.eng.", f"ref.{code}.")):
+        for english, other in (
+            (".eng.", f".{code}."),
+            (".en.", f".{language}."),
+            ("src.eng.", f"ref.{code}."),
+        ):
             translated = path.with_name(path.name.replace(english, other))
             if english in path.name and translated != path and translated.is_file():
                 yield from zip(lines(path), lines(translated), strict=True)

@@ -23,7 +23,9 @@ from trainers.files import bad_line, check_count, filled_lines, find_file, find_
 
 MEDIC = "medic_06Jul2012.txt"
 SPELLING = "ncbi-spell-check.txt"
-OWN_RULES = "mentions made from the corpus by our rules (data_cards), not BioSyn's files: papers may differ by a point"
+OWN_RULES = (
+    "mentions made from the corpus by our rules (data_cards), not BioSyn's files: papers may differ by a point"
+)
 
 BREAK = re.compile(rf"[\s{re.escape(string.punctuation)}]+")
 BRACKET = re.compile(r"\(([^()\[\];]+?)(?:[,;][^()]*)?\)")
@@ -46,7 +48,10 @@ CORPORA = {
     ),
     "bc5cdr-disease": Corpus(
         ("bc5cdr", "BC5CDR", "CDR_Data/CDR.Corpus.v010516", "CDR.Corpus.v010516"),
-        {f"CDR_{part}Set.PubTator.txt": n for part, n in (("Training", 9385), ("Development", 9591), ("Test", 9809))},
+        {
+            f"CDR_{part}Set.PubTator.txt": n
+            for part, n in (("Training", 9385), ("Development", 9591), ("Test", 9809))
+        },
         frozenset({"Disease"}),
     ),
 }
@@ -139,7 +144,9 @@ def abbreviations(text: str) -> dict[str, str]:
 def written_out(mention: str, long_forms: Mapping[str, str]) -> str:
     """Return a mention with each word, or part of a word between slashes, that is a short form written out."""
     for _ in range(5):  # a long form may contain other short forms
-        mention = re.sub(r"[^/\s]+?(?=/|,?(?:\s|$))", lambda m: long_forms.get(m[0], m[0]), " ".join(mention.split()))
+        mention = re.sub(
+            r"[^/\s]+?(?=/|,?(?:\s|$))", lambda m: long_forms.get(m[0], m[0]), " ".join(mention.split())
+        )
     return mention
 
 
@@ -151,7 +158,9 @@ def long_form(short: str, before: str) -> str | None:
         if not letter.isalnum():
             continue
         places = (place for place in range(position - 1, -1, -1) if before[place].lower() == letter)
-        position = next((place for place in places if index or not place or not before[place - 1].isalnum()), -1)
+        position = next(
+            (place for place in places if index or not place or not before[place - 1].isalnum()), -1
+        )
         if position < 0:
             return None
     long = before[before.rfind(" ", 0, position + 1) + 1 :]
@@ -182,15 +191,22 @@ def convert(name: str, data: Path, out: Path) -> Path:
         check_count(path, sum(len(annotations) for _, annotations in test), expected, "annotations")
         parts.append([resolved(text, annotations, corpus.kinds, words) for text, annotations in test])
     learned = [
-        (" ".join(mention.parts), mention.ids) for part in parts[:-1] for document in part for mention in document
+        (" ".join(mention.parts), mention.ids)
+        for part in parts[:-1]
+        for document in part
+        for mention in document
     ]
     folder = out / name
     (folder / "processed_test").mkdir(parents=True, exist_ok=True)
     (folder / "test_dictionary.txt").write_text("".join(dictionary_lines(medic, learned)), "utf-8")
     for number, document in enumerate(parts[-1], 1):
-        lines = [f"{number}||||Disease||{'|'.join(parts)}||{'|'.join(sorted(ids))}\n" for parts, ids in document]
+        lines = [
+            f"{number}||||Disease||{'|'.join(parts)}||{'|'.join(sorted(ids))}\n" for parts, ids in document
+        ]
         (folder / "processed_test" / f"{number:04}.concept").write_text("".join(lines), "utf-8")
-    scored = [annotation for _, annotations in test for annotation in annotations if annotation.kind in corpus.kinds]
+    scored = [
+        annotation for _, annotations in test for annotation in annotations if annotation.kind in corpus.kinds
+    ]
     unlinked = len(scored) - sum(map(len, parts[-1]))
     note = OWN_RULES + (f"; mentions without a concept, left out: {unlinked}" if unlinked else "")
     (folder / "note.txt").write_text(f"{note}\n", "utf-8")

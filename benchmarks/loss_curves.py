@@ -32,7 +32,9 @@ def write_data(folder: Path) -> None:
     others = texts[1:] + texts[:1]
     (folder / "text.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
     grades = [f"{row % 6}\t{one}\t{other}" for row, (one, other) in enumerate(zip(texts, others, strict=True))]
-    (folder / "graded.tsv").write_text("\n".join(["score\tsentence1\tsentence2", *grades]) + "\n", encoding="utf-8")
+    (folder / "graded.tsv").write_text(
+        "\n".join(["score\tsentence1\tsentence2", *grades]) + "\n", encoding="utf-8"
+    )
     count = len(texts)
     pairs = pa.table(
         {
@@ -57,10 +59,23 @@ DATA = {
 
 def curve(objective: str, preset: str, given: list[str]) -> list[float]:
     """Train in the current folder; return the losses as they are logged."""
-    run = ["--out", "run", "--precision", "fp32", "--batch-size", str(BATCH), "--epochs", "1", "--accumulate", "1"]
+    run = [
+        "--out",
+        "run",
+        "--precision",
+        "fp32",
+        "--batch-size",
+        str(BATCH),
+        "--epochs",
+        "1",
+        "--accumulate",
+        "1",
+    ]
     if call(app, [objective, "--preset", preset, *given, *run]) != 0:
         raise SystemExit(f"{objective} {preset} failed")
-    losses = [json.loads(line)["loss"] for line in Path("run", "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    losses = [
+        json.loads(line)["loss"] for line in Path("run", "log.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     shutil.rmtree("run")
     return losses
 

@@ -96,7 +96,7 @@ ROWS = (
     Row("IS-BERT, preset code", ("isbert", "--text", "data/sentences", "--preset", "code")),
     Row("IS-BERT, preset tuned", ("isbert", "--text", "data/sentences", "--preset", "tuned")),
     Row("MLM, preset adapt", ("mlm", "--text", "data/sentences", "--preset", "adapt")),
-)  # fmt: skip
+)
 
 
 def taught(teacher: str) -> tuple[Row, ...]:
@@ -115,7 +115,9 @@ class Bench:
         """Run one of our commands in the output folder and return its seconds; stop here if it fails."""
         start = time.perf_counter()
         program = str(Path(sys.executable).with_name(command[0]))
-        outcome = subprocess.run([program, *command[1:]], cwd=self.out, check=False, capture_output=True, text=True)
+        outcome = subprocess.run(
+            [program, *command[1:]], cwd=self.out, check=False, capture_output=True, text=True
+        )
         if outcome.returncode:
             sys.exit(f"{' '.join(command)}: exit code {outcome.returncode}\n{outcome.stderr[-2000:]}")
         return time.perf_counter() - start
@@ -157,7 +159,9 @@ def main() -> None:
     parser.add_argument("--rows", default="", help="only the rows whose names match this regular expression")
     parser.add_argument("--encoder", help="another encoder than the bundled starter")
     parser.add_argument("--teacher", help="also the objectives that learn from this encoder")
-    parser.add_argument("--jobs", type=int, default=1, help="trainings at a time, one thread each if more than one")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="trainings at a time, one thread each if more than one"
+    )
     options = parser.parse_args()
     if options.jobs > 1:
         # Two of OpenMP's thread pools on the same cores wait for each other most of the time.
@@ -168,7 +172,13 @@ def main() -> None:
     print("| row | seeds | STS-B dev | average of 7 |\n|---|--:|--:|--:|", flush=True)
     with ThreadPoolExecutor(options.jobs) as pool:
         waiting = [
-            (row, [pool.submit(bench.score, row, seed) for seed in range(1, options.seeds + 1 if row.seeds else 2)])
+            (
+                row,
+                [
+                    pool.submit(bench.score, row, seed)
+                    for seed in range(1, options.seeds + 1 if row.seeds else 2)
+                ],
+            )
             for row in ROWS + (taught(options.teacher) if options.teacher else ())
             if re.search(options.rows, row.name)
         ]

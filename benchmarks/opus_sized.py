@@ -42,14 +42,23 @@ def write(folder: Path, sizes: Mapping[str, int] = OPUS_MT, *, ends_after: int |
     ids = {token: number for number, token in enumerate(names)}
     (folder / "vocab.json").write_text(json.dumps(ids), "utf-8")
     config = MarianConfig(
-        vocab_size=len(names), d_model=sizes["d_model"], max_position_embeddings=512, scale_embedding=True,
-        encoder_layers=sizes["layers"], decoder_layers=sizes["layers"],
-        encoder_ffn_dim=sizes["ffn"], decoder_ffn_dim=sizes["ffn"],
-        encoder_attention_heads=sizes["heads"], decoder_attention_heads=sizes["heads"],
-        activation_function="swish", pad_token_id=ids["<pad>"], eos_token_id=ids["</s>"],
-        decoder_start_token_id=ids["<pad>"], forced_eos_token_id=None,
+        vocab_size=len(names),
+        d_model=sizes["d_model"],
+        max_position_embeddings=512,
+        scale_embedding=True,
+        encoder_layers=sizes["layers"],
+        decoder_layers=sizes["layers"],
+        encoder_ffn_dim=sizes["ffn"],
+        decoder_ffn_dim=sizes["ffn"],
+        encoder_attention_heads=sizes["heads"],
+        decoder_attention_heads=sizes["heads"],
+        activation_function="swish",
+        pad_token_id=ids["<pad>"],
+        eos_token_id=ids["</s>"],
+        decoder_start_token_id=ids["<pad>"],
+        forced_eos_token_id=None,
         tie_word_embeddings=ends_after is None,
-    )  # fmt: skip
+    )
     model = MarianMTModel(config)
     model.final_logits_bias[0, [ids["<pad>"], ids["</s>"]]] = UNUSED
     if ends_after is not None:
@@ -72,11 +81,15 @@ def set_output_layer(model: Any, pieces: Sequence[int], ends_after: int) -> None
     mean, width = states.mean(0), states.shape[1]
     covariance = torch.cov(states.T)
     values, vectors = torch.linalg.eigh(covariance + 0.05 * covariance.diagonal().mean() * torch.eye(width))
-    weight = 3 / width**0.5 * torch.randn(model.config.vocab_size, width) @ (vectors * values.rsqrt()) @ vectors.T
+    weight = (
+        3 / width**0.5 * torch.randn(model.config.vocab_size, width) @ (vectors * values.rsqrt()) @ vectors.T
+    )
     bias = torch.full((model.config.vocab_size,), UNUSED)
     bias[list(pieces)] = -(weight @ mean)[list(pieces)]
     wanted = torch.where(torch.arange(length) < ends_after, -30.0, 30.0).repeat(rows)
-    solution = torch.linalg.lstsq(torch.cat([states, torch.ones(len(states), 1)], 1), wanted[:, None]).solution[:, 0]
+    solution = torch.linalg.lstsq(
+        torch.cat([states, torch.ones(len(states), 1)], 1), wanted[:, None]
+    ).solution[:, 0]
     weight[end], bias[end] = solution[:-1], solution[-1]
     model.lm_head.weight.copy_(weight)
     model.final_logits_bias.copy_(bias[None])

@@ -84,7 +84,10 @@ def main() -> None:
     print(f"{options.model}, Spearman x 100\n")
     show(sets, [{how: masked[item.name].get(how) for how in AGGREGATIONS} for item in sets])
     padded = scores(sets, encoded(options.model, sets, "padded-mean", options))
-    show(sets, [{REFERENCE: masked[item.name][REFERENCE], "padded": padded[item.name][REFERENCE]} for item in sets])
+    show(
+        sets,
+        [{REFERENCE: masked[item.name][REFERENCE], "padded": padded[item.name][REFERENCE]} for item in sets],
+    )
 
 
 if __name__ == "__main__":

@@ -39,7 +39,9 @@ COLUMNS = ("view", *(f"batches of {size}" for size in BATCHES), "4 shards", "4 s
 def spec_of(words: str) -> ViewSpec:
     """The view that `NAME key=value ...` says."""
     name, *params = words.split()
-    return ViewSpec(name, {key: yaml.safe_load(value) for key, value in (param.split("=", 1) for param in params)})
+    return ViewSpec(
+        name, {key: yaml.safe_load(value) for key, value in (param.split("=", 1) for param in params)}
+    )
 
 
 def in_batches(view: View, texts: Sequence[str], size: int) -> list[str | None]:
@@ -56,7 +58,9 @@ def in_shards(spec: ViewSpec, texts: Sequence[str], shards: int, workers: int) -
     """The same by `augment`, as a dataset: sentence to view."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "texts.txt").write_text("\n".join(texts), encoding="utf-8")
-        options = [f"--{key.replace('_', '-')}={value}" for key, value in spec.params.items() if value is not True]
+        options = [
+            f"--{key.replace('_', '-')}={value}" for key, value in spec.params.items() if value is not True
+        ]
         options += [f"--{key}" for key, value in spec.params.items() if value is True]
         size = -(-len(texts) // shards)
         command = ["augment", spec.name, "texts.txt", *options, "--shard-size", size, "--workers", workers]

@@ -37,7 +37,9 @@ def corpora(data: Path, rows: int | None) -> dict[str, list[str]]:
     """Return the sentences by corpus, the first `rows` of each."""
     with gzip.open(data / "parallel" / "multi30k" / "test_2016_flickr.en.gz", "rt", encoding="utf-8") as lines:
         captions = [line.strip() for line in lines]
-    stsb = (data / "corpora" / "stsbenchmark_train_10k_sents_random_sampled.txt").read_text("utf-8").splitlines()
+    stsb = (
+        (data / "corpora" / "stsbenchmark_train_10k_sents_random_sampled.txt").read_text("utf-8").splitlines()
+    )
     texts = {
         "sample": SAMPLE.read_text("utf-8").split("\n"),
         "captions": captions,
@@ -73,7 +75,9 @@ def main() -> None:
     parser.add_argument("--floors", action="store_true")
     parser.add_argument("options", nargs="*", metavar="OPTION=VALUE")
     options = parser.parse_args()
-    chosen = {key: yaml.safe_load(value) for key, _, value in (option.partition("=") for option in options.options)}
+    chosen = {
+        key: yaml.safe_load(value) for key, _, value in (option.partition("=") for option in options.options)
+    }
     judge = sentence_encoder(options.judge, "cpu")
     found = corpora(options.data, options.rows)
     print(
@@ -98,7 +102,9 @@ def main() -> None:
                     (cosines < 0.6).mean(),
                     np.mean([view.status == "unchanged" for view in views]),
                     np.mean([view.status == "failed" for view in views]),
-                    np.mean([has_non_word(texts[place], view) for place, view in zip(places, ours, strict=True)]),
+                    np.mean(
+                        [has_non_word(texts[place], view) for place, view in zip(places, ours, strict=True)]
+                    ),
                 ]
                 cells = [f"{cosines.mean():.3f}", *(f"{100 * share:.1f}" for share in shares)]
                 cells += [f"{len(texts) / seconds:.0f}", f"{seconds / greedy:.1f}"]

@@ -42,7 +42,9 @@ def main() -> None:
     parser.add_argument("--data", required=True)
     options = parser.parse_args()
     (smoke,) = sample.find("")
-    dev = next(read_pairs(benchmark, options.data) for benchmark in sts.BENCHMARKS if benchmark.name == "stsb-dev")
+    dev = next(
+        read_pairs(benchmark, options.data) for benchmark in sts.BENCHMARKS if benchmark.name == "stsb-dev"
+    )
     if not isinstance(dev, Pairs):
         raise SystemExit(str(dev))
     corpus = list(dict.fromkeys(filter(None, SAMPLE_FILE.read_text(encoding="utf-8").splitlines())))

@@ -124,7 +124,9 @@ CPU = ("--device", "cpu")
 BUNDLED = ("--models", "starter")
 
 
-def translators(ours: Sequence[str], bar: float, *models: str, beams: str) -> tuple[list[Contestant], dict[str, float]]:
+def translators(
+    ours: Sequence[str], bar: float, *models: str, beams: str
+) -> tuple[list[Contestant], dict[str, float]]:
     """Our translation and its peers', with their bars."""
     translate_batch, generate = "CTranslate2 translate_batch", "transformers generate"
     found = [
@@ -145,16 +147,24 @@ def translations(opus: Path) -> Iterator[Bench]:
             contestants = translators(ours, bar, "--models", str(STARTER_TRANSLATION), beams=beams)
             yield Bench(f"backtranslate de, {decode}", kind, rows, *contestants)
     for decode, beams, bar in decodes:
-        ours = augment("translate", "--to", "de", "--decode", decode, "--models", str(opus.parent), "--no-retry", *CPU)
+        ours = augment(
+            "translate", "--to", "de", "--decode", decode, "--models", str(opus.parent), "--no-retry", *CPU
+        )
         # No sentence ends, so the peers write as much as ours do for 16 tokens: greedily, all turn out to be loops.
         longest = "32" if beams == "1" else "48"
         contestants = translators(ours, bar, "--models", str(opus), "--max-length", longest, beams=beams)
         yield Bench(f"translate de, opus-mt's size with random weights, {decode}", "short", 768, *contestants)
     yield Bench(
-        "translate de, one core", "newstest", 6_000,
-        [Contestant("augment translate", augment("translate", "--to", "de", *BUNDLED, "--no-retry", *CPU), [INGEST])],
+        "translate de, one core",
+        "newstest",
+        6_000,
+        [
+            Contestant(
+                "augment translate", augment("translate", "--to", "de", *BUNDLED, "--no-retry", *CPU), [INGEST]
+            )
+        ],
         cores=1,
-    )  # fmt: skip
+    )
 
 
 def word_views(_opus: Path) -> Iterator[Bench]:
@@ -166,22 +176,26 @@ def word_views(_opus: Path) -> Iterator[Bench]:
         ours = augment(name, *(CPU if name == "mlm-fill" else ()))
         models = ("--models", str(STARTER_TRANSLATION))
         yield Bench(
-            f"{name}, cold", "captions", rows,
+            f"{name}, cold",
+            "captions",
+            rows,
             [
                 Contestant(f"augment {name}", ours, [INGEST]),
                 Contestant(f"augment {name} --candidates 1", [*ours, "--candidates", "1"], [INGEST]),
                 Contestant(nlpaug, peer(nlpaug, *models)),
             ],
             {nlpaug: cold},
-        )  # fmt: skip
+        )
         yield Bench(
-            f"{name}, warm", "captions", rows,
+            f"{name}, warm",
+            "captions",
+            rows,
             [
                 Contestant(f"our {name}", peer(f"our-{name}", "--warm"), warm=True),
                 Contestant(nlpaug, peer(nlpaug, *models, "--warm"), warm=True),
             ],
             {nlpaug: warm},
-        )  # fmt: skip
+        )
 
 
 def pipeline(_opus: Path) -> Iterator[Bench]:
@@ -217,22 +231,30 @@ def timed(contestant: Contestant, folder: Path, cores: int | None) -> Run:
     allowed = sorted(os.sched_getaffinity(0))[:cores]
     checkout = (contestant.checkout or HERE.parent).resolve()
     environment = os.environ | {
-        "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(len(allowed)), "PYTHONPATH": str(checkout)
-    }  # fmt: skip
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": str(len(allowed)),
+        "PYTHONPATH": str(checkout),
+    }
     for words in contestant.setup:
         subprocess.run(words, cwd=folder, env=environment, check=True, capture_output=True)
     started = time.perf_counter()
     with (folder / "errors.txt").open("wb") as errors:
         process = subprocess.Popen(
-            contestant.command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=errors,
+            contestant.command,
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=errors,
             preexec_fn=lambda: os.sched_setaffinity(0, allowed),
-        )  # fmt: skip
+        )
         assert process.stdout is not None
         printed = process.stdout.read().decode()
         _, status, used = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - started
     if os.waitstatus_to_exitcode(status):
-        raise SystemExit(f"{' '.join(contestant.command)}: {(folder / 'errors.txt').read_text('utf-8')[-2_000:]}")
+        raise SystemExit(
+            f"{' '.join(contestant.command)}: {(folder / 'errors.txt').read_text('utf-8')[-2_000:]}"
+        )
     inside = float(printed.split()[-1]) if contestant.warm else None
     return Run(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1_024, inside)
 
@@ -255,19 +277,24 @@ def table_rows(bench: Bench, lines: Sequence[str], runs: Sequence[Sequence[Run]]
     clocks = [statistics.median(run.inside or run.seconds for run in contestant) for contestant in runs]
     for contestant, clock, done in zip(bench.contestants, clocks, runs, strict=True):
         yield (
-            bench.name, f"{len(lines):,} {bench.text}", contestant.name, f"{len(lines) / clock:,.1f}",
+            bench.name,
+            f"{len(lines):,} {bench.text}",
+            contestant.name,
+            f"{len(lines) / clock:,.1f}",
             f"{words / clock / (bench.cores or CORES):,.0f}",
             f"{statistics.median(run.processors for run in done):.1f}",
             f"{max(run.megabytes for run in done):,.0f}",
             "" if contestant is bench.contestants[0] else f"{clock / clocks[0]:.2f}",
             f"{bench.bars[contestant.name]:g}" if contestant.name in bench.bars else "",
-        )  # fmt: skip
+        )
 
 
 def machine() -> str:
     """The kind of processor, the cores that may be used, and the day."""
     described = Path("/proc/cpuinfo").read_text("utf-8")
-    kind = next(line.partition(":")[2].strip() for line in described.splitlines() if line.startswith("model name"))
+    kind = next(
+        line.partition(":")[2].strip() for line in described.splitlines() if line.startswith("model name")
+    )
     amx = "with" if "amx_tile" in described else "without"
     return f"{CORES} cores, {kind} {amx} AMX, {datetime.date.today()}"
 
@@ -277,7 +304,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--only", nargs="+", help=f"of {', '.join(GROUPS)}, or parts of the names of benches or texts")
+    parser.add_argument(
+        "--only", nargs="+", help=f"of {', '.join(GROUPS)}, or parts of the names of benches or texts"
+    )
     parser.add_argument("--skip", default="", help="part of the names of peers to leave out, such as generate")
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the rows of each bench")
     parser.add_argument("--baseline", type=Path)
@@ -287,14 +316,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as models:
         opus = Path(models) / "en-de"
         # A process of its own: memory of this one would count in the peaks of those that it starts.
-        subprocess.run([sys.executable, str(HERE / "opus_sized.py"), str(opus)], check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, str(HERE / "opus_sized.py"), str(opus)], check=True, capture_output=True
+        )
         for group, benches in GROUPS.items():
             for bench in benches(opus):
                 names = (group, bench.text, bench.name)
                 if arguments.only and not any(part in name for part in arguments.only for name in names):
                     continue
                 bench = with_baseline(bench, arguments.baseline)
-                kept = [each for each in bench.contestants if not arguments.skip or arguments.skip not in each.name]
+                kept = [
+                    each for each in bench.contestants if not arguments.skip or arguments.skip not in each.name
+                ]
                 bench = replace(bench, contestants=kept)
                 lines = texts.lines(bench.text, bench.rows)
                 for row in table_rows(bench, lines, measure(bench, lines, arguments.repeats)):

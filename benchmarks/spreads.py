@@ -50,9 +50,13 @@ def main() -> None:
         spreads = []
         for share in (SMALL, LARGE):
             after = trainers.judge(partial(whitened, share=share), table)
-            sides = ({"": {of.stored.title: of.estimate for of in side.sets.values()}} for side in (before, after))
+            sides = (
+                {"": {of.stored.title: of.estimate for of in side.sets.values()}} for side in (before, after)
+            )
             change = mean_change(*sides)
-            spreads.append(math.sqrt(change.estimate.variance * change.estimate.groups) if change else math.nan)
+            spreads.append(
+                math.sqrt(change.estimate.variance * change.estimate.groups) if change else math.nan
+            )
         print(f"{table}: {spreads[0]:.0f} to {spreads[1]:.0f} points", flush=True)
 
 

@@ -25,7 +25,11 @@ from typing import Any
 
 import torch
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from torch.nn import functional
@@ -68,18 +72,31 @@ def ours(task: Task) -> float:
 def peer(task: Task) -> float:
     """Seconds of sentence-transformers' trainer."""
     training = task.training
-    transformer = Transformer(task.folder, max_seq_length=training.max_tokens, model_kwargs={"dtype": torch.float32})
+    transformer = Transformer(
+        task.folder, max_seq_length=training.max_tokens, model_kwargs={"dtype": torch.float32}
+    )
     pooling = Pooling(transformer.get_embedding_dimension(), training.pooling)
     cuda = torch.cuda.is_available()
     model = SentenceTransformer(modules=[transformer, pooling], device="cuda" if cuda else "cpu")
     texts = list(task.examples.texts)
     with tempfile.TemporaryDirectory() as folder:
         arguments = SentenceTransformerTrainingArguments(
-            output_dir=folder, num_train_epochs=1, per_device_train_batch_size=training.batch_size,
-            learning_rate=training.lr, weight_decay=training.weight_decay, lr_scheduler_type="constant",
-            max_grad_norm=0, bf16=training.precision == "bf16", use_cpu=not cuda, dataloader_drop_last=True,
-            dataloader_pin_memory=cuda, report_to="none", save_strategy="no", disable_tqdm=True, logging_strategy="no",
-        )  # fmt: skip
+            output_dir=folder,
+            num_train_epochs=1,
+            per_device_train_batch_size=training.batch_size,
+            learning_rate=training.lr,
+            weight_decay=training.weight_decay,
+            lr_scheduler_type="constant",
+            max_grad_norm=0,
+            bf16=training.precision == "bf16",
+            use_cpu=not cuda,
+            dataloader_drop_last=True,
+            dataloader_pin_memory=cuda,
+            report_to="none",
+            save_strategy="no",
+            disable_tqdm=True,
+            logging_strategy="no",
+        )
         trainer = SentenceTransformerTrainer(
             model=model,
             args=arguments,
@@ -103,7 +120,11 @@ def plain(task: Task) -> float:
     for first in range(0, len(texts) - size + 1, size):
         batch = texts[first : first + size]
         inputs = tokenizer(
-            batch + batch, padding="max_length", truncation=True, max_length=training.max_tokens, return_tensors="pt"
+            batch + batch,
+            padding="max_length",
+            truncation=True,
+            max_length=training.max_tokens,
+            return_tensors="pt",
         ).to(device)
         with torch.autocast(device.type, torch.bfloat16, enabled=training.precision == "bf16"):
             hidden = model(**inputs).last_hidden_state
@@ -126,7 +147,9 @@ def operations(task: Task) -> float:
         p.numel() for name, p in model.named_parameters() if "embeddings" not in name and "pooler" not in name
     )
     config = model.config
-    ids = tokenizer(list(task.examples.texts), truncation=True, max_length=task.training.max_tokens)["input_ids"]
+    ids = tokenizer(list(task.examples.texts), truncation=True, max_length=task.training.max_tokens)[
+        "input_ids"
+    ]
     attention = 12 * config.num_hidden_layers * config.hidden_size
     return 2 * float(sum(6 * weights * len(row) + attention * len(row) ** 2 for row in ids))
 
@@ -165,8 +188,10 @@ def rounds(task: Task, repeats: int) -> dict[str, list[float]]:
 def show(task: Task, seconds: dict[str, list[float]], reached: Sequence[float]) -> None:
     """Print the table."""
     mine = seconds[next(iter(CONTENDERS))]
-    print(f"{len(task.examples):,} sentences, batch {task.training.batch_size}, {task.training.max_tokens} tokens, "
-          f"{task.training.precision}, {torch.get_num_threads()} threads\n")  # fmt: skip
+    print(
+        f"{len(task.examples):,} sentences, batch {task.training.batch_size}, {task.training.max_tokens} tokens, "
+        f"{task.training.precision}, {torch.get_num_threads()} threads\n"
+    )
     print("| contender | seconds | sentences/s | ours is faster by | share of peak |\n|---|--:|--:|--:|--:|")
     for name, values in seconds.items():
         best = min(values)

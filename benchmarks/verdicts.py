@@ -54,7 +54,8 @@ def grades(rng: np.random.Generator, size: int, family: int = 1) -> list[Predict
     own = [rng.standard_normal(families[-1] + 1)[families] for _ in range(ENCODERS)]
     small = [0.3 * rng.standard_normal(size) for _ in range(ENCODERS)]
     return [
-        Predictions("spearman", gold, gold + shared + sum(noise), families) for noise in zip(own, small, strict=True)
+        Predictions("spearman", gold, gold + shared + sum(noise), families)
+        for noise in zip(own, small, strict=True)
     ]
 
 
@@ -173,7 +174,9 @@ def main() -> None:
             cost = (size / 300) ** 0.4 if size > 300 else 1
             cost *= 3 if kind.startswith("NMI") else 1
             shares = rates(KINDS[kind], size, max(4, round(options.tables / cost)))
-            cells.append("none" if shares is None else "{:.1f} / {:.0f}".format(*(100 * share for share in shares)))
+            cells.append(
+                "none" if shares is None else "{:.1f} / {:.0f}".format(*(100 * share for share in shares))
+            )
         print(f"| {kind} |", " | ".join(cells), "|", flush=True)
 
 

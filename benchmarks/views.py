@@ -97,7 +97,9 @@ def make_ours(spec: ViewSpec, texts: Texts) -> Made:
     started = time.perf_counter()
     made = view(texts, seeds)
     seconds = time.perf_counter() - started
-    shares = [one.achieved_fraction for one in made if one.target_fraction is not None and one.reason not in NOTHING]
+    shares = [
+        one.achieved_fraction for one in made if one.target_fraction is not None and one.reason not in NOTHING
+    ]
     fractions = [share for share in shares if share is not None] if spec.name in FRACTIONS else []
     idle = sum(edit.old.casefold() == edit.new.casefold() for one in made for edit in one.edits)
     return Made([one.text for one in made], fractions, seconds, idle)
@@ -163,9 +165,21 @@ def cells(texts: Texts, made: Made, similarity: float | None, *, by_word: bool) 
 
 
 COLUMNS = (
-    "view", "corpus", "achieved", "of all words", "rows with phrases", "stop words", "rows broken", "idle edits",
-    "non-words", "rows with special tokens", "% unchanged", "% failed", "similarity", "rows/s",
-)  # fmt: skip
+    "view",
+    "corpus",
+    "achieved",
+    "of all words",
+    "rows with phrases",
+    "stop words",
+    "rows broken",
+    "idle edits",
+    "non-words",
+    "rows with special tokens",
+    "% unchanged",
+    "% failed",
+    "similarity",
+    "rows/s",
+)
 
 
 def judged(judge: str | None) -> Callable[[Texts, Sequence[str | None]], float | None]:
@@ -194,6 +208,7 @@ def rows(wanted: Sequence[str], data: Path, sentences: int, judge: str | None) -
     }
     for name in wanted or makers:
         for corpus, sample in texts.items():
+            # an augmenter too old for its library
             try:
                 made = makers[name](sample)
             except (
@@ -201,10 +216,18 @@ def rows(wanted: Sequence[str], data: Path, sentences: int, judge: str | None) -
                 ImportError,
                 TypeError,
                 ValueError,
-            ) as error:  # an augmenter too old for its library
-                yield [name, corpus, f"does not run: {type(error).__name__}: {str(error).splitlines()[0][:80]}"]
+            ) as error:
+                yield [
+                    name,
+                    corpus,
+                    f"does not run: {type(error).__name__}: {str(error).splitlines()[0][:80]}",
+                ]
                 continue
-            yield [name, corpus, *cells(sample, made, similarity(sample, made.views), by_word=name not in WHOLE)]
+            yield [
+                name,
+                corpus,
+                *cells(sample, made, similarity(sample, made.views), by_word=name not in WHOLE),
+            ]
 
 
 def main() -> None:

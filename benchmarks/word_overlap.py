@@ -39,14 +39,20 @@ def mean_cosines(models: Sequence[Path], sets: Sequence[Pairs]) -> dict[tuple[st
     encoded = [Vectors.encode(open_encoder(str(model), precision="bf16"), texts) for model in models]
     return {
         (graded.title, name): np.mean(
-            [vectors.cosines([pair.first for pair in pairs], [pair.second for pair in pairs]) for vectors in encoded],
+            [
+                vectors.cosines([pair.first for pair in pairs], [pair.second for pair in pairs])
+                for vectors in encoded
+            ],
             axis=0,
         )
-        for graded in sets for name, pairs in graded.subsets.items()
-    }  # fmt: skip
+        for graded in sets
+        for name, pairs in graded.subsets.items()
+    }
 
 
-def percent(first: Sequence[float] | NDArray[np.float64], second: Sequence[float] | NDArray[np.float64]) -> float:
+def percent(
+    first: Sequence[float] | NDArray[np.float64], second: Sequence[float] | NDArray[np.float64]
+) -> float:
     """Return Spearman x 100."""
     value = spearman(first, second)
     return float("nan") if value is None else 100 * value
@@ -61,12 +67,18 @@ def main() -> None:
     options = parser.parse_args()
     sets = [item for each in sts.BENCHMARKS if isinstance(item := read_pairs(each, str(options.data)), Pairs)]
     first, second = (mean_cosines(models, sets) for models in (options.first, options.second))
-    print("| subset | pairs | overlap | first | second | first - second | first ~ overlap | second ~ overlap |")
+    print(
+        "| subset | pairs | overlap | first | second | first - second | first ~ overlap | second ~ overlap |"
+    )
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
     leads, judgements = [], []
     for graded in sets:
         for name, pairs in graded.subsets.items():
-            key, gold, shared = (graded.title, name), [pair.gold for pair in pairs], [overlap(pair) for pair in pairs]
+            key, gold, shared = (
+                (graded.title, name),
+                [pair.gold for pair in pairs],
+                [overlap(pair) for pair in pairs],
+            )
             judged, one, other = (percent(gold, values) for values in (shared, first[key], second[key]))
             follows = [percent(shared, cosines[key]) for cosines in (first, second)]
             leads.append(one - other)
@@ -74,7 +86,9 @@ def main() -> None:
             cells = " | ".join(f"{value:.1f}" for value in (judged, one, other, one - other, *follows))
             print(f"| {graded.title} {name} | {len(pairs)} | {cells} |", flush=True)
     correlation = percent(leads, judgements) / 100
-    print(f"\nrank correlation of `first - second` with `overlap` over {len(leads)} subsets: {correlation:.2f}")
+    print(
+        f"\nrank correlation of `first - second` with `overlap` over {len(leads)} subsets: {correlation:.2f}"
+    )
 
 
 if __name__ == "__main__":

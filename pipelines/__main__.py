@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from pipelines.terminal.interrupt import end_at_once
 
 GC_THRESHOLD = 100_000
-"""New objects between two garbage collections: rows form no cycles, and the default costs up to a sixth more time."""
+"""New objects between two garbage collections: rows form no cycles, and the default costs up to a sixth more
+time."""
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
@@ -18,7 +19,9 @@ def check_namesakes() -> None:
         spec = find_spec(name)
         path = spec.origin if spec else None
         if path and os.path.realpath(path) != os.path.join(ROOT, name, "__init__.py"):
-            sys.exit(f"error: {path} hides the package {name!r} of Twinviews: install it in an environment of its own")
+            sys.exit(
+                f"error: {path} hides the package {name!r} of Twinviews: install it in an environment of its own"
+            )
 
 
 def main() -> None:

@@ -14,7 +14,9 @@ from pipelines.storage.plan import MAX_INTEGER
 from pipelines.storage.recipe import ConfigOption
 from pipelines.storage.shards import SHARD_ROWS
 
-Policy = Literal["best", "bsl", "original", "self", "multilingual", "entailment", "columns", "neighbours", "labels"]
+Policy = Literal[
+    "best", "bsl", "original", "self", "multilingual", "entailment", "columns", "neighbours", "labels"
+]
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 SENTENCES = Path("data/sentences")
 MAX_DOCUMENT = 50
@@ -32,9 +34,13 @@ COLUMN_HELP = (
     "CSV's first row is its header if it names that column, text or sentence. [text, sentence or the only one]"
 )
 CONFLICT_HELP = "For a text with several labels or pairs: keep its first row, drop the text, or fail."
-DOCUMENT_HELP = "Refuse Markdown, HTML and JSON arrays of more million characters: each is held in memory whole."
+DOCUMENT_HELP = (
+    "Refuse Markdown, HTML and JSON arrays of more million characters: each is held in memory whole."
+)
 LABELS_HELP = "Labels are spans: [[start, end, label], ...]."
-NLI_HELP = f"For entailment NLI files (JSONL, TSV, CSV) or hf:NAME, for --columns any tables, else: {SOURCES_HELP}"
+NLI_HELP = (
+    f"For entailment NLI files (JSONL, TSV, CSV) or hf:NAME, for --columns any tables, else: {SOURCES_HELP}"
+)
 PAIRS_HELP = (
     "best: sentence x the best of its views; bsl: two views (back-translations); original: sentence x each view; self: "
     "sentence x itself; multilingual: sentence x each translation; entailment: premise x entailed hypothesis of NLI "
@@ -60,14 +66,17 @@ STRICT_HELP = (
     "the place of one that does not."
 )
 REJECTS_HELP = "Arrow stream file for the dropped pairs, with their reasons."
-NEGATIVES_HELP = "For entailment: add a column `negative`, a contradiction of the same premise; held in memory."
+NEGATIVES_HELP = (
+    "For entailment: add a column `negative`, a contradiction of the same premise; held in memory."
+)
 PAIRS_OUT_HELP = "File to write. [data/pairs.arrow; with --shards the folder data/pairs]"
 NEGATIVE_VIEW_HELP = (
     "For original, bsl and columns: a column `negative` of this view of the sentence, such as contradiction, where it "
     "is ok; made if missing."
 )
 COLUMNS_HELP = (
-    "For columns: LEFT,RIGHT, two columns of the tables given as SOURCE; for entailment PREMISE,HYPOTHESIS,LABEL."
+    "For columns: LEFT,RIGHT, two columns of the tables given as SOURCE; "
+    "for entailment PREMISE,HYPOTHESIS,LABEL."
 )
 MEANINGS_HELP = "For entailment: what other labels mean, such as 0=entailment,1=neutral,2=contradiction."
 PER_SENTENCE_HELP = "For labels: pairs per sentence, on average; each label has equally many, if it can."
@@ -114,7 +123,9 @@ class ViewOptions(OutputOptions):
     workers: WorkersOption = 1
     device: DeviceOption = "auto"
     batch_tokens: BatchTokensOption = None
-    engine: Annotated[Literal["local", "ray"], Running(help="Run workers here, or on a Ray cluster.")] = "local"
+    engine: Annotated[Literal["local", "ray"], Running(help="Run workers here, or on a Ray cluster.")] = (
+        "local"
+    )
     address: Annotated[str | None, Running(help=ADDRESS_HELP)] = None
     profile: Annotated[bool, Running("--profile", help="Print seconds by stage on stderr.")] = False
 
@@ -134,8 +145,12 @@ class IngestOptions(OutputOptions):
     labels: Annotated[Literal["spans"] | None, typer.Option(help=LABELS_HELP)] = None
     pair_column: Annotated[str, typer.Option(help="Column to keep as pair, if there is one.")] = "pair"
     on_conflict: Annotated[Literal["first", "drop", "fail"], typer.Option(help=CONFLICT_HELP)] = "first"
-    format: Annotated[Format | None, typer.Option(help="Format of all sources, whatever their endings.")] = None
-    split: Annotated[Literal["sentences"] | None, typer.Option(help="Split running text into sentences.")] = None
+    format: Annotated[Format | None, typer.Option(help="Format of all sources, whatever their endings.")] = (
+        None
+    )
+    split: Annotated[Literal["sentences"] | None, typer.Option(help="Split running text into sentences.")] = (
+        None
+    )
     language: Annotated[str, typer.Option(help="The language for --split, such as en, de or zh.")] = "en"
     max_document: Annotated[int, Number(min=1, help=DOCUMENT_HELP)] = MAX_DOCUMENT
     min_words: Annotated[int | None, Number(min=0, help=MIN_WORDS_HELP)] = None
@@ -147,7 +162,11 @@ class IngestOptions(OutputOptions):
     @property
     def words(self) -> tuple[int, int | None] | None:
         """The fewest and the most words of a sentence (None: any number); None if neither was given."""
-        return None if self.min_words is None and self.max_words is None else (self.min_words or 0, self.max_words)
+        return (
+            None
+            if self.min_words is None and self.max_words is None
+            else (self.min_words or 0, self.max_words)
+        )
 
 
 @dataclass(frozen=True)
@@ -169,7 +188,9 @@ class PairsOptions(OutputOptions):
     distance: Annotated[int, Number(min=1, help="For neighbours: how many sentences away, at most.")] = 1
     per_sentence: Annotated[int, Number(min=1, help=PER_SENTENCE_HELP)] = 4
     out: Annotated[Path | None, Output(help=PAIRS_OUT_HELP)] = None
-    shards: Annotated[int | None, OutputNumber(min=1, help="Write a folder of N shards, for large outputs.")] = None
+    shards: Annotated[
+        int | None, OutputNumber(min=1, help="Write a folder of N shards, for large outputs.")
+    ] = None
     seed: Annotated[int | None, RunningNumber(help=PAIRS_SEED_HELP)] = None
     limit: Annotated[int | None, RunningNumber(min=1, help="Only the first N sentences, or NLI rows.")] = None
     workers: WorkersOption = 1

@@ -27,8 +27,17 @@ def fetch(folder: Path) -> list[Path]:
     """Let apt-get fetch its lists into `folder`; returns them."""
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    options = {"Dir::State::Lists": folder / "lists", "Dir::Cache": folder / "cache", "Acquire::Languages": "en"}
-    command = ["apt-get", "-qq", *(word for key, path in options.items() for word in ("-o", f"{key}={path}")), "update"]
+    options = {
+        "Dir::State::Lists": folder / "lists",
+        "Dir::Cache": folder / "cache",
+        "Acquire::Languages": "en",
+    }
+    command = [
+        "apt-get",
+        "-qq",
+        *(word for key, path in options.items() for word in ("-o", f"{key}={path}")),
+        "update",
+    ]
     subprocess.run(command, check=True)
     return sorted((folder / "lists").glob("*_main_*"))
 

@@ -8,10 +8,27 @@ import yaml
 RECIPES = Path(__file__).parent
 PAGE = RECIPES.parent / "docs" / "recipes.md"
 ORDER = (
-    "first-run", "documents", "few-labels", "retrieval", "contradiction", "terms", "llm-views", "words", "phrases",
-    "entity-linking", "language", "multilingual", "paper-bsl", "paper-mirror", "paper-isbert", "paper-simcse",
-    "paper-sct", "distil-tiny", "one-gpu", "cluster",
-)  # fmt: skip
+    "first-run",
+    "documents",
+    "few-labels",
+    "retrieval",
+    "contradiction",
+    "terms",
+    "llm-views",
+    "words",
+    "phrases",
+    "entity-linking",
+    "language",
+    "multilingual",
+    "paper-bsl",
+    "paper-mirror",
+    "paper-isbert",
+    "paper-simcse",
+    "paper-sct",
+    "distil-tiny",
+    "one-gpu",
+    "cluster",
+)
 """From the first hour to the cluster; a recipe that is not named here comes last."""
 
 ABOUT = """# Recipes
@@ -38,7 +55,13 @@ def section(path: Path) -> str:
     """Return a recipe's part of the page."""
     recipe = load(path)
     commands = "\n".join(f"    {step['run']}" for step in recipe["steps"])
-    parts = [f"## {recipe['title']}", recipe["for"], f"*Needs:* {recipe['needs']}", f"`recipes/{path.name}`:", commands]
+    parts = [
+        f"## {recipe['title']}",
+        recipe["for"],
+        f"*Needs:* {recipe['needs']}",
+        f"`recipes/{path.name}`:",
+        commands,
+    ]
     if "papers" in recipe:
         parts.append(f"*Printed:* {recipe['papers']}")
     measured = recipe["measured"]
@@ -46,7 +69,8 @@ def section(path: Path) -> str:
         parts.append(f"*Measured:* {measured}")
     else:
         rows = "\n".join(
-            f"| `{row['step']}` | {row['time']} | {row['memory']} | {row['result']} |" for row in measured["rows"]
+            f"| `{row['step']}` | {row['time']} | {row['memory']} | {row['result']} |"
+            for row in measured["rows"]
         )
         table = f"| step | time | peak memory | result |\n|---|--:|--:|---|\n{rows}"
         parts += [f"*Measured* on {measured['machine']}, {measured['date']}:", table]

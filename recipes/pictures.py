@@ -37,7 +37,13 @@ SHOTS = (
 def run(command: str, folder: Path) -> list[str]:
     """Run a command line in `folder` in a terminal, with our programs on its path, and return the lines it prints."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": "50"}
+    environment = {
+        **os.environ,
+        "PATH": path,
+        "TERM": "xterm-256color",
+        "COLUMNS": str(COLUMNS),
+        "LINES": "50",
+    }
     typed = ["script", "--quiet", "--return", "--command", f"{command} 2>/dev/null", "/dev/null"]
     done = subprocess.run(typed, cwd=folder, env=environment, check=True, capture_output=True, text=True)
     return done.stdout.replace("\r", "").rstrip("\n").split("\n")
@@ -58,7 +64,13 @@ def screenshots(folder: Path, out: Path) -> None:
     if browser is None:
         sys.exit("no Chromium: on Debian, apt-get install chromium")
     for name, page, width, height, option in SHOTS:
-        options = ["--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={width},{height}", option]
+        options = [
+            "--headless",
+            "--no-sandbox",
+            "--hide-scrollbars",
+            f"--window-size={width},{height}",
+            option,
+        ]
         shot = f"--screenshot={out / f'{name}.png'}"
         address = (folder / page).as_uri()
         subprocess.run([browser, *filter(None, options), shot, address], check=True, capture_output=True)

@@ -54,7 +54,8 @@ def pack_translation(model: Path, out: Path) -> None:
     config = json.loads((model / "config.json").read_text(encoding="utf-8"))
     write_json(out / "tokenizer_config.json", MARIAN_TOKENIZER)
     ids = {
-        key: config[key] for key in ("decoder_start_token_id", "eos_token_id", "forced_eos_token_id", "pad_token_id")
+        key: config[key]
+        for key in ("decoder_start_token_id", "eos_token_id", "forced_eos_token_id", "pad_token_id")
     }
     write_json(out / "generation_config.json", {**ids, "max_length": 512, "num_beams": 1})
 

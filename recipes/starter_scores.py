@@ -40,7 +40,11 @@ TestSet = tuple[list[str], Sequence[Sequence[str | None]]]
 
 def lines(path: Path) -> list[str]:
     """Read a text file, gzipped or not."""
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+    with (
+        gzip.open(path, "rt", encoding="utf-8")
+        if path.suffix == ".gz"
+        else path.open(encoding="utf-8") as file
+    ):
         return [line.strip() for line in file if line.strip()]
 
 
@@ -73,7 +77,9 @@ def everyday(text: Path, source: str, target: str) -> TestSet:
     if source != "en":
         return [others[0] for others in pairs.values()], [list(pairs)]
     most = max(map(len, pairs.values()))
-    references = [[refs[rank] if rank < len(refs) else None for refs in pairs.values()] for rank in range(most)]
+    references = [
+        [refs[rank] if rank < len(refs) else None for refs in pairs.values()] for rank in range(most)
+    ]
     return list(pairs), references
 
 
@@ -136,7 +142,9 @@ def main() -> None:
     parser.add_argument("--models", default="starter", help="as of `augment backtranslate`")
     parser.add_argument("--precision", default="auto", help="as of `augment backtranslate`")
     parser.add_argument("--decode", default="greedy", help="as of `augment backtranslate`")
-    parser.add_argument("--show", type=int, default=0, help="print so many random round trips of STS-B sentences")
+    parser.add_argument(
+        "--show", type=int, default=0, help="print so many random round trips of STS-B sentences"
+    )
     options = parser.parse_args()
     translators = load(options.models, options.precision, options.decode)
 

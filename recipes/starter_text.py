@@ -133,7 +133,9 @@ def evaluation_keys(data: Path) -> set[str]:
     """Return the folded form of everything in the evaluation sets below `data`."""
     files = {path for folder in EVALUATION for path in (data / folder).rglob("*") if path.is_file()}
     files |= {path for pattern in EVALUATION_FILES for path in data.glob(pattern)}
-    return {folded(field) for path in files for name, text in members(path) for field in fields(name, text)} - {""}
+    return {
+        folded(field) for path in files for name, text in members(path) for field in fields(name, text)
+    } - {""}
 
 
 def lines(path: Path) -> list[str]:
@@ -232,9 +234,13 @@ def main() -> None:
         for corpus in CORPORA:
             if language not in corpus.repeats:
                 continue
-            kept = without(everyday[language] if corpus is TATOEBA else read(options.data, corpus, language), banned)
+            kept = without(
+                everyday[language] if corpus is TATOEBA else read(options.data, corpus, language), banned
+            )
             monolingual |= {source for source, _ in kept}
-            taken = [changed(pair, known, pool, draw) for pair in repeated(kept, corpus.repeats[language], draw)]
+            taken = [
+                changed(pair, known, pool, draw) for pair in repeated(kept, corpus.repeats[language], draw)
+            ]
             print(f"{language} {corpus.folder}: {len(kept):,} pairs, {len(taken):,} taken")
             out_of += [(f">>{language}<< {source}", target) for source, target in taken]
             into += [(target, source) for source, target in taken]

@@ -61,10 +61,14 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--decoder-layers", type=int, default=2)
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--epochs", type=float, default=1.5)
-    parser.add_argument("--batch-tokens", type=int, default=2_048, help="target tokens a batch, padding included")
+    parser.add_argument(
+        "--batch-tokens", type=int, default=2_048, help="target tokens a batch, padding included"
+    )
     parser.add_argument("--lr", type=float, default=1e-3, help="learning rate after the warm-up")
     parser.add_argument("--warmup-steps", type=int, default=500, help="steps over which the rate rises from 0")
-    parser.add_argument("--decay", type=float, default=0.25, help="last share of the steps, over which it falls to 0")
+    parser.add_argument(
+        "--decay", type=float, default=0.25, help="last share of the steps, over which it falls to 0"
+    )
     parser.add_argument("--label-smoothing", type=float, default=0.1)
     parser.add_argument("--max-tokens", type=int, default=96, help="longer sides are cut")
     parser.add_argument("--precision", choices=("bf16", "fp32"), default="bf16")
@@ -76,7 +80,9 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 def main(words: Sequence[str] | None = None) -> None:
     """Train, or go on, and write the model."""
     options = arguments(words)
-    recipe = json.loads(json.dumps({key: value for key, value in vars(options).items() if key != "out"}, default=str))
+    recipe = json.loads(
+        json.dumps({key: value for key, value in vars(options).items() if key != "out"}, default=str)
+    )
     kept = options.out / "recipe.json"
     if kept.is_file() and json.loads(kept.read_text(encoding="utf-8")) != recipe:
         sys.exit(f"{options.out} belongs to other options, see {kept}: give another --out")
@@ -232,7 +238,9 @@ class Translation(nn.Module):
         ).last_hidden_state
         real = labels != -100
         logits = self.model.lm_head(states[real]) + self.model.final_logits_bias
-        return {"loss": nn.functional.cross_entropy(logits, labels[real], label_smoothing=self.label_smoothing)}
+        return {
+            "loss": nn.functional.cross_entropy(logits, labels[real], label_smoothing=self.label_smoothing)
+        }
 
 
 def train(pairs: Pairs, options: argparse.Namespace, tokenizer: MarianTokenizer, model: MarianMTModel) -> None:
@@ -267,7 +275,9 @@ def train(pairs: Pairs, options: argparse.Namespace, tokenizer: MarianTokenizer,
     loader = DataLoader(rows, batch_sampler=batches, collate_fn=collator)
     trainer.get_train_dataloader = lambda: trainer.accelerator.prepare(loader)
     trainer.remove_callback(PrinterCallback)  # it prints raw dictionaries to stdout
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(checkpoints) if Path(checkpoints).is_dir() else None)
+    trainer.train(
+        resume_from_checkpoint=get_last_checkpoint(checkpoints) if Path(checkpoints).is_dir() else None
+    )
 
 
 if __name__ == "__main__":

@@ -38,7 +38,12 @@ class StandinHub:
 
     def environment(self) -> dict[str, str]:
         """Return the environment in which a process takes this for the Hub."""
-        return {"HF_ENDPOINT": self.endpoint, "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_TOKEN": "hf_test"}
+        return {
+            "HF_ENDPOINT": self.endpoint,
+            "HF_HUB_OFFLINE": "0",
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_TOKEN": "hf_test",
+        }
 
     def answer(self, method: str, path: str, body: bytes) -> Any:  # noqa: ANN401 - JSON, or a file
         """Answer a request; raises KeyError for what is not on the Hub."""
@@ -56,7 +61,10 @@ class StandinHub:
         if parts[-3:] == ["lfs", "objects", "batch"]:
             objects = json.loads(body)["objects"]
             upload = [{"upload": {"href": f"{self.endpoint}/objects/{each['oid']}"}} for each in objects]
-            return {"transfer": "basic", "objects": [{**a, "actions": b} for a, b in zip(objects, upload, strict=True)]}
+            return {
+                "transfer": "basic",
+                "objects": [{**a, "actions": b} for a, b in zip(objects, upload, strict=True)],
+            }
         if parts[2:3] == ["resolve"] and parts[3] in (COMMIT, "main"):
             return self.repositories["/".join(["model", *parts[:2]])].files["/".join(parts[4:])]
         repository = self.repositories[f"{parts[1].removesuffix('s')}/{parts[2]}/{parts[3]}"]
@@ -69,11 +77,15 @@ class StandinHub:
             return {"id": f"{parts[2]}/{parts[3]}", "sha": COMMIT, "private": private, "siblings": files}
         if parts[4] == "tree":
             sizes = {name: len(data) for name, data in repository.files.items()}
-            return [{"type": "file", "path": name, "size": size, "oid": COMMIT} for name, size in sizes.items()]
+            return [
+                {"type": "file", "path": name, "size": size, "oid": COMMIT} for name, size in sizes.items()
+            ]
         if parts[4] == "preupload":
             paths = [each["path"] for each in json.loads(body)["files"]]
             modes = {path: "lfs" if path.endswith(LARGE) else "regular" for path in paths}
-            return {"files": [{"path": path, "uploadMode": modes[path], "shouldIgnore": False} for path in paths]}
+            return {
+                "files": [{"path": path, "uploadMode": modes[path], "shouldIgnore": False} for path in paths]
+            }
         if parts[4] == "commit":
             self._commit(repository, [json.loads(line) for line in body.splitlines()])
         url = f"{self.endpoint}/{parts[2]}/{parts[3]}/commit/{COMMIT}"

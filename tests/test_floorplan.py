@@ -15,7 +15,9 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 FLOORS = ("augment", "pipelines", "trainers", "data_cards")
-FOR_TRAINERS = {f"pipelines.storage.{name}" for name in ("files", "lock", "pair_files")} | {"pipelines.__main__"}
+FOR_TRAINERS = {f"pipelines.storage.{name}" for name in ("files", "lock", "pair_files")} | {
+    "pipelines.__main__"
+}
 FOR_TRAINERS |= {
     "pipelines.terminal.console",
     "pipelines.terminal.interrupt",
@@ -59,7 +61,10 @@ def test_every_package_that_is_imported_is_declared() -> None:
     declared = {canonicalize_name(Requirement(each).name) for each in written}
     packages = packages_distributions()
     for name in MODULES:
-        for package in {module.partition(".")[0] for module in imports(name)} - {*FLOORS, *sys.stdlib_module_names}:
+        for package in {module.partition(".")[0] for module in imports(name)} - {
+            *FLOORS,
+            *sys.stdlib_module_names,
+        }:
             providers = set(map(canonicalize_name, packages.get(package, [package])))
             assert providers & declared, f"{name} imports {package}, which pyproject.toml does not declare"
 

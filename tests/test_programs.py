@@ -15,13 +15,18 @@ ROOT = Path(__file__).parents[1]
 HEAVY = {"torch", "transformers", "datasets", "sentence_transformers", "nltk", "pyarrow", "sklearn", "scipy"}
 
 
-def run(program: str, *arguments: str, path: tuple[Path, ...] = (), **more: str) -> subprocess.CompletedProcess[str]:
+def run(
+    program: str, *arguments: str, path: tuple[Path, ...] = (), **more: str
+) -> subprocess.CompletedProcess[str]:
     places = os.pathsep.join(map(str, (*path, ROOT)))
     code = f"import sys; sys.argv[0] = {program!r}; from {PROGRAMS[program]}.__main__ import main; main()"
     return subprocess.run(
         [sys.executable, "-P", "-c", code, *arguments],
-        env={**os.environ, "PYTHONPATH": places, **more}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env={**os.environ, "PYTHONPATH": places, **more},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -72,6 +77,8 @@ def test_namesake_that_hides_ours_ends_the_program(kind: str, program: str, tmp_
     (tmp_path / kind).parent.mkdir(exist_ok=True)
     (tmp_path / kind).write_text("")
     hiding = run(program, "--version", path=(tmp_path,))
-    said = f"{tmp_path / kind} hides the package 'augment' of Twinviews: install it in an environment of its own"
+    said = (
+        f"{tmp_path / kind} hides the package 'augment' of Twinviews: install it in an environment of its own"
+    )
     assert (hiding.returncode, hiding.stdout, hiding.stderr) == (1, "", f"error: {said}\n")
     assert run(program, "--version", path=(ROOT, tmp_path)).stderr == ""

@@ -9,7 +9,11 @@ if TYPE_CHECKING:
     from trainers.results.verdict import Verdict
 
 __all__ = ["Classifier", "Judgement", "Verdict", "compare", "judge"]
-PLACES = {"Classifier": "trainers.classifier", "Verdict": "trainers.results.verdict"}  # of those in no other place
+# of those in no other place
+PLACES = {
+    "Classifier": "trainers.classifier",
+    "Verdict": "trainers.results.verdict",
+}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - imported when it is asked for

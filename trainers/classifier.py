@@ -58,7 +58,9 @@ class Classifier:
     def __call__(self, texts: Sequence[str]) -> list[tuple[str, float]]:
         """Return each text's most probable label and its probability."""
         rows = self.probabilities(texts)
-        return [(self.labels[best], float(row[best])) for row, best in zip(rows, rows.argmax(axis=1), strict=True)]
+        return [
+            (self.labels[best], float(row[best])) for row, best in zip(rows, rows.argmax(axis=1), strict=True)
+        ]
 
     def save(self, folder: Path) -> None:
         """Write the layer and the labels to `folder`/classifier; the encoder is in `folder`/encoder."""

@@ -16,14 +16,29 @@ from pipelines.storage.files import MAX_LINE, MAX_TEXT, check_end, read_bounded,
 from pipelines.storage.files import sha256_of as sha256_of
 from pipelines.terminal.console import InputError
 
-Rows: TypeAlias = list[tuple[int, list[str]]]  # cells of each row, with the number of the line that it begins in
+# cells of each row, with the number of the line that it begins in
+Rows: TypeAlias = list[tuple[int, list[str]]]
 STALE_SECONDS = 24 * 3600  # after which a temporary file must be a killed process's
 # Folders below a data folder, ours or of the papers' code, that may hold the folders of benchmarks.
 PARENTS = (
-    "", "sts", "STS", "lexical", "senteval", "SentEval", "bel", "linking", "data", "datasets", "downstream",
-    "downstream/STS", "data/downstream", "data/downstream/STS", "SentEval/data/downstream", "evaluation/data",
+    "",
+    "sts",
+    "STS",
+    "lexical",
+    "senteval",
+    "SentEval",
+    "bel",
+    "linking",
+    "data",
+    "datasets",
+    "downstream",
+    "downstream/STS",
+    "data/downstream",
+    "data/downstream/STS",
+    "SentEval/data/downstream",
+    "evaluation/data",
     "evaluation/xl_bel",
-)  # fmt: skip
+)
 
 
 def remove_stale(folder: Path) -> None:
@@ -52,7 +67,9 @@ def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
     # Not splitlines, which also splits at characters that occur within sentences.
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
     if len(longest := max(lines, key=len, default="")) > MAX_LINE:
-        raise InputError(f"{path} line {lines.index(longest) + 1} is longer than {MAX_LINE:,} characters: split it")
+        raise InputError(
+            f"{path} line {lines.index(longest) + 1} is longer than {MAX_LINE:,} characters: split it"
+        )
     return lines
 
 
@@ -64,7 +81,9 @@ def tsv_rows(path: Path) -> Rows:
 def csv_rows(path: Path, *, delimiter: str = ",", bytewise: bool = False) -> Rows:
     """Return the rows of a file with quoted cells; raises InputError for broken quotes, and as `file_lines`."""
     csv.field_size_limit(sys.maxsize)
-    reader = csv.reader((f"{line}\n" for line in file_lines(path, bytewise=bytewise)), delimiter=delimiter, strict=True)
+    reader = csv.reader(
+        (f"{line}\n" for line in file_lines(path, bytewise=bytewise)), delimiter=delimiter, strict=True
+    )
     rows: Rows = []
     number = 1
     try:
@@ -72,18 +91,21 @@ def csv_rows(path: Path, *, delimiter: str = ",", bytewise: bool = False) -> Row
             rows.append((number, fields))
             number = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"{path} line {number}: broken quotes ({error}): fix it, or get the file again") from None
+        raise InputError(
+            f"{path} line {number}: broken quotes ({error}): fix it, or get the file again"
+        ) from None
     return rows
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of an `.npz` file by name; raises ValueError if it cannot be read."""
+    # a flipped bit can be taken for encryption, an unknown compression, a huge array
     try:
         with np.load(path, allow_pickle=False) as stored:
             if sum(entry.file_size for entry in stored.zip.infolist()) > MAX_TEXT:  # of what it unpacks to
                 raise ValueError(f"it holds more than {MAX_TEXT:,} bytes")
             return {name: stored[name] for name in stored.files}
-    except Exception as error:  # a flipped bit can be taken for encryption, an unknown compression, a huge array
+    except Exception as error:
         raise ValueError(str(error) or type(error).__name__) from error
 
 

@@ -1,8 +1,8 @@
 """Losses that objectives share, and measures of how sentence vectors lie.
 
-In a batch (2n, d), rows i and n + i are a positive pair; s is the cosine. Hard negatives (m, d) are further columns for
-every anchor. `excluded` is (2n, 2n + m), true if column j is not a negative of anchor i; positives are never excluded.
-`positives` (2n, 2n), where given, is true for further positives.
+In a batch (2n, d), rows i and n + i are a positive pair; s is the cosine. Hard negatives (m, d) are further
+columns for every anchor. `excluded` is (2n, 2n + m), true if column j is not a negative of anchor i; positives
+are never excluded. `positives` (2n, 2n), where given, is true for further positives.
 """
 
 import torch
@@ -11,20 +11,26 @@ from torch import Tensor, nn
 from trainers.objective import float32
 
 MARGIN, ALPHA, BETA, BASE = 0.2, 1.0, 60.0, 0.5
-"""Multi-similarity as in SapBERT (arXiv:2010.11784): margin of a mined negative (Euclidean), weights, shift."""
+"""Multi-similarity as in SapBERT (arXiv:2010.11784): margin of a mined negative (Euclidean), weights,
+shift."""
 MAX_MEASURED = 128  # pairs (or unpaired vectors) that all measures but the spread look at; more would be slow
 
 
 def contrast(
-    vectors: Tensor, temperature: float, excluded: Tensor | None = None, negatives: Tensor | None = None, *,
-    one_sided: bool = False, positives: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+    vectors: Tensor,
+    temperature: float,
+    excluded: Tensor | None = None,
+    negatives: Tensor | None = None,
+    *,
+    one_sided: bool = False,
+    positives: Tensor | None = None,
+) -> Tensor:
     """Return the anchors' mean of `-log(exp(s_ip / t) / sum over j of exp(s_ij / t))`, where p is i's positive.
 
     All 2n rows of `vectors`, of any length, are anchors, each compared with all others (NT-Xent; Eq. 1 of
     arXiv:2104.08027). `one_sided`: the n first views are, each compared with the n second views (Eq. 4-5 of
-    arXiv:2104.08821). With `positives` it is the mean over the anchor's positives, all of them in the sum (L_out, Eq. 2
-    of arXiv:2004.11362). `temperature` is t, above 0; the loss is a scalar in nats.
+    arXiv:2104.08821). With `positives` it is the mean over the anchor's positives, all of them in the sum
+    (L_out, Eq. 2 of arXiv:2004.11362). `temperature` is t, above 0; the loss is a scalar in nats.
     """
     rows, positive = _places(vectors)
     anchors = len(vectors) // 2 if one_sided else len(vectors)
@@ -34,7 +40,9 @@ def contrast(
         unit = nn.functional.normalize(vectors.float(), dim=-1)
         hard = unit[:0] if negatives is None else nn.functional.normalize(negatives.float(), dim=-1)
         scores = unit[:anchors] @ torch.cat([unit[first_column:], hard]).T / temperature
-        ignored = rows.new_zeros(len(unit), len(unit) + len(hard)).bool() if excluded is None else excluded.clone()
+        ignored = (
+            rows.new_zeros(len(unit), len(unit) + len(hard)).bool() if excluded is None else excluded.clone()
+        )
         ignored[rows, rows] = True
         ignored[rows, positive] = False
         if positives is not None:
@@ -58,8 +66,8 @@ def _places(rows: Tensor) -> tuple[Tensor, Tensor]:
 def equal_strings(keys: Tensor) -> Tensor:
     """Return (2n, 2n + m), true if column j is no true negative of anchor i: it equals i, its source or its positive.
 
-    `keys` (n, 3 + k) are equal numbers for equal strings: a pair's source, left and right string, and its k hard
-    negatives (-1: none, which is no negative either). m is k times n.
+    `keys` (n, 3 + k) are equal numbers for equal strings: a pair's source, left and right string, and its k
+    hard negatives (-1: none, which is no negative either). m is k times n.
     """
     source = keys[:, 0].repeat(2)
     string = torch.cat([keys[:, 1], keys[:, 2]])
@@ -98,8 +106,8 @@ def moved_cosines(vectors: Tensor, originals: Tensor) -> Tensor:
 def multi_similarity(vectors: Tensor, excluded: Tensor | None = None) -> Tensor:
     """Return the mean multi-similarity loss of 2n anchors over their mined pairs (Eq. 15 of arXiv:1904.06627).
 
-    `log(1 + exp(-alpha (s_ip - base))) / alpha + log(1 + sum over N of exp(beta (s_ij - base))) / beta` is the loss of
-    an anchor i with positive p and mined negatives N, 0 without any. A negative j is mined if
+    `log(1 + exp(-alpha (s_ip - base))) / alpha + log(1 + sum over N of exp(beta (s_ij - base))) / beta` is the
+    loss of an anchor i with positive p and mined negatives N, 0 without any. A negative j is mined if
     `|i - j| - |i - p| <= MARGIN`, with distances between unit vectors, at most 2.
     """
     rows, positive = _places(vectors)
@@ -135,13 +143,18 @@ class Queue(nn.Module):
 
 
 def relation_loss(
-    student: Tensor, reference: Tensor, columns: Tensor, student_temperature: float, reference_temperature: float, *,
+    student: Tensor,
+    reference: Tensor,
+    columns: Tensor,
+    student_temperature: float,
+    reference_temperature: float,
+    *,
     divergence: bool = True,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the batch's mean of `KL(SR(r, D, t_ref) || SR(z, D, t))`, where `SR(z, D, t) = softmax(z D^T / t)`.
 
-    z are the student's unit vectors (n, d), r the reference's and D the columns (k, d), which get no gradient. Without
-    `divergence` it is the cross-entropy, which differs by a constant, the entropy of SR(r, D, t_ref).
+    z are the student's unit vectors (n, d), r the reference's and D the columns (k, d), which get no gradient.
+    Without `divergence` it is the cross-entropy, which differs by a constant, the entropy of SR(r, D, t_ref).
     """
     log_p = nn.functional.log_softmax(reference @ columns.T / reference_temperature, dim=-1)
     log_q = nn.functional.log_softmax(student @ columns.T / student_temperature, dim=-1)
@@ -154,7 +167,8 @@ def geometry(vectors: Tensor, *, paired: bool) -> dict[str, Tensor]:
     """Return how vectors (m, d) lie, as float32 scalars; if `paired`, rows i and m / 2 + i are views of one sentence.
 
     `alignment`: mean |u - v|^2 over the pairs, 0 to 4; `uniformity`: log of the mean of exp(-2 |u - v|^2) over all
-    others, -8 to 0 (Wang & Isola 2020); `random_cosine`: their mean cosine; `spread` and `isotropy`: see the functions.
+    others, -8 to 0 (Wang & Isola 2020); `random_cosine`: their mean cosine; `spread` and `isotropy`: see the
+    functions.
     """
     vectors = vectors.detach().float()
     measures = {"spread": spread(vectors)}
@@ -175,14 +189,16 @@ def geometry(vectors: Tensor, *, paired: bool) -> dict[str, Tensor]:
 def isotropy(vectors: Tensor) -> Tensor:
     """Return `min Z(c) / max Z(c)`, `Z(c) = sum over v in V of exp(c.v)`; 1 is perfect (Eq. 2 of arXiv:2104.08027).
 
-    c runs over the eigenvectors of V'V in both directions, as their sign is arbitrary; V are unit `vectors` (m, d).
+    c runs over the eigenvectors of V'V in both directions, as their sign is arbitrary; V are unit `vectors`
+    (m, d).
     """
     unit = nn.functional.normalize(vectors.double(), dim=-1)
     count, dimension = unit.shape
     if count >= dimension:
         projected = unit @ torch.linalg.eigh(unit.T @ unit).eigenvectors
     else:
-        # VV' has the same non-zero eigenvalues and is smaller. The other eigenvectors are orthogonal to V: Z = m.
+        # VV' has the same non-zero eigenvalues and is smaller. The other eigenvectors are orthogonal to V: Z =
+        # m.
         eigenvalues, eigenvectors = torch.linalg.eigh(unit @ unit.T)
         projected = nn.functional.pad(eigenvectors * eigenvalues.clamp(min=0).sqrt(), (0, 1))
     sums = torch.cat([projected, -projected], dim=1).exp().sum(dim=0)

@@ -16,7 +16,16 @@ from pipelines.terminal.console import InputError
 from trainers.data.examples import BLOCK, Examples, Ragged, number_texts
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import Source
-from trainers.encoders.modules import MASK, WHITENING, Encoder, is_padded, pooling_at, prompt_of, sharpen, whiten
+from trainers.encoders.modules import (
+    MASK,
+    WHITENING,
+    Encoder,
+    is_padded,
+    pooling_at,
+    prompt_of,
+    sharpen,
+    whiten,
+)
 from trainers.settings import Training
 
 if TYPE_CHECKING:  # it takes seconds to import
@@ -25,9 +34,19 @@ if TYPE_CHECKING:  # it takes seconds to import
 Row = Mapping[str, Any]
 MAX_WHITENING_ROWS = 10_000
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-SIDES = ("left", "right", "negative", "alone")  # how the names of columns of ids to embed begin, in a batch's order
+# how the names of columns of ids to embed begin, in a batch's order
+SIDES = (
+    "left",
+    "right",
+    "negative",
+    "alone",
+)
 COLUMNS = ("view_a", "view_b", "negative")  # what may have a prompt of its own
-GROUP, MOST_GROUPS = 8, 8  # fewest sentences worth a forward pass of their own, and most such passes in a batch
+# fewest sentences worth a forward pass of their own, and most such passes in a batch
+GROUP, MOST_GROUPS = (
+    8,
+    8,
+)
 EVEN = 4  # tokens by which the lengths of a batch differ at most that is not worth splitting
 
 Group = tuple[Tensor, dict[str, Any]]
@@ -38,23 +57,27 @@ Group = tuple[Tensor, dict[str, Any]]
 class Objective(nn.Module):
     """Owns the encoder, which cuts training texts at `max_tokens`, and its helpers (predictor, target, head).
 
-    A subclass defines `forward(**batch)` of what `collate` returns, for `loss`, a scalar, parts that are logged as
-    means, and `vectors` (m, d), detached: the sentence vectors of the batch of all processes, rows i and m / 2 + i two
-    views of one sentence if `paired`. A checkpoint is this module's `state_dict`.
+    A subclass defines `forward(**batch)` of what `collate` returns, for `loss`, a scalar, parts that are
+    logged as means, and `vectors` (m, d), detached: the sentence vectors of the batch of all processes, rows i
+    and m / 2 + i two views of one sentence if `paired`. A checkpoint is this module's `state_dict`.
     """
 
     paired = True
     cacheable = True
     """Whether `forward` uses the encoder only through `embed`, so that a batch can be embedded in parts."""
     keyed = False
-    """Whether a batch has `keys` (n, 3): a row's source, left and right string as numbers, equal for equal ones."""
+    """Whether a batch has `keys` (n, 3): a row's source, left and right string as numbers, equal for equal
+    ones."""
     whitenable = True  # whether a linear layer behind the encoder is trained with it
     unused = False
-    """Whether a step may leave parameters without a gradient; several processes then look for these in every step."""
+    """Whether a step may leave parameters without a gradient; several processes then look for these in every
+    step."""
     literal_mask = False
     """Whether a `[MASK]` in a text stays as written, instead of becoming the tokenizer's mask token."""
     teacher_role = "teacher"  # the option that names the teacher
-    _keys_to_ignore_on_save = None  # Trainer asks for it, as the second names of shared tensors are in no checkpoint
+    _keys_to_ignore_on_save = (
+        None  # Trainer asks for it, as the second names of shared tensors are in no checkpoint
+    )
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
         super().__init__()
@@ -64,7 +87,8 @@ class Objective(nn.Module):
         self.prompts: Mapping[str, str] = {}
         """What precedes the texts of a column of pairs (`COLUMNS`), instead of the default prompt."""
         self.rates: Mapping[str, float] = {}
-        """Factors on the learning rate by the prefix of the parameters' names, the first that fits; 1 for others."""
+        """Factors on the learning rate by the prefix of the parameters' names, the first that fits; 1 for
+        others."""
         self.teacher: EmbeddingModel | None = None
         self.texts: list[str] = []  # the texts that the teacher encodes, set by `columns`
         self.taught: NDArray[np.float32] = np.zeros((0, 0), np.float32)
@@ -75,7 +99,9 @@ class Objective(nn.Module):
     def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
         """Load the encoder, with the `dropout` of the options, and add fresh helpers; InputError if they do not fit."""
         dropout, layer = getattr(options, "dropout", None), training.begins_linear and cls.whitenable
-        encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=dropout, layer=layer)
+        encoder = load_for_training(
+            source, training.pooling, training.max_tokens, dropout=dropout, layer=layer
+        )
         return cls(encoder, training.max_tokens, options)
 
     @property
@@ -86,7 +112,8 @@ class Objective(nn.Module):
     def columns(self, examples: Examples) -> dict[str, Any]:
         """Tokenise ahead: return columns, of n rows each, of what `collate` needs; here the ids of both views.
 
-        A `keyed` objective adds `keys` (n, 3), one with a teacher `taught` (n, k), the numbers of each row's `texts`.
+        A `keyed` objective adds `keys` (n, 3), one with a teacher `taught` (n, k), the numbers of each row's
+        `texts`.
         """
         left = self.tokenize(examples.left, column="view_a")
         is_alone = examples.right is examples.left and not self.prompts
@@ -99,7 +126,8 @@ class Objective(nn.Module):
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Turn n rows, the columns and the row's `seed` in this epoch, into the arguments of `forward`.
 
-        `input_ids` and `attention_mask` (2n, tokens), views i and n + i of a sentence; `taught`; the rest (n, ...).
+        `input_ids` and `attention_mask` (2n, tokens), views i and n + i of a sentence; `taught`; the rest (n,
+        ...).
         """
         sides = [name for side in SIDES for name in rows[0] if name.startswith(side)]
         batch = self.pad([row[side] for side in sides for row in rows])
@@ -108,7 +136,9 @@ class Objective(nn.Module):
             arrays["taught"] = self.taught[arrays["taught"]]
         return {**batch, **{name: torch.from_numpy(values) for name, values in arrays.items()}}
 
-    def tokenize(self, texts: Sequence[str], limit: int | None = None, column: str = "") -> Sequence[list[int]]:
+    def tokenize(
+        self, texts: Sequence[str], limit: int | None = None, column: str = ""
+    ) -> Sequence[list[int]]:
         """Return each text's ids, after its column's or the default prompt, cut at `limit`, `[MASK]` the own token."""
         tokenizer, limit = self.encoder.tokenizer, limit or self.max_tokens
         prompt = self.prompts.get(column, prompt_of(self.encoder))
@@ -137,8 +167,9 @@ class Objective(nn.Module):
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Return the vectors (sentences, d), not normalised, of padded ids (sentences, tokens), with gradients.
 
-        With `cached`, in parts whose activations are dropped and recomputed in the backward pass, with the same dropout
-        (GradCache, arXiv:2101.06983): the gradients are those of the whole batch, the memory that of a part.
+        With `cached`, in parts whose activations are dropped and recomputed in the backward pass, with the
+        same dropout (GradCache, arXiv:2101.06983): the gradients are those of the whole batch, the memory that
+        of a part.
         """
         if self.cached is None or self.cached >= len(input_ids):
             return embed(self.encoder, input_ids, attention_mask, self.max_tokens)
@@ -174,7 +205,8 @@ class Objective(nn.Module):
         if training.begins_linear:
             numbers = torch.randperm(len(self.corpus or rows))[:MAX_WHITENING_ROWS].tolist()
             texts = self.tokenize([self.corpus[number] for number in numbers]) if self.corpus else None
-            ids = sorted(texts or (rows[number]["left"] for number in numbers), key=len)  # by length: little padding
+            # by length: little padding
+            ids = sorted(texts or (rows[number]["left"] for number in numbers), key=len)
             with autocast(next(self.encoder.parameters()).device, training.precision):
                 vectors = self.encode(ids, batch_size=256, before=WHITENING)
             layer = self.encoder.get_submodule(WHITENING)
@@ -193,9 +225,12 @@ def embed(
 ) -> Tensor:
     """Return the sentence vectors (sentences, d), float32, of ids and mask (sentences, tokens), padded on the right.
 
-    Padding affects only `padded-mean`. `before` names a layer whose input is returned instead of the last output.
+    Padding affects only `padded-mean`. `before` names a layer whose input is returned instead of the last
+    output.
     """
-    features = {"sentence_embedding": pool(encoder, group_tokens(encoder, input_ids, attention_mask, max_tokens))}
+    features = {
+        "sentence_embedding": pool(encoder, group_tokens(encoder, input_ids, attention_mask, max_tokens))
+    }
     for name, module in list(encoder.named_children())[pooling_at(encoder) + 1 :]:
         if name == before:
             break
@@ -213,7 +248,11 @@ def group_tokens(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, ma
         parts = [(torch.arange(len(input_ids), device=input_ids.device), max_tokens)]
     token_groups, prompt = [], {"prompt_length": length} if (length := skipped(encoder)) else {}
     for rows, width in parts:
-        features = {"input_ids": input_ids[rows, :width], "attention_mask": attention_mask[rows, :width], **prompt}
+        features = {
+            "input_ids": input_ids[rows, :width],
+            "attention_mask": attention_mask[rows, :width],
+            **prompt,
+        }
         for module in list(encoder)[: pooling_at(encoder)]:
             features = module(features)
             # Sums and means are float32 whatever is autocast.
@@ -234,7 +273,9 @@ def pool(encoder: Encoder, token_groups: Sequence[Group]) -> Tensor:
     """Return the sentences' pooled vectors (sentences, d), in the order of the batch."""
     pooling = encoder[pooling_at(encoder)]
     order = torch.cat([rows for rows, _ in token_groups])
-    return torch.cat([pooling(dict(features))["sentence_embedding"] for _, features in token_groups])[order.argsort()]
+    return torch.cat([pooling(dict(features))["sentence_embedding"] for _, features in token_groups])[
+        order.argsort()
+    ]
 
 
 def by_length(attention_mask: Tensor) -> list[tuple[Tensor, int]]:

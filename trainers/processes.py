@@ -13,7 +13,8 @@ from torch import Tensor, distributed
 from pipelines.terminal.console import InputError
 
 DEPRECATED = ("`broadcast_buffers` is deprecated", "torch.distributed.nn.functional.all_gather is deprecated")
-"""How the warnings begin that accelerate and torch give for calls in accelerate, and for one that old torch needs."""
+"""How the warnings begin that accelerate and torch give for calls in accelerate, and for one that old torch
+needs."""
 
 
 def join_processes() -> None:

@@ -19,9 +19,9 @@ NONE = "none"  # how an optional value is unset that a preset sets
 MOST = 10**9  # steps
 OWN = "own"  # the pooling of a preset that keeps the one that an encoder was made for
 Pooling = Literal["mean", "cls", "first-last", "padded-mean", "max", "lasttoken", "weightedmean"]
-"""How token vectors become one: their mean, the first one, the mean over the first and the last layer, the mean over
-all positions that a text is padded to, padding included (as in Mirror-BERT's code), the greatest numbers, the last one,
-or the mean weighted by position."""
+"""How token vectors become one: their mean, the first one, the mean over the first and the last layer, the
+mean over all positions that a text is padded to, padding included (as in Mirror-BERT's code), the greatest
+numbers, the last one, or the mean weighted by position."""
 
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
@@ -37,9 +37,13 @@ class DataOptions(Options):
 
     views: list[str] | None = Field(None, description="Pairs; again for more. [data/pairs.arrow]")
     text: Path | None = Field(None, description="Sentences, one a line, or a dataset folder. [data/sentences]")
-    words: str | None = Field(None, description="Words, one a line, or a language's most frequent ones: en, en:5000.")
+    words: str | None = Field(
+        None, description="Words, one a line, or a language's most frequent ones: en, en:5000."
+    )
     graded: Path | None = Field(None, description="Graded pairs: a TSV or CSV file such as STS-B's or SICK's.")
-    scale: str | None = Field(None, description="LOW:HIGH of --graded. [STS-B's file 0:5, SICK's 1:5, others 0:1]")
+    scale: str | None = Field(
+        None, description="LOW:HIGH of --graded. [STS-B's file 0:5, SICK's 1:5, others 0:1]"
+    )
     limit: int | None = Field(None, ge=1, description="Take the first N rows only, of several files of each.")
 
 
@@ -61,7 +65,9 @@ class Training(Options):
         1.0, ge=0, le=1e6, description="Passes over the data; 0 saves the start, such as whitened vectors."
     )
     steps: int | None = Field(None, ge=1, le=MOST, description="Optimiser steps, instead of --epochs.")
-    batch_size: int = Field(64, ge=2, description="Rows per batch, over all processes; a smaller last one is dropped.")
+    batch_size: int = Field(
+        64, ge=2, description="Rows per batch, over all processes; a smaller last one is dropped."
+    )
     accumulate: int = Field(1, ge=1, description="Batches per step; in-batch negatives come from one batch.")
     group_by_length: bool = Field(False, description="Batch texts of similar length, for less padding.")
     lr: float = Field(gt=0, le=1e30, description="Peak learning rate of AdamW.")
@@ -77,20 +83,38 @@ class Training(Options):
         (),
         description="COLUMN=NAME, such as view_a=query: the encoder's prompt before a column's texts; again for more.",
     )
-    whiten: bool = Field(False, description="Begin whitened on the pairs' sentences, or the text (Su et al. 2021).")
-    sharpen: int | None = Field(None, ge=0, description="Begin with a layer that draws texts to so many neighbours.")
+    whiten: bool = Field(
+        False, description="Begin whitened on the pairs' sentences, or the text (Su et al. 2021)."
+    )
+    sharpen: int | None = Field(
+        None, ge=0, description="Begin with a layer that draws texts to so many neighbours."
+    )
     blend: float = Field(
         1.0, ge=0, le=1, description="Share of the trained weights in those saved; the rest: the start's."
     )
-    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="Number format; auto: bf16 or fp32.")
-    cached: int | None = Field(None, ge=1, description="Embed this many texts at a time, for less memory (GradCache).")
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
+        "auto", description="Number format; auto: bf16 or fp32."
+    )
+    cached: int | None = Field(
+        None, ge=1, description="Embed this many texts at a time, for less memory (GradCache)."
+    )
     save_every: int = Field(500, ge=1, description="Optimiser steps between checkpoints.")
-    dev: str | None = Field(None, description="To score on: a file as --judge of `train evaluate`, or stsb-dev.")
+    dev: str | None = Field(
+        None, description="To score on: a file as --judge of `train evaluate`, or stsb-dev."
+    )
     dev_data: str | None = Field(None, description="The folder that --dev is in; none: TWINVIEWS_DATA.")
-    dev_similarity: Literal["cosine", "best"] = Field("cosine", description="Cosine, or the best of four similarities.")
-    evaluations: int = Field(10, ge=1, le=10_000, description="How often to score on --dev, the last time at the end.")
-    keep: Literal["best", "last"] = Field("best", description="Save the encoder that was best on --dev, or the last.")
-    patience: int | None = Field(None, ge=1, description="Stop after this many scores on --dev without a new best.")
+    dev_similarity: Literal["cosine", "best"] = Field(
+        "cosine", description="Cosine, or the best of four similarities."
+    )
+    evaluations: int = Field(
+        10, ge=1, le=10_000, description="How often to score on --dev, the last time at the end."
+    )
+    keep: Literal["best", "last"] = Field(
+        "best", description="Save the encoder that was best on --dev, or the last."
+    )
+    patience: int | None = Field(
+        None, ge=1, description="Stop after this many scores on --dev without a new best."
+    )
 
     @property
     def begins_linear(self) -> bool:
@@ -111,9 +135,13 @@ class Training(Options):
 
 
 def resolve(
-    presets: Presets, options: type[Model], preset: str | None, chosen: Mapping[str, Any], *,
+    presets: Presets,
+    options: type[Model],
+    preset: str | None,
+    chosen: Mapping[str, Any],
+    *,
     own_pooling: Pooling = "cls",
-) -> tuple[str, Training, Model]:  # fmt: skip
+) -> tuple[str, Training, Model]:
     """Return preset, training settings and the objective's options; `chosen`, None for unset, beats the preset."""
     name = preset if preset is not None else next(iter(presets))
     if name not in presets:
@@ -148,8 +176,8 @@ OBJECTIVES = Plugins(
     lambda module: next((f"it has no {part}" for part in PARTS if not getattr(module, part, None)), None),
 )
 objective_names, load_objective = OBJECTIVES.names, OBJECTIVES.module
-"""All objectives, and the module of one: its `build(options, training, source)` loads the encoder and returns the
-`Objective` that trains it. The rest of its `PARTS` are as in `ObjectiveOptions`."""
+"""All objectives, and the module of one: its `build(options, training, source)` loads the encoder and returns
+the `Objective` that trains it. The rest of its `PARTS` are as in `ObjectiveOptions`."""
 
 
 class ObjectiveOptions(NamedTuple):
@@ -182,13 +210,19 @@ def objective_options(name: str) -> ObjectiveOptions:
             needed |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
     values: dict[str, Any] = {"__name__": f"{OBJECTIVES.package}.{name}"}
     exec(compile(ast.Module(statements, []), path, "exec"), values)
-    return ObjectiveOptions(values["READS"], values["PRESETS"], values["PARAMS"], ast.get_docstring(tree) or name)
+    return ObjectiveOptions(
+        values["READS"], values["PRESETS"], values["PARAMS"], ast.get_docstring(tree) or name
+    )
 
 
 def summary(name: str) -> str:
     """Return one line about an objective: the first of its docstring, or where another package has it."""
     point = OBJECTIVES.entry_point(name)
-    return f"An objective of {point.value}." if point else (ast.get_docstring(_source(name)[0]) or name).splitlines()[0]
+    return (
+        f"An objective of {point.value}."
+        if point
+        else (ast.get_docstring(_source(name)[0]) or name).splitlines()[0]
+    )
 
 
 def _source(name: str) -> tuple[ast.Module, Path]:
@@ -202,7 +236,9 @@ class Request(Options):
     objective: str
     data: DataOptions
     chosen: Mapping[str, Any]
-    encoder: str | None = Field(None, description="Encoder to start from: directory or Hub name. [the bundled starter]")
+    encoder: str | None = Field(
+        None, description="Encoder to start from: directory or Hub name. [the bundled starter]"
+    )
     preset: str | None = Field(None, description="A preset of the objective. [the first one]")
     out: Path | None = Field(None, description="Directory of the run, or of all seeds. [runs/NAME]")
     seed: int = Field(1, ge=0, lt=1 << 32, description="Decides order, dropout and masks.")

@@ -13,7 +13,8 @@ from augment.text.patterns import fixed_places
 from augment.text.words import word_list
 
 _ANTONYMS = {(word, part): antonym for word, part, antonym in map(str.split, word_list("antonyms"))}
-"""By lemma and WordNet's part of speech: WordNet's most frequent one in the first senses, if it contradicts."""
+"""By lemma and WordNet's part of speech: WordNet's most frequent one in the first senses, if it
+contradicts."""
 _PAIRS = {pair for (word, _), other in _ANTONYMS.items() for pair in ((word, other), (other, word))}
 _PARTICLES = frozenset(["up", "down", "out", "off", "over", "away", "back", "on", "in"])
 
@@ -30,12 +31,20 @@ def antonyms(english: English, tokens: Sequence[Token], tags: Sequence[str]) -> 
         lemma = english.lemma(word, tag) or ""
         antonym = None if {word, lemma} & WORDS["loose"] else _ANTONYMS.get((lemma, PARTS[tag[0]]))
         new = antonym and inflect(antonym, corrected(tag, word, lemma))
-        if new and place not in fixed and new not in words and word != "including" and not (is_compound or is_phrase):
+        if (
+            new
+            and place not in fixed
+            and new not in words
+            and word != "including"
+            and not (is_compound or is_phrase)
+        ):
             changes.append(Change(place, place + 1, new))
     return changes
 
 
 def contradicts(sentence: str, text: str) -> bool:
     """Whether the words that a rewritten English sentence has lost and gained have antonyms: cold for hot."""
-    old, new = ({lemma for word in words_of(side.lower()) for lemma in lemmas(word.text)} for side in (sentence, text))
+    old, new = (
+        {lemma for word in words_of(side.lower()) for lemma in lemmas(word.text)} for side in (sentence, text)
+    )
     return not _PAIRS.isdisjoint(product(old - new, new - old))

@@ -25,7 +25,8 @@ nb nob norwegian, nl nld dutch, nn nno norwegian, pl pol, pt por portuguese, ro 
 sq als, sv swe swedish, th tha, zh cmn chinese
 """
 LANGUAGES = [entry.split() for entry in _LANGUAGES.split(",")]
-"""The languages of OMW 1.4: a code of two letters, OMW's own of three, and the name of NLTK's stop words, if any."""
+"""The languages of OMW 1.4: a code of two letters, OMW's own of three, and the name of NLTK's stop words, if
+any."""
 
 
 class Multilingual:
@@ -37,7 +38,9 @@ class Multilingual:
         files = {file.rpartition("-")[2].removesuffix(".tab"): file for file in reversed(corpus.fileids())}
         if self._code not in files:
             codes = ", ".join(sorted(short for short, code, *_ in LANGUAGES if code in files)) or "none"
-            raise InputError(f"language {language!r}: this Open Multilingual WordNet does not have it; it has: {codes}")
+            raise InputError(
+                f"language {language!r}: this Open Multilingual WordNet does not have it; it has: {codes}"
+            )
         self._stop_words = _stop_words(self._code)
         content = corpus.raw(files[self._code])
         self.revision = revision_of("\n".join([content, *sorted(self._stop_words)]).encode())
@@ -92,7 +95,9 @@ def tables() -> "CorpusReader":
         loader.fileids()
     except LookupError:
         how = f"run `python -m nltk.downloader {OMW}`"
-        raise InputError(f"NLTK's Open Multilingual WordNet was not found: {how}, or use language en") from None
+        raise InputError(
+            f"NLTK's Open Multilingual WordNet was not found: {how}, or use language en"
+        ) from None
     return loader
 
 

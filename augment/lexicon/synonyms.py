@@ -22,7 +22,8 @@ PARTS = {"N": "n", "V": "v", "J": "a", "R": "r"}
 _CLITIC = re.compile(r"(?i)(.+)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
 MAX_PHRASE_WORDS = 3
 LEAST_ZIPF = 3.0
-"""The least Zipf frequency of a synonym; rarer ones (begetter, husbandman) are words that hardly anybody writes."""
+"""The least Zipf frequency of a synonym; rarer ones (begetter, husbandman) are words that hardly anybody
+writes."""
 REVIEWED = {(part, lemma): frozenset(names) for lemma, part, *names in map(str.split, word_list("synonyms"))}
 """The synonyms of common words, reviewed one by one; many of these words have none."""
 MODIFIERS = frozenset(["DT", "PRP$", "JJ", "JJR", "JJS", "CD", "POS"])
@@ -53,7 +54,12 @@ class English:
         phrase_places = self._in_set_phrases(words, tags) | fixed_places("word", tokens, tags)
         for index in replaceable(tokens):
             word, tag = words[index], tags[index]
-            if word in FUNCTION_WORDS or tag[:1] not in PARTS or tag.startswith("NNP") or index in phrase_places:
+            if (
+                word in FUNCTION_WORDS
+                or tag[:1] not in PARTS
+                or tag.startswith("NNP")
+                or index in phrase_places
+            ):
                 continue
             if tokens[index].text == word or not self._may_be_name(tokens[index : index + 2]):
                 yield index
@@ -80,8 +86,8 @@ class English:
     def _is_homograph(self, word: str, tag: str, before: str) -> bool:
         """Whether a word may be a form of another one: wound (an injury, the past of wind), dies (a verb, dice).
 
-        An irregular past that is a noun or a verb itself is taken for a noun after an article or an adjective alone.
-        So is a noun after a pronoun ("made him laugh"), and a plural whose verb is far more common.
+        An irregular past that is a noun or a verb itself is taken for a noun after an article or an adjective
+        alone. So is a noun after a pronoun ("made him laugh"), and a plural whose verb is far more common.
         """
         if tag[0] == "N" and before in MODIFIERS:
             return False
@@ -93,7 +99,11 @@ class English:
         if tag[0] != "N":
             return False
         uses = [
-            sum(entry.uses for name in self._wordnet.lemmas(word, part) for entry in self._wordnet.entries(name, part))
+            sum(
+                entry.uses
+                for name in self._wordnet.lemmas(word, part)
+                for entry in self._wordnet.entries(name, part)
+            )
             for part in "nv"
         ]
         return (before == "PRP" and uses[1] > 0) or (tag == "NNS" and uses[1] > 4 * uses[0])
@@ -117,17 +127,23 @@ class English:
         if tag in INFLECTED:
             # "swinging" is a form of swing, and of swinge.
             names = {entry.name for synset in self._wordnet.senses(word, part) for entry in synset.entries}
-            plain = (name for name in sorted(names) if name[0] == word[0] and "_" not in name and name.islower())
-            lemmas = self._wordnet.exceptions[part].get(word) or [name for name in plain if inflect(name, tag) == word]
+            plain = (
+                name for name in sorted(names) if name[0] == word[0] and "_" not in name and name.islower()
+            )
+            lemmas = self._wordnet.exceptions[part].get(word) or [
+                name for name in plain if inflect(name, tag) == word
+            ]
             if lemmas:
-                return max(lemmas, key=lambda name: sum(entry.uses for entry in self._wordnet.entries(name, part)))
+                return max(
+                    lemmas, key=lambda name: sum(entry.uses for entry in self._wordnet.entries(name, part))
+                )
         return next(iter(self._wordnet.lemmas(word, part)), None)
 
     def _synonyms(self, word: str, tag: str) -> Weighted:
         """The reviewed synonyms of the lower-case `word` in its senses, inflected for `tag`; () if there are none.
 
-        A synonym's weight is the square of the sense's share of the word's uses, times the synonym's uses in that sense
-        to the power of 1.5: of the exponents tried, these preserved the meaning of sentences best.
+        A synonym's weight is the square of the sense's share of the word's uses, times the synonym's uses in
+        that sense to the power of 1.5: of the exponents tried, these preserved the meaning of sentences best.
         """
         lemma, part = self.lemma(word, tag) or word, PARTS[tag[:1]]
         reviewed = REVIEWED.get((part, lemma), ())
@@ -187,7 +203,9 @@ def agreement(tokens: Sequence[Token], new: str) -> Edit | None:
     old, article = tokens[place], "an" if wants_an(new) else "a"
     if old.text.lower() == article:
         return None
-    return Edit(old.start, old.end, old.text, article.upper() if new.isupper() else matching_case(old.text, article))
+    return Edit(
+        old.start, old.end, old.text, article.upper() if new.isupper() else matching_case(old.text, article)
+    )
 
 
 def tags_of(rows: Sequence[Sequence[Token]]) -> list[list[str]]:

@@ -27,7 +27,10 @@ NLTK_SUBFOLDER = Path("corpora", "wordnet")
 """WordNet's place in a folder of NLTK data."""
 PARTS = ("noun", "verb", "adj", "adv")
 """WordNet's parts of speech, as its files name them."""
-CONTENT_FILES = ("cntlist.rev", *(name for part in PARTS for name in (f"data.{part}", f"index.{part}", f"{part}.exc")))
+CONTENT_FILES = (
+    "cntlist.rev",
+    *(name for part in PARTS for name in (f"data.{part}", f"index.{part}", f"{part}.exc")),
+)
 """The files that decide what WordNet says."""
 _ENDINGS = {
     "n": "s: ses:s ves:f xes:x zes:z ches:ch shes:sh men:man ies:y",
@@ -46,7 +49,8 @@ UNWANTED_GLOSS = re.compile(
 EXAMPLE = re.compile('".*?"')
 """An example in a gloss."""
 HOW_TO_GET_IT = (
-    f"run `python -m nltk.downloader wordnet`, or install Debian's wordnet-base, or set {VARIABLE} to its folder"
+    "run `python -m nltk.downloader wordnet`, or install Debian's wordnet-base, "
+    f"or set {VARIABLE} to its folder"
 )
 
 
@@ -57,7 +61,9 @@ def find() -> Path:
         places = [Path(setting), Path(setting) / NLTK_SUBFOLDER]
     else:
         folders = [*(Path(folder) / NLTK_SUBFOLDER for folder in nltk_folders()), cached_wordnet()]
-        places = [place for folder in folders for place in (folder, folder.with_suffix(".zip"))] + [DEBIAN_FOLDER]
+        places = [place for folder in folders for place in (folder, folder.with_suffix(".zip"))] + [
+            DEBIAN_FOLDER
+        ]
     for place in places:
         if _has_wordnet(place):
             return place.resolve()
@@ -71,7 +77,9 @@ def nltk_folders() -> list[str]:
         import nltk.data
 
         return [str(folder) for folder in nltk.data.path]
-    own_folders = [os.path.expanduser(folder) for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep) if folder]
+    own_folders = [
+        os.path.expanduser(folder) for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep) if folder
+    ]
     prefixes = (sys.prefix, f"{sys.prefix}/share", f"{sys.prefix}/lib")
     system = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
     return [*own_folders, *(f"{above}/nltk_data" for above in (os.path.expanduser("~"), *prefixes, *system))]
@@ -111,14 +119,17 @@ def reader(multilingual: "CorpusReader | None" = None) -> "WordNetCorpusReader":
 @lru_cache(maxsize=4)
 def revision(place: Path) -> str:
     """Twelve hex digits that identify a WordNet: sha256 over its data, index, count and exception files."""
-    hashes = ((name.encode(), hashlib.sha256(_read(place, name).encode()).digest()) for name in sorted(CONTENT_FILES))
+    hashes = (
+        (name.encode(), hashlib.sha256(_read(place, name).encode()).digest()) for name in sorted(CONTENT_FILES)
+    )
     return revision_of(b"".join(name + b"\0" + digest for name, digest in hashes))
 
 
 class Entry(NamedTuple):
     """A word of a synset as WordNet spells it ("ice_cream"), how often its tagged texts use it, and its label.
 
-    The marker says where an adjective can stand: "(p)" after a verb, "(a)" before a noun, "(ip)" right after one.
+    The marker says where an adjective can stand: "(p)" after a verb, "(a)" before a noun, "(ip)" right after
+    one.
     """
 
     name: str
@@ -145,7 +156,8 @@ class WordNet:
         """By part and irregular form, its lemmas: mice -> mouse."""
         for part, name in zip("nvar", PARTS, strict=True):
             entries = (line.partition(" ") for line in _read(place, f"index.{name}").splitlines())
-            self._index[part] = {lemma: fields for lemma, _, fields in entries if lemma}  # notes begin with a blank
+            # notes begin with a blank
+            self._index[part] = {lemma: fields for lemma, _, fields in entries if lemma}
             lines = map(str.split, _read(place, f"{name}.exc").splitlines())
             self.exceptions[part] = {form: lemmas for form, *lemmas in lines if lemmas}
         counts = map(str.split, _read(place, "cntlist.rev").splitlines())
@@ -163,7 +175,11 @@ class WordNet:
 
     def senses(self, word: str, part: str) -> list[Synset]:
         """The synsets of a word and then of those that it can be a form of, the most frequent first."""
-        return [self.synset(part, place) for lemma in self.lemmas(word, part) for place in self._places(lemma, part)]
+        return [
+            self.synset(part, place)
+            for lemma in self.lemmas(word, part)
+            for place in self._places(lemma, part)
+        ]
 
     def entries(self, name: str, part: str) -> Iterator[Entry]:
         """The entry of a lower-case name in each of its senses, in whatever case WordNet spells it."""
@@ -205,7 +221,9 @@ class WordNet:
     def _line(self, part: str, place: int) -> str:
         lines = self._lines["a" if part == "s" else part]
         if not lines.startswith(f"{place:08d} ", place):
-            raise InputError(f"WordNet has no synset at {place} of part {part!r}, so it is damaged: {HOW_TO_GET_IT}")
+            raise InputError(
+                f"WordNet has no synset at {place} of part {part!r}, so it is damaged: {HOW_TO_GET_IT}"
+            )
         return lines[place : lines.find("\n", place)]
 
 

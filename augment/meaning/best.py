@@ -23,20 +23,25 @@ BLOCK_TEXTS = 2_048
 class BestOfN(View):
     """What any view whose texts depend on a seed gets: the options, and the choice among its texts.
 
-    With N `candidates`, a sentence is viewed with N seeds, the first of them its own. The first text that differs from
-    the sentence and passes is the view, and the others that pass are its alternatives. A text passes if its similarity
-    to the sentence is at least `min_meaning`. If none passes, the row is "failed" with the reason "meaning".
+    With N `candidates`, a sentence is viewed with N seeds, the first of them its own. The first text that
+    differs from the sentence and passes is the view, and the others that pass are its alternatives. A text
+    passes if its similarity to the sentence is at least `min_meaning`. If none passes, the row is "failed"
+    with the reason "meaning".
     """
 
     candidates: int | None = Field(
-        default=None, ge=1, le=32, description="texts to choose from [4 if the view is to keep the meaning, else 1]"
+        default=None,
+        ge=1,
+        le=32,
+        description="texts to choose from [4 if the view is to keep the meaning, else 1]",
     )
     min_meaning: float | None = Field(
         default=None, ge=0, le=1, description="fail a row whose best candidate is less similar to it (0: none)"
     )
     diverse: bool = Field(default=False, description="take the passing candidate that shares the fewest words")
     judge_encoder: str | None = Field(
-        default=None, description="encoder to compare candidates by, a folder or Hub name, if not the bundled one"
+        default=None,
+        description="encoder to compare candidates by, a folder or Hub name, if not the bundled one",
     )
     judge_revision: str | None = Field(default=None, description="hold that encoder to this revision")
 
@@ -45,11 +50,14 @@ class BestOfN(View):
     def build(self, runtime: Runtime) -> Self:
         """The view with its own parts, its number of candidates, its floor and its judge; may raise InputError."""
         view = super().build(runtime)
-        return view._with_judge(runtime.device) if isinstance(view, BestOfN) else view  # a plugin's can be anything
+        # a plugin's can be anything
+        return view._with_judge(runtime.device) if isinstance(view, BestOfN) else view
 
     def languages(self) -> list[str]:
         """The languages of the sentences and of the view, as far as options name them."""
-        return [getattr(self, option, "en") for option in (self.sentence_language_option, self.language_option)]
+        return [
+            getattr(self, option, "en") for option in (self.sentence_language_option, self.language_option)
+        ]
 
     @property
     def runs_model(self) -> bool:  # type: ignore[override]
@@ -59,7 +67,9 @@ class BestOfN(View):
     @property
     def usual_candidates(self) -> int:
         """How many candidates there are unless the option says so."""
-        return self.draws if self.keeps_meaning and (self.judge_encoder or {*self.languages()} == {"en"}) else 1
+        return (
+            self.draws if self.keeps_meaning and (self.judge_encoder or {*self.languages()} == {"en"}) else 1
+        )
 
     @property
     def chooses(self) -> bool:
@@ -75,8 +85,8 @@ class BestOfN(View):
     def _with_judge(self, device: str, engine: tuple[str, str] | None = None) -> Self:
         """A copy with its number of candidates, its floor, and what judges them; raises InputError as `build` does.
 
-        A view that runs on an engine of its own, whose signature has it, lets the judge run there too. Otherwise the
-        revision of the judge names its engine and precision, since they change scores.
+        A view that runs on an engine of its own, whose signature has it, lets the judge run there too.
+        Otherwise the revision of the judge names its engine and precision, since they change scores.
         """
         number, (source, *_, target) = self.candidates or self.usual_candidates, self.languages()
         encoder = self.judge_encoder or ("starter" if source == target == "en" else None)
@@ -84,19 +94,25 @@ class BestOfN(View):
         if floor is None:
             floor = self.floor if number > 1 and encoder == "starter" else 0.0
         if encoder is None and (floor or self.diverse):
-            raise InputError(f"{self.name}: nothing compares {source} with {target}; name a judge_encoder that does")
+            raise InputError(
+                f"{self.name}: nothing compares {source} with {target}; name a judge_encoder that does"
+            )
         if number == 1 and (self.diverse or (not floor and (self.judge_encoder or self.judge_revision))):
             options = "diverse, judge_encoder and judge_revision"
             raise InputError(f"{self.name}: {options} choose between candidates; give 2 or more")
         if encoder is None and self.judge_revision is not None:
-            raise InputError(f"{self.name}: judge_revision={self.judge_revision} without a judge_encoder; name one")
+            raise InputError(
+                f"{self.name}: judge_revision={self.judge_revision} without a judge_encoder; name one"
+            )
         view = self.model_copy(update={"candidates": number, "min_meaning": floor, "judge_revision": None})
         if encoder is not None and view.chooses:
             from augment.meaning.judge import Judge  # it needs NumPy
 
             revision, _, how = (self.judge_revision or "").partition("+")
             weights = find_encoder(encoder, revision or None, "--judge-encoder")
-            usual = tuple(how.split("-")) if "-" in how else resolve_engine("auto", "auto", "cpu", sampled=False)
+            usual = (
+                tuple(how.split("-")) if "-" in how else resolve_engine("auto", "auto", "cpu", sampled=False)
+            )
             name, precision = engine or usual
             view.judge_revision = weights.revision if engine else f"{weights.revision}+{name}-{precision}"
             view._judge = Judge(weights, name, precision, device)
@@ -132,7 +148,9 @@ class BestOfN(View):
             for text, views in zip(texts, rows, strict=True)
         ]
         similar = self.similar(texts, passing, self.judged)
-        in_order = [[view for view in views if view in kept] for views, kept in zip(passing, similar, strict=True)]
+        in_order = [
+            [view for view in views if view in kept] for views, kept in zip(passing, similar, strict=True)
+        ]
         return [*map(self.ordered, texts, in_order)]
 
     def similar(
@@ -150,7 +168,9 @@ class BestOfN(View):
 
     def ordered(self, text: str, views: Sequence[ViewResult]) -> list[ViewResult]:
         """Views that pass, first those that share the fewest words with their sentence if they are to be diverse."""
-        return sorted(views, key=lambda view: shared_words(view.text or "", text)) if self.diverse else [*views]
+        return (
+            sorted(views, key=lambda view: shared_words(view.text or "", text)) if self.diverse else [*views]
+        )
 
 
 def chosen(views: Sequence[ViewResult], passing: Sequence[ViewResult]) -> ViewResult:

@@ -14,11 +14,15 @@ SPELLED = frozenset(["en", "de", "fr"])
 """The languages whose number words are read."""
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}]")
 LEAST_SHARES = {20: 0.5, 8: 0.25}
-"""The least share of a sentence's letters that a text must have, by how many letters a sentence needs for that."""
+"""The least share of a sentence's letters that a text must have, by how many letters a sentence needs for
+that."""
 NO = NEGATIONS | {"cannot", "cant", "dont", "doesnt", "didnt", "isnt", "wasnt", "arent", "wont", "unable"}
 UNITS = {word: unit for unit, words in word_groups("units") for word in words}
-_REWRITES = [(regex.compile(old), new) for old, _, new in (line.partition(" => ") for line in word_list("figures"))]
-"""What becomes of English once number words are digits: fractions, dates and years are written as numbers are."""
+_REWRITES = [
+    (regex.compile(old), new) for old, _, new in (line.partition(" => ") for line in word_list("figures"))
+]
+"""What becomes of English once number words are digits: fractions, dates and years are written as numbers
+are."""
 _VULGAR = regex.compile(r"(?=[¼-¾⅐-⅞])")
 _VAGUE = regex.compile(r"\b(?=(?:hundred|thousand|million|billion)s\b)")
 _GROUPED = regex.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d{3}(?!\d))")
@@ -29,7 +33,9 @@ _SPELLED_COMMA = regex.compile(
     r"(?<=thousand|million|billion),(?= [\p{L}-]+(?: [\p{L}-]+){0,3} (?:hundred|thousand)\b)"
 )
 _HYPHEN = regex.compile(r"(?<=\p{L})[-‐‑](?=\w)|(?<=\w)[-‐‑](?=\p{L})")
-_SCALED = regex.compile(r"\b(\d+(?:\.\d+)?) ?((?<=\s)(?:10{2,3}|10{6}|10{9}|10{12})|dozen|dutzend|douzaines?|bn)\b")
+_SCALED = regex.compile(
+    r"\b(\d+(?:\.\d+)?) ?((?<=\s)(?:10{2,3}|10{6}|10{9}|10{12})|dozen|dutzend|douzaines?|bn)\b"
+)
 _SCALES = {"dozen": 12, "dutzend": 12, "douzaine": 12, "douzaines": 12, "bn": 10**9}
 _NUMBER = regex.compile(
     r"(?P<unit>[$€£])?"
@@ -50,7 +56,9 @@ def fault(sentence: str, text: str, source: str = "en", target: str = "en") -> s
     if source == target == "en" and is_negated(sentence) != is_negated(text):
         return "negation"
     letters = [sum(map(str.isalpha, side)) for side in (sentence, text)]
-    is_short = any(letters[0] >= fewest and letters[1] < share * letters[0] for fewest, share in LEAST_SHARES.items())
+    is_short = any(
+        letters[0] >= fewest and letters[1] < share * letters[0] for fewest, share in LEAST_SHARES.items()
+    )
     return "shorter" if is_short and not UNSPACED.search(text) else None
 
 
@@ -63,8 +71,8 @@ def is_negated(text: str) -> bool:
 def figures(text: str, language: str = "en", other: str = "en") -> Mapping[str | Fraction, list[str]]:
     """The numbers of a text but 0 and 1, and for each time that one occurs its unit, "" for none.
 
-    Words are read where that is possible in both languages, its own and that of an `other` text. If these differ, there
-    are whole numbers above 9 alone.
+    Words are read where that is possible in both languages, its own and that of an `other` text. If these
+    differ, there are whole numbers above 9 alone.
 
     Example:
         >>> dict(figures("Twenty-one cats ate 1.5 million mice in two days."))
@@ -102,7 +110,9 @@ def _in_digits(text: str, language: str) -> str:
     plain = _WORDS.sub(lambda match: alpha2digit(match[0], language, threshold=0), _HYPHEN.sub(" ", plain))
     for old, new in _REWRITES if is_english else ():
         plain = old.sub(new, plain)
-    digits: str = _SCALED.sub(lambda match: str(Fraction(match[1]) * int(_SCALES.get(match[2], match[2]))), plain)
+    digits: str = _SCALED.sub(
+        lambda match: str(Fraction(match[1]) * int(_SCALES.get(match[2], match[2]))), plain
+    )
     return digits
 
 

@@ -32,12 +32,13 @@ Encode: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
 class Judge:
     """Scores candidates for texts by the cosine of their vectors, -1 to 1, to three decimals.
 
-    A vector of the bundled encoder has two halves of one length: the mean of the last hidden states, and the mean of
-    the word embeddings, centred and weighted by how rare each token is. Each half alone judges worse. The second is
-    nearly free, so it chooses which candidates the first one sees.
+    A vector of the bundled encoder has two halves of one length: the mean of the last hidden states, and the
+    mean of the word embeddings, centred and weighted by how rare each token is. Each half alone judges worse.
+    The second is nearly free, so it chooses which candidates the first one sees.
 
-    With `engine` "ctranslate2" the bundled encoder runs there in `precision`; in int8 no bit of a vector depends on its
-    batch. Otherwise sentence-transformers runs it, as any other, on `device` in float32 or, for "fp64", in float64.
+    With `engine` "ctranslate2" the bundled encoder runs there in `precision`; in int8 no bit of a vector
+    depends on its batch. Otherwise sentence-transformers runs it, as any other, on `device` in float32 or, for
+    "fp64", in float64.
     """
 
     def __init__(self, weights: Weights, engine: str, precision: str, device: str) -> None:
@@ -49,8 +50,8 @@ class Judge:
     ) -> list[dict[str, float]]:
         """For each text its candidates with their scores, the best first, ties in the order given.
 
-        Of more than `most` candidates the bundled encoder sees only those whose words are closest; if `most` is 0, it
-        sees none, and the scores are the cosines of the words.
+        Of more than `most` candidates the bundled encoder sees only those whose words are closest; if `most`
+        is 0, it sees none, and the scores are the cosines of the words.
         """
         rows: list[dict[str, float]] = []
         for start in range(0, len(texts), BLOCK):
@@ -62,7 +63,9 @@ class Judge:
                     continue
                 if most is not None:
                     closest = [[form for form, _ in _best_first(row)[:most]] for row in words]
-                    words = [{form: row[form] for form in forms} for row, forms in zip(words, closest, strict=True)]
+                    words = [
+                        {form: row[form] for form in forms} for row, forms in zip(words, closest, strict=True)
+                    ]
                 whole = _cosines(self._sentence_vectors, block, [*map(list, words)])
                 cosines = [
                     {form: (score + closeness[form]) / 2 for form, score in row.items()}
@@ -87,7 +90,9 @@ class Judge:
         if self._is_bundled and self._engine == "ctranslate2":
             return _ctranslate2_encoder(self._weights, self._tokenizer, COMPUTE_TYPES[self._precision])
         model = sentence_encoder(self._weights.path, self._device, double=self._precision == "fp64")
-        return lambda texts: model.encode(texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False)
+        return lambda texts: model.encode(
+            texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False
+        )
 
     @cached_property
     def _word_vectors(self) -> Encode:
@@ -101,7 +106,8 @@ class Judge:
         for token, number in self._tokenizer.get_vocab().items():
             word = token.removeprefix("##")
             is_word = word != token or word[0].isalnum()
-            if word in frequencies and word.isalpha() and word.isascii():  # a word by itself needs no tokenizer
+            # a word by itself needs no tokenizer
+            if word in frequencies and word.isalpha() and word.isascii():
                 frequency = round(freq_to_zipf(frequencies[word]), 2)
             else:
                 frequency = zipf_frequency(word, "en")
@@ -117,7 +123,9 @@ class Judge:
         return encode
 
 
-def _cosines(encode: Encode, texts: Sequence[str], candidates: Sequence[Sequence[str]]) -> list[dict[str, float]]:
+def _cosines(
+    encode: Encode, texts: Sequence[str], candidates: Sequence[Sequence[str]]
+) -> list[dict[str, float]]:
     rows = [(text, forms) for text, forms in zip(texts, candidates, strict=True) if forms]
     unique = dict.fromkeys(each for text, forms in rows for each in (text, *forms))
     places = {text: place for place, text in enumerate(unique)}
@@ -148,7 +156,9 @@ def sentence_encoder(path: Path, device: str, *, double: bool = False) -> "Sente
     with loading(f"encoder {path}", path), quiet_transformers():
         local = {"trust_remote_code": False, "local_files_only": True}
         weights = {"use_safetensors": True}
-        model = SentenceTransformer(str(path), device=str(resolve_device(device)), model_kwargs=weights, **local)
+        model = SentenceTransformer(
+            str(path), device=str(resolve_device(device)), model_kwargs=weights, **local
+        )
     if model.max_seq_length is not None:
         check_length(model.max_seq_length, f"encoder {path}")
     model = (model.double() if double else model.float()).eval()
@@ -164,7 +174,9 @@ def _ctranslate2_encoder(weights: Weights, tokenizer: "Tokenizer", compute_type:
     convert = partial(_convert, weights.path, tokenizer.get_vocab())
     folder, cores = cached(place, convert), usable_cores()
     with loading(f"CTranslate2's copy of the encoder, {folder}", folder):
-        encoder = ctranslate2.Encoder(str(folder), compute_type=compute_type, inter_threads=cores, intra_threads=1)
+        encoder = ctranslate2.Encoder(
+            str(folder), compute_type=compute_type, inter_threads=cores, intra_threads=1
+        )
 
     def hidden_means(rows: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         return np.array(encoder.forward_batch(rows).last_hidden_state).mean(axis=1)  # type: ignore[no-any-return]
@@ -174,7 +186,9 @@ def _ctranslate2_encoder(weights: Weights, tokenizer: "Tokenizer", compute_type:
         # Without padding, as the width of a batch would change the rounding.
         batches = [*pack([*map(len, rows)], BATCH_TOKENS)]
         with ThreadPoolExecutor(cores) as threads:
-            means = np.concatenate([*threads.map(lambda batch: hidden_means([rows[row] for row in batch]), batches)])
+            means = np.concatenate(
+                [*threads.map(lambda batch: hidden_means([rows[row] for row in batch]), batches)]
+            )
         vectors = np.empty_like(means)
         vectors[np.concatenate(batches)] = means
         return _of_length_1(vectors)

@@ -51,9 +51,10 @@ def device_kind(name: str) -> str:
 def resolve_engine(engine: str, precision: str, device: str, *, sampled: bool) -> tuple[str, str]:
     """The engine and the precision to use: as given, or the fastest for "auto".
 
-    That is CTranslate2 for greedy and beam search on a CPU, in int8 by default, and transformers for everything else:
-    in bf16 on CUDA (fp16 where it lacks that) and on a CPU with bf16 arithmetic (AMX, AVX512-BF16), where it is twice
-    as fast, else in fp32. In fp64, rounding is too small to change a text. Raises InputError for impossible pairs.
+    That is CTranslate2 for greedy and beam search on a CPU, in int8 by default, and transformers for
+    everything else: in bf16 on CUDA (fp16 where it lacks that) and on a CPU with bf16 arithmetic (AMX,
+    AVX512-BF16), where it is twice as fast, else in fp32. In fp64, rounding is too small to change a text.
+    Raises InputError for impossible pairs.
     """
     kind = device_kind(device)
     if engine != "transformers" and not sampled and kind == "cpu":
@@ -65,9 +66,13 @@ def resolve_engine(engine: str, precision: str, device: str, *, sampled: bool) -
             return "ctranslate2", supported[0] if precision == "auto" else precision
     if engine == "ctranslate2":
         case = f"precision {precision!r} on {device!r}{' with sampling' * sampled}"
-        raise InputError(f"translator 'ctranslate2': greedy and beams in int8 or fp32 on a CPU, not {case}; use auto")
+        raise InputError(
+            f"translator 'ctranslate2': greedy and beams in int8 or fp32 on a CPU, not {case}; use auto"
+        )
     if precision == "int8" or (precision, kind) in (("fp16", "cpu"), ("fp64", "mps")):
-        raise InputError(f"precision {precision!r}: transformers has none on this device ({kind}); use auto or fp32")
+        raise InputError(
+            f"precision {precision!r}: transformers has none on this device ({kind}); use auto or fp32"
+        )
     if precision != "auto":
         return "transformers", precision
     import torch
@@ -107,7 +112,9 @@ def quiet_transformers() -> Iterator[None]:
     """Silence expected warnings, of new heads, default poolings and long texts, and progress bars."""
     from transformers.utils import logging as transformers_logging
 
-    loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers", "huggingface_hub")]
+    loggers = [
+        logging.getLogger(name) for name in ("transformers", "sentence_transformers", "huggingface_hub")
+    ]
     levels, bars = [logger.level for logger in loggers], transformers_logging.is_progress_bar_enabled()
     for logger in loggers:
         logger.setLevel(logging.ERROR)

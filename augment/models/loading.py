@@ -12,9 +12,14 @@ from augment.errors import InputError, describe, is_out_of_memory
 LEAST_TOKENS = 3
 """Of a text: two special tokens and one of its own."""
 _OBJECTS = (
-    "config.json", "config_sentence_transformers.json", "sentence_bert_config.json", "special_tokens_map.json",
-    "tokenizer.json", "tokenizer_config.json", "vocab.json",
-)  # fmt: skip
+    "config.json",
+    "config_sentence_transformers.json",
+    "sentence_bert_config.json",
+    "special_tokens_map.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.json",
+)
 WRAPPERS = r"^(?:module\.|_orig_mod\.)+"
 """What DataParallel and torch.compile put before the names of weights."""
 _LFS = b"version https://git-lfs"
@@ -94,11 +99,15 @@ def check_weights(model: Any, what: str) -> None:  # noqa: ANN401 - a torch modu
     """Raise InputError for a model with a weight that is NaN or infinite."""
     for name, weight in model.named_parameters():
         if not weight.detach().sum().isfinite():  # a mask of the weights would need memory
-            raise InputError(f"{what}: its weights are NaN or infinite, the first are {name}: get its files again")
+            raise InputError(
+                f"{what}: its weights are NaN or infinite, the first are {name}: get its files again"
+            )
 
 
 def check_length(tokens: Any, what: str) -> int:  # noqa: ANN401 - whatever a configuration holds
     """The most tokens of a text; raises InputError if a model's configuration leaves none."""
     if not isinstance(tokens, int | float) or not tokens >= LEAST_TOKENS:
-        raise InputError(f"{what}: it reads at most {tokens!r} tokens (see its model_max_length): correct that")
+        raise InputError(
+            f"{what}: it reads at most {tokens!r} tokens (see its model_max_length): correct that"
+        )
     return int(tokens)

@@ -24,10 +24,12 @@ SPECIAL_TOKENS, MOST_TOKENS = 2, 4
 """Tokens around a text, and the most that a character can take: its bytes."""
 BYTE_LEVEL_SPACE = "Ġ"
 SPACES = (BYTE_LEVEL_SPACE, "▁")
-"""First characters of tokens after a space: in byte-level tokenizers, whose tokens spell bytes, and SentencePiece."""
+"""First characters of tokens after a space: in byte-level tokenizers, whose tokens spell bytes, and
+SentencePiece."""
 LEAST_LOG_PROBABILITY, LEAST_COSINE = -7.0, 0.45
 FIT_WEIGHT, COSINE_WEIGHT = 0.5, 20.0
-"""When a word fits another's place, and what its log-probability and cosine count: chosen on captions and STS-B."""
+"""When a word fits another's place, and what its log-probability and cosine count: chosen on captions and
+STS-B."""
 UNSPACED_SCRIPTS = frozenset(["CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR"])
 
 Proposals = list[tuple[str, float]]
@@ -65,7 +67,9 @@ class FillModel:
 
         tokenizer = self._read(AutoTokenizer)
         if not tokenizer.is_fast or len(tokenizer) <= len(tokenizer.all_special_tokens):
-            raise InputError(f"--encoder {self.path}: needs a fast tokenizer (tokenizer.json) with its vocabulary")
+            raise InputError(
+                f"--encoder {self.path}: needs a fast tokenizer (tokenizer.json) with its vocabulary"
+            )
         return tokenizer
 
     @cached_property
@@ -101,7 +105,8 @@ class FillModel:
         """The most tokens of a row that tokenizer and model take."""
         positions: int = self.model.config.max_position_embeddings
         pad = self.model.config.pad_token_id or 0
-        # RoBERTa counts positions from the id of the padding token, which is then one of the first, special ones.
+        # RoBERTa counts positions from the id of the padding token, which is then one of the first, special
+        # ones.
         unused = pad + 1 if 0 < pad < 10 else 0
         limits = (positions - unused, self.tokenizer.model_max_length, MAX_TOKENS)
         return min(check_length(tokens, f"--encoder {self.path}") for tokens in limits)
@@ -113,7 +118,9 @@ class FillModel:
         batch = self.tokenizer(text, return_offsets_mapping=True, add_special_tokens=False, verbose=False)
         offsets, size, starts, first = batch["offset_mapping"], self.limit - SPECIAL_TOKENS, [0], 0
         while first + size < len(offsets):
-            blanks = [place for place in range(first + 1, first + size + 1) if text[offsets[place][0] - 1].isspace()]
+            blanks = [
+                place for place in range(first + 1, first + size + 1) if text[offsets[place][0] - 1].isspace()
+            ]
             first = blanks[-1] if blanks else first + size
             starts.append(offsets[first][0])
         return [text[start:end] for start, end in pairwise([*starts, len(text)])]
@@ -134,7 +141,9 @@ class FillModel:
                 slot_masks = [mask for mask, mask_slot in enumerate(slots) if mask_slot == slot]
                 # More than `top`, as variants of the original word and second spellings of a word are dropped.
                 best = scores[slot_masks][:, ids].topk(min(2 * top + 8, len(ids)), dim=1)
-                for mask, logits, indices in zip(slot_masks, best.values.tolist(), best.indices.tolist(), strict=True):
+                for mask, logits, indices in zip(
+                    slot_masks, best.values.tolist(), best.indices.tolist(), strict=True
+                ):
                     number, index = masks[mask]
                     original = folded(rows[number].originals[index])
                     word_logits: dict[str, float] = {}
@@ -144,11 +153,13 @@ class FillModel:
                     proposals[number][index] = [*word_logits.items()][:top]
         return proposals
 
-    def substitutes(self, rows: Sequence[Masked], words: Sequence[Sequence[Collection[str]]]) -> list[list[Proposals]]:
+    def substitutes(
+        self, rows: Sequence[Masked], words: Sequence[Sequence[Collection[str]]]
+    ) -> list[list[Proposals]]:
         """For every place, whose own word the model sees, those of its `words` that fit it; the best first.
 
-        The score of a word is f / 2 + 20 c: f its log-probability, c the cosine of its input vector with that of the
-        place's own word, both less the mean vector. It fits with f of -7 and c of 0.45 or more.
+        The score of a word is f / 2 + 20 c: f its log-probability, c the cosine of its input vector with that
+        of the place's own word, both less the mean vector. It fits with f of -7 and c of 0.45 or more.
         """
         import torch
 
@@ -163,7 +174,9 @@ class FillModel:
                     forms = sorted(word for word in place_words if word in ids)
                     numbers = [ids[form] for form in forms]
                     cosines = (self._vectors[numbers] @ self._vectors[row.ids[row.places[index]]]).tolist()
-                    scored = zip(forms, fits[torch.tensor(numbers, dtype=torch.long)].tolist(), cosines, strict=True)
+                    scored = zip(
+                        forms, fits[torch.tensor(numbers, dtype=torch.long)].tolist(), cosines, strict=True
+                    )
                     proposals[number][index] = sorted(
                         (
                             (form, FIT_WEIGHT * fit + COSINE_WEIGHT * cosine)
@@ -226,7 +239,9 @@ def folded(word: str) -> str:
 
 def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
     """First and last token of a word, given the characters of each; None if they do not start and end where it does."""
-    inside = [place for place, (first, last) in enumerate(offsets) if first < last and first < end and last > start]
+    inside = [
+        place for place, (first, last) in enumerate(offsets) if first < last and first < end and last > start
+    ]
     # Byte-level tokenizers count the space before a word as part of its first token.
     if inside and offsets[inside[0]][0] in (start, start - 1) and offsets[inside[-1]][1] == end:
         return inside[0], inside[-1]
@@ -236,9 +251,9 @@ def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tupl
 class WholeWords:
     """The tokens that are whole words, by the kind of place that they may fill.
 
-    It leaves out pieces of words, special tokens, tokens with digits or punctuation, single letters, words of mixed
-    script, and capitalised words without a lower-case entry, which are names. Raises InputError for a vocabulary that
-    has no words or marks them in an unknown way.
+    It leaves out pieces of words, special tokens, tokens with digits or punctuation, single letters, words of
+    mixed script, and capitalised words without a lower-case entry, which are names. Raises InputError for a
+    vocabulary that has no words or marks them in an unknown way.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerFast") -> None:
@@ -249,13 +264,24 @@ class WholeWords:
             word = token.removeprefix(self._mark)
             if self._mark == BYTE_LEVEL_SPACE and not word.isascii():
                 word = decoder.decode([word]).strip()
-            is_word = word[:1].isalpha() and all(c.isalpha() or unicodedata.category(c)[0] == "M" for c in word)
-            if token not in special and is_word and len(word) > 1 and script_of(word) not in (None, *UNSPACED_SCRIPTS):
+            is_word = word[:1].isalpha() and all(
+                c.isalpha() or unicodedata.category(c)[0] == "M" for c in word
+            )
+            if (
+                token not in special
+                and is_word
+                and len(word) > 1
+                and script_of(word) not in (None, *UNSPACED_SCRIPTS)
+            ):
                 tables[not token.startswith(self._mark)][number] = word
         lower = {word for word in tables[0].values() if word == word.lower()}
-        after_space, bare = ({n: word for n, word in table.items() if word.lower() in lower} for table in tables)
+        after_space, bare = (
+            {n: word for n, word in table.items() if word.lower() in lower} for table in tables
+        )
         if not after_space:
-            raise InputError(f"--encoder {tokenizer.name_or_path}: its vocabulary has no whole words to fill in")
+            raise InputError(
+                f"--encoder {tokenizer.name_or_path}: its vocabulary has no whole words to fill in"
+            )
         self._tables = after_space, bare if self._mark else after_space
         self.fitting = lru_cache(maxsize=None)(self._fitting)
         self.ids = lru_cache(maxsize=None)(lambda slot: dict(zip(*reversed(self.fitting(slot)), strict=True)))
@@ -295,4 +321,6 @@ def _word_mark(tokenizer: "PreTrainedTokenizerFast") -> str:
     if any(token.startswith("##") for token in vocabulary):
         return ""
     ways = "known: ## as BERT, Ġ as RoBERTa, ▁ as XLM-R"
-    raise InputError(f"--encoder {tokenizer.name_or_path}: its vocabulary marks words in an unknown way ({ways})")
+    raise InputError(
+        f"--encoder {tokenizer.name_or_path}: its vocabulary marks words in an unknown way ({ways})"
+    )

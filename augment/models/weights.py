@@ -29,14 +29,16 @@ MODULES = "[0-9]*_*"
 TEXT_FILES = ("*.json", "*.txt", "*.spm", "*.model")
 """A model's other files; never code."""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
-"""A model's name: "bert-base-uncased", "owner/model". Anything else is a path, for which the Hub is not asked."""
+"""A model's name: "bert-base-uncased", "owner/model". Anything else is a path, for which the Hub is not
+asked."""
 MINILM = "all-MiniLM-L6-v2"  # the general encoder that the extra `minilm` installs
 HUB_NAMES = {MINILM: f"sentence-transformers/{MINILM}"}
 """Full names on the Hub by short ones."""
 MAX_ANSWER_SECONDS = 5.0
 """How long the Hub may take to answer before it counts as out of reach."""
 SILENCE_SECONDS = 20.0
-"""How long a Hub that took its time is then not asked again; one that refused a connection is asked at once."""
+"""How long a Hub that took its time is then not asked again; one that refused a connection is asked at
+once."""
 _SILENT: dict[str, float] = {}  # when an endpoint did not answer, by `monotonic`
 DRY_RUN: ContextVar[bool] = ContextVar("DRY_RUN", default=False)
 """Whether the Hub's client is offline only to prevent downloads: the Hub may still be asked what it has."""
@@ -58,7 +60,9 @@ def revision_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:12]
 
 
-def check_revision(owner: str, revision: str | None, expected: str | None, advice: str = "give what was used") -> None:
+def check_revision(
+    owner: str, revision: str | None, expected: str | None, advice: str = "give what was used"
+) -> None:
     """Raise InputError if a revision is not the expected one, where there is one; `owner` comes with a verb."""
     if expected not in (None, revision):
         raise InputError(f"{owner} {revision}, not {expected}; {advice}")
@@ -90,23 +94,32 @@ def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weigh
     if missing := missing_file(folder):
         raise InputError(f"{flag} {folder}: {missing} is missing; get the model again")
     files = sorted([*_companions(folder), *weights])
-    hashes = [str(path.relative_to(folder)).encode() + b"\0" + bytes.fromhex(sha256_of(path)) for path in files]
+    hashes = [
+        str(path.relative_to(folder)).encode() + b"\0" + bytes.fromhex(sha256_of(path)) for path in files
+    ]
     folder_revision = revision_of(b"".join(hashes))
-    check_revision(f"{flag} {folder}: its revision is", folder_revision, revision, "give the model that was used")
+    check_revision(
+        f"{flag} {folder}: its revision is", folder_revision, revision, "give the model that was used"
+    )
     return Weights(_readable(folder, folder_revision, flag), folder_revision)
 
 
-def hub_weights(name: str, flag: str, revision: str | None = None, needed_files: Collection[str] = ()) -> Weights:
+def hub_weights(
+    name: str, flag: str, revision: str | None = None, needed_files: Collection[str] = ()
+) -> Weights:
     """A model of the Hub at `revision`, or the latest, with `needed_files`; raises InputError if it cannot be had."""
     from huggingface_hub import HfApi, snapshot_download
 
     if not HUB_NAME.fullmatch(name):
-        raise InputError(f"{flag} {name}: no such folder, and not a model's name on the Hub (like bert-base-uncased)")
+        raise InputError(
+            f"{flag} {name}: no such folder, and not a model's name on the Hub (like bert-base-uncased)"
+        )
     is_commit = re.fullmatch("[0-9a-f]{40}", revision or "")  # in the cache, it needs no Hub
     path = cached_snapshot(name, needed_files, revision) if is_commit else None
     try:
         if path is None:
-            info = HfApi().model_info(name, revision=revision, timeout=10)  # once, as the client's downloads retry
+            # once, as the client's downloads retry
+            info = HfApi().model_info(name, revision=revision, timeout=10)
             files = [file.rfilename for file in _model_files(info)]
             # Not by its commit, so that the cache records which one was the latest.
             path = Path(snapshot_download(name, revision=revision, allow_patterns=files))
@@ -114,7 +127,9 @@ def hub_weights(name: str, flag: str, revision: str | None = None, needed_files:
         path = cached_snapshot(name, needed_files, revision)
         if path is None:
             reason = one_line(error, 160).rstrip(".") + (f"; revision {revision}" if revision else "")
-            raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({reason})") from None
+            raise InputError(
+                f"{flag} {name}: neither a folder nor a model that the Hub gave ({reason})"
+            ) from None
     return Weights(_readable(path, path.name, flag), path.name)
 
 
@@ -126,14 +141,17 @@ def cached_snapshot(name: str, needed_files: Collection[str] = (), revision: str
     ref = folder / "refs" / (revision or "main")
     path = folder / "snapshots" / (ref.read_text(encoding="utf-8") if ref.is_file() else revision or "none")
     has_weights = any(path.glob(SAFETENSORS)) or (path / PICKLE).is_file()
-    is_complete = has_weights and all((path / file).is_file() for file in needed_files) and not missing_file(path)
+    is_complete = (
+        has_weights and all((path / file).is_file() for file in needed_files) and not missing_file(path)
+    )
     return path if is_complete else None
 
 
 def hub_offer(name: str) -> tuple[str, int]:
     """Ask the Hub for a model's latest commit and the size of its files in bytes; downloads nothing.
 
-    Raises InputError if the Hub refuses, and `Unreachable` if it does not answer in time; a later call asks again.
+    Raises InputError if the Hub refuses, and `Unreachable` if it does not answer in time; a later call asks
+    again.
     """
     from huggingface_hub import ModelInfo, constants, get_session, utils
 
@@ -152,7 +170,9 @@ def hub_offer(name: str) -> tuple[str, int]:
             if constants.HF_HUB_OFFLINE:  # in a dry run; a plain client of the same kind does not look at that
                 session = type(session)(follow_redirects=True)
             address = f"{endpoint}/api/models/{name}?blobs=true"
-            answers.append(session.get(address, headers=untyped.build_hf_headers(), timeout=MAX_ANSWER_SECONDS))
+            answers.append(
+                session.get(address, headers=untyped.build_hf_headers(), timeout=MAX_ANSWER_SECONDS)
+            )
         except Exception as error:  # they have no common root
             answers.append(error)
 
@@ -212,7 +232,9 @@ def cached(place: Path, fill: Callable[[Path], None]) -> Path:
                 finally:
                     shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
-        raise InputError(f"{place}: cannot be stored there ({error.strerror or error}); set XDG_CACHE_HOME") from None
+        raise InputError(
+            f"{place}: cannot be stored there ({error.strerror or error}); set XDG_CACHE_HOME"
+        ) from None
     return place
 
 
@@ -250,12 +272,14 @@ def _convert(folder: Path, draft: Path, flag: str) -> None:
     except Exception as error:  # damaged files and refused pickles make torch raise anything
         if is_out_of_memory(error):
             raise
-        message = f"{flag} {path}: damaged or more than weights; nothing in it was run ({describe(error, 100)})"
+        message = (
+            f"{flag} {path}: damaged or more than weights; nothing in it was run ({describe(error, 100)})"
+        )
         raise InputError(message) from None
     if not isinstance(state, Mapping) or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise InputError(f"{flag} {path}: not tensors by name; give a model saved by transformers")
-    # Only the first of tied tensors is saved, as transformers ties the others to it. Different views of one memory are
-    # cloned, as safetensors refuses shared memory.
+    # Only the first of tied tensors is saved, as transformers ties the others to it. Different views of one
+    # memory are cloned, as safetensors refuses shared memory.
     unique: dict[object, tuple[str, torch.Tensor]] = {}
     for name, tensor in state.items():
         unique.setdefault((tensor.data_ptr() or name, tensor.shape, tensor.stride()), (name, tensor))

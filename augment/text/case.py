@@ -24,7 +24,9 @@ def plain_case(text: str) -> tuple[str, Callable[[str], str]]:
     is_title = len(words) >= FEWEST_WORDS and len(starts) > 1 and len(content) > 2 and all(starts)
     if is_title and sum(map(str.isupper, content)) <= len(content) / 2:
         small_words = frozenset() if all(word[:1].isupper() for word in long_words) else FUNCTION_WORDS
-        return _lowered(text, [token for token in words if token.text not in names]), partial(_titled, small_words)
+        return _lowered(text, [token for token in words if token.text not in names]), partial(
+            _titled, small_words
+        )
     return text, lambda view: view
 
 

@@ -112,8 +112,9 @@ def matching_case(word: str, new: str) -> str:
 def carry_spans(spans: Sequence[LabelledSpan], edits: Iterable[Edit]) -> tuple[list[LabelledSpan], int]:
     """The labelled spans of a sentence in the view that the edits make of it, and how many spans are lost.
 
-    A span grows or shrinks with an edit inside it or of exactly its characters; text inserted at its start or end stays
-    outside. It is lost if an edit crosses one of its ends or deletes it. Spans may overlap, edits may not.
+    A span grows or shrinks with an edit inside it or of exactly its characters; text inserted at its start or
+    end stays outside. It is lost if an edit crosses one of its ends or deletes it. Spans may overlap, edits
+    may not.
     """
     view_spans, ordered = [], sorted(edits)
     for label_start, label_end, label in spans:

@@ -21,7 +21,9 @@ INFLECTED = frozenset(["NNS", "VBZ", "VBG", "VBD", "VBN", "JJR", "JJS", "RBR", "
 """Penn tags of forms that differ from the lemma."""
 _COMPOUNDS = {entry.replace("-", ""): entry.partition("-") for entry in word_list("compounds")}
 """Compounds missing from LemmInflect; they inflect like the verb after the list's hyphen."""
-_FORMS = {(lemma, tag): None if form == "-" else form for lemma, tag, form in map(str.split, word_list("forms"))}
+_FORMS = {
+    (lemma, tag): None if form == "-" else form for lemma, tag, form in map(str.split, word_list("forms"))
+}
 """Forms that LemmInflect gets wrong; None, "-" in the list, if there is none."""
 FREQUENT_ZIPF = 4.5
 _START = ("-START-", "-START2-")
@@ -54,7 +56,9 @@ class Tagger:
 
         def word_scores(word: str, normal: str) -> "NDArray[np.int32]":
             middle = scores("bias", f"i suffix {word[-3:]}", f"i pref1 {word[:1]}", f"i word {normal}")
-            left, right = (scores(f"i{step} word {normal}", f"i{step} suffix {normal[-3:]}") for step in ("-1", "+1"))
+            left, right = (
+                scores(f"i{step} word {normal}", f"i{step} suffix {normal[-3:]}") for step in ("-1", "+1")
+            )
             return np.array([scores(f"i-2 word {normal}"), left, middle, right, scores(f"i+2 word {normal}")])
 
         def tag_scores(tag: str, earlier: str, word: str) -> "NDArray[np.int32]":
@@ -69,10 +73,15 @@ class Tagger:
         """The Penn tags of the words of each sentence; for many sentences at once twice as fast."""
         import numpy as np
 
-        # What each edge of a sentence and each word adds to the scores of five places: from two after it to two before.
-        numbers = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(sentences)), start=4)}
+        # What each edge of a sentence and each word adds to the scores of five places: from two after it to
+        # two before.
+        numbers = {
+            word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(sentences)), start=4)
+        }
         table = np.array([*self._edge_scores, *map(self._word_scores, numbers)])
-        ids = np.array([number for words in sentences for number in (0, 1, *map(numbers.get, words), 2, 3)], int)
+        ids = np.array(
+            [number for words in sentences for number in (0, 1, *map(numbers.get, words), 2, 3)], int
+        )
         is_ambiguous = np.array([False] * 4 + [word not in self._word_tags for word in numbers])
         (places,) = is_ambiguous[ids].nonzero()
         scores = iter(sum(table[ids[places + step - 2], step] for step in range(5)))
@@ -83,7 +92,9 @@ class Tagger:
             for word in words:
                 tag = self._word_tags.get(word)
                 if tag is None:
-                    tag = self._labels[int((next(scores) + self._tag_scores(previous, earlier, word)).argmax())]
+                    tag = self._labels[
+                        int((next(scores) + self._tag_scores(previous, earlier, word)).argmax())
+                    ]
                 tags.append(tag)
                 previous, earlier = tag, previous
             rows.append(tags)
@@ -154,7 +165,8 @@ def _forms(lemma: str, part: str) -> Mapping[str, Sequence[str]]:
     from lemminflect import getAllInflections, getAllInflectionsOOV
 
     forms: Mapping[str, Sequence[str]] = getAllInflections(lemma, part)
-    # Its dictionary has "can" and "will" as modals only, "blog" and "dare" with one form; WordNet has regular verbs.
+    # Its dictionary has "can" and "will" as modals only, "blog" and "dare" with one form; WordNet has regular
+    # verbs.
     if part == "VERB" and "VBG" not in forms:
         forms = getAllInflectionsOOV(lemma, part)
     return forms
@@ -200,7 +212,8 @@ def written_words(least_zipf: float = 0.0) -> frozenset[str]:
     """The words of wordfreq's English list from a Zipf frequency on."""
     from wordfreq import get_frequency_list
 
-    # The list's n-th part has the words that make up 10^(-n/100) of all text: those of Zipf frequency 9 - n/100.
+    # The list's n-th part has the words that make up 10^(-n/100) of all text: those of Zipf frequency 9 -
+    # n/100.
     return frozenset(chain.from_iterable(get_frequency_list("en")[: round(100 * (9 - least_zipf)) + 1]))
 
 

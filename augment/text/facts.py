@@ -12,7 +12,9 @@ from augment.text.negation import WORDS
 from augment.text.patterns import fixed_places
 from augment.text.words import word_groups
 
-_NUMBERS = {word: [other for other in group if other != word] for _, group in word_groups("numbers") for word in group}
+_NUMBERS = {
+    word: [other for other in group if other != word] for _, group in word_groups("numbers") for word in group
+}
 _HOURS = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _TIMES = [["half", "past"], ["quarter", "past"], ["quarter", "to"]]
 _NAME = re.compile(r"NNP|JJ")
@@ -46,7 +48,9 @@ def numbers(tokens: Sequence[Token], tags: Sequence[str], rng: random.Random) ->
             new = _other_digits(text, rng, 28 if is_day else 0)
         elif word in _NUMBERS and (text == word or is_first_word):
             is_ordinal = (
-                tags[place] == "JJ" and tags[place - 1] in ("DT", "PRP$", "PRP") and tags[place + 1] in ("NN", "NNS")
+                tags[place] == "JJ"
+                and tags[place - 1] in ("DT", "PRP$", "PRP")
+                and tags[place + 1] in ("NN", "NNS")
             )
             others = [hour for hour in _HOURS if hour != word] if _is_hour(tokens, place) else _NUMBERS[word]
             new = rng.choice(others) if is_ordinal or tags[place] in ("CD", "NNS") else None
@@ -80,7 +84,9 @@ def names(tokens: Sequence[Token], tags: Sequence[str], rng: random.Random) -> l
     changes, texts, end, tags = list[Change](), [token.text for token in tokens], 0, [*tags, "", ""]
     counts = Counter(texts)
     for first in range(len(texts)):
-        name = next((name for name in (" ".join(texts[first : first + 2]), texts[first]) if name in _names()), "")
+        name = next(
+            (name for name in (" ".join(texts[first : first + 2]), texts[first]) if name in _names()), ""
+        )
         kind, others = _names().get(name, ("", ()))
         last = first + name.count(" ")
         title, beside = texts[max(first - 2, 0) : first], texts[last + 1 : last + 2]
@@ -90,11 +96,19 @@ def names(tokens: Sequence[Token], tags: Sequence[str], rng: random.Random) -> l
         is_long = first > 0 and tags[first - 1].startswith("NNP") and not is_titled
         is_long |= bool(beside) and beside[0][:1].isupper()
         is_surname = kind == "surnames" and not is_titled
-        is_person = kind == "nationalities" and tags[last + 1][:2] not in ("NN", "JJ") and tags[first - 1][:2] != "VB"
+        is_person = (
+            kind == "nationalities" and tags[last + 1][:2] not in ("NN", "JJ") and tags[first - 1][:2] != "VB"
+        )
         is_late = kind == "months" and any(_is_late(text) for text in texts[max(first - 2, 0) : last + 2])
-        is_name = _NAME.match(tags[first]) and not _is_glued(tokens, first) and (first or name not in ("May", "March"))
+        is_name = (
+            _NAME.match(tags[first])
+            and not _is_glued(tokens, first)
+            and (first or name not in ("May", "March"))
+        )
         is_free = not (is_long or is_surname or is_person or is_late or first in fixed)
-        new = [other for other in others if other not in counts] if is_free and is_name and first >= end else []
+        new = (
+            [other for other in others if other not in counts] if is_free and is_name and first >= end else []
+        )
         if new and counts[texts[first]] == 1:
             end = last + 1
             changes.append(Change(first, end, rng.choice(new)))
@@ -110,7 +124,9 @@ def _is_late(text: str) -> bool:
 def _names() -> Mapping[str, tuple[str, Sequence[str]]]:
     """The kind of each name of the list, and the others of its line."""
     groups = word_groups("names", ", ")
-    return {name: (kind, [other for other in group if other != name]) for kind, group in groups for name in group}
+    return {
+        name: (kind, [other for other in group if other != name]) for kind, group in groups for name in group
+    }
 
 
 def _is_glued(tokens: Sequence[Token], place: int) -> bool:
@@ -134,7 +150,9 @@ def _other_digits(text: str, rng: random.Random, most: int) -> str | None:
         low, high, head = int(digits) - 15, min(int(digits) + 15, max(int(digits), LAST_YEAR)), digits
     elif is_minute or most or int(digits) <= 12 * (":" in text):
         low, high, head = 2, 59 if is_minute else most or 12, digits
-    choices = [number for number in range(low, min(high, low + 9999) + 1) if number != int(head) and number % 10]
+    choices = [
+        number for number in range(low, min(high, low + 9999) + 1) if number != int(head) and number % 10
+    ]
     new = f"{rng.choice(choices):0{len(head) * is_later}d}{digits[len(head) :]}"
     rest = text[group.end() :]
     if rest in ("st", "nd", "rd", "th"):

@@ -10,9 +10,9 @@ from augment.text.words import NEGATIONS, word_groups
 from augment.types import Edit
 
 WORDS = {heading: frozenset(words) for heading, words in word_groups("clauses")}
-"""Words by what they do in a clause: `openers` begin a subordinate one; the denial of an `unsure` verb or a `partial`
-subject may be true beside it (it may rain, some men sleep); "not" denies `limits` alone (not only); `polar` words need
-their negation; an `undenied` sentence is not denied by "no" before its subject."""
+"""Words by what they do in a clause: `openers` begin a subordinate one; the denial of an `unsure` verb or a
+`partial` subject may be true beside it (it may rain, some men sleep); "not" denies `limits` alone (not only);
+`polar` words need their negation; an `undenied` sentence is not denied by "no" before its subject."""
 _CLAUSE_STARTS = WORDS["openers"] | WORDS["relatives"]
 _SUPPORT = {"VBZ": "does", "VBD": "did", "VBP": "do"}
 _SOME = {"any": "some", "anyone": "someone", "anybody": "somebody", "anything": "something"}
@@ -42,7 +42,9 @@ def negations(text: str, tokens: Sequence[Token], tags: Sequence[str]) -> list[l
     places = [place for place, word in enumerate(words) if is_negation(word)]
     if not places:
         return [] if fixed_places("denial", tokens, tags) else [*sentence.denials()]
-    is_sure = len(places) == 1 and WORDS["polar"].isdisjoint(words) and not fixed_places("removal", tokens, tags)
+    is_sure = (
+        len(places) == 1 and WORDS["polar"].isdisjoint(words) and not fixed_places("removal", tokens, tags)
+    )
     removal = sentence.without(places[0]) if is_sure else None
     return [removal] if removal else []
 
@@ -97,14 +99,21 @@ class _Sentence(NamedTuple):
             return
         if subject[-1] == "there" and after in ("a", "an", "some"):
             yield [self._edit(place + 1, "no")]
-        elif after not in WORDS["limits"] and subject[-1] not in _STOPS and {"only", "just"}.isdisjoint(subject):
+        elif (
+            after not in WORDS["limits"] and subject[-1] not in _STOPS and {"only", "just"}.isdisjoint(subject)
+        ):
             is_name = self.tags[start].startswith("NNP") and (
                 place == start + 1 or self.tags[start + 1].startswith("NNP")
             )
             is_definite = is_name or subject[0] in _DEFINITE or self.tags[start].startswith("PRP")
             yield from self._denied(place, is_definite=is_definite)
         is_progressive = self.words[place] in WORDS["be"] and self.tags[place + 1] == "VBG"
-        if subject[0] in ("a", "an") and start == 0 and is_progressive and WORDS["undenied"].isdisjoint(self.words):
+        if (
+            subject[0] in ("a", "an")
+            and start == 0
+            and is_progressive
+            and WORDS["undenied"].isdisjoint(self.words)
+        ):
             yield no
 
     def _denied(self, place: int, *, is_definite: bool) -> Iterator[list[Edit]]:
@@ -122,7 +131,9 @@ class _Sentence(NamedTuple):
             edits = [self._edit(place, "cannot" if word == "can" else f"{self.tokens[place].text} not")]
         elif lemma is None or not is_definite:
             return
-        elif self.tags[before] == "RB" and (self.words[before].endswith("ly") or self.words[before] in _ADVERBS):
+        elif self.tags[before] == "RB" and (
+            self.words[before].endswith("ly") or self.words[before] in _ADVERBS
+        ):
             support = f"{_SUPPORT[tag]} not {self.tokens[before].text}"
             edits = [self._edit(before, support), self._edit(place, lemma)]
         else:
@@ -196,7 +207,11 @@ class _Sentence(NamedTuple):
         if self.words[-2] != "." and verb_lemma(word, "VBN"):
             return True
         for later in range(place + 1, len(self.tokens)):
-            if self.words[later] in {*_STOPS, *_CLAUSE_STARTS, "that"} or self.tags[later] in ("CC", "PRP", "WDT"):
+            if self.words[later] in {*_STOPS, *_CLAUSE_STARTS, "that"} or self.tags[later] in (
+                "CC",
+                "PRP",
+                "WDT",
+            ):
                 break
             if self._is_finite(later):
                 return True

@@ -15,15 +15,19 @@ def fixed_places(kind: str, tokens: Sequence[Token], tags: Sequence[str]) -> set
     """The places of tokens that are in a construction of the list for that kind of change.
 
     A line of the list is a kind and a pattern of the words one after another: `soon|later` is one of these words in any
-    case, `<VB.>` one with such a Penn tag, `...` sixty words at most, `^` and `$` are the sentence's ends, `?` after a
-    tag makes its word optional, `+` repeatable.
+    case, `<VB.>` one with such a Penn tag, `...` sixty words at most, `^` and `$` are the sentence's ends, `?`
+    after a tag makes its word optional, `+` repeatable.
     """
     parts = [f"{token.text}/{tag} " for token, tag in zip(tokens, tags, strict=True)]
     ends = [*accumulate(map(len, parts))]
     sentence = "".join(parts)
-    spans = [match.span() for pattern in _patterns(kind) for match in pattern.finditer(sentence, overlapped=True)]
+    spans = [
+        match.span() for pattern in _patterns(kind) for match in pattern.finditer(sentence, overlapped=True)
+    ]
     return {
-        place for start, end in spans for place in range(bisect_right(ends, start), bisect_right(ends, end - 1) + 1)
+        place
+        for start, end in spans
+        for place in range(bisect_right(ends, start), bisect_right(ends, end - 1) + 1)
     }
 
 

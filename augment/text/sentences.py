@@ -24,7 +24,8 @@ OPEN_ENDS = {
         "ru": r"(?<!\w)(?i:им|ул|просп|пл|пер|наб|обл|проф|акад|доц|тов|гр|св|напр|ср|см|гл|рис|табл)\.",
     }.items()
 }
-"""What no sentence ends with, by language: titles, abbreviations of which more must follow, German ordinals."""
+"""What no sentence ends with, by language: titles, abbreviations of which more must follow, German
+ordinals."""
 NUMBERED = re.compile(
     r"(?<!\w)(?:pp?|págs?|pags?|pagg|n[ro]?|nos|núm|num|arts?|artt|caps?|capp|figs?|figg|tabs?|vols?|voll|sez|sect?|secc?"
     r"|par|chap|ch|blz|hfdst|afb|bijl|lid|стр|с|рис|табл|гл|пп?|ст|ч|кв|д|kap|abb|abs|bd|env|ca?|aprox|tel|tél)\.\s*\Z",
@@ -33,7 +34,9 @@ NUMBERED = re.compile(
 """Abbreviations before a number."""
 INITIALS = regex.compile(r"(?<!\w)(?![ap]\.\s?m\.)\p{Ll}{1,3}\.\s?(?:\p{Ll}{1,3}\.)+\s*\Z")
 """Abbreviations of several words, such as "o.a." and "т. е."."""
-ITEM = re.compile(r"\s*(?:[-*+•‣▪]|[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[^\W\d_]|[ivxl]{1,5}|[IVXL]{1,5})[.)\]])\s+(?=\S)")
+ITEM = re.compile(
+    r"\s*(?:[-*+•‣▪]|[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[^\W\d_]|[ivxl]{1,5}|[IVXL]{1,5})[.)\]])\s+(?=\S)"
+)
 """The bullet, number or letter of an item of a list."""
 BRACKETED = regex.compile(
     r"(?=[(\[])(?<=\A\s*|[.!?…][\"'”’»)\]]*\s+)[(\[][^\p{Ll}()\[\]][^()\[\]]*[.!?…][\"'”’»]*[)\]]\s+(?=\P{Ll})"
@@ -48,8 +51,8 @@ OPENING = "x "
 def sentences(text: str, language: str) -> list[str]:
     """The sentences of a text, which joined give it; the number of an item belongs to its first sentence.
 
-    None ends at a full stop without a space after it, at an abbreviation, or before a small letter in a text that
-    begins its sentences with capitals.
+    None ends at a full stop without a space after it, at an abbreviation, or before a small letter in a text
+    that begins its sentences with capitals.
     """
     if not text.strip():
         return []

@@ -17,7 +17,11 @@ from augment.text.edits import Token
 
 def word_list(name: str) -> list[str]:
     """The lines of one of the lists in `starter/english`."""
-    return (Path(__file__).parents[1] / "starter" / "english" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    return (
+        (Path(__file__).parents[1] / "starter" / "english" / f"{name}.txt")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
 
 
 def word_groups(name: str, separator: str = " ") -> list[tuple[str, list[str]]]:
@@ -66,8 +70,8 @@ def rounded(number: float, rng: random.Random) -> int:
 def replaceable(tokens: Sequence[Token]) -> list[int]:
     """Positions in `tokens` of plain words, including function words but no single letters, acronyms or proper names.
 
-    A capital marks a name, except at the beginning of a sentence. Parts of addresses, tags and compounds ("#word",
-    "U.S.-led", "http://...", "3-year") are left out.
+    A capital marks a name, except at the beginning of a sentence. Parts of addresses, tags and compounds
+    ("#word", "U.S.-led", "http://...", "3-year") are left out.
     """
     # Whether each token touches the one before it, and whether the last touches one after it.
     touches = [False, *[left.end == right.start for left, right in pairwise(tokens)], False]
@@ -85,7 +89,9 @@ def replaceable(tokens: Sequence[Token]) -> list[int]:
 
 def is_alphabetic(word: str) -> bool:
     """Whether a word is made of letters of any script, with their accents and vowel signs, and nothing else."""
-    return word.isalpha() or (not word.isascii() and all(unicodedata.category(letter)[0] in "LM" for letter in word))
+    return word.isalpha() or (
+        not word.isascii() and all(unicodedata.category(letter)[0] in "LM" for letter in word)
+    )
 
 
 def in_capitals(text: str) -> bool:
@@ -133,7 +139,9 @@ def _is_word(word: str, language: str, compounds: bool) -> bool:
         return len(part) > 2 and zipf_frequency(part, language) >= MIN_COMMON_ZIPF
 
     parts = ((word[:end], word[end:]) for end in range(3, len(word) - 2) if compounds)
-    return zipf_frequency(word, language) > 0 or any(is_common(head) and is_common(tail) for head, tail in parts)
+    return zipf_frequency(word, language) > 0 or any(
+        is_common(head) and is_common(tail) for head, tail in parts
+    )
 
 
 def shared_words(text: str, sentence: str) -> float:

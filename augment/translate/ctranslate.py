@@ -28,7 +28,8 @@ class CTranslate2Engine:
         self._ids = {token: number for number, token in enumerate(vocabulary.target)}
         self._suppressed = [[vocabulary.target[number]] for number in vocabulary.suppress_tokens]
         folder = converted(path, vocabulary, revision or local_weights(path, "--models").revision)
-        # Batches that stay in the caches are faster than large ones, unless it is the weights that do not fit there.
+        # Batches that stay in the caches are faster than large ones, unless it is the weights that do not fit
+        # there.
         self.batch_tokens = 1_024 if (folder / "model.bin").stat().st_size < LARGE_MODEL_BYTES else 2_048
         with loading(f"CTranslate2's copy of the model, {folder}", folder):
             self._translator = ctranslate2.Translator(
@@ -40,12 +41,13 @@ class CTranslate2Engine:
     ) -> Callable[[], list[list[list[int]]]]:
         """Start a search; return a function that waits for the hypotheses of every source, the best first.
 
-        Sources are token ids of one padded length, and so are hypotheses, with the end token if they reached it.
+        Sources are token ids of one padded length, and so are hypotheses, with the end token if they reached
+        it.
         """
         limit = self._vocabulary.limit
         width = padded(len(sources[0]), limit, self.length_step)
-        # CTranslate2 pads to the longest source of a batch, and the width changes the rounding. Where no source is that
-        # long, a row of end tokens keeps the width the same.
+        # CTranslate2 pads to the longest source of a batch, and the width changes the rounding. Where no
+        # source is that long, a row of end tokens keeps the width the same.
         fillers = [] if any(len(source) == width for source in sources) else [[self._vocabulary.end] * width]
         results = self._translator.translate_batch(
             [[self._vocabulary.source[token] for token in source] for source in (*sources, *fillers)],
@@ -72,8 +74,9 @@ def converted(path: Path, vocabulary: Vocabulary, revision: str) -> Path:
 def _convert(path: Path, vocabulary: Vocabulary, draft: Path) -> None:
     """Write a model as CTranslate2 describes it.
 
-    CTranslate2's own converter for MarianMT drops the padding token, which has to be the last one, and starts from a
-    zero embedding instead. This one does not, because a model trained by transformers has learnt another start.
+    CTranslate2's own converter for MarianMT drops the padding token, which has to be the last one, and starts
+    from a zero embedding instead. This one does not, because a model trained by transformers has learnt
+    another start.
     """
     import torch
     from ctranslate2.converters.transformers import BartLoader

@@ -25,10 +25,14 @@ class Decoding:
     num_beams: int = 1  # a search ends once as many texts are finished; 1 for greedy search and sampling
     sampled: bool = False  # whether tokens are drawn by the row's seed
     top_k: int | None = None  # draw from the K most probable tokens; None for all
-    top_p: float | None = None  # draw from the most probable tokens of this share (Holtzman et al. 2020); None for all
+    top_p: float | None = (
+        None  # draw from the most probable tokens of this share (Holtzman et al. 2020); None for all
+    )
     temperature: float = 1.0  # logits are divided by it before drawing
     hypotheses: int = 1  # texts that a beam search returns
-    repetition_penalty: float = 1.0  # factor that worsens the scores of tokens which a text has (Keskar et al. 2019)
+    repetition_penalty: float = (
+        1.0  # factor that worsens the scores of tokens which a text has (Keskar et al. 2019)
+    )
     length: float = 2.0  # the most tokens of an output per token of its padded source; a few more are allowed
 
     def retry(self) -> "Decoding":
@@ -44,11 +48,15 @@ def parse_decoding(decode: str, temperature: float | None = None) -> Decoding:
     match = _DECODE.fullmatch(decode)
     if not match:
         ways = "greedy, beam:N, sample, top-k:K or top-p:P"
-        raise InputError(f"decode {decode!r}: not a way to decode; use {ways}, such as beam:4, top-k:50 or top-p:0.9")
+        raise InputError(
+            f"decode {decode!r}: not a way to decode; use {ways}, such as beam:4, top-k:50 or top-p:0.9"
+        )
     beams, top_k, top_p = match.groups()
     sampled = decode == "sample" or bool(top_k or top_p)
     if temperature is not None and not sampled:
-        raise InputError(f"temperature {temperature}: {decode} draws nothing; use it with sample, top-k:K or top-p:P")
+        raise InputError(
+            f"temperature {temperature}: {decode} draws nothing; use it with sample, top-k:K or top-p:P"
+        )
     return Decoding(
         num_beams=int(beams or 1),
         sampled=sampled,
@@ -77,9 +85,12 @@ class Vocabulary:
         self.unknown_id = self._ids[self.unknown]
         self._special = {target_ids[token] for token in (end, self.unknown, pad) if token in target_ids}
         suppressed = re.compile(rf">>.*<<|{re.escape(pad)}", re.DOTALL)  # language codes and padding
-        self.suppress_tokens = sorted(number for token, number in target_ids.items() if suppressed.fullmatch(token))
+        self.suppress_tokens = sorted(
+            number for token, number in target_ids.items() if suppressed.fullmatch(token)
+        )
         limits = config.get("max_position_embeddings", 1_024), settings.get("model_max_length", 512)
-        self.limit = min(check_length(limit, f"--models {path}") for limit in limits)  # of a source, with its end
+        # of a source, with its end
+        self.limit = min(check_length(limit, f"--models {path}") for limit in limits)
 
     def encode(self, texts: Sequence[str], prefix: str | None = None) -> list[tuple[int, ...]]:
         """The token ids of texts, with the code before each and the end after it; any other code is plain text."""

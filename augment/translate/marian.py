@@ -44,8 +44,9 @@ NOTHING = "nothing-to-translate"
 class Translation(NamedTuple):
     """A translation, whether it is a second try, and why it cannot be used, if so.
 
-    Reasons are "no-end" (cut at the length limit), "repetition" (of three tokens), "copied" (the source), "empty", and
-    "nothing-to-translate" (no letters, or a script that the model does not know; the text is then the source).
+    Reasons are "no-end" (cut at the length limit), "repetition" (of three tokens), "copied" (the source),
+    "empty", and "nothing-to-translate" (no letters, or a script that the model does not know; the text is then
+    the source).
     """
 
     text: str
@@ -67,7 +68,9 @@ class MarianTranslator:
     """A MarianMT model; loaded at the first sentence. `resolve_engine` explains engine, precision and device."""
 
     path: Path  # a folder with config.json, model.safetensors, source.spm, target.spm and vocab.json
-    prefix: str | None = None  # before every sentence, such as ">>de<<", for models of several target languages
+    prefix: str | None = (
+        None  # before every sentence, such as ">>de<<", for models of several target languages
+    )
     decoding: Decoding = Decoding()  # noqa: RUF009 - it is frozen
     engine: str = "auto"
     precision: str = "auto"
@@ -88,7 +91,9 @@ class MarianTranslator:
     @cached_property
     def _engine(self) -> "CTranslate2Engine | TransformersEngine":
         """The loaded model; raises InputError if engine, precision, device and decoding do not go together."""
-        engine, precision = resolve_engine(self.engine, self.precision, self.device, sampled=self.decoding.sampled)
+        engine, precision = resolve_engine(
+            self.engine, self.precision, self.device, sampled=self.decoding.sampled
+        )
         if engine == "ctranslate2":
             from augment.translate.ctranslate import CTranslate2Engine
 
@@ -106,7 +111,9 @@ class MarianTranslator:
         """One translation a text, in order, drawn by its seed (0 by default); equal rows are translated once."""
         return [translations[0] for translations in self.candidates(texts, seeds, 1)]
 
-    def candidates(self, texts: Sequence[str], seeds: Sequence[int] | None, number: int) -> list[list[Translation]]:
+    def candidates(
+        self, texts: Sequence[str], seeds: Sequence[int] | None, number: int
+    ) -> list[list[Translation]]:
         """Up to `number` good translations of each text, by one beam search or several draws, or else a bad one."""
         if not self.decoding.sampled:
             beams = max(self.decoding.num_beams, number)
@@ -121,14 +128,18 @@ class MarianTranslator:
         groups = [draws[start : start + number] for start in range(0, len(draws), number)]
         return [[draw for draw in group if draw.reason is None] or group[:1] for group in groups]
 
-    def _ranked(self, rows: Sequence[tuple[str, int]], decoding: Decoding, number: int) -> list[list[Translation]]:
+    def _ranked(
+        self, rows: Sequence[tuple[str, int]], decoding: Decoding, number: int
+    ) -> list[list[Translation]]:
         """Up to `number` translations of each text and seed, the best first; equal rows are translated once."""
         self.tokenise([text for text, _ in rows if text not in self._tokenised])
         parts = {row: self._pieces(*row, self._tokenised[row[0]]) for row in dict.fromkeys(rows)}
         for text, _ in rows:
             self._tokenised.pop(text, None)
         pieces = list(dict.fromkeys(piece for row_parts in parts.values() for piece in row_parts))
-        hypotheses = {piece: [Translation(piece.text, NOTHING)] for piece in pieces if not self._is_known(piece)}
+        hypotheses = {
+            piece: [Translation(piece.text, NOTHING)] for piece in pieces if not self._is_known(piece)
+        }
         pieces = [piece for piece in pieces if piece not in hypotheses]
         hypotheses |= self._translate(pieces, decoding)
         bad = [piece for piece in pieces if hypotheses[piece][0].reason is not None]
@@ -148,7 +159,9 @@ class MarianTranslator:
             return len(self.vocabulary.encode([part], self.prefix)[0])
 
         parts = [
-            part for piece in pieces for part in ([piece] if count(piece) <= limit else split(piece, count, limit // 2))
+            part
+            for piece in pieces
+            for part in ([piece] if count(piece) <= limit else split(piece, count, limit // 2))
         ]
         # Models drop a semicolon at the end, or make a full stop of it.
         clauses = [CLAUSE.fullmatch(part) for part in parts]
@@ -186,7 +199,8 @@ class MarianTranslator:
     ) -> Iterator[tuple[list[_Piece], list[list[list[int]]]]]:
         """The pieces in batches, with the token ids of their hypotheses; the engine works on several at a time."""
         engine = self._engine
-        pieces = sorted(pieces, key=lambda piece: -len(piece.ids))  # those of a batch end at about the same step
+        # those of a batch end at about the same step
+        pieces = sorted(pieces, key=lambda piece: -len(piece.ids))
         widths = [padded(len(piece.ids), self.vocabulary.limit, engine.length_step) for piece in pieces]
         default = engine.batch_tokens if decoding.num_beams == 1 else engine.beam_tokens
         budget = (self.batch_tokens or default) // decoding.num_beams
@@ -281,8 +295,9 @@ def _joined(pieces: Sequence[_Piece], translations: Sequence[Translation], targe
 def split(text: str, count: Callable[[str], int], limit: int) -> list[str]:
     """The text in pieces of at most `limit` tokens by `count`, none empty, without the white space between them.
 
-    It is cut between sentences, and a sentence that is too long near its middle, after a clause, else a word, else a
-    character with its combining marks, again and again. A single character over the limit stays as it is.
+    It is cut between sentences, and a sentence that is too long near its middle, after a clause, else a word,
+    else a character with its combining marks, again and again. A single character over the limit stays as it
+    is.
     """
     text = text.strip()
     if len(text) < 2 or count(text) <= limit:
@@ -292,7 +307,9 @@ def split(text: str, count: Callable[[str], int], limit: int) -> list[str]:
         for pattern in (SENTENCE_END, CLAUSE_END, WORD_END)
     )
     middle = len(text) // 2
-    letters = (at for at in range(middle, len(text)) if unicodedata.category(text[at]) not in ("Mn", "Me", "Cf"))
+    letters = (
+        at for at in range(middle, len(text)) if unicodedata.category(text[at]) not in ("Mn", "Me", "Cf")
+    )
     near = min(clauses or words or [next(letters, middle)], key=lambda end: abs(end - middle))
     pieces = [text[start:end] for start, end in pairwise([0, *(sentences or [near]), len(text)])]
     return [short for piece in pieces for short in split(piece, count, limit)]

@@ -8,7 +8,14 @@ from typing import NamedTuple
 
 from augment.errors import InputError, logger, warn_once
 from augment.models.loading import loading
-from augment.models.weights import DRY_RUN, STARTER_TRANSLATION, cached_snapshot, hub_offer, hub_weights, local_weights
+from augment.models.weights import (
+    DRY_RUN,
+    STARTER_TRANSLATION,
+    cached_snapshot,
+    hub_offer,
+    hub_weights,
+    local_weights,
+)
 
 FLAG = "--models"
 AUTO, OPUS, STARTER = "auto", "opus-mt", "starter"
@@ -35,8 +42,8 @@ def resolve_chain(
 ) -> tuple[str, list[TranslationModel], int]:
     """What `models` means, the model of every hop at its revision, and the bytes to download; may raise InputError.
 
-    "auto" means the models which the revisions belong to or, without revisions, OPUS-MT if the Hub's cache or the Hub
-    has it for every hop, else the bundled models. In a dry run missing models have no folder.
+    "auto" means the models which the revisions belong to or, without revisions, OPUS-MT if the Hub's cache or
+    the Hub has it for every hop, else the bundled models. In a dry run missing models have no folder.
     """
     if models == AUTO and revisions[0] is not None:
         models = OPUS if len(revisions[0]) == 40 else STARTER  # a folder's revision is shorter than a commit
@@ -48,20 +55,29 @@ def resolve_chain(
         except InputError as error:
             warn_once(OUT_OF_REACH, str(error))
         models = STARTER
-    return models, [resolve_models(models, *hop, revision) for hop, revision in zip(hops, revisions, strict=True)], 0
+    return (
+        models,
+        [resolve_models(models, *hop, revision) for hop, revision in zip(hops, revisions, strict=True)],
+        0,
+    )
 
 
 def _opus_chain(hops: Sequence[tuple[str, str]]) -> tuple[str, list[TranslationModel], int]:
     """OPUS-MT for every hop; the Hub is asked only for what its cache lacks. Raises InputError if one is missing."""
     names = [OPUS_NAME.format(*hop) for hop in hops]
     places = [cached_snapshot(name, _MODEL_FILES) for name in names]
-    offers = [hub_offer(name) if place is None else (place.name, 0) for name, place in zip(names, places, strict=True)]
+    offers = [
+        hub_offer(name) if place is None else (place.name, 0)
+        for name, place in zip(names, places, strict=True)
+    ]
     missing = sum(size for _, size in offers)
     if None in places and DRY_RUN.get():
         return OPUS, [TranslationModel(Path(), None, revision) for revision, _ in offers], missing
     if None in places:
         joined = " and ".join(names)
-        logger.warning("downloading %s (%.0f MB); a view made with --models starter needs none", joined, missing / 1e6)
+        logger.warning(
+            "downloading %s (%.0f MB); a view made with --models starter needs none", joined, missing / 1e6
+        )
     commits = [None if place is None else place.name for place in places]  # a commit in the cache needs no Hub
     return OPUS, [resolve_models(OPUS, *hop, commit) for hop, commit in zip(hops, commits, strict=True)], 0
 
@@ -69,8 +85,9 @@ def _opus_chain(hops: Sequence[tuple[str, str]]) -> tuple[str, list[TranslationM
 def resolve_models(models: str, source: str, target: str, revision: str | None = None) -> TranslationModel:
     """Find the model from `source` to `target`, codes such as "en" and "de", at `revision` if one is given.
 
-    `models` is "starter" (bundled), "opus-mt" (Helsinki-NLP/opus-mt-SOURCE-TARGET on the Hub), or a folder with folders
-    `SOURCE-TARGET`, `opus-mt-SOURCE-TARGET`, `en-xx` or `xx-en`. Raises InputError for no such language or model.
+    `models` is "starter" (bundled), "opus-mt" (Helsinki-NLP/opus-mt-SOURCE-TARGET on the Hub), or a folder
+    with folders `SOURCE-TARGET`, `opus-mt-SOURCE-TARGET`, `en-xx` or `xx-en`. Raises InputError for no such
+    language or model.
     """
     _check_languages(source, target)
     weights = None
@@ -96,18 +113,24 @@ def _check_languages(source: str, target: str) -> None:
 def _folder(models: str, source: str, target: str) -> Path:
     base = STARTER_TRANSLATION if models == STARTER else Path(models)
     if not base.is_dir():
-        raise InputError(f"{FLAG} {models}: no such folder; give auto, starter, opus-mt or a folder of MarianMT models")
+        raise InputError(
+            f"{FLAG} {models}: no such folder; give auto, starter, opus-mt or a folder of MarianMT models"
+        )
     codes = _codes(base / "en-xx") or [source]
     joint = {"en-xx": [f"en-{code}" for code in codes], "xx-en": [f"{code}-en" for code in codes]}
     folders: dict[str, Path] = {}  # by direction, in the order of the names above
     paths = (path for path in base.iterdir() if path.is_dir())
-    for path in sorted(paths, key=lambda path: (path.name in joint, path.name.startswith("opus-mt-"), path.name)):
+    for path in sorted(
+        paths, key=lambda path: (path.name in joint, path.name.startswith("opus-mt-"), path.name)
+    ):
         name = path.name.removeprefix("opus-mt-")
         for direction in joint.get(name, [name]):
             folders.setdefault(direction, path)
     if f"{source}-{target}" not in folders:
         choice = f"there are {', '.join(folders)}" if folders else "there is none"
-        raise InputError(f"{FLAG} {models}: no model from {source} to {target} ({choice}); opus-mt may have it")
+        raise InputError(
+            f"{FLAG} {models}: no model from {source} to {target} ({choice}); opus-mt may have it"
+        )
     return folders[f"{source}-{target}"]
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from transformers import MarianMTModel
 
 CPU_BATCH_TOKENS = 2_048
-"""Rows stay in a batch until all have ended, so small ones of rows of nearly one length are the fastest on a CPU."""
+"""Rows stay in a batch until all have ended, so small ones of rows of nearly one length are the fastest on a
+CPU."""
 CUDA_BATCH_TOKENS = 16_384
 DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -33,11 +34,16 @@ class TransformersEngine:
 
         self._vocabulary = vocabulary
         self._device = resolve_device(device)
-        self.batch_tokens = self.beam_tokens = CUDA_BATCH_TOKENS if self._device.type == "cuda" else CPU_BATCH_TOKENS
+        self.batch_tokens = self.beam_tokens = (
+            CUDA_BATCH_TOKENS if self._device.type == "cuda" else CPU_BATCH_TOKENS
+        )
         self._autocasts = self._device.type == "cpu" and precision == "bf16"
         model = load_model(path)
-        self._model: MarianMTModel = model.to(self._device, None if self._autocasts else DTYPES[precision]).eval()
-        self._model.generation_config = GenerationConfig()  # its own may have beams, a length and forced tokens
+        self._model: MarianMTModel = model.to(
+            self._device, None if self._autocasts else DTYPES[precision]
+        ).eval()
+        # its own may have beams, a length and forced tokens
+        self._model.generation_config = GenerationConfig()
 
     def search(
         self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
@@ -45,8 +51,14 @@ class TransformersEngine:
         """Search; return a function that returns the hypotheses of equally padded sources."""
         from transformers import GenerationConfig
 
-        width, pad, end = padded(len(sources[0]), self._vocabulary.limit), self._vocabulary.pad, self._vocabulary.end
-        ids = torch.tensor([[*source, *[pad] * (width - len(source))] for source in sources], device=self._device)
+        width, pad, end = (
+            padded(len(sources[0]), self._vocabulary.limit),
+            self._vocabulary.pad,
+            self._vocabulary.end,
+        )
+        ids = torch.tensor(
+            [[*source, *[pad] * (width - len(source))] for source in sources], device=self._device
+        )
         lengths = torch.tensor([len(source) for source in sources], device=self._device)
         mask = torch.arange(width, device=self._device)[None] < lengths[:, None]
         most = self._vocabulary.max_length(width, decoding.length)
@@ -79,7 +91,11 @@ def load_model(path: Path) -> "MarianMTModel":
 
     with loading(f"--models {path}", path), quiet_transformers():
         model, info = MarianMTModel.from_pretrained(
-            path, dtype=torch.float32, use_safetensors=True, attn_implementation="sdpa", output_loading_info=True
+            path,
+            dtype=torch.float32,
+            use_safetensors=True,
+            attn_implementation="sdpa",
+            output_loading_info=True,
         )
     check_weights(model, f"--models {path}")
     if info["missing_keys"]:

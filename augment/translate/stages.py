@@ -32,15 +32,22 @@ class TranslationView(BestOfN):
     draws, floor, judged = 4, 0.95, 2
 
     source: str = Field(default="en", description="language of the sentences")
-    models: str = Field(default="auto", description="auto (opus-mt, else starter), starter, opus-mt, or a folder")
-    decode: str = Field(default="greedy", description="greedy, beam:N, or by the seed: sample, top-k:K, top-p:P")
+    models: str = Field(
+        default="auto", description="auto (opus-mt, else starter), starter, opus-mt, or a folder"
+    )
+    decode: str = Field(
+        default="greedy", description="greedy, beam:N, or by the seed: sample, top-k:K, top-p:P"
+    )
     temperature: float | None = Field(default=None, gt=0, description="of sampling [1]")
-    retry: bool = Field(default=True, description="try loops, copies and cut translations once more in another way")
+    retry: bool = Field(
+        default=True, description="try loops, copies and cut translations once more in another way"
+    )
     translator: Literal["auto", "ctranslate2", "transformers"] = Field(
         default="auto", description="auto: ctranslate2 for greedy and beam search on a CPU, else transformers"
     )
     precision: Literal["auto", "fp64", "fp32", "bf16", "fp16", "int8"] = Field(
-        default="auto", description="auto: int8 with ctranslate2, else bf16 or fp32; fp64: the same text everywhere"
+        default="auto",
+        description="auto: int8 with ctranslate2, else bf16 or fp32; fp64: the same text everywhere",
     )
     revision: str | None = Field(default=None, description="hold the models to these revisions, joined by +")
 
@@ -63,13 +70,19 @@ class TranslationView(BestOfN):
     def build(self, runtime: Runtime) -> Self:
         """The view with its models, on one engine; raises InputError if one is missing or an option is wrong."""
         hops = list(pairwise(self.languages()))
-        revisions: Sequence[str | None] = [None] * len(hops) if self.revision is None else self.revision.split(HOP)
+        revisions: Sequence[str | None] = (
+            [None] * len(hops) if self.revision is None else self.revision.split(HOP)
+        )
         if len(revisions) != len(hops):
             way = " -> ".join(self.languages())
-            raise InputError(f"revision {self.revision!r}: {way} takes {len(hops)} models; join their revisions by +")
+            raise InputError(
+                f"revision {self.revision!r}: {way} takes {len(hops)} models; join their revisions by +"
+            )
         name, models, missing = resolve_chain(self.models, hops, revisions)
         decodings = self.decodings()
-        engine, precision = resolve_engine(self.translator, self.precision, runtime.device, sampled=self.uses_seed)
+        engine, precision = resolve_engine(
+            self.translator, self.precision, runtime.device, sampled=self.uses_seed
+        )
         revision = HOP.join(model.revision for model in models)
         resolved = {"models": name, "revision": revision, "translator": engine, "precision": precision}
         view = self.model_copy(update=resolved)._with_judge(runtime.device, (engine, precision))
@@ -77,7 +90,9 @@ class TranslationView(BestOfN):
         view._missing = missing
         for hop, (path, prefix, commit) in zip(hops, models, strict=True):
             decoding = decodings[-1 if hop is hops[-1] else 0]
-            view._legs.append(("-".join(hop), MarianTranslator(path, prefix, decoding, *settings, commit, *hop)))
+            view._legs.append(
+                ("-".join(hop), MarianTranslator(path, prefix, decoding, *settings, commit, *hop))
+            )
         return view
 
     @property
@@ -107,9 +122,12 @@ class TranslationView(BestOfN):
 
     def notes(self) -> list[str]:
         """What to tell the user of a built view."""
-        unlisted = [code for code in dict.fromkeys(self.languages()[1:]) if self.chooses and not has_word_list(code)]
+        unlisted = [
+            code for code in dict.fromkeys(self.languages()[1:]) if self.chooses and not has_word_list(code)
+        ]
         return [
-            f"{self.name}: no list of the words of {code}, so words that are none are not noticed" for code in unlisted
+            f"{self.name}: no list of the words of {code}, so words that are none are not noticed"
+            for code in unlisted
         ]
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
@@ -177,13 +195,18 @@ class TranslationView(BestOfN):
         language = self.languages()[-1]
         worded = [_worded(text, views, language) for text, views in zip(texts, changed, strict=True)]
         passing = self.similar(texts, worded, None if self.diverse else self.judged)
-        if language == self.source == "en":  # a pivot can mean both of two antonyms, which are alike to encoders
+        # a pivot can mean both of two antonyms, which are alike to encoders
+        if language == self.source == "en":
             pairs = zip(texts, passing, strict=True)
-            passing = [[view for view in views if not contradicts(text, view.text or "")] for text, views in pairs]
+            passing = [
+                [view for view in views if not contradicts(text, view.text or "")] for text, views in pairs
+            ]
         return [*map(_choice, rows, changed, worded, map(self.ordered, texts, passing))]
 
 
-def _worded(text: str, views: Sequence[ViewResult], language: str, *, compounds: bool = False) -> list[ViewResult]:
+def _worded(
+    text: str, views: Sequence[ViewResult], language: str, *, compounds: bool = False
+) -> list[ViewResult]:
     """The views whose words are all words, as far as the language is known."""
     return [view for view in views if not has_non_word(view.text or "", language, text, compounds=compounds)]
 

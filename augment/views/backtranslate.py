@@ -12,8 +12,12 @@ class Backtranslate(TranslationView):
     name = "backtranslate"
     folder_option = "pivot"
 
-    pivot: str = Field(description="language to go through, such as de; de+fr goes through German, then French")
-    return_decode: str | None = Field(default=None, description="how to decode on the way back, if differently")
+    pivot: str = Field(
+        description="language to go through, such as de; de+fr goes through German, then French"
+    )
+    return_decode: str | None = Field(
+        default=None, description="how to decode on the way back, if differently"
+    )
 
     def languages(self) -> list[str]:
         """From the source through every pivot and back."""

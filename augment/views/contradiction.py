@@ -20,7 +20,8 @@ from augment.view import Edit, Runtime, ViewResult
 
 KINDS = ("negation", "antonym", "number", "name")
 DOUBLE = "double"
-"""Negation and antonym of one predicate together, which keep the meaning: "is not healthy" and "is unhealthy"."""
+"""Negation and antonym of one predicate together, which keep the meaning: "is not healthy" and "is
+unhealthy"."""
 USUAL = 3
 """How many times as often the usual denial is drawn: "A man is not running", and "No man is running"."""
 BLOCK_TEXTS = 256
@@ -34,7 +35,9 @@ class Contradiction(ProtectedTermsView):
     sentence_language_option = "language"
     language_option = "language"
 
-    kinds: str | None = Field(default=None, description=f"some of {', '.join(KINDS)}, or {DOUBLE}, which is none")
+    kinds: str | None = Field(
+        default=None, description=f"some of {', '.join(KINDS)}, or {DOUBLE}, which is none"
+    )
     language: str = Field(default="en", description="the language of the sentences: en alone has rules")
     revision: str | None = Field(default=None, description="hold WordNet and its companions to this revision")
 
@@ -83,7 +86,9 @@ class Contradiction(ProtectedTermsView):
         kinds = (self.kinds or ",".join(KINDS)).split(",")
         for kind in rng.sample(kinds, len(kinds)):
             choices = [*self._choices(kind, text, words, tags, rng)]
-            free = [edits for edits in choices if not any(touches(spans, edit.start, edit.end) for edit in edits)]
+            free = [
+                edits for edits in choices if not any(touches(spans, edit.start, edit.end) for edit in edits)
+            ]
             is_kept |= len(free) < len(choices)
             if free:
                 weights = [USUAL if kind == "negation" and place == 0 else 1 for place in range(len(free))]

@@ -33,9 +33,10 @@ class _Line(BaseModel):
 class ImportViews(View):
     """The view: lines of `{"text": sentence, "view": its view}`, or with the sentence's `id` instead of its text.
 
-    Texts match in NFC, whatever their white space and the shape of their quotation marks. Additional lines for a
-    sentence are its alternatives. A sentence without a line is "failed" with the reason "missing", a blank or null view
-    "failed" with "empty", and a view with a special token that the sentence lacks "rejected" with "special-token".
+    Texts match in NFC, whatever their white space and the shape of their quotation marks. Additional lines for
+    a sentence are its alternatives. A sentence without a line is "failed" with the reason "missing", a blank
+    or null view "failed" with "empty", and a view with a special token that the sentence lacks "rejected" with
+    "special-token".
     """
 
     name = "import-views"
@@ -45,7 +46,9 @@ class ImportViews(View):
     equal_alternatives = True
 
     file: str = Field(examples=["llm.jsonl"], description="JSON Lines: objects with text (or id) and view")
-    by: str = Field(pattern=r"^[\w.-]+$", examples=["MODEL"], description="what made the views; in their folder's name")
+    by: str = Field(
+        pattern=r"^[\w.-]+$", examples=["MODEL"], description="what made the views; in their folder's name"
+    )
     revision: str | None = Field(default=None, description="hold the file to this revision")
 
     _file: BinaryIO = PrivateAttr()
@@ -61,7 +64,9 @@ class ImportViews(View):
             file = Path(self.file).open("rb")  # noqa: SIM115 - each call reads a few of its lines
             revision = hashlib.file_digest(file, "sha256").hexdigest()[:12]
         except OSError as error:
-            raise InputError(f"import-views: cannot read {self.file} ({error.strerror}): check --file") from None
+            raise InputError(
+                f"import-views: cannot read {self.file} ({error.strerror}): check --file"
+            ) from None
         check_revision(f"import-views: {self.file} has revision", revision, self.revision, "get that one")
         hashes, starts, end = array("Q"), array("Q"), file.seek(0)
         for number, content in enumerate(file, start=1):
@@ -75,7 +80,9 @@ class ImportViews(View):
                 beginning = content[:60].decode(errors="replace")
                 raise InputError(f"import-views: {self.file} line {number} {message}: {beginning!r}")
         if not starts:
-            raise InputError(f'import-views: {self.file} is empty: write {{"text": "...", "view": "..."}} on each line')
+            raise InputError(
+                f'import-views: {self.file} is empty: write {{"text": "...", "view": "..."}} on each line'
+            )
         order = np.argsort(hashes, kind="stable")
         view = self.model_copy(update={"revision": revision})
         view._file, view._index = file, (np.asarray(hashes)[order], np.asarray(starts)[order])
@@ -93,7 +100,9 @@ class ImportViews(View):
             return None
         (line,) = self._lines([min(unused)])
         example = repr(line.id if line.text is None else line.text)[:80]
-        return f"{self.name}: {len(unused):,} of {len(starts):,} lines belong to no sentence, such as {example}"
+        return (
+            f"{self.name}: {len(unused):,} of {len(starts):,} lines belong to no sentence, such as {example}"
+        )
 
     def _places(self, text: str) -> list[int]:
         hashes = [_hash(_folded(text)), _hash(row_id(normalise(text)))]
@@ -109,7 +118,9 @@ class ImportViews(View):
         places = self._places(text)
         if not places:
             return ViewResult(None, "failed", "missing")
-        texts = dict.fromkeys(normalise(line.view or "") for line in self._lines(self._index[1][places].tolist()))
+        texts = dict.fromkeys(
+            normalise(line.view or "") for line in self._lines(self._index[1][places].tolist())
+        )
         if not any(texts):
             return ViewResult(None, "failed", "empty")
         views = [view for view in texts if view and not special_tokens(view) - special_tokens(text)]

@@ -29,7 +29,9 @@ LISTED = frozenset(
     for _, words in word_groups(name, separator)
     for word in words
 )
-FIXED_WORDS = LISTED | ARTICLES | frozenset(["unable", "dont", "cant", "wont", "isnt", "wasnt", "didnt", "doesnt"])
+FIXED_WORDS = (
+    LISTED | ARTICLES | frozenset(["unable", "dont", "cant", "wont", "isnt", "wasnt", "didnt", "doesnt"])
+)
 """Words that are neither masked nor filled in, beside negations: names, numbers, and articles, which agree."""
 LEAST_WEIGHT = 0.05
 """The least probability of a filled in word, as a share of the likeliest one's."""
@@ -51,12 +53,13 @@ class _Row(NamedTuple):
 class MlmFill(ProtectedTermsView):
     """The view.
 
-    A word is eligible if `augment.text.words.replaceable` allows it, `is_fixed` does not hold, the model sees it
-    whole (not cut off, not sharing a token with a neighbour), and the vocabulary has words in its script. `fraction`
-    and `achieved_fraction` are shares of all words that the model sees, with numbers and names, as in the paper.
+    A word is eligible if `augment.text.words.replaceable` allows it, `is_fixed` does not hold, the model sees
+    it whole (not cut off, not sharing a token with a neighbour), and the vocabulary has words in its script.
+    `fraction` and `achieved_fraction` are shares of all words that the model sees, with numbers and names, as
+    in the paper.
 
-    With `related`, the model sees the sentence unmasked, and only words of one token are eligible for which WordNet has
-    synonyms that fit; fewer words are then replaced than `fraction` asks for.
+    With `related`, the model sees the sentence unmasked, and only words of one token are eligible for which
+    WordNet has synonyms that fit; fewer words are then replaced than `fraction` asks for.
     """
 
     name = "mlm-fill"
@@ -65,7 +68,9 @@ class MlmFill(ProtectedTermsView):
     libraries = ("inflect", "tokenizers")
 
     fraction: float = Field(default=0.2, gt=0, le=1, description="share of the words to replace")
-    at_least: int = Field(default=0, ge=0, description="least number of words to replace, if as many are eligible")
+    at_least: int = Field(
+        default=0, ge=0, description="least number of words to replace, if as many are eligible"
+    )
     related: bool | None = Field(
         default=None,
         description="fill in only synonyms by WordNet of the word, which the model sees; else any, for a mask "
@@ -123,7 +128,9 @@ class MlmFill(ProtectedTermsView):
         spans = self.protected_spans(text)
         edits = tuple(edit for edit in moved if not touches(spans, edit.start, edit.end))
         if not edits:
-            return views[0]._replace(text=text, status="unchanged", reason=views[0].reason or "none-drawn", edits=())
+            return views[0]._replace(
+                text=text, status="unchanged", reason=views[0].reason or "none-drawn", edits=()
+            )
         share = len(edits) / sum(token.kind != "other" for token in tokens(text))
         return ViewResult(apply_edits(text, edits), "ok", None, None, edits, self.fraction, share)
 
@@ -131,17 +138,26 @@ class MlmFill(ProtectedTermsView):
         rngs, distinct = [random.Random(seed) for seed in seeds], [*dict.fromkeys(texts)]
         sentences = [*map(tokens, distinct)]
         if self._english is None:
-            rows = dict(zip(distinct, map(self._row, distinct, sentences, map(replaceable, sentences)), strict=True))
+            rows = dict(
+                zip(distinct, map(self._row, distinct, sentences, map(replaceable, sentences)), strict=True)
+            )
             masked = [self._masked(rows[text], rng) for text, rng in zip(texts, rngs, strict=True)]
             proposals = self._model.propose([row.masked for row in masked], self.top_k + SPARE_PROPOSALS)
             return [self._fill(*row) for row in zip(texts, masked, proposals, rngs, strict=True)]
         if not is_english(sentences):
             advice = "fill in any word with --no-related and a model of theirs"
             warn_once(f"mlm-fill: most words are not English; {advice}")
-        places = [{place: dict(words) for place, words in row.items()} for row in self._english.choices(sentences)]
+        places = [
+            {place: dict(words) for place, words in row.items()} for row in self._english.choices(sentences)
+        ]
         rows = dict(zip(distinct, map(self._row, distinct, sentences, places), strict=True))
-        words = [[related[place] for place in row.places] for row, related in zip(rows.values(), places, strict=True)]
-        fills = dict(zip(rows, self._model.substitutes([row.masked for row in rows.values()], words), strict=True))
+        words = [
+            [related[place] for place in row.places]
+            for row, related in zip(rows.values(), places, strict=True)
+        ]
+        fills = dict(
+            zip(rows, self._model.substitutes([row.masked for row in rows.values()], words), strict=True)
+        )
         return [
             self._fill(text, *self._drawn(rows[text], fills[text], rng), rng)
             for text, rng in zip(texts, rngs, strict=True)
@@ -164,9 +180,13 @@ class MlmFill(ProtectedTermsView):
         word_count = sum(token.kind != "other" and token.end <= seen_end for token in words)
         originals = [words[place].text for place in eligible]
         firsts, lasts, slots = zip(*eligible.values(), strict=True) if eligible else ((), (), ())
-        return _Row(Masked(ids, [*firsts], slots, originals), words, [*eligible], lasts, len(eligible), word_count)
+        return _Row(
+            Masked(ids, [*firsts], slots, originals), words, [*eligible], lasts, len(eligible), word_count
+        )
 
-    def _drawn(self, row: _Row, proposals: list[Proposals], rng: random.Random) -> tuple[_Row, list[Proposals]]:
+    def _drawn(
+        self, row: _Row, proposals: list[Proposals], rng: random.Random
+    ) -> tuple[_Row, list[Proposals]]:
         """A row with as many of its places as are to be filled, of those that have proposals, and these."""
         fitting = {place: words for place, words in zip(row.places, proposals, strict=True) if words}
         places = _draw_places([*fitting], self._number(row, rng), rng)
@@ -186,7 +206,10 @@ class MlmFill(ProtectedTermsView):
             mask_places.append(len(masked_ids))
             masked_ids.append(self._model.tokenizer.mask_token_id)
             following = row.lasts[index] + 1
-        slots, originals = [row.masked.slots[index] for index in kept], [row.masked.originals[index] for index in kept]
+        slots, originals = (
+            [row.masked.slots[index] for index in kept],
+            [row.masked.originals[index] for index in kept],
+        )
         masked = Masked(masked_ids + ids[following:], mask_places, slots, originals)
         return row._replace(masked=masked, places=[row.places[index] for index in kept])
 

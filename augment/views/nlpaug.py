@@ -35,19 +35,24 @@ _drawing = Lock()
 class Nlpaug(ProtectedTermsView):
     """The view; the augmenter gets one text at a time, so that rows do not depend on each other.
 
-    A row is "failed" if its text has over `max_length` characters ("too-long"), if the augmenter raises an exception
-    (its name is the reason) or returns no text ("no-text"), and "rejected" if the result has a special token that the
-    sentence lacks ("special-token"). Changes within terms to keep, and of white space alone, are undone.
+    A row is "failed" if its text has over `max_length` characters ("too-long"), if the augmenter raises an
+    exception (its name is the reason) or returns no text ("no-text"), and "rejected" if the result has a
+    special token that the sentence lacks ("special-token"). Changes within terms to keep, and of white space
+    alone, are undone.
     """
 
     name = "nlpaug"
     folder_option = "augmenter"
 
-    augmenter: str = Field(default="SynonymAug", description="class name of an augmenter for text, such as KeyboardAug")
+    augmenter: str = Field(
+        default="SynonymAug", description="class name of an augmenter for text, such as KeyboardAug"
+    )
     arguments: dict[str, JsonValue] = Field(
         default_factory=dict, description="its own arguments as YAML, such as '{aug_p: 0.3}'"
     )
-    max_length: int = Field(default=10_000, ge=1, description="characters at most: some augmenters never end on more")
+    max_length: int = Field(
+        default=10_000, ge=1, description="characters at most: some augmenters never end on more"
+    )
     revision: str | None = Field(default=None, description="hold nlpaug to this version")
 
     _augmenter: Any = PrivateAttr()
@@ -118,7 +123,9 @@ def _augmenter_class(name: str) -> type[Any]:
     members = chain.from_iterable(inspect.getmembers(module, inspect.isclass) for module in modules)
     classes: dict[str, type[Any]] = {name: kind for name, kind in members if name.endswith("Aug")}
     if name not in classes:
-        raise InputError(f"nlpaug: unknown augmenter for text {name!r}: choose one of {', '.join(sorted(classes))}")
+        raise InputError(
+            f"nlpaug: unknown augmenter for text {name!r}: choose one of {', '.join(sorted(classes))}"
+        )
     return classes[name]
 
 

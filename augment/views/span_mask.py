@@ -24,7 +24,8 @@ COMPAT_MIN_CHARACTERS = 30
 class SpanMask(ProtectedTermsView):
     """The view. A text no longer than the span is "unchanged" with the reason "too-short".
 
-    A character is a grapheme cluster (a letter with its accents, a joined emoji), or with `compat` a code point.
+    A character is a grapheme cluster (a letter with its accents, a joined emoji), or with `compat` a code
+    point.
     """
 
     name = "span-mask"
@@ -32,9 +33,12 @@ class SpanMask(ProtectedTermsView):
     length: int = Field(default=5, ge=1, description="units to mask")
     unit: Literal["character", "word", "token"] = Field(default="character", description="what length counts")
     compat: bool = Field(
-        default=False, description="as Mirror-BERT's published code: 30 characters or more, spaces around the mask"
+        default=False,
+        description="as Mirror-BERT's published code: 30 characters or more, spaces around the mask",
     )
-    encoder: str = Field(default="starter", description="whose tokens unit token counts: starter, a folder, a name")
+    encoder: str = Field(
+        default="starter", description="whose tokens unit token counts: starter, a folder, a name"
+    )
     revision: str | None = Field(default=None, description="hold the encoder's tokenizer to this revision")
 
     _encoder: FillModel = PrivateAttr()
@@ -43,7 +47,9 @@ class SpanMask(ProtectedTermsView):
         """The view with its terms and tokenizer; raises InputError if one is missing or options contradict."""
         if self.compat and (self.unit != "character" or self.keep or self.keep_pattern):
             options = f"unit={self.unit}, keep={self.keep or self.keep_pattern}"
-            raise InputError(f"span-mask: compat with {options}: the published code masks a length in characters only")
+            raise InputError(
+                f"span-mask: compat with {options}: the published code masks a length in characters only"
+            )
         if self.unit != "token" and (self.encoder != "starter" or self.revision is not None):
             options = f"encoder={self.encoder}, revision={self.revision}"
             raise InputError(f"span-mask: {options}: these are for unit=token; give that too, or neither")
@@ -90,7 +96,9 @@ class SpanMask(ProtectedTermsView):
         if self.unit == "word":
             tokens = words(text)
             return [token.start for token in tokens], [token.end for token in tokens]
-        offsets = self._encoder.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        offsets = self._encoder.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)[
+            "offset_mapping"
+        ]
         # Byte-level tokenizers cut emoji and rare letters into pieces; these are joined again.
         characters, starts, ends = {*_characters(text)[0]}, list[int](), list[int]()
         for start, end in offsets:

@@ -38,9 +38,15 @@ class Synonym(ProtectedTermsView):
     libraries = ("inflect", "wordfreq")
 
     fraction: float = Field(default=0.5, gt=0, le=1, description=FRACTION_HELP)
-    at_least: int = Field(default=0, ge=0, description="least number of words to replace, if as many are eligible")
-    language: str = Field(default="en", description="others (fr, ...) by NLTK's Open Multilingual WordNet, uninflected")
-    compat: bool = Field(default=False, description="do what nlpaug's SynonymAug does, function words included")
+    at_least: int = Field(
+        default=0, ge=0, description="least number of words to replace, if as many are eligible"
+    )
+    language: str = Field(
+        default="en", description="others (fr, ...) by NLTK's Open Multilingual WordNet, uninflected"
+    )
+    compat: bool = Field(
+        default=False, description="do what nlpaug's SynonymAug does, function words included"
+    )
     revision: str | None = Field(default=None, description="hold WordNet and its companions to this revision")
 
     _language: English | Multilingual = PrivateAttr()
@@ -59,7 +65,9 @@ class Synonym(ProtectedTermsView):
         """The view with its word lists; raises InputError if one is missing or options contradict."""
         for name in ("at_least", "language", "keep", "keep_pattern") if self.compat else ():
             if getattr(self, name) != type(self).model_fields[name].default:
-                raise InputError(f"synonym: compat with {name}={getattr(self, name)}: nlpaug has no such option")
+                raise InputError(
+                    f"synonym: compat with {name}={getattr(self, name)}: nlpaug has no such option"
+                )
         view = super().build(runtime)
         place = wordnet.find()
         if self.compat:
@@ -89,7 +97,9 @@ class Synonym(ProtectedTermsView):
             views += map(self._view, *zip(*block, strict=True), sentences, choices)
         return views
 
-    def _view(self, text: str, rng: random.Random, words: list[Token], choices: dict[int, Weighted]) -> ViewResult:
+    def _view(
+        self, text: str, rng: random.Random, words: list[Token], choices: dict[int, Weighted]
+    ) -> ViewResult:
         """Replace drawn words: `fraction` of the eligible ones on average, and at least `at_least`."""
         if spans := self.protected_spans(text):
             choices = {place: choices[place] for place in choices if not touches(spans, *words[place][:2])}

@@ -12,7 +12,15 @@ from augment.errors import InputError, TwinviewsError
 from augment.view import VIEWS
 from pipelines.cli import pairs, views
 from pipelines.inspection import REPORT_ROWS, SAMPLE_ROWS
-from pipelines.options import DryRunOption, IngestOptions, JsonOption, Number, Output, OverwriteOption, with_options
+from pipelines.options import (
+    DryRunOption,
+    IngestOptions,
+    JsonOption,
+    Number,
+    Output,
+    OverwriteOption,
+    with_options,
+)
 from pipelines.storage.recipe import ConfigOption
 from pipelines.terminal.console import (
     SectionedCommand,
@@ -27,7 +35,9 @@ from pipelines.terminal.console import (
 )
 
 FORMATS = ("parquet", "jsonl", "csv")
-PathArgument = Annotated[Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.")]
+PathArgument = Annotated[
+    Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.")
+]
 TO_HELP = "Format to write (parquet, jsonl or csv), or hf:NAME, a dataset on the Hub."
 LICENSE_HELP = "For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0."
 PATHS_HELP = "Datasets, pairs, rejects or exports, or a folder that holds some, such as data."
@@ -38,7 +48,9 @@ SampleOption = Annotated[int, Number(min=0, help="Rows to sample for the statist
 def build_app() -> typer.Typer:
     """The command line, with one subcommand for every view that is installed."""
     settings = {"max_content_width": 120, "help_option_names": ["-h", "--help"]}
-    app = typer.Typer(name="augment", rich_markup_mode=None, pretty_exceptions_enable=False, context_settings=settings)
+    app = typer.Typer(
+        name="augment", rich_markup_mode=None, pretty_exceptions_enable=False, context_settings=settings
+    )
     app.callback(epilog="Example: augment backtranslate --pivot de && augment build-pairs")(_main)
     app.command("ingest", epilog="Example: augment ingest reviews.csv --column body")(_ingest)
     for name in VIEWS.usable_names():
@@ -47,7 +59,9 @@ def build_app() -> typer.Typer:
                 views.add_view_command(app, name)
         except TwinviewsError as error:  # the other commands must still work
             note(f"{error}; it is left out")
-    example = "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
+    example = (
+        "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
+    )
     app.command("build-pairs", epilog=f"Example: {example}")(pairs.build_pairs_command)
     app.command("inspect", epilog="Example: augment inspect data/pairs.arrow --rows 10")(_inspect)
     app.command("report", epilog="Example: augment report data/pairs.arrow")(_report)
@@ -76,7 +90,9 @@ def _ingest(options: IngestOptions) -> None:
     from pipelines.sentences.ingest import ingest
 
     if options.max_words is not None and options.max_words < (options.min_words or 0):
-        raise InputError(f"--max-words {options.max_words} is less than --min-words {options.min_words}: swap them")
+        raise InputError(
+            f"--max-words {options.max_words} is less than --min-words {options.min_words}: swap them"
+        )
     if options.labels is not None and options.split is not None:
         advice = "spans belong to whole texts; leave one of them out"
         raise InputError(f"--labels {options.labels} with --split {options.split}: {advice}")
@@ -98,7 +114,9 @@ def _inspect(
     rows: Annotated[int, Number(min=0, help="Sample rows to show, spread evenly.")] = 5,
     seed: Annotated[int | None, Number(help="Draw the rows and the sample at random.")] = None,
     sample: SampleOption = SAMPLE_ROWS,
-    status: Annotated[str | None, typer.Option(help="Of a view, show only rows with this status, such as ok.")] = None,
+    status: Annotated[
+        str | None, typer.Option(help="Of a view, show only rows with this status, such as ok.")
+    ] = None,
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
@@ -139,7 +157,9 @@ def _export(
     out: Annotated[Path | None, Output(help="File to write. [PATH with the format's ending]")] = None,
     public: Annotated[bool, typer.Option("--public", help="For hf: make it public.")] = False,
     license: Annotated[str, typer.Option(help=LICENSE_HELP)] = "unknown",
-    limit: Annotated[int | None, Number(min=1, help="Only the first N rows.", rich_help_panel="Running")] = None,
+    limit: Annotated[
+        int | None, Number(min=1, help="Only the first N rows.", rich_help_panel="Running")
+    ] = None,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
@@ -164,7 +184,11 @@ def _export(
     if dry_run:
         views.show_preview({**facts, "files to read": len(opened.files)}, as_json=json)
         return
-    line = f"{counted(rows, 'row')} written to {target}" if is_new else f"{target} is already complete, nothing done"
+    line = (
+        f"{counted(rows, 'row')} written to {target}"
+        if is_new
+        else f"{target} is already complete, nothing done"
+    )
     if target is None:
         address = push(opened, rows, to, public=public, license=license, overwrite=overwrite)
         line, facts = f"{address}: {'public' if public else 'private'}", {"out": address, "public": public}
@@ -189,6 +213,11 @@ def _views(json: JsonOption = False) -> None:
     """List the views that are installed, ours and those of other packages."""
     descriptions = {name: views.describe_view(name) for name in VIEWS.usable_names()}
     if json:
-        show_json({name: dict(zip(("summary", "example"), texts, strict=True)) for name, texts in descriptions.items()})
+        show_json(
+            {
+                name: dict(zip(("summary", "example"), texts, strict=True))
+                for name, texts in descriptions.items()
+            }
+        )
     else:
         table(("view", "what it does", "try"), [(name, *texts) for name, texts in descriptions.items()])

@@ -41,7 +41,9 @@ def build_pairs_command(options: PairsOptions) -> None:
     dropped = counts.get("dropped", {})
     if counts["pairs"] < sum(dropped.values()):
         is_translated = any("is not a paraphrase" in reason for reason in dropped)
-        advice = "; if round trips are not paraphrases, `augment backtranslate --models opus-mt` translates better"
+        advice = (
+            "; if round trips are not paraphrases, `augment backtranslate --models opus-mt` translates better"
+        )
         note(f"most rows were dropped{advice if is_translated else ''}")
     if not is_new:
         show("already complete, nothing done")

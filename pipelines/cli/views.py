@@ -10,7 +10,16 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 
 from augment.errors import InputError, TwinviewsError
-from augment.view import VIEWS, View, ViewSpec, check_params, make_view, view_attribute, view_label, view_options
+from augment.view import (
+    VIEWS,
+    View,
+    ViewSpec,
+    check_params,
+    make_view,
+    view_attribute,
+    view_label,
+    view_options,
+)
 from pipelines.options import ViewOptions
 from pipelines.storage.dataset import Dataset, check_folder
 from pipelines.storage.files import resolve_path
@@ -23,7 +32,9 @@ KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 
 def show_preview(preview: Mapping[str, Any], *, as_json: bool) -> None:
     """Print what a dry run would do."""
-    lists = {key: ", ".join(value) or "none" for key, value in preview.items() if isinstance(value, list | dict)}
+    lists = {
+        key: ", ".join(value) or "none" for key, value in preview.items() if isinstance(value, list | dict)
+    }
     rows = [(key.replace("_", " "), value) for key, value in {**preview, **lists}.items()]
     show_json(preview) if as_json else table(("", "would be"), rows)
 
@@ -44,7 +55,9 @@ def add_view_command(app: typer.Typer, name: str) -> None:
     sources, *shared = inspect.signature(ViewOptions).parameters.values()
     clashes = sorted(fields.keys() & {option.name for option in (sources, *shared)})
     if clashes:
-        raise TwinviewsError(f"view {name!r}: parameter {clashes[0]!r} is an option of every view command: rename it")
+        raise TwinviewsError(
+            f"view {name!r}: parameter {clashes[0]!r} is an option of every view command: rename it"
+        )
 
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
         params = {key: value for key in fields if (value := values.pop(key)) is not None}
@@ -92,7 +105,9 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
 
     keep_pandas_away()
     if options.address is not None and options.engine != "ray":
-        raise InputError(f"--address {options.address} belongs to --engine ray: add it, or leave out --address")
+        raise InputError(
+            f"--address {options.address} belongs to --engine ray: add it, or leave out --address"
+        )
     out = None if options.out is None else resolve_path(options.out)
     if out is not None:
         check_folder(out)
@@ -126,7 +141,9 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
 def _check_running(view: View, options: ViewOptions) -> None:
     """Raise InputError for an option that would change nothing."""
     ignored = [f"--device {options.device}"] if options.device != "auto" and not view.runs_model else []
-    ignored += [f"--batch-tokens {options.batch_tokens}"] if options.batch_tokens and not view.runs_model else []
+    ignored += (
+        [f"--batch-tokens {options.batch_tokens}"] if options.batch_tokens and not view.runs_model else []
+    )
     ignored += [f"--seed {options.seed}"] if options.seed and not view.uses_seed else []
     if ignored:
         does = "draws nothing" if ignored[0].startswith("--seed") else "runs no model"
@@ -141,6 +158,10 @@ def _report(dataset: Dataset, new_rows: int, seconds: float, *, quiet: bool) -> 
         table(("status", "rows", "%"), [(status, n, round(100 * n / (total or 1), 1)) for status, n in rows])
         if "spans" in counts:
             table(("spans", "number"), counts["spans"].items())
-        run = f"made {new_rows:,} at {new_rows / seconds:,.0f} rows/s" if new_rows else "already complete, nothing done"
+        run = (
+            f"made {new_rows:,} at {new_rows / seconds:,.0f} rows/s"
+            if new_rows
+            else "already complete, nothing done"
+        )
         table(("dataset", "rows", "this run"), [(f"{dataset.path}/", total, run)])
     return {"out": str(dataset.path), **counts, "made_now": new_rows}

@@ -15,12 +15,24 @@ from augment.view import Edit
 from pipelines.inspection.opened import QUANTILES, Statistics, open_path, statistics
 from pipelines.similarity import UNSPACED
 from pipelines.storage.pair_files import NEGATIVE
-from pipelines.terminal.console import counted, escape_control, flat, print_on, show, show_json, stdout_console, table
+from pipelines.terminal.console import (
+    counted,
+    escape_control,
+    flat,
+    print_on,
+    show,
+    show_json,
+    stdout_console,
+    table,
+)
 
 MAX_CHARACTERS = 1_000
 """Characters of a text that are compared and shown."""
-WORD = regex.compile(rf"\s*+(?:(?:(?!{UNSPACED.pattern})[\p{{L}}\p{{N}}_]\p{{M}}*[\u200c\u200d'’‘\-‐‑]?)+|\X)|\s+")
-"""A word with accents and apostrophes, or one sign (a whole emoji, an unspaced letter), and the space before it."""
+WORD = regex.compile(
+    rf"\s*+(?:(?:(?!{UNSPACED.pattern})[\p{{L}}\p{{N}}_]\p{{M}}*[\u200c\u200d'’‘\-‐‑]?)+|\X)|\s+"
+)
+"""A word with accents and apostrophes, or one sign (a whole emoji, an unspaced letter), and the space before
+it."""
 STYLES = {"same": "", "removed": "red strike", "added": "bold green"}
 TEXTS = ("text", "pair", "pivot", "view", "view_a", "view_b", NEGATIVE)
 """Columns that are shown on lines of their own; the views are compared with the sentence."""
@@ -126,11 +138,16 @@ def inspect(
     table((opened.kind, ""), [("path", opened.path), *facts, *origins])
     table(("counted", "rows"), flat(opened.counts))
     if summary.shares:
-        shares = [(name, f"{count:,}", f"{of:,}", percent(count / of)) for name, (count, of) in summary.shares.items()]
+        shares = [
+            (name, f"{count:,}", f"{of:,}", percent(count / of))
+            for name, (count, of) in summary.shares.items()
+        ]
         table(("share", "rows", "of", "%"), shares, right=("rows", "of", "%"))
     if summary.measures:
         measures = summary.measures.items()
-        cells = [(name, *map(figure, (measure.mean, *measure.quantiles.values()))) for name, measure in measures]
+        cells = [
+            (name, *map(figure, (measure.mean, *measure.quantiles.values()))) for name, measure in measures
+        ]
         table(["measure", "mean", *QUANTILES], cells, right=["mean", *QUANTILES])
     for name, counts in summary.values.items():
         table((f"column {name}", "rows"), counts.items())

@@ -86,13 +86,19 @@ def open_path(path: Path) -> DatasetReader:
         hashes: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
     else:
         files, recorded = pair_files(path), read_made(sibling_path(path, "recipe.json"))
-        plan, counts, hashes = made_plan(recorded), recorded.get("counts", {}), {"sha256": recorded.get("sha256")}
+        plan, counts, hashes = (
+            made_plan(recorded),
+            recorded.get("counts", {}),
+            {"sha256": recorded.get("sha256")},
+        )
     rows = sum(file.rows for file in files)
     if plan is None:
         return DatasetReader("pairs", path, {"rows": rows}, {"pairs": rows}, files)
     facts = plan.model_dump(include={"name", "signature", "seed", "inputs", "twinviews"}, exclude_none=True)
     params = {key: value for key, value in plan.params.items() if value is not None}
-    return DatasetReader(plan.kind, path, {"rows": rows, **facts, "params": params, **hashes}, counts, files, plan)
+    return DatasetReader(
+        plan.kind, path, {"rows": rows, **facts, "params": params, **hashes}, counts, files, plan
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +116,9 @@ class Distribution:
 class Statistics:
     """Statistics of a sample of the rows, drawn by the seed.
 
-    By name: `shares` are counts and totals, `measures` distributions (chrF from 0 to 100, length ratios in characters),
-    `values` the counts of a further column's texts, the most frequent first. `self_bleu` is the BLEU of `view_a` by
-    `view_b` and sacrebleu's signature of it, `chrf_signature` that of chrF.
+    By name: `shares` are counts and totals, `measures` distributions (chrF from 0 to 100, length ratios in
+    characters), `values` the counts of a further column's texts, the most frequent first. `self_bleu` is the
+    BLEU of `view_a` by `view_b` and sacrebleu's signature of it, `chrf_signature` that of chrF.
     """
 
     rows: int

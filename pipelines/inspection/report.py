@@ -32,7 +32,9 @@ def report_path(path: Path) -> Path:
     return path / REPORT_FILE if is_pairs else sibling_path(path, REPORT_FILE)
 
 
-def write_report(out: Path, opened: DatasetReader, rows: int, sampled: int, seed: int, *, overwrite: bool) -> bool:
+def write_report(
+    out: Path, opened: DatasetReader, rows: int, sampled: int, seed: int, *, overwrite: bool
+) -> bool:
     """Write a report; False if it exists already. Raises InputError for another file, or report without `overwrite`."""
     with locked_file(out):
         check_free(out, overwrite=True)
@@ -44,7 +46,9 @@ def write_report(out: Path, opened: DatasetReader, rows: int, sampled: int, seed
     return True
 
 
-def check_report(out: Path, opened: DatasetReader, rows: int, sampled: int, seed: int, *, overwrite: bool) -> None:
+def check_report(
+    out: Path, opened: DatasetReader, rows: int, sampled: int, seed: int, *, overwrite: bool
+) -> None:
     """Raise InputError as `write_report` does, by what a report says that it was made of; computes nothing."""
     digest = opened.facts.get("digest", opened.facts.get("sha256", ""))
     text = out.read_text(encoding="utf-8", errors="replace") if out.is_file() else ""
@@ -57,7 +61,9 @@ def check_free(out: Path, *, overwrite: bool) -> None:
     if out.exists():
         is_ours = is_written_by(out, *REPORT_MARKS)
         if not (is_ours and overwrite):
-            raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else ""))
+            raise InputError(
+                f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else "")
+            )
 
 
 def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> str:
@@ -87,7 +93,9 @@ def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> st
         version=__version__,
         title=(opened.path if opened.path.name else opened.path.resolve()).name,
         # With the share of the greatest; left out if there is only the number of rows.
-        counts=[(name, number, number / greatest) for name, number in numbers if greatest and len(numbers) > 1],
+        counts=[
+            (name, number, number / greatest) for name, number in numbers if greatest and len(numbers) > 1
+        ],
         quantiles=list(QUANTILES),
         groups=shown,
         sampling=sampling(summary),

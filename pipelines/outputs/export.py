@@ -27,7 +27,9 @@ from pipelines.terminal.console import counted
 GROUP_BYTES = 100_000_000
 
 
-def export(opened: DatasetReader, rows: int, to: str, out: Path, *, overwrite: bool, dry_run: bool = False) -> bool:
+def export(
+    opened: DatasetReader, rows: int, to: str, out: Path, *, overwrite: bool, dry_run: bool = False
+) -> bool:
     """Write the first rows in a format, or return False for this very export; raises InputError if `out` is taken."""
     recipe = sibling_path(out, "recipe.json")
     is_ours, made = command_of(recipe) == "export", read_made(recipe)
@@ -93,8 +95,9 @@ def _tables(opened: DatasetReader, rows: int) -> Iterator[pa.Table]:
 def push(opened: DatasetReader, rows: int, to: str, *, public: bool, license: str, overwrite: bool) -> str:
     """Put the first rows on the Hub, as `hf:OWNER/NAME` or `hf:NAME`, with the dataset's card; returns the address.
 
-    A missing repository is made. An existing one must be as public as asked for, and needs `overwrite` if it holds
-    files. Raises InputError for a wrong name, no permission or another repository, TwinviewsError if the Hub failed.
+    A missing repository is made. An existing one must be as public as asked for, and needs `overwrite` if it
+    holds files. Raises InputError for a wrong name, no permission or another repository, TwinviewsError if the
+    Hub failed.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HFValidationError, HTTPError, OfflineModeIsEnabled  # type: ignore[attr-defined]
@@ -105,7 +108,9 @@ def push(opened: DatasetReader, rows: int, to: str, *, public: bool, license: st
             _write_rows(stream, opened, rows, "parquet")
         Path(folder, "README.md").write_text(_hub_card(opened, license), encoding="utf-8")
         try:
-            repository = api.create_repo(to.removeprefix("hf:"), repo_type=kind, private=not public, exist_ok=True)
+            repository = api.create_repo(
+                to.removeprefix("hf:"), repo_type=kind, private=not public, exist_ok=True
+            )
             info = api.dataset_info(repository.repo_id)
             if info.private is public:
                 state = "private: leave --public out" if public else "public: give --public"
@@ -113,13 +118,26 @@ def push(opened: DatasetReader, rows: int, to: str, *, public: bool, license: st
             if not overwrite and any(file.rfilename != ".gitattributes" for file in info.siblings or ()):
                 raise InputError(f"{repository} holds files: choose another name, or --overwrite it")
             message = f"Add {counted(rows, 'row')}"
-            api.upload_folder(repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=message)
-        except (HFValidationError, OfflineModeIsEnabled, HTTPError, OSError, RuntimeError, ValueError) as error:
+            api.upload_folder(
+                repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=message
+            )
+        except (
+            HFValidationError,
+            OfflineModeIsEnabled,
+            HTTPError,
+            OSError,
+            RuntimeError,
+            ValueError,
+        ) as error:
             problem = " ".join(str(error).split())[:200] or type(error).__name__
             status = getattr(getattr(error, "response", None), "status_code", None)
             is_mistake = isinstance(error, HFValidationError | OfflineModeIsEnabled) or status in (401, 403)
-            advice = "check the name (hf:OWNER/NAME), your token (`hf auth login`, or HF_TOKEN) and the network"
-            raise (InputError if is_mistake else TwinviewsError)(f"--to {to} failed ({problem}): {advice}") from None
+            advice = (
+                "check the name (hf:OWNER/NAME), your token (`hf auth login`, or HF_TOKEN) and the network"
+            )
+            raise (InputError if is_mistake else TwinviewsError)(
+                f"--to {to} failed ({problem}): {advice}"
+            ) from None
     return str(repository)
 
 

@@ -14,7 +14,14 @@ from pipelines.storage.files import is_sealed, is_written_by, sha256_of, sibling
 from pipelines.storage.pair_files import REJECTS, REJECTS_SHA256
 from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS, read_plan
 from pipelines.storage.recipe import command_of, read_made
-from pipelines.storage.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_number
+from pipelines.storage.shards import (
+    RECEIPTS,
+    make_receipt,
+    read_receipt,
+    read_table,
+    receipt_path,
+    shard_number,
+)
 
 TRAINING_REPORT = "report.html"
 """The name of a page of `train report` in a run."""
@@ -29,7 +36,9 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
     worst_first = (*get_args(Problem), None)
     for path in paths:
         outputs = _outputs(path) if path.is_dir() and not _is_dataset(path) else [path]
-        verified = [file for output in outputs for file in (_dataset if _is_dataset(output) else _file)(output)]
+        verified = [
+            file for output in outputs for file in (_dataset if _is_dataset(output) else _file)(output)
+        ]
         models = {file.parent for file in _files_below(path) if file.name == SUMS} if path.is_dir() else ()
         if path.is_dir():
             verified += _reports(*(file for file in _files_below(path) if file.name == TRAINING_REPORT))
@@ -37,7 +46,9 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
             verified.append((file, None if is_whole else "damaged" if file.exists() else "missing"))
         if not verified:
             missing = "no output that recorded its hashes" if path.exists() else "nothing"
-            raise InputError(f"there is {missing} at {path}: give a dataset folder, a pairs.arrow or an export")
+            raise InputError(
+                f"there is {missing} at {path}: give a dataset folder, a pairs.arrow or an export"
+            )
         for file, problem in verified:  # one file can belong to two outputs
             problems[file] = min(problem, problems.get(file), key=worst_first.index)
     return problems
@@ -96,7 +107,9 @@ def _reports(*paths: Path) -> Iterator[Verified]:
     return (_checked(path) for path in paths if is_written_by(path, *REPORT_MARKS))
 
 
-def _checked(path: Path, is_whole: Callable[[Path], bool] = lambda path: is_sealed(path.read_bytes())) -> Verified:
+def _checked(
+    path: Path, is_whole: Callable[[Path], bool] = lambda path: is_sealed(path.read_bytes())
+) -> Verified:
     return path, "missing" if not path.is_file() else None if is_whole(path) else "damaged"
 
 

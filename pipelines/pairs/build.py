@@ -63,20 +63,20 @@ def make_pairs(
 
     Args:
         sentences: Texts, normalised first; equal ones count once, and empty ones not at all.
-        views: Names such as "synonym" or "backtranslate-de", or with options `ViewSpec("synonym", {"fraction": 0.3})`.
-            Without any, "bsl" and "best" take back-translations over German and French.
-        pairs: What is paired: the sentence with each view ("original", and "multilingual" for translations), with the
-            best one ("best"), two views ("bsl"), or the sentence with itself ("self").
+        views: Names such as "synonym" or "backtranslate-de", or with options `ViewSpec("synonym", {"fraction":
+            0.3})`. Without any, "bsl" and "best" take back-translations over German and French.
+        pairs: What is paired: the sentence with each view ("original", and "multilingual" for translations),
+            with the best one ("best"), two views ("bsl"), or the sentence with itself ("self").
         filter: Filters as `--filter` takes them, such as "chrf:max=95".
         default_filters: Also drop pairs of equal texts, and back-translations that are no paraphrases.
         negative_view: A view that says something else, as a further column.
         seed: That of the views, as in `make_views`.
         device: Where models run.
 
-    Returns the rows of `read_pairs`: strings `id, text, view_a, view_b, view_a_name, view_b_name`, then `negative`
-    (null where there is none), and a float for each filter that scores. sentence-transformers trains on every column,
-    so select `view_a` and `view_b` for it. Raises InputError for a wrong text, view, option or filter, TwinviewsError
-    if no pair is left.
+    Returns the rows of `read_pairs`: strings `id, text, view_a, view_b, view_a_name, view_b_name`, then
+    `negative` (null where there is none), and a float for each filter that scores. sentence-transformers
+    trains on every column, so select `view_a` and `view_b` for it. Raises InputError for a wrong text, view,
+    option or filter, TwinviewsError if no pair is left.
     """
     _check_arguments(pairs, views=views, filter=filter)
     texts = _distinct(sentences)
@@ -87,9 +87,13 @@ def make_pairs(
     filters = _filters(pairs, specs.values(), filter, default_filters, runtime)
     loaded = {label: loaded_view(spec, device) for label, spec in {**specs, **negative}.items()}
     results = {label: view(texts, seed) for label, view in loaded.items()}
-    rows = (Sentence(row_id(text), text, {name: views[text] for name, views in results.items()}) for text in texts)
+    rows = (
+        Sentence(row_id(text), text, {name: views[text] for name, views in results.items()}) for text in texts
+    )
     built = {label: loaded[label].view.spec for label in specs}
-    candidates = _candidates(pairs, view_pairs(pairs, built, next(iter(negative), None)), describe_sides(built), rows)
+    candidates = _candidates(
+        pairs, view_pairs(pairs, built, next(iter(negative), None)), describe_sides(built), rows
+    )
     from datasets import Dataset as ArrowDataset
 
     return ArrowDataset(_table(candidates, filters, runtime))
@@ -114,7 +118,9 @@ def _distinct(sentences: Iterable[str]) -> list[str]:
 
 def _check_arguments(pairs: str, **lists: Sequence[str | ViewSpec]) -> None:
     if pairs not in ("best", "bsl", "multilingual", "original", "self"):
-        raise InputError(f"pairs={pairs!r} needs more than sentences: take original, best, bsl, multilingual or self")
+        raise InputError(
+            f"pairs={pairs!r} needs more than sentences: take original, best, bsl, multilingual or self"
+        )
     for name, values in lists.items():
         if isinstance(values, str | ViewSpec):
             raise InputError(f"{name}={values!r} is one of them: give a list")
@@ -152,7 +158,9 @@ def _filters(
     columns = {*PAIR_COLUMNS, NEGATIVE, REASON, "label"}
     for filter in filters:
         if filter.score in columns:
-            raise InputError(f"filter {filter.name} writes the column {filter.score!r}, which is taken: leave it out")
+            raise InputError(
+                f"filter {filter.name} writes the column {filter.score!r}, which is taken: leave it out"
+            )
         columns.add(filter.score or "")
     return filters
 
@@ -169,12 +177,18 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
         if _is_table(options):
             table = _columns(options)
             sources = nli_sources(options.sources or (), Path(spool), table)
-            how = "premises and hypotheses that they entail" if table.is_nli else f"columns {' and '.join(table.names)}"
+            how = (
+                "premises and hypotheses that they entail"
+                if table.is_nli
+                else f"columns {' and '.join(table.names)}"
+            )
             made_by = {source.name: how for source in sources}
             plan = table_plan(sources, options.limit, table, negatives=options.negatives)
             candidates = table_pairs(sources, options.limit, table, negatives=options.negatives)
         else:
-            candidates, plan, made_by = _viewed_pairs(policy, chosen, sentences_for(options.sources or ()), options)
+            candidates, plan, made_by = _viewed_pairs(
+                policy, chosen, sentences_for(options.sources or ()), options
+            )
         settings = {
             "sources": options.sources,
             "pairs": policy,
@@ -223,14 +237,18 @@ def _check(options: PairsOptions) -> tuple[str, dict[Path, ChosenView], list[Fil
     policy = options.pairs or usual
     negative = choose_views([options.negative_view]) if options.negative_view else {}
     _check_policy(policy, options)
-    specs, negative_specs = ({folder.name: view.spec for folder, view in views.items()} for views in (chosen, negative))
+    specs, negative_specs = (
+        {folder.name: view.spec for folder, view in views.items()} for views in (chosen, negative)
+    )
     check_views(policy, specs, negative_specs)
     filters = _filters(
         policy, specs.values(), options.filter or (), options.default_filters, options.view_options.runtime
     )
     chosen |= negative
     if options.seed is not None and not chosen and policy != "labels":
-        raise InputError(f"--seed {options.seed}: --pairs {policy} makes no views and draws nothing: leave it out")
+        raise InputError(
+            f"--seed {options.seed}: --pairs {policy} makes no views and draws nothing: leave it out"
+        )
     if options.alternatives is not None and not chosen:
         raise InputError(f"--alternatives: --pairs {policy} makes no views and draws nothing: leave it out")
     return policy, chosen, filters
@@ -247,7 +265,9 @@ def _check_outputs(options: PairsOptions) -> None:
         rejects, folder = options.rejects.resolve(), options.rejects.parent
         outputs = (out, *(sibling_path(out, name) for name in (REPORT_FILE, CARD_FILE, RECIPE_FILE)))
         if not {path.resolve() for path in outputs}.isdisjoint((rejects, *rejects.parents)):
-            raise InputError(f"--rejects {options.rejects} is where the pairs are written: choose another file")
+            raise InputError(
+                f"--rejects {options.rejects} is where the pairs are written: choose another file"
+            )
         if is_written_by(folder / PLAN_FILE, *PLAN_MARKS):
             raise InputError(f"--rejects {options.rejects} is in a dataset, {folder}: choose another file")
 
@@ -259,7 +279,9 @@ def _check_policy(policy: str, options: PairsOptions) -> None:
     if options.strict and policy != "bsl":
         raise InputError(f"--strict needs --pairs bsl, not {policy}: leave it out")
     if options.negative_view is not None and options.columns is not None:
-        raise InputError(f"--negative-view {options.negative_view} is of sentences, not of --columns: leave it out")
+        raise InputError(
+            f"--negative-view {options.negative_view} is of sentences, not of --columns: leave it out"
+        )
     for owner, name in ROW_PAIRS.items():
         is_taken = policy == owner or (policy, name) == ("entailment", "columns")
         if not is_taken and getattr(options, name) != getattr(PairsOptions, name):
@@ -272,7 +294,11 @@ def _check_policy(policy: str, options: PairsOptions) -> None:
         advice = "give its file as SOURCE and no --view, or run `augment ingest --pair-column` first"
         raise InputError(f"--columns {options.columns} are of a table: {advice}")
     if is_file and options.columns is None and policy != "labels":
-        advice = "give --columns LEFT,RIGHT" if policy == "columns" else "run `augment ingest --split sentences` first"
+        advice = (
+            "give --columns LEFT,RIGHT"
+            if policy == "columns"
+            else "run `augment ingest --split sentences` first"
+        )
         raise InputError(f"--pairs {policy} needs more than the sentences of a file: {advice}")
     _columns(options)
 
@@ -307,7 +333,9 @@ def _viewed_pairs(
         seed = (options.seed or 0) if paired or policy == "labels" else None
         params = {} if policy == "columns" else {ROW_PAIRS[policy]: getattr(options, ROW_PAIRS[policy])}
         sides = [ORIGINAL, *paired, *([SECOND] if policy == "columns" else [])]
-        blocks = drawn_pairs(row_pairs, viewed.take, [*paired], seed, negative, second_texts=policy == "columns")
+        blocks = drawn_pairs(
+            row_pairs, viewed.take, [*paired], seed, negative, second_texts=policy == "columns"
+        )
         candidates = Candidates(blocks, describe_sides(paired), [NEGATIVE] if negative else [])
     params = {"view": [*paired], **params, **({"negative_view": negative} if negative else {})}
     makers = {name: public_signature(view.plan) or name for name, view in views.items()}
@@ -315,8 +343,12 @@ def _viewed_pairs(
     made_by = {side: makers[side] for side in sides} | ({NEGATIVE: makers[negative]} if negative else {})
     columns = [*({"label"} & {*sentences.read(0, 1).schema.names}), *candidates.columns]
     datasets = {str(dataset.path): dataset for dataset in (sentences, *views.values())}
-    inputs = tuple(Input(name=name, sha256=dataset.digest, rows=dataset.rows) for name, dataset in datasets.items())
-    plan = Plan(kind="pairs", name=policy, params=params, seed=seed, limit=options.limit, shard_size=0, inputs=inputs)
+    inputs = tuple(
+        Input(name=name, sha256=dataset.digest, rows=dataset.rows) for name, dataset in datasets.items()
+    )
+    plan = Plan(
+        kind="pairs", name=policy, params=params, seed=seed, limit=options.limit, shard_size=0, inputs=inputs
+    )
     return replace(candidates, columns=columns, rows=_limited(sentences, options)), plan, made_by
 
 

@@ -24,7 +24,8 @@ class Candidates:
     """Candidates of sentences and their views, or of a table such as an NLI corpus.
 
     Attributes:
-        blocks: They themselves, as many at a time as are judged together; those of a sentence are side by side.
+        blocks: They themselves, as many at a time as are judged together; those of a sentence are side by
+            side.
         sides: What is known of views, and of the sentence itself, by their names.
         columns: Those of text that only some pairs have.
         unit: What was read: "sentences" or "rows".
@@ -82,7 +83,9 @@ def _worker(sides: Mapping[str, SideInfo], filters: Sequence[str], runtime: Runt
     return partial(map, partial(_judged, sides, [make_filter(text, runtime) for text in filters]))
 
 
-def _judged(sides: Mapping[str, SideInfo], filters: Sequence[Filter], block: list[Candidate]) -> list[Candidate]:
+def _judged(
+    sides: Mapping[str, SideInfo], filters: Sequence[Filter], block: list[Candidate]
+) -> list[Candidate]:
     """A block, judged by filters that remember nothing, without spare candidates that are not needed."""
     _judge(sides, filters, block)
     return [candidate for _, group in groupby(block, attrgetter("id")) for candidate in _settled([*group])]

@@ -47,8 +47,8 @@ class Verdicts(NamedTuple):
     """A filter's verdicts: one value per pair, as Arrow arrays or sequences.
 
     Attributes:
-        reasons: Why each pair is dropped, None or null if it is kept. Reasons are counted: use a few short texts
-            without numbers or words of the pair.
+        reasons: Why each pair is dropped, None or null if it is kept. Reasons are counted: use a few short
+            texts without numbers or words of the pair.
         scores: Floats for the filter's column, if it has one.
     """
 
@@ -59,8 +59,9 @@ class Verdicts(NamedTuple):
 class Filter(BaseModel):
     """A filter of pairs. Its fields are its parameters; unknown parameters are refused.
 
-    It gets one batch after another, in the order of the pairs, without those that an earlier filter dropped. One that
-    remembers pairs sets `by_row = False`; it and every filter after it run in one process, so give it last.
+    It gets one batch after another, in the order of the pairs, without those that an earlier filter dropped.
+    One that remembers pairs sets `by_row = False`; it and every filter after it run in one process, so give it
+    last.
 
     Attributes:
         by_row: Whether it judges every pair by itself.
@@ -103,7 +104,9 @@ class Filter(BaseModel):
 
     def signature(self) -> str:
         """Everything that decides its verdicts: parameters and versions. A revision replaces the place of weights."""
-        return self.text(WEIGHTS_PARAMS if getattr(self, "revision", None) is not None else (), **self.versions)
+        return self.text(
+            WEIGHTS_PARAMS if getattr(self, "revision", None) is not None else (), **self.versions
+        )
 
 
 class SideFilter(Filter):
@@ -155,7 +158,9 @@ def filter_summaries() -> list[tuple[str, str]]:
     for name in FILTERS.usable_names():
         module = FILTERS.module(name)
         fields = cast(type[BaseModel], plugin_model(module)).model_fields.items()
-        defaults = {key: "" if field.is_required() or field.default is None else field.default for key, field in fields}
+        defaults = {
+            key: "" if field.is_required() or field.default is None else field.default for key, field in fields
+        }
         summaries.append((_filter_text(name, defaults), (inspect.getdoc(module) or "").split("\n")[0]))
     return summaries
 
@@ -178,7 +183,9 @@ def make_filter(text: str, runtime: Runtime) -> Filter:
         params[key] = value.strip()
     model = plugin_model(FILTERS.module(name))
     if model is None or not issubclass(model, Filter):
-        raise TwinviewsError(f"filter {name!r} is not a subclass of pipelines.pairs.filter.Filter: fix the plugin")
+        raise TwinviewsError(
+            f"filter {name!r} is not a subclass of pipelines.pairs.filter.Filter: fix the plugin"
+        )
     with FILTERS.errors_of(name):
         try:
             filter = model(**params)

@@ -18,17 +18,23 @@ from pipelines.storage.dataset import Dataset
 def label_row_pairs(sentences: Dataset, rows: int, per_sentence: int, seed: int) -> Iterator[RowPairs]:
     """Pairs of the first `rows` sentences, each once: every label has equally many, or all that it can have.
 
-    These are `per_sentence` times the mean number of sentences with a label. The members of a label, in an order that
-    the seed draws, form a ring: pairs are those next to each other, then those two apart, and so on, so its sentences
-    occur about equally often. Labels and order are in memory, 24 bytes a sentence. Raises InputError for other labels.
+    These are `per_sentence` times the mean number of sentences with a label. The members of a label, in an
+    order that
+    the seed draws, form a ring: pairs are those next to each other, then those two apart, and so on, so its
+    sentences occur about equally often. Labels and order are in memory, 24 bytes a sentence. Raises InputError
+    for other labels.
     """
     codes, keys = np.full(rows, -1, dtype=np.int64), np.zeros(rows, dtype=np.uint64)
     numbers: dict[str, int] = {}
     for start in range(0, rows, sentences.plan.shard_size):
         table = sentences.read(start, min(start + sentences.plan.shard_size, rows))
         if "label" not in table.schema.names:
-            raise InputError(f"{sentences.path} has no labels: ingest with --label-column NAME, one label a sentence")
-        for row, (id, label) in enumerate(zip(table["id"].to_pylist(), table["label"].to_pylist(), strict=True), start):
+            raise InputError(
+                f"{sentences.path} has no labels: ingest with --label-column NAME, one label a sentence"
+            )
+        for row, (id, label) in enumerate(
+            zip(table["id"].to_pylist(), table["label"].to_pylist(), strict=True), start
+        ):
             keys[row] = xxhash.xxh64_intdigest(f"{seed}|{id}".encode())
             if label := (label or "").strip():
                 codes[row] = numbers.setdefault(label, len(numbers))
@@ -69,8 +75,12 @@ def _check(sentences: Dataset, labels: dict[str, int]) -> None:
         problem = f"has the labels {', '.join(labels)} of an NLI corpus" if labels else "has only empty labels"
         raise InputError(f"{sentences.path} {problem}: give classes as labels, or see --pairs entailment")
     if len(labels) == 1:
-        raise InputError(f"all sentences of {sentences.path} have the label {next(iter(labels))!r}: give two or more")
+        raise InputError(
+            f"all sentences of {sentences.path} have the label {next(iter(labels))!r}: give two or more"
+        )
     for label in labels:
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             if label[0] in "[{" and isinstance(ast.literal_eval(label), list | dict):
-                raise InputError(f"{sentences.path}: the label {label[:60]!r} is a list: give one label a sentence")
+                raise InputError(
+                    f"{sentences.path}: the label {label[:60]!r} is a list: give one label a sentence"
+                )

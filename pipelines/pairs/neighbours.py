@@ -14,10 +14,13 @@ from pipelines.storage.dataset import PLACE, Dataset
 def neighbour_row_pairs(sentences: Dataset, rows: int, distance: int) -> Iterator[RowPairs]:
     """Pairs of the first `rows` sentences that are at most `distance` apart in a document, the earlier one left.
 
-    None reaches across a heading, which begins its section; dropped sentences count. Raises InputError without places.
+    None reaches across a heading, which begins its section; dropped sentences count. Raises InputError without
+    places.
     """
     if not set(PLACE[:2]) <= set(sentences.read(0, 1).schema.names):
-        raise InputError(f"{sentences.path} does not say where its sentences stand: ingest with --split sentences")
+        raise InputError(
+            f"{sentences.path} does not say where its sentences stand: ingest with --split sentences"
+        )
     return _row_pairs(sentences, rows, distance)
 
 

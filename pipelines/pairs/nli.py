@@ -38,7 +38,9 @@ LETTERS = {meaning[0]: meaning for meaning in MEANINGS}
 """ANLI's labels, which are those of an NLI corpus only beside its columns."""
 MAX_UNKNOWN = 20
 """Labels without a meaning that are counted by name; with more, they are no classes."""
-NLI_INSTEAD = "{} says in a label which of its rows are pairs: see --pairs entailment, or leave that column out"
+NLI_INSTEAD = (
+    "{} says in a label which of its rows are pairs: see --pairs entailment, or leave that column out"
+)
 EXAMPLE = "give e.g. snli_1.0_train.jsonl, multinli_1.0_train.txt or hf:snli"
 
 
@@ -129,7 +131,9 @@ def _choose_columns(source: str, columns: TableColumns, names: Sequence[str]) ->
     return Columns(*chosen.values())
 
 
-def table_plan(sources: Sequence[Source], limit: int | None, columns: TableColumns, *, negatives: bool) -> Plan:
+def table_plan(
+    sources: Sequence[Source], limit: int | None, columns: TableColumns, *, negatives: bool
+) -> Plan:
     """What decides the pairs of tables."""
     params: dict[str, Any] = {"columns": [*columns.names]} if columns.names else {}
     params |= {"labels": dict(columns.meanings)} if columns.meanings else {}
@@ -140,7 +144,11 @@ def table_plan(sources: Sequence[Source], limit: int | None, columns: TableColum
 
 
 def table_pairs(
-    sources: Sequence[Source], limit: int | None = None, columns: TableColumns = NLI, *, negatives: bool = False
+    sources: Sequence[Source],
+    limit: int | None = None,
+    columns: TableColumns = NLI,
+    *,
+    negatives: bool = False,
 ) -> Candidates:
     """The entailed pairs of NLI sources, or those of other tables, of their first `limit` rows, each once."""
     rows, again = (
@@ -166,7 +174,8 @@ def _blocks(remaining: Iterator[NliRow], columns: TableColumns) -> Iterator[list
             ]
             for candidate, row in zip(block, rows, strict=True):
                 candidate.reason = _reason(row, f"{left} or {right}", unknown)
-                if not columns.is_nli:  # the right text is no view of the left one, with which filters would compare it
+                # the right text is no view of the left one, with which filters would compare it
+                if not columns.is_nli:
                     candidate.sentence_b = candidate.view_b
             kept = np.flatnonzero([candidate.reason is None for candidate in block])
             for place in kept[~hashes.add(np.array(numbers, dtype=np.uint64)[kept])].tolist():
@@ -198,4 +207,6 @@ def _reason(row: NliRow, names: str, unknown: dict[str, None]) -> str | None:
         return None if row.premise and row.hypothesis else f"empty {names}"
     if row.label not in OTHER_LABELS and len(unknown) < MAX_UNKNOWN:
         unknown[row.label] = None
-    return f"gold label {row.label[:40]}" if row.label in OTHER_LABELS | unknown.keys() else "another gold label"
+    return (
+        f"gold label {row.label[:40]}" if row.label in OTHER_LABELS | unknown.keys() else "another gold label"
+    )

@@ -17,7 +17,14 @@ from pipelines.pairs.row_pairs import ViewPairs
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
 NEGATIVE_POLICIES = ("original", "best", "bsl", "columns")
 MANY = range(1, 1_000)
-VIEW_COUNTS = {"bsl": [2], "self": [0], "entailment": [0], "best": MANY, "original": MANY, "multilingual": MANY}
+VIEW_COUNTS = {
+    "bsl": [2],
+    "self": [0],
+    "entailment": [0],
+    "best": MANY,
+    "original": MANY,
+    "multilingual": MANY,
+}
 """How many views a policy pairs; the others pair any number."""
 
 
@@ -35,10 +42,14 @@ def check_views(policy: str, views: Mapping[str, ViewSpec], negative: Mapping[st
     counts = VIEW_COUNTS.get(policy, [len(views)])
     if len(views) not in counts:
         number = "1 or more" if len(counts) > 1 else counts[0] or "no"
-        raise InputError(f"pairs {policy} take {number} views, not {len(views)}: see `augment build-pairs --help`")
+        raise InputError(
+            f"pairs {policy} take {number} views, not {len(views)}: see `augment build-pairs --help`"
+        )
     for name, view in views.items():
         if policy == "multilingual" and view_attribute(view.name, "language_option", "source") == "source":
-            raise InputError(f"the view {name} is no translation: take translate-de or the like, or pairs original")
+            raise InputError(
+                f"the view {name} is no translation: take translate-de or the like, or pairs original"
+            )
         if check_params(view.name, view.params).contradicts:
             problem = f"the view {name} contradicts its sentences, so no pair of them means the same"
             raise InputError(f"{problem}: give it as --negative-view {name}")
@@ -47,7 +58,9 @@ def check_views(policy: str, views: Mapping[str, ViewSpec], negative: Mapping[st
             advice = f"it needs pairs {', '.join(NEGATIVE_POLICIES)} of sentences"
             raise InputError(f"negative view {name}: {advice}, not {policy}: leave it out")
         if name in views:
-            raise InputError(f"negative view {name} is a view to pair too: a text cannot be both: give another one")
+            raise InputError(
+                f"negative view {name} is a view to pair too: a text cannot be both: give another one"
+            )
         if check_params(view.name, view.params).is_paraphrase:
             raise InputError(f"negative view {name} keeps the meaning: pair it as a view instead")
 
@@ -56,7 +69,10 @@ def usual_filters(policy: str, views: Iterable[str], given: Sequence[str]) -> li
     """Filters for pairs of views with these names, if they are not among those given: no echoes, and paraphrases."""
     names = {text.partition(":")[0] for text in given}
     # The sentence itself is what these are for: dropout makes the view.
-    usual = {"identical": policy != "self" and "identity" not in views, "paraphrase": any(map(is_round_trip, views))}
+    usual = {
+        "identical": policy != "self" and "identity" not in views,
+        "paraphrase": any(map(is_round_trip, views)),
+    }
     return [name for name, is_used in usual.items() if is_used and name not in names]
 
 

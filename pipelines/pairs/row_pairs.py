@@ -15,7 +15,8 @@ from pipelines.storage.dataset import Dataset
 
 Numbers: TypeAlias = NDArray[np.int64]
 RowPairs: TypeAlias = tuple[Numbers, Numbers, str]
-"""Candidates: the numbers of left and of right sentences (-1: none), and why one without a right side is dropped."""
+"""Candidates: the numbers of left and of right sentences (-1: none), and why one without a right side is
+dropped."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,10 @@ class ViewPairs:
 
     Attributes:
         couples: The names of two sides each.
-        alternatives: The views of which all texts are paired, not the first alone: the n-th of one side with the n-th
-            of the other, and the side with fewer texts begins again.
-        has_spares: Whether a sentence without a pair gets spare candidates: with an alternative on one side, and with
-            the sentence itself on the left.
+        alternatives: The views of which all texts are paired, not the first alone: the n-th of one side with
+            the n-th of the other, and the side with fewer texts begins again.
+        has_spares: Whether a sentence without a pair gets spare candidates: with an alternative on one side,
+            and with the sentence itself on the left.
         negative: The view that is the negative, where it is "ok".
         is_best: Whether only the best one of a sentence's candidates becomes a pair.
     """
@@ -42,7 +43,10 @@ class ViewPairs:
         """The candidates of a sentence, couple by couple."""
         for names in self.couples:
             sides = [sentence.texts(name) for name in names]
-            used = [len(texts) if name in self.alternatives else 1 for name, texts in zip(names, sides, strict=True)]
+            used = [
+                len(texts) if name in self.alternatives else 1
+                for name, texts in zip(names, sides, strict=True)
+            ]
             left_out = sum(map(len, sides)) - sum(used)
             for turn in range(max(used)):
                 left, right = (texts[turn % number] for texts, number in zip(sides, used, strict=True))
@@ -51,7 +55,11 @@ class ViewPairs:
                 yield from self._spares(sentence, names, *sides)
 
     def _spares(
-        self, sentence: Sentence, names: tuple[str, str], lefts: Sequence[str | None], rights: Sequence[str | None]
+        self,
+        sentence: Sentence,
+        names: tuple[str, str],
+        lefts: Sequence[str | None],
+        rights: Sequence[str | None],
     ) -> Iterator[Candidate]:
         further = len(lefts) + len(rights) - 2
         if rights[1:] and not self.alternatives:
@@ -59,7 +67,9 @@ class ViewPairs:
         if lefts[1:] and not self.alternatives:
             yield self._candidate(sentence, names, lefts[1], rights[0], unused=further - 1, is_spare=True)
         for name, texts in zip(names, (lefts, rights), strict=True):
-            yield self._candidate(sentence, (ORIGINAL, name), sentence.text, texts[0], unused=further, is_spare=True)
+            yield self._candidate(
+                sentence, (ORIGINAL, name), sentence.text, texts[0], unused=further, is_spare=True
+            )
 
     def _candidate(
         self,
@@ -72,7 +82,8 @@ class ViewPairs:
         is_spare: bool = False,
     ) -> Candidate:
         reason = sentence.problem(names[0]) or sentence.problem(names[1])
-        if reason is None and (self.has_spares or self.is_best):  # a side that equals the sentence is to be named so
+        # a side that equals the sentence is to be named so
+        if reason is None and (self.has_spares or self.is_best):
             sides = zip(names, (left, right), strict=True)
             same = (name for name, text in sides if name != ORIGINAL and text == sentence.text)
             reason = next((f"{name} left it unchanged" for name in same), None)
@@ -114,7 +125,8 @@ def drawn_pairs(
 ) -> Iterator[list[Candidate]]:
     """The candidates of row pairs: each side is its sentence or one of these views, as the seed and both ids draw.
 
-    `take` gives sentences by their numbers. With `second_texts` the right side is the second text of the left one.
+    `take` gives sentences by their numbers. With `second_texts` the right side is the second text of the left
+    one.
     """
     names = [ORIGINAL, *views]
     for lefts, rights, reason in row_pairs:

@@ -46,7 +46,9 @@ def choose_views(names: Sequence[str]) -> dict[Path, ChosenView]:
     for name in names:
         folder, view = _choose_view(name)
         if folder.name in (ORIGINAL, *(other.name for other in views)):
-            raise InputError(f"view {name}: another side is named {folder.name!r}: give another view, or rename one")
+            raise InputError(
+                f"view {name}: another side is named {folder.name!r}: give another view, or rename one"
+            )
         views[folder] = view
     for folder, view in views.items():
         if view.plan is None:
@@ -55,7 +57,9 @@ def choose_views(names: Sequence[str]) -> dict[Path, ChosenView]:
             params.pop("revision", None)  # it is of the twin's own weights
             made = make_view(ViewSpec(view.spec.name, {**params, **view.spec.params}))
             models = {key: value for key, value in made.spec.params.items() if key == "models"}
-            views[folder] = ChosenView(ViewSpec(view.spec.name, {**params, **view.spec.params, **models}), None)
+            views[folder] = ChosenView(
+                ViewSpec(view.spec.name, {**params, **view.spec.params, **models}), None
+            )
     return views
 
 
@@ -70,7 +74,9 @@ def _choose_view(name: str) -> tuple[Path, ChosenView]:
         if plan is None:
             return folder, ChosenView(spec, None)
     if plan.kind != "view":
-        raise InputError(f"--view {name}: {folder} holds {plan.kind}, not a view: see `augment inspect {folder}`")
+        raise InputError(
+            f"--view {name}: {folder} holds {plan.kind}, not a view: see `augment inspect {folder}`"
+        )
     return folder, ChosenView(ViewSpec(plan.name, plan.params), plan)
 
 
@@ -87,7 +93,9 @@ def plan_views(
     seeds = {view.plan.seed for view in planned.values()}
     if policy in VIEW_COUNTS and seeds and options.seed not in {None, *seeds}:
         made = " and ".join("no seed" if seed is None else f"seed {seed}" for seed in seeds)
-        raise InputError(f"--seed {options.seed}: the views have {made}, and nothing else is drawn: leave it out")
+        raise InputError(
+            f"--seed {options.seed}: the views have {made}, and nothing else is drawn: leave it out"
+        )
     return planned
 
 
@@ -180,7 +188,8 @@ def _results(table: pa.Table) -> list[ViewResult]:
 def _sentences(table: pa.Table, views: Mapping[str, Sequence[ViewResult | None]]) -> list[Sentence]:
     nothing = [None] * len(table)
     columns: list[Any] = [
-        table[name].to_pylist() if name in table.schema.names else nothing for name in ("id", "text", "label", "pair")
+        table[name].to_pylist() if name in table.schema.names else nothing
+        for name in ("id", "text", "label", "pair")
     ]
     results = [[*column, *nothing[len(column) :]] for column in views.values()]
     rows = zip(*results, strict=True) if results else (() for _ in nothing)

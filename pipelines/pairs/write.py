@@ -18,8 +18,22 @@ from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pa
 from pipelines.pairs.filter import Filter
 from pipelines.pairs.pair import Candidate
 from pipelines.storage.card import dataset_card
-from pipelines.storage.dataset import CARD_FILE, RECIPE_FILE, REPORT_FILE, claim_folder, clear_dataset, finalise
-from pipelines.storage.files import atomic_write, is_sealed, is_written_by, sha256_of, sibling_path, write_if_changed
+from pipelines.storage.dataset import (
+    CARD_FILE,
+    RECIPE_FILE,
+    REPORT_FILE,
+    claim_folder,
+    clear_dataset,
+    finalise,
+)
+from pipelines.storage.files import (
+    atomic_write,
+    is_sealed,
+    is_written_by,
+    sha256_of,
+    sibling_path,
+    write_if_changed,
+)
 from pipelines.storage.lock import locked_file, locked_folder
 from pipelines.storage.pair_files import PAIR_COLUMNS, REASON, REJECTS, REJECTS_SHA256, made_plan
 from pipelines.storage.plan import PLAN_FILE, Plan
@@ -50,7 +64,9 @@ class PairsJob:
     def plan(self) -> Plan:
         """Everything that decides the pairs."""
         plan, filters = self.source_plan, [filter.signature() for filter in self.filters]
-        return plan.model_copy(update={"params": {**plan.params, "filter": filters, "shards": self.options.shards}})
+        return plan.model_copy(
+            update={"params": {**plan.params, "filter": filters, "shards": self.options.shards}}
+        )
 
     @property
     def schema(self) -> pa.Schema:
@@ -65,13 +81,16 @@ class PairsJob:
     def card(self, counts: Mapping[str, Any]) -> str:
         """The card."""
         columns = ", ".join(self.schema.names)
-        return dataset_card(self.plan, counts, made_by=self.made_by, unit=self.candidates.unit, columns=columns)
+        return dataset_card(
+            self.plan, counts, made_by=self.made_by, unit=self.candidates.unit, columns=columns
+        )
 
 
 def save_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     """Write pairs with recipe, card and report; returns the counts, and whether they were made now.
 
-    Raises InputError if outputs would replace another recipe's, a foreign file or an input, TwinviewsError for no pair.
+    Raises InputError if outputs would replace another recipe's, a foreign file or an input, TwinviewsError for
+    no pair.
     """
     out, rejects, shards = job.options.target, job.options.rejects, job.options.shards
     report = out / REPORT_FILE if shards else sibling_path(out, REPORT_FILE)
@@ -114,7 +133,12 @@ def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
         sha256 = sha256_of(draft)
         # Recipe and card come first: without a recipe, the next run would not recognise the pairs.
         write_if_changed(card, job.card(counts))
-        results = {"plan": job.plan.model_dump(mode="json"), "counts": counts, "sha256": sha256, **rejects_facts}
+        results = {
+            "plan": job.plan.model_dump(mode="json"),
+            "counts": counts,
+            "sha256": sha256,
+            **rejects_facts,
+        }
         write_if_changed(recipe, job.recipe(results))
     return counts, sha256, True
 
@@ -152,7 +176,9 @@ def _judged_pairs(
         with suppress(InputError):
             names.update(read_table(path).schema.names)
         if not options.overwrite or not {*PAIR_COLUMNS, REASON} <= names:
-            raise InputError(f"--rejects {path} exists: choose another file, or --overwrite it if it holds rejects")
+            raise InputError(
+                f"--rejects {path} exists: choose another file, or --overwrite it if it holds rejects"
+            )
     with ExitStack() as files:
         streams = [PairStream(files.enter_context(atomic_write(out)), job.schema)]
         if path is not None:

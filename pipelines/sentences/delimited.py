@@ -13,7 +13,8 @@ from pipelines.sentences.rows import TEXT_COLUMNS, ColumnChoice, Row, find_colum
 
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 HEADER_EDGES = ' \t\ufeff"'
-"""What may stand around the name of a column: of two joined files, the second has its byte-order mark there."""
+"""What may stand around the name of a column: of two joined files, the second has its byte-order mark
+there."""
 
 
 class _Header(NamedTuple):
@@ -36,15 +37,17 @@ def read_cells(
 ) -> Iterator[Row]:
     """The rows of a CSV or TSV, from lines with their ends; the header: `_name_cells`.
 
-    Rows that repeat the header, as files joined by `cat` have them, are counted in `skipped`. Raises InputError for
-    another header, and for a row that is damaged or has too few or too many cells.
+    Rows that repeat the header, as files joined by `cat` have them, are counted in `skipped`. Raises
+    InputError for another header, and for a row that is damaged or has too few or too many cells.
     """
     lines = open_lines()
     head = [*islice(lines, 2)]
     delimiter = _delimiter(format, "".join(head[:1]), columns)
     is_quoted = format == "csv" or _is_quoted(open_lines(), delimiter)
     # Blanks before a cell are its own, unless the header or the first row shows that they are not.
-    is_spaced = f"{delimiter} " in "".join(head[:1]) or re.search(rf'[{delimiter}] +"(?!")', "".join(head)) is not None
+    is_spaced = (
+        f"{delimiter} " in "".join(head[:1]) or re.search(rf'[{delimiter}] +"(?!")', "".join(head)) is not None
+    )
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
     lines = chain(head, lines)
     reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, skipinitialspace=is_spaced, strict=True)
@@ -136,8 +139,8 @@ def _is_quoted(lines: Iterator[str], delimiter: str) -> bool:
 def _name_cells(columns: ColumnChoice, cells: Sequence[str]) -> tuple[list[str], bool]:
     """The names of a table's columns, which are numbers from 1 without a header, and whether its first row is a header.
 
-    It is one if a cell is the name of the text column, or `text`, `sentence` or the name of the label or pair column in
-    upper or lower case. A text column that is given by its number has the number as its name.
+    It is one if a cell is the name of the text column, or `text`, `sentence` or the name of the label or pair
+    column in upper or lower case. A text column that is given by its number has the number as its name.
     """
     columns = columns(cells) if callable(columns) else columns
     usual_names = {name.lower(): name for name in (*TEXT_COLUMNS, columns.label, columns.pair)}

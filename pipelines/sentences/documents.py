@@ -20,12 +20,15 @@ BLOCKS = HEADINGS.union(BLOCK_NAMES.split())
 """Elements of HTML that begin and end a paragraph."""
 HEADING = "\ud800"
 """Begins a paragraph that is a heading; half a surrogate pair, which no text that was read holds."""
-NON_PROSE = frozenset(["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"])
+NON_PROSE = frozenset(
+    ["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"]
+)
 NESTED_TOKENS = frozenset(["blockquote_open", "list_item_open"])
 MAX_MARKDOWN_DEPTH = 100
 """Levels of lists and quotations: each takes three of Python's frames."""
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)??---[ \t]*(?:\n|\Z)", re.DOTALL)
-"""What is between the first two "---" lines of Markdown that begins with one; such a line may also be a rule."""
+"""What is between the first two "---" lines of Markdown that begins with one; such a line may also be a
+rule."""
 EXTENSIONS = {
     re.compile(r"^ {0,3}:{3,}.*$", re.MULTILINE): "",
     re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[[ xX]\]\s", re.MULTILINE): r"\1",
@@ -34,7 +37,8 @@ EXTENSIONS = {
     re.compile(r"(?<!\\)\$\$.+?\$\$", re.DOTALL): "",
     re.compile(r"(?<![\\$\w])\$(?=\S)[^$\n`]*[^\s\\$`]\$(?![\w$])"): "",
 }
-"""What CommonMark takes for text: fences of notes, boxes of tasks, marks of footnotes, formulas; each is replaced."""
+"""What CommonMark takes for text: fences of notes, boxes of tasks, marks of footnotes, formulas; each is
+replaced."""
 LINE_BREAK = "\udfff"
 """A line that ends inside a paragraph; two of them end the paragraph. Half a surrogate pair too."""
 BLOCK_END = re.compile(rf"\0|{LINE_BREAK}\s*{LINE_BREAK}")
@@ -96,9 +100,13 @@ def document_paragraphs(
         parts += [LINE_BREAK if node.tag == "br" and event == "end" else ""]
         parts.append((node.text if event == "start" else node.tail) or "")
     for block in BLOCK_END.split("".join(parts)):
-        lines = (" ".join(line.split()) for line in block.replace(HEADING, "").replace(LINE_BREAK, "\n").split("\n"))
+        lines = (
+            " ".join(line.split()) for line in block.replace(HEADING, "").replace(LINE_BREAK, "\n").split("\n")
+        )
         yield from (
-            HEADING * (HEADING in block) + paragraph for paragraph in _items([*filter(None, lines)]) if paragraph
+            HEADING * (HEADING in block) + paragraph
+            for paragraph in _items([*filter(None, lines)])
+            if paragraph
         )
 
 
@@ -114,8 +122,8 @@ def _front_matter_end(text: str) -> int:
 def split_sentences(batches: Iterable[Rows], language: str, document: str, *, by_row: bool) -> Iterator[Row]:
     """Split every text into its sentences by sentencex, each with the label of its text and its place in `document`.
 
-    With `by_row`, every text is a document of its own: `document:1` and so on. A language (two letters) without rules
-    of its own is split like a related one. Raises InputError for a row with a second text.
+    With `by_row`, every text is a document of its own: `document:1` and so on. A language (two letters)
+    without rules of its own is split like a related one. Raises InputError for a row with a second text.
     """
     row, position, heading = 0, 0, None
     for rows in batches:
@@ -126,7 +134,9 @@ def split_sentences(batches: Iterable[Rows], language: str, document: str, *, by
             if text.startswith(HEADING):
                 text = heading = text.removeprefix(HEADING)
             own_document = f"{document}:{row}" if by_row else document
-            parts = [part for paragraph in paragraphs(text.splitlines()) for part in sentences(paragraph, language)]
+            parts = [
+                part for paragraph in paragraphs(text.splitlines()) for part in sentences(paragraph, language)
+            ]
             for sentence in parts or [""]:
                 yield sentence.strip(), label, None, (own_document, position, heading)
                 position += 1

@@ -38,7 +38,8 @@ from pipelines.storage.shards import Receipt, commit_shards, read_table
 from pipelines.terminal.console import counted, note
 
 Sentence: TypeAlias = tuple[Any, ...]
-"""Id, text, label (or spans), pair and, if text was split, the document, the position there and the heading."""
+"""Id, text, label (or spans), pair and, if text was split, the document, the position there and the
+heading."""
 
 BOOLEANS = {"true": "1", "false": "0"}
 MAX_CLASSES = 10_000
@@ -53,12 +54,16 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
         sources = [check_source(name, Path(spool), options.format) for name in options.sources]
         for source in sources:
             if out.resolve() in source.path.resolve().parents:
-                raise InputError(f"{source.name} is a file of {out}, which would be replaced: choose another --out")
+                raise InputError(
+                    f"{source.name} is a file of {out}, which would be replaced: choose another --out"
+                )
         is_running_text = all(source.format in TEXT_FORMATS for source in sources)
         for name in ("column", "label_column", "pair_column") if is_running_text else ():
             if (value := getattr(options, name)) != getattr(IngestOptions, name):
                 problem = f"{sources[0].name} is read as {sources[0].format}, which has no columns"
-                raise InputError(f"--{name.replace('_', '-')} {value}: {problem}: leave it out, or give --format")
+                raise InputError(
+                    f"--{name.replace('_', '-')} {value}: {problem}: leave it out, or give --format"
+                )
         plan = _plan(options, sources)
         finished = claim_folder(out, plan, overwrite=overwrite, dry_run=dry_run)
         if finished is not None:
@@ -83,8 +88,8 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
 def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
     """The sentences that SOURCE arguments name: a folder of ours, or files, which are ingested to `data/sentences`.
 
-    Without names, `data/sentences` or the sample. A dry run only counts the sentences of files. Raises InputError for a
-    bad source, or if `data/sentences` holds other sentences.
+    Without names, `data/sentences` or the sample. A dry run only counts the sentences of files. Raises
+    InputError for a bad source, or if `data/sentences` holds other sentences.
     """
     folder = resolve_path(names[0]) if names else SENTENCES
     plan = read_plan(folder) if len(names) < 2 else None
@@ -103,7 +108,9 @@ def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
 def _plan(options: IngestOptions, sources: Sequence[Source]) -> Plan:
     params = {key: getattr(options, key) for key in ("label_column", "pair_column", "format", "column")}
     params |= {} if options.split is None else {"split": options.split, "language": options.language}
-    params |= {} if options.words is None else dict(zip(("min_words", "max_words"), options.words, strict=True))
+    params |= (
+        {} if options.words is None else dict(zip(("min_words", "max_words"), options.words, strict=True))
+    )
     params |= {} if options.labels is None else {"labels": options.labels}
     params |= {} if options.on_conflict == "first" else {"on_conflict": options.on_conflict}
     inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
@@ -122,7 +129,9 @@ def _write(
     try:
         write_if_changed(out / PLAN_FILE, plan.to_json())
         while shard:
-            table = pa.Table.from_arrays([*zip(*shard, strict=True)], schema=dataset_schema([*columns[:2], *optional]))
+            table = pa.Table.from_arrays(
+                [*zip(*shard, strict=True)], schema=dataset_schema([*columns[:2], *optional])
+            )
             filled = [name for name in optional if name in columns or table[name].null_count < len(table)]
             if len(columns) < 2 + len(filled):
                 stale, columns = len(receipts), [*columns[:2], *filled]
@@ -177,8 +186,12 @@ def _sentences(
         problem = f"{odd:,} of {counted(spans.total(), 'span')} begin or end inside a word or on a blank"
         notes["span"] = f"{problem}, such as {notes['span']}: offsets are in characters, not in UTF-16 units"
     if conflicts := counts.get("conflict"):
-        advice = "" if options.on_conflict == "drop" else "; the first row of a text is kept, see --on-conflict"
-        notes["conflict"] = f"{counted(conflicts, 'row')} left out for conflicts, such as {notes['conflict']}{advice}"
+        advice = (
+            "" if options.on_conflict == "drop" else "; the first row of a text is kept, see --on-conflict"
+        )
+        notes["conflict"] = (
+            f"{counted(conflicts, 'row')} left out for conflicts, such as {notes['conflict']}{advice}"
+        )
     if not counts["kept"]:
         names = ", ".join(source.name for source in sources)
         problem = f"no sentences to keep in {names} ({counts['read']} lines, {counts['empty']} of them empty)"
@@ -186,9 +199,14 @@ def _sentences(
 
 
 def _kept(
-    options: IngestOptions, rows: Rows, selection: Selection, source: str, number: int, notes: dict[str, str],
+    options: IngestOptions,
+    rows: Rows,
+    selection: Selection,
+    source: str,
+    number: int,
+    notes: dict[str, str],
     spans: Counter[bool],
-) -> Iterator[Sentence]:  # fmt: skip
+) -> Iterator[Sentence]:
     """Those of a batch, whose first row has this number; counts in `spans` which are odd."""
     texts, pairs = ([normalise(cell or "") for cell in cells] for cells in (rows.texts, rows.pairs))
     labels = [label and (label if options.labels else normalise(label)) for label in rows.labels]
@@ -216,12 +234,16 @@ def _kept(
         yield row_id(text), text, label, pairs[index] or None, *place
 
 
-def _compared(sentences: Iterator[Sentence], classes: dict[str, str], notes: dict[str, str]) -> Iterator[Sentence]:
+def _compared(
+    sentences: Iterator[Sentence], classes: dict[str, str], notes: dict[str, str]
+) -> Iterator[Sentence]:
     """The sentences, with a note if two labels may be one class; `classes` has the first spelling of each."""
     for sentence in sentences:
         if label := sentence[2]:
             key = BOOLEANS.get(label.casefold(), label.casefold())
-            spelling = classes.setdefault(key, label) if key in classes or len(classes) < MAX_CLASSES else label
+            spelling = (
+                classes.setdefault(key, label) if key in classes or len(classes) < MAX_CLASSES else label
+            )
             if spelling != label:
                 problem = f"the labels {spelling[:40]!r} and {label[:40]!r} are two classes"
                 notes.setdefault("label", f"{problem}: write them alike if they are one")

@@ -21,9 +21,11 @@ WHOLE_NUMBER = re.compile(r"\s*([-+]?\d+)\.0+\s*")
 VISIBLE = re.compile(r"\S")
 SPAN_KEYS = ("start", "end", "label")
 Place: TypeAlias = tuple[str, int, str | None]
-"""Where a sentence stands: its document, its position there from 0, and the heading that it is or stands under."""
+"""Where a sentence stands: its document, its position there from 0, and the heading that it is or stands
+under."""
 Row: TypeAlias = tuple[str, str | None, str | None] | tuple[str, str | None, None, Place]
-"""The text, label and pair of a row as the source has them, None for a missing value; the place of a sentence."""
+"""The text, label and pair of a row as the source has them, None for a missing value; the place of a
+sentence."""
 
 
 class Rows(NamedTuple):
@@ -79,7 +81,9 @@ def find_columns(where: str, columns: ColumnChoice, names: Sequence[str]) -> Col
             problem = f"has {names.count(name)} columns of the name {listed([name])}"
             raise InputError(f"{where} {problem}: rename all but one")
     if columns.text is not None and columns.text not in names:
-        raise InputError(f"{where} has no column {listed([columns.text])}, only {listed(names)}: give --column")
+        raise InputError(
+            f"{where} has no column {listed([columns.text])}, only {listed(names)}: give --column"
+        )
     for name in TEXT_COLUMNS if columns.text is None else (columns.text,):
         if name in names:
             return columns._replace(text=name)
@@ -94,7 +98,9 @@ def listed(cells: Sequence[str]) -> str:
     return ", ".join(map(repr, short)) + (", …" if len(cells) > 8 else "")
 
 
-def read_json(lines: Iterator[str], name: str, columns: ColumnChoice, whole: Callable[..., str]) -> Iterator[Row]:
+def read_json(
+    lines: Iterator[str], name: str, columns: ColumnChoice, whole: Callable[..., str]
+) -> Iterator[Row]:
     """One JSON object or string a line, empty if blank or null; all objects have the first one's column of texts.
 
     Where the first line is no such value, rows are an array's items, or objects over lines that `whole` joins.
@@ -152,7 +158,9 @@ def _record_rows(where: str, value: Mapping[str, Any], columns: Columns) -> Iter
             cell = cells.get(key)
             if not isinstance(cell, str | None):
                 kind = "a missing value" if cell != cell else f"of type {type(cell).__name__}"
-                raise InputError(f"{where}: {key!r} is {repr(cell)[:60]}, {kind}, not text: fix it, or give --column")
+                raise InputError(
+                    f"{where}: {key!r} is {repr(cell)[:60]}, {kind}, not text: fix it, or give --column"
+                )
         row = cells.get(text) or "", label_text(cells.get(columns.label)), cells.get(columns.pair)
         if any(cell and LONE_SURROGATE.search(cell) for cell in row):
             raise InputError(f"{where} holds half a surrogate pair, not a character: fix the line")
@@ -197,12 +205,16 @@ def rows_of(batches: Any, schema: Any, name: str, columns: ColumnChoice) -> Iter
         batch = batch.select([*outer])
         batch.validate(full=True)
         if is_nested:
-            records = ((f"{name}: row {place}", value) for place, value in enumerate(batch.to_pylist(), number + 1))
+            records = (
+                (f"{name}: row {place}", value) for place, value in enumerate(batch.to_pylist(), number + 1)
+            )
             yield from collect(row for where, value in records for row in _record_rows(where, value, chosen))
             number += batch.num_rows
             continue
         nulls = [None] * batch.num_rows
-        texts, labels, pairs = (batch[column].to_pylist() if column else nulls for column in (text, label, pair))
+        texts, labels, pairs = (
+            batch[column].to_pylist() if column else nulls for column in (text, label, pair)
+        )
         if classes:
             labels = [classes.get(cell) for cell in labels]
         yield Rows([cell or "" for cell in texts], [label_text(cell) for cell in labels], pairs)
@@ -228,7 +240,8 @@ def _class_names(schema: Any, column: str | None) -> dict[Any, str]:  # noqa: AN
 def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[LabelledSpan] | None:
     """The spans that a cell lists as `[start, end, label]` or as objects with these keys; None if it is blank.
 
-    Offsets are in characters of `raw`, of which `text` is the normal form. Raises InputError for any other cell.
+    Offsets are in characters of `raw`, of which `text` is the normal form. Raises InputError for any other
+    cell.
     """
     if not cell or not cell.strip():
         return None
@@ -241,14 +254,22 @@ def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[Labell
             start, end, label = (item[key] for key in SPAN_KEYS) if isinstance(item, dict) else item
             if type(start) is not int or type(end) is not int or type(label) not in (str, int):
                 raise TypeError
-            left, right = (min(max(len(visible(raw[:offset], raw)) - margin, 0), len(text)) for offset in (start, end))
+            left, right = (
+                min(max(len(visible(raw[:offset], raw)) - margin, 0), len(text)) for offset in (start, end)
+            )
             covered = text[left:right].strip()
-            if not 0 <= start < end <= len(raw) or not covered or covered != visible(raw[start:end], raw).strip():
+            if (
+                not 0 <= start < end <= len(raw)
+                or not covered
+                or covered != visible(raw[start:end], raw).strip()
+            ):
                 raise ValueError
             spans.append(LabelledSpan(left, right, str(label)))
     except (ValueError, TypeError, KeyError, RecursionError):
         problem = f"{cell[:60]!r} does not list spans of {text[:40]!r}"
-        raise InputError(f"{where}: {problem}: write [[start, end, label], ...], in characters from 0") from None
+        raise InputError(
+            f"{where}: {problem}: write [[start, end, label], ...], in characters from 0"
+        ) from None
     return spans
 
 

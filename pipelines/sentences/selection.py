@@ -52,12 +52,16 @@ class Seen:
 class Selection:
     """What becomes of texts, up to a limit of kept ones: their `counts` by fate, and hashes of those with `conflicts`.
 
-    A fate is "kept", "empty", "duplicate", with `words` "length" (bounds, in words), or "conflict": the text is there
-    already, but this label or pair of it is new.
+    A fate is "kept", "empty", "duplicate", with `words` "length" (bounds, in words), or "conflict": the text
+    is there already, but this label or pair of it is new.
     """
 
     def __init__(
-        self, folder: Path, words: tuple[int, int | None] | None, limit: int | None, dropped: Collection[int] = ()
+        self,
+        folder: Path,
+        words: tuple[int, int | None] | None,
+        limit: int | None,
+        dropped: Collection[int] = (),
     ) -> None:
         self._texts, self._values = Seen(folder), Seen(folder)
         self._words, self._limit, self._dropped = words, limit, dropped
@@ -80,7 +84,9 @@ class Selection:
             fates[place] = "kept" if new else "duplicate"
         if places := [place for place in places if values[place]]:
             numbers = [xxhash.xxh64_intdigest(values[place].encode(), hashes[place]) for place in places]
-            for place, new in zip(places, self._values.add(np.array(numbers, dtype=np.uint64)).tolist(), strict=True):
+            for place, new in zip(
+                places, self._values.add(np.array(numbers, dtype=np.uint64)).tolist(), strict=True
+            ):
                 if new and fates[place] == "duplicate":
                     fates[place] = "conflict"
                     self.conflicts.add(hashes[place])

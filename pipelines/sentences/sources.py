@@ -35,7 +35,20 @@ ENDINGS: Mapping[str, Format] = {
     ".feather": "arrow",
     ".pq": "parquet",
 }
-OFFICE_ENDINGS = (".doc", ".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".ppt", ".pptx", ".rtf", ".xls", ".xlsx")
+OFFICE_ENDINGS = (
+    ".doc",
+    ".docx",
+    ".epub",
+    ".odp",
+    ".ods",
+    ".odt",
+    ".pdf",
+    ".ppt",
+    ".pptx",
+    ".rtf",
+    ".xls",
+    ".xlsx",
+)
 MAGIC: Mapping[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 """How files begin whose names need no ending."""
 TABLE_HEADER = re.compile(
@@ -43,11 +56,16 @@ TABLE_HEADER = re.compile(
 )
 CHUNK_BYTES = 1 << 20
 ARCHIVES = {
-    b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"PK\3\4": "zip", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"PK\3\4": "zip",
+    b"\xfd7zXZ": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
     b"7z\xbc\xaf": "7-zip",
-}  # fmt: skip
+}
 CP1252 = re.compile(rb"[\x80\x82\x84\x85\x91-\x97\x99]")
-"""The euro sign, quotes and dashes, which Windows' Western code page has where Latin-1 has control characters."""
+"""The euro sign, quotes and dashes, which Windows' Western code page has where Latin-1 has control
+characters."""
 NOT_CP1252 = re.compile(rb"[\x81\x83\x86-\x90\x98\x9a-\x9f]|[A-Za-z][\x80-\x91\x93-\x99][a-z]")
 """Such bytes that it has for rare letters or not at all, and quotes inside a word."""
 HUB = "hf:"
@@ -78,8 +96,9 @@ class Source:
 def check_source(name: str, spool: Path, format: Format | None = None, *, is_table: bool = False) -> Source:
     """Find and hash a file, "-" for stdin, `hf:NAME` (hashed by its fingerprint) or the bundled `sample:sentences`.
 
-    Of what `is_table` but has no ending that says so, the first line tells JSONL, TSV and CSV apart. What can be read
-    only once (stdin, pipes) is first copied into the folder `spool`. Raises InputError if there is nothing to read.
+    Of what `is_table` but has no ending that says so, the first line tells JSONL, TSV and CSV apart. What can
+    be read only once (stdin, pipes) is first copied into the folder `spool`. Raises InputError if there is
+    nothing to read.
     """
     if name.startswith(HUB):
         fingerprint = str(load_hub(name)._fingerprint)
@@ -98,7 +117,9 @@ def check_source(name: str, spool: Path, format: Format | None = None, *, is_tab
             if name != STDIN and not is_remote(path):
                 check_end(path)
             copy = spool / f"{len(list(spool.iterdir()))}{path.suffix}"
-            source: AbstractContextManager[Any] = nullcontext(sys.stdin.buffer) if name == STDIN else path.open("rb")
+            source: AbstractContextManager[Any] = (
+                nullcontext(sys.stdin.buffer) if name == STDIN else path.open("rb")
+            )
             with copy.open("wb") as target, source as stream:
                 shutil.copyfileobj(stream, target, CHUNK_BYTES)
             path = copy
@@ -106,7 +127,9 @@ def check_source(name: str, spool: Path, format: Format | None = None, *, is_tab
             raise InputError(f"{label} is empty (0 bytes): give one sentence a line")
         digest = sha256_of(path)
     except OSError as error:
-        raise InputError(f"cannot read {label} ({error.strerror}): check the path and its permissions") from None
+        raise InputError(
+            f"cannot read {label} ({error.strerror}): check the path and its permissions"
+        ) from None
     return Source(label, path, format or _find_format(label, path, is_table=is_table), digest)
 
 
@@ -133,7 +156,9 @@ def _find_format(label: str, path: Path, *, is_table: bool) -> Format:
     if is_json:
         raise InputError(f"{label} begins with a JSON object: give --format jsonl, or else --format text")
     if TABLE_HEADER.fullmatch(line):
-        raise InputError(f"{label} begins with the header of a table: give --format csv or tsv, or else --format text")
+        raise InputError(
+            f"{label} begins with the header of a table: give --format csv or tsv, or else --format text"
+        )
     return "text"
 
 
@@ -146,8 +171,8 @@ def read_rows(
 ) -> Iterator[Rows]:
     """Stream a source's rows, empty ones included; a paragraph of Markdown or HTML is one.
 
-    With a `language`, text is read by paragraphs too, and every row is split into its sentences, which are placed in
-    `document`. Raises InputError if the content is not what the format says, or a column is missing.
+    With a `language`, text is read by paragraphs too, and every row is split into its sentences, which are
+    placed in `document`. Raises InputError if the content is not what the format says, or a column is missing.
     """
     import pyarrow as pa
 
@@ -181,7 +206,9 @@ def _read(source: Source, columns: ColumnChoice, max_document: int, *, by_paragr
         return read_columns(format, source.path, name, columns)
     if format in ("csv", "tsv"):
         open_lines = partial(read_lines, source.path, name, ends=True)
-        return collect(read_cells(format, lambda: chain.from_iterable(open_lines()), name, columns, source.skipped))
+        return collect(
+            read_cells(format, lambda: chain.from_iterable(open_lines()), name, columns, source.skipped)
+        )
     batches = read_lines(source.path, name)
     if format == "text" and not by_paragraph:
         return (Rows(texts, nulls, nulls) for texts in batches for nulls in [[None] * len(texts)])
@@ -228,8 +255,8 @@ def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
 def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[str]]:
     r"""Stream the lines of a UTF-8 file, many at a time, with or without their `ends`; errors call it `name`.
 
-    A line ends with \n, \r\n or \r. A file whose name ends in `.gz` or `.zst` is compressed. Raises InputError for
-    binary content, invalid UTF-8, a line longer than MAX_LINE, and a damaged or truncated archive.
+    A line ends with \n, \r\n or \r. A file whose name ends in `.gz` or `.zst` is compressed. Raises InputError
+    for binary content, invalid UTF-8, a line longer than MAX_LINE, and a damaged or truncated archive.
     """
     import pyarrow as pa
 
@@ -245,15 +272,21 @@ def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[st
             start = stream.read(8)
         archive = next((kind for mark, kind in ARCHIVES.items() if start.startswith(mark)), compression)
         if archive != compression:
-            ending = {"gzip": ", or end its name in .gz", "zstd": ", or end its name in .zst"}.get(archive or "", "")
+            ending = {"gzip": ", or end its name in .gz", "zstd": ", or end its name in .zst"}.get(
+                archive or "", ""
+            )
             raise InputError(f"{name} is a {archive} archive: unpack it{ending}")
         with pa.input_stream(str(path), compression=compression) as stream:
             reader = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="" if ends else None)
             while text := reader.read(CHUNK_BYTES) + reader.readline(MAX_LINE + 1):
-                lines = io.StringIO(text, newline="").readlines() if ends else text.removesuffix("\n").split("\n")
+                lines = (
+                    io.StringIO(text, newline="").readlines() if ends else text.removesuffix("\n").split("\n")
+                )
                 text.encode()
                 if "\0" in text:
-                    raise InputError(f"{name} is binary (NUL byte in line {line_with(chr(0))}): give UTF-8 text")
+                    raise InputError(
+                        f"{name} is binary (NUL byte in line {line_with(chr(0))}): give UTF-8 text"
+                    )
                 if len(longest := max(lines, key=len)) > MAX_LINE:
                     line = line_with(longest)
                     raise InputError(f"{name}: line {line} is longer than {MAX_LINE:,} characters: split it")
@@ -264,7 +297,9 @@ def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[st
         problem = f"invalid UTF-8 in line {line_with(letter)} (byte 0x{ord(letter) - 0xDC00:02x})"
         raise InputError(f"{name}: {problem}: {_encoding_advice(error.object)}") from None
     except OSError as error:
-        raise InputError(f"{name} is truncated or damaged after line {number} ({error}): get it again") from None
+        raise InputError(
+            f"{name} is truncated or damaged after line {number} ({error}): get it again"
+        ) from None
 
 
 def _encoding_advice(text: str) -> str:
@@ -274,9 +309,17 @@ def _encoding_advice(text: str) -> str:
         encoding = "utf-32"
     elif raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         encoding = "utf-16"
-    elif CP1252.search(raw) and not NOT_CP1252.search(raw) and 5 * len(re.findall(rb"[\x80-\xff]", raw)) < len(raw):
+    elif (
+        CP1252.search(raw)
+        and not NOT_CP1252.search(raw)
+        and 5 * len(re.findall(rb"[\x80-\xff]", raw)) < len(raw)
+    ):
         encoding = "cp1252"
-    return f"convert it, e.g. iconv -f {encoding} -t utf-8" if encoding else "convert it from its encoding to UTF-8"
+    return (
+        f"convert it, e.g. iconv -f {encoding} -t utf-8"
+        if encoding
+        else "convert it from its encoding to UTF-8"
+    )
 
 
 def table_cells(
@@ -284,9 +327,9 @@ def table_cells(
 ) -> tuple[str, list[tuple[str, ...]]]:
     """Return the sha256 of a table ("" in memory), and the chosen cells of each row, stripped.
 
-    `choose` maps the names of its columns to those of a text, a value of any type, a second text, and any number of
-    further values ("": none, of empty cells). Raises InputError as `augment ingest` does, and for a table that cannot
-    be read.
+    `choose` maps the names of its columns to those of a text, a value of any type, a second text, and any
+    number of further values ("": none, of empty cells). Raises InputError as `augment ingest` does, and for a
+    table that cannot be read.
     """
     import pyarrow as pa
 
@@ -314,4 +357,6 @@ def table_cells(
     except InputError as error:  # these options are those of `augment ingest`
         raise InputError(re.sub(r"(, or|:) give --(column|format)( text)?$", "", str(error))) from None
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InputError(f"the table cannot be read ({error}): give columns of one length and type by name") from None
+        raise InputError(
+            f"the table cannot be read ({error}): give columns of one length and type by name"
+        ) from None

@@ -35,7 +35,9 @@ def file_name(name: str) -> str:
 def public_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters, with names instead of paths; other texts, such as regular expressions, as they are."""
     named = {key: public_name(str(params[key])) for key in PATH_PARAMS if params.get(key) is not None}
-    filters = [re.sub("(?<==)[^,]+", lambda match: public_name(match[0]), text) for text in params.get("filter", ())]
+    filters = [
+        re.sub("(?<==)[^,]+", lambda match: public_name(match[0]), text) for text in params.get("filter", ())
+    ]
     return {**_public_value(params), **named, **({"filter": filters} if filters else {})}
 
 
@@ -45,7 +47,8 @@ def public_signature(plan: Plan) -> str:
     parts = (plan.signature or "").split("|")
     names = (part.partition(":")[0] for part in parts)
     return "|".join(
-        signature_line({name: named[name]}) if name in named else part for name, part in zip(names, parts, strict=True)
+        signature_line({name: named[name]}) if name in named else part
+        for name, part in zip(names, parts, strict=True)
     )
 
 

@@ -1,9 +1,10 @@
 """A dataset as a folder that `datasets.load_from_disk` opens.
 
-A writer holds the folder's lock. It writes the plan, then shards and their receipts, then recipe, card and features,
-and last `state.json` with the counts and the hash of every file. Each file appears whole and is synced before the next
-kind is written; they are removed in reverse order. So a file with one of our names beside a plan is ours, a shard
-without a matching receipt is made again, and without `state.json` nothing is read.
+A writer holds the folder's lock. It writes the plan, then shards and their receipts, then recipe, card and
+features, and last `state.json` with the counts and the hash of every file. Each file appears whole and is
+synced before the next kind is written; they are removed in reverse order. So a file with one of our names
+beside a plan is ours, a shard without a matching receipt is made again, and without `state.json` nothing is
+read.
 """
 
 import hashlib
@@ -16,7 +17,14 @@ from typing import Any
 
 from augment.errors import InputError
 from augment.view import ViewResult
-from pipelines.storage.files import is_remote, is_written_by, sha256_of, sync_folder, temporaries, write_if_changed
+from pipelines.storage.files import (
+    is_remote,
+    is_written_by,
+    sha256_of,
+    sync_folder,
+    temporaries,
+    write_if_changed,
+)
 from pipelines.storage.lock import LOCK
 from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS, Kind, Plan, read_plan
 from pipelines.storage.shards import RECEIPTS, Receipt, read_table, shard_number, valid_receipt
@@ -28,7 +36,8 @@ CARD_FILE = "card.md"
 REPORT_FILE = "report.html"
 FILES = (STATE_FILE, INFO_FILE, RECIPE_FILE, CARD_FILE, PLAN_FILE)
 SPANS, SPANS_LOST = "spans", "spans_lost"
-"""Columns with labelled spans of characters and, in a view, the number of its sentence's spans that it lost."""
+"""Columns with labelled spans of characters and, in a view, the number of its sentence's spans that it
+lost."""
 PLACE = ("document", "position", "heading")
 """Columns of sentences that text was split into: where each stands; positions are from 0."""
 
@@ -182,8 +191,9 @@ def finished_dataset(folder: Path) -> Dataset | None:
 def claim_folder(out: Path, plan: Plan, *, overwrite: bool = False, dry_run: bool = False) -> Dataset | None:
     """The finished dataset in `out` under this plan; None if it is still to be made there.
 
-    Unless it is a dry run, the caller holds the folder's lock, and what interrupted runs left there is removed. Raises
-    InputError if `out` belongs to another recipe (and names the difference), holds foreign files, or is a file.
+    Unless it is a dry run, the caller holds the folder's lock, and what interrupted runs left there is
+    removed. Raises InputError if `out` belongs to another recipe (and names the difference), holds foreign
+    files, or is a file.
     """
     check_folder(out)
     is_replaced = overwrite and is_written_by(out / PLAN_FILE, *PLAN_MARKS)
@@ -194,7 +204,9 @@ def claim_folder(out: Path, plan: Plan, *, overwrite: bool = False, dry_run: boo
         own_names = {LOCK, f".{REPORT_FILE}{LOCK}", *(entry.name for entry, _ in temporaries(out))}
         foreign = min({entry.name for entry in out.glob("*")} - own_names, default=None)
         if foreign is not None:
-            raise InputError(f"{out} holds {foreign!r} and no {PLAN_FILE}, so it is not ours: choose another --out")
+            raise InputError(
+                f"{out} holds {foreign!r} and no {PLAN_FILE}, so it is not ours: choose another --out"
+            )
     if not dry_run:
         remove_leftovers(out)
     return None if old_plan is None else finished_dataset(out)

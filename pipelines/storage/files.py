@@ -24,14 +24,25 @@ TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
 """Names of our temporary files: the output's name, a number, and our mark."""
 UNSEALED = "0" * 16
 SEAL = re.compile(r"(checksum\W+)[0-9a-f]{16}(\W*)\Z")
-WRONG_PATH = frozenset({
-    errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP,
-    errno.ENAMETOOLONG,
-})  # fmt: skip
+WRONG_PATH = frozenset(
+    {
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.EEXIST,
+        errno.EISDIR,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+    }
+)
 """System errors of a wrong path, which is a user's mistake."""
 ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
 """`s3://bucket/folder`, or `s3:/bucket/folder`, which `Path` makes of it."""
-MACHINE_PATH = re.compile(r"""(?<![\w.:/\\<])(?:~|\.{0,2}|[A-Za-z]:)[/\\](?:[^\s/\\"',|`<]+[/\\])*([^\s/\\"',|`<]+)""")
+MACHINE_PATH = re.compile(
+    r"""(?<![\w.:/\\<])(?:~|\.{0,2}|[A-Za-z]:)[/\\](?:[^\s/\\"',|`<]+[/\\])*([^\s/\\"',|`<]+)"""
+)
 """A path inside a longer text: a signature, a filter, a sentence."""
 
 
@@ -45,7 +56,8 @@ def resolve_path(name: str | Path) -> Path:
         from fsspec.asyn import get_loop
         from upath import UPath
 
-        # It would print a traceback of every request that a lost connection ends, beside the error that is raised.
+        # It would print a traceback of every request that a lost connection ends, beside the error that is
+        # raised.
         get_loop().set_exception_handler(lambda loop, context: None)
         # Other processes write there too, so listings must not be cached.
         path = UPath(address, use_listings_cache=False)
@@ -54,7 +66,9 @@ def resolve_path(name: str | Path) -> Path:
         raise MissingExtraError(f"{match[1]}://", "s3") from None
     except Exception as error:  # whatever a store's library raises without credentials or a network
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        raise InputError(f"{address} cannot be reached ({reason}): check the address and your credentials") from None
+        raise InputError(
+            f"{address} cannot be reached ({reason}): check the address and your credentials"
+        ) from None
     return cast(Path, path)
 
 
@@ -89,8 +103,8 @@ def temporaries(folder: Path) -> Iterator[tuple[Path, str]]:
 def atomic_write(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
     """A file to write that appears at `path` only when the block ends well, complete and on the disk.
 
-    If it is not `lasting`, a power cut may lose its name until the caller syncs the folder. Raises InputError if `path`
-    is a wrong place to write, TwinviewsError for any other reason, such as a full disk.
+    If it is not `lasting`, a power cut may lose its name until the caller syncs the folder. Raises InputError
+    if `path` is a wrong place to write, TwinviewsError for any other reason, such as a full disk.
     """
     # The number differs from that of any other process, also on another machine.
     name = f".{path.name}.{os.getpid()}{secrets.randbelow(10**9):09d}.augment.tmp"

@@ -14,11 +14,19 @@ import xxhash
 from filelock import FileLock, Timeout
 
 from augment.errors import InputError
-from pipelines.storage.files import ADDRESS, is_remote, make_folder, sibling_path, temporaries, write_if_changed
+from pipelines.storage.files import (
+    ADDRESS,
+    is_remote,
+    make_folder,
+    sibling_path,
+    temporaries,
+    write_if_changed,
+)
 
 logger = logging.getLogger(__name__)
 LOCK = ".augment.lock"
-"""The name of a folder's lock, which is inside the folder. A file's lock is next to it and begins with its name."""
+"""The name of a folder's lock, which is inside the folder. A file's lock is next to it and begins with its
+name."""
 MAX_TRIES = 100
 WAIT_SECONDS = 0.1
 """A holder that is just removing its lock needs less."""
@@ -90,7 +98,9 @@ def _acquire(lock: Path, out: Path) -> FileLock:
             with suppress(OSError):
                 owner = lock.read_text(errors="replace")[:220]
             holder = f"another process ({owner})" if owner else "another process"  # which is just starting
-            raise InputError(f"{out} is being written by {holder}: wait for it, or choose another --out") from None
+            raise InputError(
+                f"{out} is being written by {holder}: wait for it, or choose another --out"
+            ) from None
         except OSError as error:
             if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
                 raise

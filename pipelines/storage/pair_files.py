@@ -41,9 +41,9 @@ class PairFile:
 def read_pairs(path: str | Path) -> "datasets.Dataset":
     """Open pairs, an IPC stream file or a folder of shards, mapped into memory.
 
-    Returns rows of `id, text, view_a, view_b, view_a_name, view_b_name`, and a negative, a label or filters' scores if
-    there are any. Raises InputError if there is no Arrow IPC stream, it has no rows or lacks columns, or it is
-    unfinished, cut short, or altered since it was written.
+    Returns rows of `id, text, view_a, view_b, view_a_name, view_b_name`, and a negative, a label or filters'
+    scores if there are any. Raises InputError if there is no Arrow IPC stream, it has no rows or lacks
+    columns, or it is unfinished, cut short, or altered since it was written.
     """
     files = [file.path for file in pair_files(path)]
     from datasets import Dataset as ArrowDataset
@@ -59,12 +59,13 @@ def write_pairs(pairs: "datasets.Dataset", path: str | Path, columns: tuple[str,
     """Write pairs for `train --views`, in place of those that this wrote there before.
 
     Args:
-        pairs: Rows of `make_pairs` or `read_pairs`; or any dataset with two columns of text, to which the further
-            columns of pairs are added. Other columns, such as `negative`, `label` or scores, are kept.
+        pairs: Rows of `make_pairs` or `read_pairs`; or any dataset with two columns of text, to which the
+            further columns of pairs are added. Other columns, such as `negative`, `label` or scores, are kept.
         path: The Arrow stream file to write.
         columns: Which two these are, if not `view_a` and `view_b` or the only two.
 
-    Raises InputError: there are no such columns, or a text is missing, or the file is another one, such as a command's.
+    Raises InputError: there are no such columns, or a text is missing, or the file is another one, such as a
+    command's.
     """
     import pyarrow as pa
 
@@ -139,7 +140,10 @@ def pair_files(path: str | Path) -> list[PairFile]:
     if not path.exists():
         raise InputError(f"no pairs at {str(path)!r}: make them with `augment build-pairs`")
     if path.is_dir():
-        return [_open_pairs(path / receipt.file, receipt.sha256) for receipt in open_dataset(path, "pairs").receipts]
+        return [
+            _open_pairs(path / receipt.file, receipt.sha256)
+            for receipt in open_dataset(path, "pairs").receipts
+        ]
     return [_open_pairs(path, read_made(sibling_path(path, "recipe.json")).get("sha256"))]
 
 
@@ -152,7 +156,9 @@ def _open_pairs(path: Path, sha256: str | None) -> PairFile:
     schema = table.schema
     for name in (*PAIR_COLUMNS, *({NEGATIVE} & set(schema.names))):
         if name not in schema.names:
-            raise InputError(f"{path} has no column {name!r}, only {', '.join(schema.names)}: it holds no pairs")
+            raise InputError(
+                f"{path} has no column {name!r}, only {', '.join(schema.names)}: it holds no pairs"
+            )
         column_type = schema.field(name).type
         if str(column_type) not in ("string", "large_string", "null"):
             raise InputError(f"{path}: column {name!r} holds {column_type}, not text: it holds no pairs")

@@ -33,10 +33,10 @@ class Input(BaseModel, frozen=True, extra="forbid"):
 class Plan(BaseModel, frozen=True, extra="forbid"):
     """Everything that decides a dataset's rows.
 
-    `name` is the view ("backtranslate") or the policy ("bsl"); `params` are the view's resolved parameters with the
-    revision of its models, or the settings of another kind. `seed` is None where nothing is drawn, `limit` where all
-    rows of the input are used. Only the last shard has fewer than `shard_size` rows. Only views have a `signature`,
-    and in `shards` the rows of the input that each shard covers, as (start, stop).
+    `name` is the view ("backtranslate") or the policy ("bsl"); `params` are the view's resolved parameters
+    with the revision of its models, or the settings of another kind. `seed` is None where nothing is drawn,
+    `limit` where all rows of the input are used. Only the last shard has fewer than `shard_size` rows. Only
+    views have a `signature`, and in `shards` the rows of the input that each shard covers, as (start, stop).
     """
 
     kind: Kind
@@ -63,7 +63,9 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         """Raise InputError, naming a setting, if `new` makes other rows; names of inputs and weights do not count."""
         new = Plan.model_validate_json(new.to_json())  # a tuple is read as a list
         revision = self.params.get("revision")
-        same_weights = WEIGHTS_PARAMS if revision is not None and revision == new.params.get("revision") else ()
+        same_weights = (
+            WEIGHTS_PARAMS if revision is not None and revision == new.params.get("revision") else ()
+        )
         fields, signatures = ("seed", "limit", "shard_size"), (self.signature or "", new.signature or "")
         compared: dict[str, tuple[object, object]] = {
             "the kind": (self.kind, new.kind),
@@ -75,7 +77,10 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
             compared[f"--{key}"] = self.params.get(key), new.params.get(key)
         compared["the number of inputs"] = len(self.inputs), len(new.inputs)
         for source, new_source in zip(self.inputs, new.inputs, strict=False):
-            compared[f"the input {source.name}, here {new_source.name}, of sha256"] = source.sha256, new_source.sha256
+            compared[f"the input {source.name}, here {new_source.name}, of sha256"] = (
+                source.sha256,
+                new_source.sha256,
+            )
         parts, new_parts = (dict(part.partition(":")[::2] for part in text.split("|")) for text in signatures)
         for key in sorted({*parts, *new_parts}):
             compared[f"the signature's {key}"] = parts.get(key), new_parts.get(key)
@@ -108,9 +113,14 @@ def read_plan(folder: Path) -> Plan | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): mend that, or give another folder") from None
+        raise InputError(
+            f"{path} cannot be read ({error.strerror}): mend that, or give another folder"
+        ) from None
     except ValidationError:
         pass
-    damaged, foreign = f"is damaged, or of another version: {ADVICE}", "is not a plan of ours: give another folder"
+    damaged, foreign = (
+        f"is damaged, or of another version: {ADVICE}",
+        "is not a plan of ours: give another folder",
+    )
     problem = damaged if is_written_by(path, *PLAN_MARKS) else foreign
     raise InputError(f"{path} {problem}")

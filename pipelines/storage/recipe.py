@@ -26,7 +26,9 @@ def check_recipe_collision(out: Path) -> None:
     """Raise InputError if another file shares the recipe of `out`: `pairs` and `pairs.arrow` would."""
     twin = out.with_suffix("") if out.suffix == ".arrow" else out.with_name(f"{out.name}.arrow")
     if twin.is_file():
-        raise InputError(f"{out} would share {sibling_path(out, 'recipe.json').name} with {twin}: choose another --out")
+        raise InputError(
+            f"{out} would share {sibling_path(out, 'recipe.json').name} with {twin}: choose another --out"
+        )
 
 
 def read_made(recipe: Path) -> Mapping[str, Any]:
@@ -47,12 +49,15 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
 
     try:
         # Aliases of aliases grow without end when they are written out.
-        if "*" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+        if "*" in text and any(
+            isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)
+        ):
             raise yaml.YAMLError("it has an alias, a name after an asterisk: write the value itself")
         value = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(" ".join(str(error).split())) from None
-    json.dumps(value, ensure_ascii=False, default=str, skipkeys=True).encode()  # a lone surrogate is a ValueError here
+    # a lone surrogate is a ValueError here
+    json.dumps(value, ensure_ascii=False, default=str, skipkeys=True).encode()
     return value
 
 
@@ -71,7 +76,9 @@ def load_config(context: typer.Context, parameter: typer.CallbackParam, value: P
     if command != name:
         raise InputError(f"{value} is a recipe of `{command}`, not of `{name}`: give it to its own command")
     values = {str(key).replace("-", "_"): item for key, item in recipe.items() if key not in RECIPE_METADATA}
-    options = {item.name: item for item in context.command.params if item.name not in (None, parameter.name, "help")}
+    options = {
+        item.name: item for item in context.command.params if item.name not in (None, parameter.name, "help")
+    }
     unknown = ", ".join(map(repr, sorted(values.keys() - options)))
     if unknown:
         raise InputError(f"{value}: no option {unknown} in `{name}`; it knows {', '.join(sorted(options))}")
@@ -92,7 +99,11 @@ def load_config(context: typer.Context, parameter: typer.CallbackParam, value: P
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
-        "--config", help="A YAML or JSON recipe with any of these options; flags override it.", is_eager=True,
-        callback=load_config, show_default=False, rich_help_panel="Running",
+        "--config",
+        help="A YAML or JSON recipe with any of these options; flags override it.",
+        is_eager=True,
+        callback=load_config,
+        show_default=False,
+        rich_help_panel="Running",
     ),
-]  # fmt: skip
+]

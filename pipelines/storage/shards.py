@@ -88,7 +88,9 @@ def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt 
     receipt = read_receipt(folder, index)
     if receipt is not None and rows in (None, receipt.rows):
         with suppress(InputError):
-            if receipt == make_receipt(index, read_table(folder / receipt.file, receipt.sha256), receipt.sha256):
+            if receipt == make_receipt(
+                index, read_table(folder / receipt.file, receipt.sha256), receipt.sha256
+            ):
                 return receipt
     return None
 
@@ -99,8 +101,11 @@ def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
         try:
             (folder / RECEIPTS).mkdir(exist_ok=True)  # and nothing above it, where the plan would be missing
         except FileNotFoundError:
-            raise TwinviewsError(f"{folder} vanished while it was written: run the same command again") from None
-    # Ctrl-C may leave a thread behind, which writes after the caller has cleared the folder; one shard needs none.
+            raise TwinviewsError(
+                f"{folder} vanished while it was written: run the same command again"
+            ) from None
+    # Ctrl-C may leave a thread behind, which writes after the caller has cleared the folder; one shard needs
+    # none.
     with ThreadPoolExecutor(WRITER_THREADS) if len(tables) > 1 else nullcontext() as pool:
         in_order = map if pool is None else pool.map
         receipts = [*in_order(partial(_write_shard, folder), tables, tables.values())]
@@ -153,13 +158,16 @@ def check_stream_end(path: Path) -> None:
     with path.open("rb") as stream:
         stream.seek(max(0, path.stat().st_size - len(END_OF_STREAM)))
         if stream.read() != END_OF_STREAM:
-            raise InputError(f"{path} is cut short (an Arrow stream without its end): make or download it again")
+            raise InputError(
+                f"{path} is cut short (an Arrow stream without its end): make or download it again"
+            )
 
 
 def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - a pyarrow table
     """All rows of one IPC stream, mapped into memory if it is a local file.
 
-    Raises InputError if it is missing, damaged, or not of the hash; without one, end marker and values are checked.
+    Raises InputError if it is missing, damaged, or not of the hash; without one, end marker and values are
+    checked.
     """
     import pyarrow as pa
 
@@ -172,7 +180,9 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
             check_stream_end(path)
         # Only now: the file may have been replaced before it was opened.
         elif sha256 != (sha256_of(path) if data is None else hashlib.sha256(data).hexdigest()):
-            raise InputError(f"{path} is not as it was written (altered, damaged or overwritten): make it again")
+            raise InputError(
+                f"{path} is not as it was written (altered, damaged or overwritten): make it again"
+            )
     except (pa.ArrowException, OSError) as error:
         problem = f"cannot be read, or is damaged ({error})"
         advice = "give a dataset folder or an Arrow stream file, or make it again"

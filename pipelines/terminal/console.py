@@ -25,8 +25,8 @@ from pipelines.terminal import interrupt
 
 __all__ = ["ConfigOption", "InputError", "MissingExtraError", "Plugins", "TwinviewsError", "first_problem"]
 
-# Control characters, line separators, overrides of the writing direction and invisible characters, except those that
-# scripts and emoji need (joiners, direction marks, tags).
+# Control characters, line separators, overrides of the writing direction and invisible characters, except
+# those that scripts and emoji need (joiners, direction marks, tags).
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 LONG_WORD = re.compile(r"(\S{160})\S{140,}(\S{40})")
 MOST_ECHOED = 1_200  # characters of an error; the longest of ours that holds nobody's value has about 700
@@ -66,7 +66,8 @@ VersionOption = Annotated[
 def call(app: typer.Typer, arguments: Sequence[str]) -> int:
     """Run a command line on the given arguments (none: `--help`) and return its exit code.
 
-    0: done, 1: failed, 2: bad usage or input, 130: interrupted. A mistake is one line on stderr, a bug a traceback.
+    0: done, 1: failed, 2: bad usage or input, 130: interrupted. A mistake is one line on stderr, a bug a
+        traceback.
     """
     _quiet_libraries()
     message = ""
@@ -86,7 +87,9 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
 def _shortened(message: str) -> str:
     """An error on one line; of a name or value that was given, however long, only its two ends."""
     line = escape_control(" ".join(LONG_WORD.sub(r"\1…\2", message).split()))
-    return line if len(line) <= MOST_ECHOED else f"{line[: MOST_ECHOED * 2 // 3]}… …{line[-MOST_ECHOED // 3 :]}"
+    return (
+        line if len(line) <= MOST_ECHOED else f"{line[: MOST_ECHOED * 2 // 3]}… …{line[-MOST_ECHOED // 3 :]}"
+    )
 
 
 def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
@@ -95,7 +98,9 @@ def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
     for argument in arguments:
         printable = argument.encode(errors="surrogateescape").decode(errors="backslashreplace")
         if printable != argument:
-            raise InputError(f"the argument '{printable}' is not UTF-8: rename the file, or write the text in UTF-8")
+            raise InputError(
+                f"the argument '{printable}' is not UTF-8: rename the file, or write the text in UTF-8"
+            )
     command = typer.main.get_command(app)
     code = command.main([*arguments] or ["--help"], prog_name=app.info.name or None, standalone_mode=False)
     sys.stdout.flush()
@@ -122,7 +127,9 @@ def _explain(error: BaseException) -> tuple[int, str]:
         sys.stdout.flush()
     except OSError:  # Python's own flush, at exit, would be a second error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1, "" if isinstance(error, BrokenPipeError) else f"cannot write to stdout ({error.strerror or error})"
+        return 1, "" if isinstance(
+            error, BrokenPipeError
+        ) else f"cannot write to stdout ({error.strerror or error})"
     if isinstance(error, BrokenPipeError):
         return 1, ""
     paths = " and ".join(str(path) for path in (error.filename, error.filename2) if path is not None)
@@ -204,7 +211,11 @@ def stdout_console() -> Any:  # noqa: ANN401 - rich's Console, imported when it 
 def flat(counts: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Nested counts as lines: `reasons: too-long`."""
     nested = {key: value if isinstance(value, Mapping) else {None: value} for key, value in counts.items()}
-    return [(key if name is None else f"{key}: {name}", n) for key, rows in nested.items() for name, n in rows.items()]
+    return [
+        (key if name is None else f"{key}: {name}", n)
+        for key, rows in nested.items()
+        for name, n in rows.items()
+    ]
 
 
 def print_on(console: Any, *parts: object) -> None:  # noqa: ANN401 - rich's Console
@@ -215,7 +226,11 @@ def print_on(console: Any, *parts: object) -> None:  # noqa: ANN401 - rich's Con
 
 
 def table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, right: Collection[str] = ()
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    title: str | None = None,
+    right: Collection[str] = (),
 ) -> None:
     """Print a table to stdout, numbers and the columns in `right` aligned right; all text is plain, not markup."""
     from rich import box
@@ -225,7 +240,9 @@ def table(
     cells = [list(row) for row in rows]
     grid = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False, pad_edge=False)
     for index, name in enumerate(columns):
-        numeric = bool(cells) and all(isinstance(row[index], int | float) or row[index] is None for row in cells)
+        numeric = bool(cells) and all(
+            isinstance(row[index], int | float) or row[index] is None for row in cells
+        )
         justify: Any = "right" if numeric or name in right else "left"
         grid.add_column(Text(escape_control(name)), justify=justify, overflow="fold")
     for row in cells:
@@ -238,7 +255,8 @@ def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> st
     from pipelines.storage.card import templates
 
     def escaped(value: object) -> object:
-        return escape_control(value) if type(value) is str else value  # the template's own markup is left alone
+        # the template's own markup is left alone
+        return escape_control(value) if type(value) is str else value
 
     environment = templates(package, autoescape=True, finalize=escaped)
     environment.filters |= {function.__name__: function for function in filters}

@@ -15,7 +15,14 @@ from augment.translate.model_names import AUTO, STARTER
 from augment.view import View, ViewSpec, view_attribute, view_label
 from pipelines.options import ViewOptions
 from pipelines.storage.card import dataset_card
-from pipelines.storage.dataset import Dataset, claim_folder, clear_dataset, finalise, remove_leftovers, view_schema
+from pipelines.storage.dataset import (
+    Dataset,
+    claim_folder,
+    clear_dataset,
+    finalise,
+    remove_leftovers,
+    view_schema,
+)
 from pipelines.storage.files import write_if_changed
 from pipelines.storage.lock import locked_folder
 from pipelines.storage.plan import PLAN_FILE, Input, Plan, read_plan
@@ -40,9 +47,17 @@ def note_starter(spec: ViewSpec) -> None:
 
 def as_begun(spec: ViewSpec, folder: Path) -> ViewSpec:
     """The view with the translation models that the run in `folder` began with, unless it names its own."""
-    plan = read_plan(folder) if spec.params.get("models") == AUTO and spec.params.get("revision") is None else None
+    plan = (
+        read_plan(folder)
+        if spec.params.get("models") == AUTO and spec.params.get("revision") is None
+        else None
+    )
     languages = ("source", view_attribute(spec.name, "folder_option"))
-    if plan is None or plan.name != spec.name or any(plan.params.get(key) != spec.params.get(key) for key in languages):
+    if (
+        plan is None
+        or plan.name != spec.name
+        or any(plan.params.get(key) != spec.params.get(key) for key in languages)
+    ):
         return spec
     return replace(spec, params={**spec.params, **{key: plan.params[key] for key in ("models", "revision")}})
 
@@ -70,7 +85,11 @@ def preview_run(run: ViewRun) -> dict[str, Any]:
         "sentences": plan.inputs[0].rows,
         "rows": plan.rows,
         "shards": len(plan.shards),
-        **{key: plan.params[key] for key in ("models", "encoder", "revision") if plan.params.get(key) is not None},
+        **{
+            key: plan.params[key]
+            for key in ("models", "encoder", "revision")
+            if plan.params.get(key) is not None
+        },
         **({"bytes_to_download": missing_bytes} if missing_bytes else {}),
     }
 
@@ -78,7 +97,8 @@ def preview_run(run: ViewRun) -> dict[str, Any]:
 def make_run(run: ViewRun) -> tuple[Dataset, int]:
     """Make the missing shards; return the dataset, and the number of rows made now.
 
-    Raises InputError for a folder of another recipe or process, TwinviewsError if a view failed. Finished shards stay.
+    Raises InputError for a folder of another recipe or process, TwinviewsError if a view failed. Finished
+    shards stay.
     """
     with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
         dataset = claim_folder(run.out, run.plan, overwrite=run.options.overwrite)
@@ -108,7 +128,11 @@ def _make_missing(run: ViewRun, advance: Callable[[int], None]) -> int:
         return 0
     workers = min(options.workers, len(missing))
     in_process = options.engine == "local" and workers == 1
-    shares, window_shards, max_shards = 1 if in_process else workers * AHEAD, 1, MAX_WINDOW_ROWS // run.plan.shard_size
+    shares, window_shards, max_shards = (
+        1 if in_process else workers * AHEAD,
+        1,
+        MAX_WINDOW_ROWS // run.plan.shard_size,
+    )
 
     def windows() -> Iterator[Window]:
         while missing:
@@ -130,12 +154,16 @@ def _make_missing(run: ViewRun, advance: Callable[[int], None]) -> int:
         seconds = (time.monotonic() - start) * workers
         waiting = max(0.0, seconds - stages["model"])
         parts = ", ".join(f"{stage} {stages[stage]:.2f}" for stage in get_args(Stage))
-        note(f"{run.out}: {seconds:.2f} s: {parts}, waiting {waiting:.2f} ({waiting / seconds:.1%} of the time)")
+        note(
+            f"{run.out}: {seconds:.2f} s: {parts}, waiting {waiting:.2f} ({waiting / seconds:.1%} of the time)"
+        )
     return run.plan.rows - intact_rows
 
 
 def _intact_receipts(run: ViewRun) -> dict[int, Receipt]:
-    receipts = (valid_receipt(run.out, index, stop - start) for index, (start, stop) in enumerate(run.plan.shards))
+    receipts = (
+        valid_receipt(run.out, index, stop - start) for index, (start, stop) in enumerate(run.plan.shards)
+    )
     return {index: receipt for index, receipt in enumerate(receipts) if receipt is not None}
 
 
@@ -146,7 +174,9 @@ def _finish(run: ViewRun) -> Dataset:
     if len(receipts) < len(plan.shards):
         raise TwinviewsError(f"shards of {run.out} changed while it was written: run the same command again")
     # Reading a shard of the sentences checks its hash.
-    columns = [read_table(source.path / receipt.file, receipt.sha256).schema.names for receipt in source.receipts]
+    columns = [
+        read_table(source.path / receipt.file, receipt.sha256).schema.names for receipt in source.receipts
+    ]
     options = {"sources": run.options.sources or None, **plan.params}
     recipe = recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
     counts = count_receipts(receipts)

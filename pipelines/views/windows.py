@@ -26,13 +26,15 @@ from pipelines.views.workers import AHEAD
 
 CONNECT_SECONDS = 10.0
 RETRIES = 3
-"""How often a window is made again on a cluster after its worker died; a window may be what kills its workers."""
+"""How often a window is made again on a cluster after its worker died; a window may be what kills its
+workers."""
 Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
 Rows: TypeAlias = tuple[Window, list[list[Any]], list[int]]
 """A window; its columns: ids, texts, and spans if the input has any; and the seeds of its rows."""
 Result: TypeAlias = tuple[list[Receipt], float, Counter[Stage]]
-"""The receipts of a committed window, the seconds that it took, and the seconds by stage since the previous one."""
+"""The receipts of a committed window, the seconds that it took, and the seconds by stage since the previous
+one."""
 
 
 @dataclass
@@ -75,8 +77,8 @@ def worker(run: ViewRun, number: int) -> Callable[[Iterable[Window]], Generator[
 def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Result]:
     """Make and commit windows; while one is made, the next is read and the previous one is written.
 
-    At most one window waits on either side, which bounds memory. The view runs in this thread, which receives Ctrl-C.
-    An error of any stage is raised here after the other stages have ended.
+    At most one window waits on either side, which bounds memory. The view runs in this thread, which receives
+    Ctrl-C. An error of any stage is raised here after the other stages have ended.
     """
     if run.view is None:
         spec = ViewSpec(run.plan.name, run.plan.params)
@@ -124,12 +126,15 @@ def _make(run: ViewRun, rows: Rows) -> Sequence[ViewResult]:
     _, (_, texts, *_), seeds = rows
     model_seconds, start = SECONDS["model"], time.perf_counter()
     views = checked_views(cast(View, run.view), texts, seeds)
-    if SECONDS["model"] == model_seconds:  # for a view that does not time its model, all time counts as the model's
+    # for a view that does not time its model, all time counts as the model's
+    if SECONDS["model"] == model_seconds:
         SECONDS["model"] += time.perf_counter() - start
     return views
 
 
-def _write(run: ViewRun, rows: Rows, views: Sequence[ViewResult], start: float, before: Counter[Stage]) -> Result:
+def _write(
+    run: ViewRun, rows: Rows, views: Sequence[ViewResult], start: float, before: Counter[Stage]
+) -> Result:
     """Commit the shards of a window that took the view from `start` on; updates `before`, seconds by stage so far."""
     window, columns, _ = rows
     with timed("write"):
@@ -151,23 +156,30 @@ def _write(run: ViewRun, rows: Rows, views: Sequence[ViewResult], start: float, 
     return receipts, time.monotonic() - start, stages
 
 
-def _view_spans(text: str, spans: list[dict[str, Any]] | None, view: ViewResult) -> tuple[list[LabelledSpan], int]:
+def _view_spans(
+    text: str, spans: list[dict[str, Any]] | None, view: ViewResult
+) -> tuple[list[LabelledSpan], int]:
     """The spans of a view, and how many were lost: all of them if the view rewrites the whole text."""
     if view.text is None or (view.text != text and not view.edits):
         return [], len(spans or ())
     return carry_spans([LabelledSpan(**span) for span in spans or ()], view.edits)
 
 
-def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: str | None) -> Generator[Result]:
+def run_cluster(
+    run: ViewRun, windows: Iterable[Window], workers: int, address: str | None
+) -> Generator[Result]:
     """Make windows on a cluster, and yield each when it is committed; a lost worker's window is made again.
 
-    All machines must see the folders by the same absolute paths or addresses. Raises InputError if there is no cluster
-    at `address`, TwinviewsError if a view fails, or a window has lost its worker once more than `RETRIES` times.
+    All machines must see the folders by the same absolute paths or addresses. Raises InputError if there is no
+    cluster at `address`, TwinviewsError if a view fails, or a window has lost its worker once more than
+    `RETRIES` times.
     """
     ray, window = _connect(address), Window()
     try:
         # Every worker gets a GPU to itself if there are any and the view has weights.
-        gpus = int(ray.cluster_resources().get("GPU", 0)) if run.runs_model and run.options.device != "cpu" else 0
+        gpus = (
+            int(ray.cluster_resources().get("GPU", 0)) if run.runs_model and run.options.device != "cpu" else 0
+        )
         remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=RETRIES)(ViewRun)
         actors = [remote.remote(**vars(run.for_worker())) for _ in range(min(workers, gpus or workers))]
         remaining = iter(windows)
@@ -179,9 +191,15 @@ def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: 
             yield ray.get(result)
             results |= {actor.make.remote(window): (actor, window) for window in islice(remaining, 1)}
     except ray.exceptions.RayTaskError as error:
-        raise error.cause if isinstance(error.cause, TwinviewsError) else TwinviewsError(str(error.cause)) from None
+        raise (
+            error.cause if isinstance(error.cause, TwinviewsError) else TwinviewsError(str(error.cause))
+        ) from None
     except ray.exceptions.RayError as error:
-        rows = f"rows {run.plan.shards[window[0]][0]} to {run.plan.shards[window[-1]][1] - 1}" if window else "no row"
+        rows = (
+            f"rows {run.plan.shards[window[0]][0]} to {run.plan.shards[window[-1]][1] - 1}"
+            if window
+            else "no row"
+        )
         reason = str(error).splitlines()[0]
         raise TwinviewsError(f"the Ray cluster failed at {rows} ({reason}): see `ray status`") from None
     finally:
@@ -195,10 +213,13 @@ def _connect(address: str | None) -> Any:  # noqa: ANN401 - a module
         raise MissingExtraError("--engine ray", "ray") from None
     try:
         host, separator, port = (address or "").rpartition(":")
-        if separator and port.isdigit() and "/" not in host:  # where nothing listens, Ray itself waits for minutes
+        # where nothing listens, Ray itself waits for minutes
+        if separator and port.isdigit() and "/" not in host:
             socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, ValueError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"--address {address}: no Ray cluster answers there ({reason}): see `ray status`") from None
+        raise InputError(
+            f"--address {address}: no Ray cluster answers there ({reason}): see `ray status`"
+        ) from None
     return ray

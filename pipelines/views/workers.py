@@ -26,12 +26,15 @@ Work: TypeAlias = Callable[[Iterator[T]], Iterator[R]]
 """Maps tasks to one result each, in their order; it may look at the next task before it yields a result."""
 
 
-def run_workers(build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers: int, *, ordered: bool) -> Generator[R]:
+def run_workers(
+    build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers: int, *, ordered: bool
+) -> Generator[R]:
     """Do tasks in worker processes, and yield their results.
 
-    `build` is called once in each worker with its number; it and the tasks are pickled. A worker holds at most `AHEAD`
-    tasks, which bounds memory. If the results need not be `ordered` like the tasks, no worker waits for a slower one.
-    Raises TwinviewsError if a worker died, mostly for lack of memory, and whatever a task raised.
+    `build` is called once in each worker with its number; it and the tasks are pickled. A worker holds at most
+    `AHEAD` tasks, which bounds memory. If the results need not be `ordered` like the tasks, no worker waits
+    for a slower one. Raises TwinviewsError if a worker died, mostly for lack of memory, and whatever a task
+    raised.
     """
     processes: list[Any] = []
     busy: deque[Connection] = deque()  # a worker as often as it has tasks, in the order of the tasks
@@ -84,7 +87,9 @@ def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, proces
     return ours
 
 
-def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: int, workers: int, gc_rate: int) -> None:
+def _work(
+    connection: Connection, build: Callable[[int], Work[T, R]], number: int, workers: int, gc_rate: int
+) -> None:
     gc.set_threshold(gc_rate)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, usable_cores() // workers)))

@@ -31,7 +31,8 @@ TEXTS = [
     "Two dogs run through “green” grass, isn't it?",
     "The  U.S. bought 3.5% unbelievable things for their children because of the happy weather.",
     "Children like ice cream (boys mostly), of course.",
-    "Cars were quickly repaired near the enormous house while the people were talking about their large boat. " * 2,
+    "Cars were quickly repaired near the enormous house while the people were talking about their large boat. "
+    * 2,
     "NASA",
 ]
 DATA = Path(os.environ.get("TWINVIEWS_TEST_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
@@ -56,7 +57,9 @@ def real_sentences(count: int) -> list[str]:
         pytest.skip("no research data: set TWINVIEWS_TEST_DATA")
     with gzip.open(captions, "rt", encoding="utf-8") as lines:
         texts = [[line.rstrip("\n") for line in lines]]
-    texts.append([cell for line in pairs.open(encoding="utf-8") for cell in line.rstrip("\n").split("\t")[5:7]])
+    texts.append(
+        [cell for line in pairs.open(encoding="utf-8") for cell in line.rstrip("\n").split("\t")[5:7]]
+    )
     texts.append(sample.read_text(encoding="utf-8").splitlines())
     return [text for part in texts for text in random.Random(0).sample(part, count // 3)]
 
@@ -87,7 +90,12 @@ GERMAN = {
 }
 FRENCH = {GUITAR: "Un homme joue de la guitare.", DOGS: "Deux chiens courent."}
 PARAPHRASE = "A man plays the guitar."
-ENGLISH = {GERMAN[GUITAR]: PARAPHRASE, GERMAN[DOGS]: DOGS, FRENCH[GUITAR]: PARAPHRASE, FRENCH[DOGS]: "Two dogs."}
+ENGLISH = {
+    GERMAN[GUITAR]: PARAPHRASE,
+    GERMAN[DOGS]: DOGS,
+    FRENCH[GUITAR]: PARAPHRASE,
+    FRENCH[DOGS]: "Two dogs.",
+}
 POSITIONS = 64
 
 
@@ -95,7 +103,13 @@ def random_marian(size: int, layers: int = 1, **settings: Any) -> MarianMTModel:
     """An untrained MarianMT in Marian's own layout: end 0, unknown 1, padding last of `size` tokens."""
     sizes = {"layers": layers, "ffn_dim": 64, "attention_heads": 2 * layers}
     config = {f"{half}_{name}": value for half in ("encoder", "decoder") for name, value in sizes.items()}
-    config |= {"eos_token_id": 0, "forced_eos_token_id": None, "d_model": 32, "dropout": 0.0, "scale_embedding": True}
+    config |= {
+        "eos_token_id": 0,
+        "forced_eos_token_id": None,
+        "d_model": 32,
+        "dropout": 0.0,
+        "scale_embedding": True,
+    }
     config |= {"vocab_size": size, "pad_token_id": size - 1, "decoder_start_token_id": size - 1, **settings}
     return MarianMTModel(MarianConfig(max_position_embeddings=POSITIONS, **config))
 
@@ -104,12 +118,22 @@ def build_marian(folder: Path, pairs: Sequence[tuple[str, str]], codes: Sequence
     """Write a MarianMT that has learnt `pairs` by heart, with its own vocabulary."""
     folder.mkdir(parents=True)
     text = [line for line in (*GERMAN, *GERMAN.values(), *FRENCH.values(), *ENGLISH.values()) if line]
-    settings = {"model_prefix": str(folder / "source"), "bos_id": -1, "eos_id": 0, "unk_id": 1, "minloglevel": 2}
+    settings = {
+        "model_prefix": str(folder / "source"),
+        "bos_id": -1,
+        "eos_id": 0,
+        "unk_id": 1,
+        "minloglevel": 2,
+    }
     SentencePieceTrainer.train(sentence_iterator=iter(text * 20), vocab_size=55, **settings)
     (folder / "source.model").rename(folder / "source.spm")
     shutil.copyfile(folder / "source.spm", folder / "target.spm")
-    pieces = [line.partition("\t")[0] for line in (folder / "source.vocab").read_text(encoding="utf-8").splitlines()]
-    ids = {piece: number for number, piece in enumerate([*pieces, *(f">>{code}<<" for code in codes), "<pad>"])}
+    pieces = [
+        line.partition("\t")[0] for line in (folder / "source.vocab").read_text(encoding="utf-8").splitlines()
+    ]
+    ids = {
+        piece: number for number, piece in enumerate([*pieces, *(f">>{code}<<" for code in codes), "<pad>"])
+    }
     (folder / "vocab.json").write_text(json.dumps(ids), encoding="utf-8")
     files = (str(folder / name) for name in ("source.spm", "target.spm", "vocab.json"))
     tokenizer = MarianTokenizer(*files, model_max_length=512)
@@ -194,7 +218,11 @@ def _saved(folder: Path, tokenizer: Any, kind: str) -> Path:  # noqa: ANN401
     tokenizer.save_pretrained(folder)
     torch.manual_seed(5)
     shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    sizes = {"vocab_size": len(tokenizer), "max_position_embeddings": POSITIONS, "pad_token_id": tokenizer.pad_token_id}
+    sizes = {
+        "vocab_size": len(tokenizer),
+        "max_position_embeddings": POSITIONS,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
     config = getattr(transformers, f"{kind}Config")(**shape, **sizes, initializer_range=0.5)
     getattr(transformers, f"{kind}ForMaskedLM")(config).save_pretrained(folder)
     return folder

@@ -16,7 +16,9 @@ OPTIONS = ["candidates", "min_meaning", "diverse", "judge_encoder", "judge_revis
 
 
 @pytest.mark.parametrize(("floor", "diverse"), [(0.0, False), (0.85, False), (0.85, True), (1.0, False)])
-def test_the_first_text_above_the_floor_is_taken_and_others_are_alternatives(floor: float, diverse: bool) -> None:
+def test_the_first_text_above_the_floor_is_taken_and_others_are_alternatives(
+    floor: float, diverse: bool
+) -> None:
     """Against one view without a choice, called with each seed by itself."""
     single = make_view(ViewSpec("repeat"))
     judge = Judge(find_encoder("starter"), "ctranslate2", "int8", "cpu")

@@ -50,24 +50,36 @@ def not_a_number(path: Path) -> None:
 
 JSON = {"not JSON": "{", "empty": "", "a list": "[]", "null": "null", "a number": "3", "deep": "[" * 100_000}
 DAMAGED: list[tuple[str, str, Callable[[Path], None], str]] = [
-    *((name, kind, text(content), f"{name} is damaged") for name in ("config.json", "tokenizer_config.json")
-      for kind, content in JSON.items()),
+    *(
+        (name, kind, text(content), f"{name} is damaged")
+        for name in ("config.json", "tokenizer_config.json")
+        for kind, content in JSON.items()
+    ),
     ("config.json", "a negative size", setting(vocab_size=-5), "cannot be loaded ("),
     ("config.json", "a wrong type", setting(num_hidden_layers="x"), "cannot be loaded ("),
     ("config.json", "another size", setting(vocab_size=2_000), "other sizes than its config.json says"),
     ("tokenizer_config.json", "a negative length", setting(model_max_length=-5), "reads at most -5 tokens"),
     ("tokenizer_config.json", "a length of a wrong type", setting(model_max_length="x"), "'"),
     ("model.safetensors", "NaN", not_a_number, "its weights are NaN or infinite"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("name", "kind", "damage", "cause"), DAMAGED, ids=[f"{row[0]}-{row[1]}" for row in DAMAGED])
+@pytest.mark.parametrize(
+    ("name", "kind", "damage", "cause"), DAMAGED, ids=[f"{row[0]}-{row[1]}" for row in DAMAGED]
+)
 @pytest.mark.parametrize("use", [fill, encode, translate, ctranslate])
 def test_the_cause_is_named(
-    name: str, kind: str, damage: Callable[[Path], None], cause: str, use: Callable[[Path], None], tmp_path: Path,
-    encoder_folder: Path, translation_models: Path, user_cache: Path,
-) -> None:  # fmt: skip
+    name: str,
+    kind: str,
+    damage: Callable[[Path], None],
+    cause: str,
+    use: Callable[[Path], None],
+    tmp_path: Path,
+    encoder_folder: Path,
+    translation_models: Path,
+    user_cache: Path,
+) -> None:
     is_encoder = use in (fill, encode)
     folder = shutil.copytree(encoder_folder if is_encoder else translation_models, tmp_path / "model")
     damage(folder / ("." if is_encoder else "en-xx") / name)

@@ -34,14 +34,25 @@ SENTENCES = [
     "The train leaves at half past seven.",
 ]
 ENGINES = ("ctranslate2", "transformers")
-ODD = ["", "  ", "我喜欢狗。", "a\0b", "naïve café ☕ 🙂", ">>fr<< Where is he?", "</s> A man. <pad>", "x" * 300]
+ODD = [
+    "",
+    "  ",
+    "我喜欢狗。",
+    "a\0b",
+    "naïve café ☕ 🙂",
+    ">>fr<< Where is he?",
+    "</s> A man. <pad>",
+    "x" * 300,
+]
 
 
 @cache
 def starter(engine: str, decode: str = "greedy", precision: str = "fp32") -> MarianTranslator:
     model = resolve_models("starter", "en", "de")
     decoding = parse_decoding(decode)
-    return MarianTranslator(model.path, model.prefix, decoding, retries=False, engine=engine, precision=precision)
+    return MarianTranslator(
+        model.path, model.prefix, decoding, retries=False, engine=engine, precision=precision
+    )
 
 
 def comparable(found: Translation) -> Translation:
@@ -58,14 +69,17 @@ def test_both_engines_write_the_same_texts(decode: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "decoding", [Decoding(), Decoding(num_beams=4, hypotheses=4), Decoding(repetition_penalty=1.3), Decoding().retry()]
+    "decoding",
+    [Decoding(), Decoding(num_beams=4, hypotheses=4), Decoding(repetition_penalty=1.3), Decoding().retry()],
 )
 def test_both_engines_search_alike(decoding: Decoding) -> None:
     model = resolve_models("starter", "en", "de")
     vocabulary = Vocabulary(model.path)
     sources = vocabulary.encode(SENTENCES, model.prefix)
     width = padded(len(sources[0]), vocabulary.limit)
-    equal = sorted((ids for ids in sources if padded(len(ids), vocabulary.limit) == width), key=len, reverse=True)
+    equal = sorted(
+        (ids for ids in sources if padded(len(ids), vocabulary.limit) == width), key=len, reverse=True
+    )
     assert len(equal) > 4
     made = (MarianTranslator(model.path, None, decoding, name, "fp32")._engine for name in ENGINES)
     ours, theirs = (engine.search(equal, decoding, [])() for engine in made)
@@ -76,7 +90,9 @@ def test_both_engines_search_alike(decoding: Decoding) -> None:
 @pytest.mark.parametrize(
     ("engine", "decode"), [("ctranslate2", "greedy"), *product(ENGINES[1:], ["greedy", "top-p:.9"])]
 )
-def test_a_shorter_search_first_changes_nothing(engine: str, decode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shorter_search_first_changes_nothing(
+    engine: str, decode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     texts = [*SENTENCES, *ODD, "Hahahahahahahahahahahahahahahaha!"]
     runs = []
     for length in (2.0, 0.0):  # at 0, sentences of more than 16 tokens need the second search
@@ -91,7 +107,10 @@ def test_a_longer_neighbour_changes_no_rounding(precision: str) -> None:
     """In int8, both gave another text in a batch with one of 16 tokens: attention sums in the order of the width."""
     translator = starter("ctranslate2", precision=precision)
     neighbour = "A man in a black jacket is standing on a snowy mountain today."
-    for text in ("But even official events have political overtones.", "How can you experiment freely on your own?"):
+    for text in (
+        "But even official events have political overtones.",
+        "How can you experiment freely on your own?",
+    ):
         assert translator.translate([text, neighbour])[0] == translator.translate([text])[0]
 
 
@@ -121,7 +140,10 @@ def test_any_token_may_be_the_padding(copied: Path) -> None:
         if pad + 1 in value.shape:
             state[name] = value.index_select(value.shape.index(pad + 1), order)
     save_file(state, copied / "model.safetensors", {"format": "pt"})
-    config = json.loads((copied / "config.json").read_text()) | {"pad_token_id": 2, "decoder_start_token_id": 2}
+    config = json.loads((copied / "config.json").read_text()) | {
+        "pad_token_id": 2,
+        "decoder_start_token_id": 2,
+    }
     (copied / "config.json").write_text(json.dumps(config), encoding="utf-8")
     for engine in ENGINES:
         translator = MarianTranslator(copied, ">>de<<", engine=engine, precision="fp32")
@@ -131,7 +153,15 @@ def test_any_token_may_be_the_padding(copied: Path) -> None:
 def test_token_ids_and_texts_are_those_of_the_tokenizer() -> None:
     path = resolve_models("starter", "en", "de").path
     vocabulary, tokenizer = Vocabulary(path), MarianTokenizer.from_pretrained(path)
-    texts = [*SENTENCES, *GERMAN.values(), "我喜欢狗。", "naïve café ☕ 🙂", "a\0b", "x" * 300, "1,900  on (the) lines"]
+    texts = [
+        *SENTENCES,
+        *GERMAN.values(),
+        "我喜欢狗。",
+        "naïve café ☕ 🙂",
+        "a\0b",
+        "x" * 300,
+        "1,900  on (the) lines",
+    ]
     for prefix in (">>de<<", None):
         sources = [f"{prefix} {text}" if prefix else text for text in texts]
         expected = [tuple(tokenizer(source)["input_ids"]) for source in sources]
@@ -154,7 +184,9 @@ def translated(models: Path) -> str | None:
     return translator.translate([DOGS])[0].text
 
 
-def test_a_model_is_converted_once_and_again_if_it_is_damaged(translation_models: Path, user_cache: Path) -> None:
+def test_a_model_is_converted_once_and_again_if_it_is_damaged(
+    translation_models: Path, user_cache: Path
+) -> None:
     before = sorted(translation_models.rglob("*"))
     assert translated(translation_models) == GERMAN[DOGS]
     first = kept_in(user_cache).stat().st_ino
@@ -217,7 +249,9 @@ print(row.pivot, *{"torch", "transformers"} & set(sys.modules))
 
 
 @pytest.mark.exhaustive
-def test_a_converted_model_needs_neither_torch_nor_transformers(translation_models: Path, user_cache: Path) -> None:
+def test_a_converted_model_needs_neither_torch_nor_transformers(
+    translation_models: Path, user_cache: Path
+) -> None:
     command = [sys.executable, "-c", WITHOUT_TORCH, str(translation_models)]
     subprocess.run(command, check=True, capture_output=True)
     done = subprocess.run(command, check=True, capture_output=True, text=True)

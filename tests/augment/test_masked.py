@@ -120,7 +120,9 @@ def test_a_vocabulary_that_marks_words_in_another_way_is_one_line() -> None:
         WholeWords(PreTrainedTokenizerFast(tokenizer_object=ends))
 
 
-def test_an_encoder_without_its_head_or_its_tokenizer_is_one_line(encoder_folder: Path, tmp_path: Path) -> None:
+def test_an_encoder_without_its_head_or_its_tokenizer_is_one_line(
+    encoder_folder: Path, tmp_path: Path
+) -> None:
     headless = shutil.copytree(encoder_folder, tmp_path / "headless")
     BertModel.from_pretrained(encoder_folder).save_pretrained(headless)
     with refused("without a masked-language head"):
@@ -128,16 +130,22 @@ def test_an_encoder_without_its_head_or_its_tokenizer_is_one_line(encoder_folder
     state = AutoModelForMaskedLM.from_pretrained(encoder_folder).state_dict()
     for prefix, left_out in {"_orig_mod.": "", "module._orig_mod.": "", "": "encoder.layer.0"}.items():
         named = {
-            prefix + name: tensor.clone() for name, tensor in state.items() if not left_out or left_out not in name
+            prefix + name: tensor.clone()
+            for name, tensor in state.items()
+            if not left_out or left_out not in name
         }
         folder = shutil.copytree(encoder_folder, tmp_path / f"named {prefix}")
         save_file(named, folder / "model.safetensors", metadata={"format": "pt"})
         if left_out:
-            with refused("its files lack ", "tensors of its configuration, the first is bert.encoder.layer.0."):
+            with refused(
+                "its files lack ", "tensors of its configuration, the first is bert.encoder.layer.0."
+            ):
                 fill(folder)(["A man runs"], [0])
         else:
             assert fill(folder)(TEXTS, range(6)) == fill(encoder_folder)(TEXTS, range(6))
-    folder = shutil.copytree(encoder_folder, tmp_path / "bare", ignore=shutil.ignore_patterns("*token*", "vocab*"))
+    folder = shutil.copytree(
+        encoder_folder, tmp_path / "bare", ignore=shutil.ignore_patterns("*token*", "vocab*")
+    )
     (folder / "config.json").write_text("{}", encoding="utf-8")
     with refused(f"--encoder {folder} cannot be loaded ("):
         fill(folder)(["A man runs"], [0])
@@ -148,17 +156,26 @@ def test_proposals_are_the_likeliest_words_of_the_model_without_batching(folder:
     fill = FillModel(folder, Runtime("cpu"))
     model, tokenizer = AutoModelForMaskedLM.from_pretrained(folder).eval(), fill.tokenizer
     rows = []
-    for text in ("The dog runs near the river.", "A man and the dog are in the park near the river, with a big ball."):
+    for text in (
+        "The dog runs near the river.",
+        "A man and the dog are in the park near the river, with a big ball.",
+    ):
         ids, offsets = fill.encoded(text)
         start = text.index("dog")
         span = token_span(offsets, start, start + 3)
         assert span is not None
         slot = fill.words.slot("dog", tokenizer.convert_ids_to_tokens(ids[span[0]]))
-        rows.append(Masked([*ids[: span[0]], tokenizer.mask_token_id, *ids[span[1] + 1 :]], [span[0]], [slot], ["dog"]))
+        rows.append(
+            Masked([*ids[: span[0]], tokenizer.mask_token_id, *ids[span[1] + 1 :]], [span[0]], [slot], ["dog"])
+        )
     for row, (proposals,) in zip(rows, fill.propose(rows, 5), strict=True):
         with torch.inference_mode():
             logits = model(input_ids=torch.tensor([row.ids])).logits[0, row.places[0]]
-        words = {word: float(logits[number]) for word, number in fill.words.ids(row.slots[0]).items() if word != "dog"}
+        words = {
+            word: float(logits[number])
+            for word, number in fill.words.ids(row.slots[0]).items()
+            if word != "dog"
+        }
         best = sorted(words, key=lambda word: -words[word])[:5]
         assert dict(proposals) == pytest.approx({word: words[word] for word in best}, abs=1e-3)
 

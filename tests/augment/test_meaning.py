@@ -70,7 +70,15 @@ def hidden(engine: str, precision: str, texts: Sequence[str]) -> Any:  # noqa: A
 @pytest.mark.parametrize(("precision", "tolerance"), [("int8", 0), ("fp32", 1e-6)])
 def test_a_vector_depends_on_no_other_text(precision: str, tolerance: float) -> None:
     """In int8, which is the default, not even in its last bit: no rounding of a score can depend on the batch."""
-    texts = [GUITAR, CLOSE, FAR, ODD, LONG, *TEXTS, *(" ".join(FAR.split()[:length]) for length in range(1, 7))]
+    texts = [
+        GUITAR,
+        CLOSE,
+        FAR,
+        ODD,
+        LONG,
+        *TEXTS,
+        *(" ".join(FAR.split()[:length]) for length in range(1, 7)),
+    ]
     together = hidden("ctranslate2", precision, texts)
     for place, text in enumerate(texts):
         alone = hidden("ctranslate2", precision, [text])[0]
@@ -87,6 +95,12 @@ def test_only_the_closest_by_their_words_are_judged_whole() -> None:
 
 
 def test_any_encoder_judges_by_its_own_cosine(encoder_folder: Path) -> None:
-    (found,) = Judge(Weights(encoder_folder, "r"), "ctranslate2", "int8", "cpu").scores([GUITAR], [[FAR, CLOSE]], 1)
-    one, *others = sentence_encoder(encoder_folder, "cpu").encode([GUITAR, FAR, CLOSE], normalize_embeddings=True)
-    assert found == {form: round(float(one @ other), 3) for form, other in zip((FAR, CLOSE), others, strict=True)}
+    (found,) = Judge(Weights(encoder_folder, "r"), "ctranslate2", "int8", "cpu").scores(
+        [GUITAR], [[FAR, CLOSE]], 1
+    )
+    one, *others = sentence_encoder(encoder_folder, "cpu").encode(
+        [GUITAR, FAR, CLOSE], normalize_embeddings=True
+    )
+    assert found == {
+        form: round(float(one @ other), 3) for form, other in zip((FAR, CLOSE), others, strict=True)
+    }

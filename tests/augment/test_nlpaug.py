@@ -64,7 +64,12 @@ def nltk_folders() -> list[str]:
 
 def compat_run(share: float) -> Run:
     texts = [text for text in [*TEXTS, *(real_sentences(300) if DATA.is_dir() else [])] if text.strip()]
-    return "SynonymAug", {"aug_src": "wordnet", "aug_p": share}, texts, [2**40 * row + 7 for row in range(len(texts))]
+    return (
+        "SynonymAug",
+        {"aug_src": "wordnet", "aug_p": share},
+        texts,
+        [2**40 * row + 7 for row in range(len(texts))],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +102,8 @@ def test_rows_are_those_of_nlpaug_in_fresh_processes_whatever_the_order_of_sets(
         made = [viewed.text for viewed in nlpaug_view(name)(TEXTS[:5], SEEDS)]
         # nlpaug also puts and takes spaces around signs, which are put right again.
         rows = [
-            ["".join((text or "").split()) for text in texts] for texts in (made, *(all_[place] for all_ in published))
+            ["".join((text or "").split()) for text in texts]
+            for texts in (made, *(all_[place] for all_ in published))
         ]
         assert rows[0] == rows[1] == rows[2], name
         assert made != TEXTS[:5], name

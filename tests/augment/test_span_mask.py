@@ -35,7 +35,15 @@ def characters(text: str) -> list[str]:
     return regex.findall(r"\X", text)
 
 
-REPEATING = ["ab" * 20, "a" * 40, "naïve 👩‍👩‍👧 " * 5, " ".join("café" for _ in range(9)), "x" * 29, "", "𝔸𝔹 " * 15]
+REPEATING = [
+    "ab" * 20,
+    "a" * 40,
+    "naïve 👩‍👩‍👧 " * 5,
+    " ".join("café" for _ in range(9)),
+    "x" * 29,
+    "",
+    "𝔸𝔹 " * 15,
+]
 
 
 @pytest.mark.parametrize("length", [2, 5])
@@ -76,11 +84,15 @@ def test_words_are_masked_whole_and_one_always_stays() -> None:
 
 @pytest.mark.parametrize("kind", ["byte-level", "sentencepiece"])
 def test_tokens_never_cut_a_character(kind: str, tmp_path: Path) -> None:
-    view = make_view(ViewSpec("span-mask", {"unit": "token", "length": 2, "encoder": str(KINDS[kind](tmp_path))}))
+    view = make_view(
+        ViewSpec("span-mask", {"unit": "token", "length": 2, "encoder": str(KINDS[kind](tmp_path))})
+    )
     text = "The old dog “runs” 👩‍👩‍👧 e\u0301t\u0301 家 👍🏽!"
     for viewed in view([text] * 60, range(60)):
         (edit,) = viewed.edits
-        assert characters(text[: edit.start]) + characters(edit.old) + characters(text[edit.end :]) == characters(text)
+        assert characters(text[: edit.start]) + characters(edit.old) + characters(
+            text[edit.end :]
+        ) == characters(text)
 
 
 DOGS = "Two dogs don't sleep; run!"

@@ -87,7 +87,9 @@ def test_the_article_before_a_changed_word_follows_its_sound() -> None:
         expected = text.replace(" a ", " an ").replace("A ", "An ").replace("car", "automobile")
         assert expected in {viewed.text for viewed in everything([text] * 60, range(60))}
     keeps_article = built("synonym", fraction=1.0, candidates=1, keep_pattern=r"\ba\b")
-    assert "He has a automobile." in {viewed.text for viewed in keeps_article(["He has a car."] * 60, range(60))}
+    assert "He has a automobile." in {
+        viewed.text for viewed in keeps_article(["He has a car."] * 60, range(60))
+    }
 
 
 LEMMAS = "arms NNS arm, swinging VBG swing, stopped VBD stop, hoped VBD hope, men NNS man, lay VBD lie"
@@ -98,7 +100,9 @@ older JJR elderer, feet NNS fts, years NNS yrs, sisters NNS ses, slit NN cunt
 """
 
 
-def test_words_are_traced_to_their_lemmas_and_inflected_and_odd_ones_are_never_synonyms(words: English) -> None:
+def test_words_are_traced_to_their_lemmas_and_inflected_and_odd_ones_are_never_synonyms(
+    words: English,
+) -> None:
     for word, tag, lemma in map(str.split, LEMMAS.split(",")):
         assert words.lemma(word, tag) == lemma
     for word, tag, new in map(str.split, SYNONYMS.split(",")):
@@ -122,7 +126,11 @@ def test_at_least_the_given_number_of_words_changes_if_there_are_enough() -> Non
     few = built("synonym", fraction=0.05, candidates=1)
     assert {viewed.reason for viewed in few(["The big car."] * 50, range(50))} == {None, "none-drawn"}
     (nothing,) = few(["Of course it is."], [0])
-    assert (nothing.status, nothing.reason, nothing.achieved_fraction) == ("unchanged", "no-eligible-word", None)
+    assert (nothing.status, nothing.reason, nothing.achieved_fraction) == (
+        "unchanged",
+        "no-eligible-word",
+        None,
+    )
     many = built("synonym", fraction=0.01, at_least=2)
     for viewed in many(["The big car and the little boat.", "Of course."] * 20, range(40)):
         assert len(replaced(viewed)) == (0 if viewed.text == "Of course." else 2)
@@ -154,7 +162,12 @@ def test_a_form_of_two_words_and_a_plural_without_one_are_not_replaced(text: str
 
 @pytest.mark.parametrize(
     ("word", "tag", "form"),
-    [("start", "VBD", "begin"), ("purchase", "VBN", "buy"), ("put", "VBD", "placed"), ("bought", "VBD", "purchased")],
+    [
+        ("start", "VBD", "begin"),
+        ("purchase", "VBN", "buy"),
+        ("put", "VBD", "placed"),
+        ("bought", "VBD", "purchased"),
+    ],
 )
 def test_a_base_form_stays_one_whatever_its_tag(words: English, word: str, tag: str, form: str) -> None:
     forms = {*dict(words.synonyms(word, tag))}
@@ -197,7 +210,9 @@ def test_a_row_of_capitals_says_so(text: str, reason: str) -> None:
         (["42", "?"], False),
     ],
 )
-def test_other_languages_get_one_warning(texts: list[str], is_foreign: bool, caplog: pytest.LogCaptureFixture) -> None:
+def test_other_languages_get_one_warning(
+    texts: list[str], is_foreign: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     warn_once.cache_clear()
     view = built("synonym")
     for _ in range(2):
@@ -275,7 +290,9 @@ def test_stop_words_are_left_alone_and_part_of_the_revision(stop_words: Path) ->
     assert viewed.text == "une grand auto"
 
 
-def test_a_language_that_is_not_installed_is_one_line(stop_words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_language_that_is_not_installed_is_one_line(
+    stop_words: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as bare, refused("python -m nltk.downloader omw-1.4"):
         bare.setattr(nltk.data, "path", nltk.data.path[1:])
         make_view(ViewSpec("synonym", {"language": "fr"}))
@@ -303,7 +320,9 @@ def test_a_reader_kept_most_views_of_the_sample(name: str, share: float) -> None
     file = DATA / f"{name.replace('-', '_')}_marks.tsv"
     rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()[1:]]
     view = built(name)
-    views = view([sentences[key] for key, *_ in rows], [row_seed(0, key, FORMER_KEYS[name]) for key, *_ in rows])
+    views = view(
+        [sentences[key] for key, *_ in rows], [row_seed(0, key, FORMER_KEYS[name]) for key, *_ in rows]
+    )
     marks = [
         kept == "1"
         for (_, kept, digest), viewed in zip(rows, views, strict=True)

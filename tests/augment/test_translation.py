@@ -50,7 +50,9 @@ from augment.translate.pytorch import Draws, TransformersEngine
 from augment.view import View, ViewResult, ViewSpec, make_view, row_seed
 
 
-def drawn(decoding: Decoding, logits: torch.Tensor, seeds: Sequence[int], position: int, length: int = 16) -> list[int]:
+def drawn(
+    decoding: Decoding, logits: torch.Tensor, seeds: Sequence[int], position: int, length: int = 16
+) -> list[int]:
     """The token of each row at a position of its text."""
     texts = torch.zeros(len(seeds), position + 1, dtype=torch.int64)
     scores = Draws(decoding, seeds, length)(texts, logits.expand(len(seeds), -1))
@@ -65,13 +67,16 @@ def test_draws_follow_the_softmax_and_differ_by_seed_and_position() -> None:
         tokens = drawn(Decoding(sampled=True, temperature=0.5), logits, range(rows), position)
         shares = torch.bincount(torch.tensor(tokens), minlength=4) / rows
         assert torch.allclose(shares, (logits / 0.5).softmax(0), atol=0.012)
-    first, second = (torch.tensor(drawn(Decoding(sampled=True), logits, range(rows), place)) for place in (0, 1))
+    first, second = (
+        torch.tensor(drawn(Decoding(sampled=True), logits, range(rows), place)) for place in (0, 1)
+    )
     chance = float((logits.softmax(0) ** 2).sum())
     assert float((first == second).float().mean()) == pytest.approx(chance, abs=0.015)
 
 
 @pytest.mark.parametrize(
-    ("decode", "allowed"), [("top-k:2", {0, 1}), ("top-p:0.5", {0}), ("top-p:0.7", {0, 1}), ("sample", {0, 1, 2, 3})]
+    ("decode", "allowed"),
+    [("top-k:2", {0, 1}), ("top-p:0.5", {0}), ("top-p:0.7", {0, 1}), ("sample", {0, 1, 2, 3})],
 )
 def test_only_tokens_that_the_options_leave_are_drawn(decode: str, allowed: set[int]) -> None:
     logits = torch.tensor([0.6, 0.2, 0.15, 0.05]).log()[[2, 0, 3, 1]]
@@ -157,7 +162,11 @@ def test_copies_are_texts_like_their_source(text: str, source: str, expected: bo
     assert copies(text, source) is expected
 
 
-SENTENCES = ["A man is riding a bicycle down the street.", "Where did you buy this book?", "The weather is nice today."]
+SENTENCES = [
+    "A man is riding a bicycle down the street.",
+    "Where did you buy this book?",
+    "The weather is nice today.",
+]
 
 
 def view(name: str, models: Path | str, batch_tokens: int | None = None, **params: Any) -> View:  # noqa: ANN401
@@ -202,7 +211,9 @@ def test_strict_texts_depend_on_neither_batch_nor_threads(decode: str) -> None:
     try:
         for count, batch_tokens in ((1, 1), (2, 100_000)):
             torch.set_num_threads(count)
-            translate = view("translate", "starter", batch_tokens, to="de", decode=decode, precision="fp64", **GREEDY)
+            translate = view(
+                "translate", "starter", batch_tokens, to="de", decode=decode, precision="fp64", **GREEDY
+            )
             made.append(translate(texts, seeds))
     finally:
         torch.set_num_threads(threads)
@@ -218,12 +229,22 @@ def test_strict_texts_depend_on_neither_batch_nor_threads(decode: str) -> None:
             "fr",
             "Une fille lit; un garçon court.",
         ),
-        ("A girl reads; A boy runs.", ["Une fille lit", "Un garçon court."], "fr", "Une fille lit; Un garçon court."),
+        (
+            "A girl reads; A boy runs.",
+            ["Une fille lit", "Un garçon court."],
+            "fr",
+            "Une fille lit; Un garçon court.",
+        ),
         ("They run; he sits.", ["Ils courent;", "NASA s'assied."], "fr", "Ils courent; NASA s'assied."),
         ("Ils courent; je dors.", ["They run.", "I sleep."], "en", "They run; I sleep."),
         ("They run; boys sit.", ["Sie laufen.", "Jungen sitzen."], "de", "Sie laufen; Jungen sitzen."),
         ("She runs; he sits;", ["她跑步。", "他坐着"], "zh", "她跑步；他坐着；"),
-        ("Tom &amp; Anna run &quot;here&quot; now.", ["Tom &amp; Anna courent."], "fr", "Tom &amp; Anna courent."),
+        (
+            "Tom &amp; Anna run &quot;here&quot; now.",
+            ["Tom &amp; Anna courent."],
+            "fr",
+            "Tom &amp; Anna courent.",
+        ),
     ],
 )
 def test_semicolons_stay_between_clauses(
@@ -290,7 +311,9 @@ def test_long_texts_are_translated_sentence_by_sentence(translation_models: Path
         *product(["ctranslate2"], ["fp32", "int8"], ["greedy", "beam:3"]),
     ],
 )
-def test_a_translation_ignores_its_batch(translation_models: Path, engine: str, precision: str, decode: str) -> None:
+def test_a_translation_ignores_its_batch(
+    translation_models: Path, engine: str, precision: str, decode: str
+) -> None:
     words, draw = " ".join([*GERMAN, *FRENCH.values()]).split(), random.Random(7)
     texts = [" ".join(draw.choices(words, k=draw.randint(1, 14))) for _ in range(40)]
     given = translation_models / "en-xx", ">>de<<", parse_decoding(decode), engine, precision
@@ -340,7 +363,9 @@ def test_the_signature_names_the_weights_and_no_path(translation_models: Path, t
     middle += f"retry:true|sentencepiece:{pieces}|sentencex:{ends}|source:en|translator:ctranslate2"
     assert here.signature().startswith(f"view:backtranslate|{middle}|rev:")
     settings = json.loads((moved / "xx-en" / "config.json").read_text(encoding="utf-8"))
-    (moved / "xx-en" / "config.json").write_text(json.dumps({**settings, "scale_embedding": False}), encoding="utf-8")
+    (moved / "xx-en" / "config.json").write_text(
+        json.dumps({**settings, "scale_embedding": False}), encoding="utf-8"
+    )
     assert back(moved).spec.signature() != here.signature()
     with pytest.raises(InputError, match="revision"):
         make_view(ViewSpec("backtranslate", {**here.params, "models": str(moved)}))
@@ -352,7 +377,11 @@ def test_folders_named_by_their_languages_are_found(translation_models: Path, tm
         assert resolve_models(str(tmp_path), source, target)[:2] == (tmp_path / name, None)
 
 
-NON_WORDS = "The mole is leaning over the engine.", "He learned to add at three.", "A good fortress can stand a siege."
+NON_WORDS = (
+    "The mole is leaning over the engine.",
+    "He learned to add at three.",
+    "A good fortress can stand a siege.",
+)
 CHOSEN = [*SENTENCES, "The dog sleeps under the table.", "It took us five hours to drive there.", *NON_WORDS]
 
 
@@ -416,7 +445,11 @@ def test_a_round_trip_with_an_antonym_is_never_chosen() -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("precision", ["int8", "fp32", "fp64"])
 def test_a_choice_ignores_its_batch(precision: str) -> None:
-    texts = [*CHOSEN, GUITAR, "The guitar, which nobody had played for years, was still in tune when she picked it up."]
+    texts = [
+        *CHOSEN,
+        GUITAR,
+        "The guitar, which nobody had played for years, was still in tune when she picked it up.",
+    ]
     settings = {"precision": precision, "min_meaning": 0.5}
     expected = back("starter", 1, **settings)(texts, range(len(texts)))
     together = back("starter", 100_000, **settings)
@@ -476,7 +509,9 @@ def test_every_sentence_of_a_row_is_translated_as_if_alone(to: str) -> None:
     for row, (text, number) in zip(translate([text for text, _ in ROWS], [0] * len(ROWS)), ROWS, strict=True):
         pieces = translated_alone(text, "en")
         assert len(pieces) == number
-        alone = "".join(str(piece.text) for piece in translate([piece.strip(";") for piece in pieces], [0] * number))
+        alone = "".join(
+            str(piece.text) for piece in translate([piece.strip(";") for piece in pieces], [0] * number)
+        )
         assert letters(str(row.text)) == letters(alone)
         assert str(row.text).count(";") == text.count(";")
 
@@ -544,7 +579,9 @@ def test_what_an_encoder_does_not_see(sentence: str, text: str, reason: str | No
 
 def test_a_single_word_is_no_translation_of_a_sentence() -> None:
     assert fault("I am here today.", "I", "en", "fr") == fault("Wir sind da!", "A.", "de", "en") == "shorter"
-    assert fault("Thank you all.", "Danke.", "en", "de") is fault("How are you?", "你好吗？", "en", "zh") is None
+    assert (
+        fault("Thank you all.", "Danke.", "en", "de") is fault("How are you?", "你好吗？", "en", "zh") is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -569,11 +606,26 @@ def test_figures_of_a_translation_are_compared(sentence: str, text: str, reason:
         ("TWO DOGS ARE RUNNING.", "Two dogs are running.", "Two dogs run.", "TWO DOGS RUN."),
         ("THE CHILD BOUGHT A CAR.", "The child bought a car.", "A child buys it.", "A CHILD BUYS IT."),
         ("Old Car Sold At The Big Market", "Old car sold at the big market", "A car is sold", "A Car Is Sold"),
-        ("Dog Finds Its Way to the River", "Dog finds its way to the river", "The dog finds it", "The Dog Finds it"),
+        (
+            "Dog Finds Its Way to the River",
+            "Dog finds its way to the river",
+            "The dog finds it",
+            "The Dog Finds it",
+        ),
         ("NASA Sends Small Robot to Mars", "NASA sends small robot to mars", "NASA sends it", "NASA Sends it"),
-        ("McDonald's Tells US Staff to Vote", "McDonald's tells US staff to vote", "US staff vote", "US Staff Vote"),
+        (
+            "McDonald's Tells US Staff to Vote",
+            "McDonald's tells US staff to vote",
+            "US staff vote",
+            "US Staff Vote",
+        ),
         ("WHO Warns of New Flu in IT", "WHO warns of new flu in IT", "WHO warns", "WHO Warns"),
-        ("Apple Sells New iPhone in a Well-Known Shop", "Apple sells new iPhone in a well-known shop", "a", "A"),
+        (
+            "Apple Sells New iPhone in a Well-Known Shop",
+            "Apple sells new iPhone in a well-known shop",
+            "a",
+            "A",
+        ),
         ("The SMALL child", "The SMALL child", "A child", "A child"),
         ("Barack Obama visits Paris", "Barack Obama visits Paris", "He goes", "He goes"),
         ("NASA", "NASA", "NASA", "NASA"),
@@ -586,7 +638,9 @@ def test_capitals_come_off_and_back(text: str, plain: str, view: str, back_in_ca
 
 
 def test_a_line_in_capitals_is_translated_like_its_plain_text() -> None:
-    plain, loud = back("starter")(["Two dogs are running on the beach.", "TWO DOGS ARE RUNNING ON THE BEACH."], [0, 0])
+    plain, loud = back("starter")(
+        ["Two dogs are running on the beach.", "TWO DOGS ARE RUNNING ON THE BEACH."], [0, 0]
+    )
     assert plain.status == loud.status == "ok"
     assert loud.text == str(plain.text).upper()
     assert loud.alternatives == tuple(map(str.upper, plain.alternatives))

@@ -45,7 +45,11 @@ def test_signature(spec: ViewSpec, expected: str) -> None:
     [
         ("mlm-fill", {"candidates": 1}, ["inflect", "tokenizers"]),
         ("mlm-fill", {"candidates": 2}, ["ctranslate2", "inflect", "tokenizers", "wordfreq"]),
-        ("translate", {"to": "de", "models": "starter"}, ["ctranslate2", "sentencepiece", "sentencex", "wordfreq"]),
+        (
+            "translate",
+            {"to": "de", "models": "starter"},
+            ["ctranslate2", "sentencepiece", "sentencex", "wordfreq"],
+        ),
         (
             "backtranslate",
             {"pivot": "de", "models": "starter"},
@@ -56,7 +60,11 @@ def test_signature(spec: ViewSpec, expected: str) -> None:
             {"to": "de", "models": "starter", "candidates": 1},
             ["ctranslate2", "sentencepiece", "sentencex"],
         ),
-        ("backtranslate", {"pivot": "de", "models": "starter", "decode": "sample"}, ["sentencepiece", "transformers"]),
+        (
+            "backtranslate",
+            {"pivot": "de", "models": "starter", "decode": "sample"},
+            ["sentencepiece", "transformers"],
+        ),
     ],
 )
 def test_a_signature_names_the_versions_of_what_changes_texts(
@@ -68,7 +76,14 @@ def test_a_signature_names_the_versions_of_what_changes_texts(
 
 
 def test_seeds_depend_on_options_and_on_no_version_or_place_of_files() -> None:
-    params = {"fraction": 0.5, "models": "/here", "revision": "9f3", "keep": "/there", "keep_revision": "77", "a": None}
+    params = {
+        "fraction": 0.5,
+        "models": "/here",
+        "revision": "9f3",
+        "keep": "/there",
+        "keep_revision": "77",
+        "a": None,
+    }
     key = ViewSpec("x", params, {"inflect": "7.6.0"}).seed_key()
     assert key == "view:x|fraction:0.5"
     moved = {**params, "models": "starter", "revision": "a02", "keep_revision": "78"}
@@ -95,7 +110,11 @@ def test_row_seeds_never_change() -> None:
     ],
 )
 def test_a_view_says_what_follows_from_its_options(
-    name: str, params: dict[str, object], folder_option: str | None, language_option: str | None, uses_seed: bool
+    name: str,
+    params: dict[str, object],
+    folder_option: str | None,
+    language_option: str | None,
+    uses_seed: bool,
 ) -> None:
     view = check_params(name, params)
     assert isinstance(view, View)
@@ -122,7 +141,9 @@ def test_a_view_says_whether_it_can_use_a_gpu(name: str, params: dict[str, objec
 
 
 @given(st.lists(st.integers(1, 50)), st.integers(1, 200))
-def test_every_row_is_packed_once_with_rows_of_its_width_within_the_budget(widths: list[int], budget: int) -> None:
+def test_every_row_is_packed_once_with_rows_of_its_width_within_the_budget(
+    widths: list[int], budget: int
+) -> None:
     batches = list(pack(widths, budget))
     assert sorted(row for batch in batches for row in batch) == list(range(len(widths)))
     for batch in batches:
@@ -172,10 +193,20 @@ def test_each_sentence_gets_its_own_views(tmp_path: Path) -> None:
 
 
 def test_lines_of_no_sentence_are_counted_and_one_is_shown(tmp_path: Path) -> None:
-    rows = [("A dog runs.", "It runs."), ("Not there.", "No."), ("A “dog”  runs.", "It does."), ("Nor this.", None)]
-    view = imported(tmp_path, *({"text": text, "view": view} for text, view in rows), {"id": "x", "view": "None."})
+    rows = [
+        ("A dog runs.", "It runs."),
+        ("Not there.", "No."),
+        ("A “dog”  runs.", "It does."),
+        ("Nor this.", None),
+    ]
+    view = imported(
+        tmp_path, *({"text": text, "view": view} for text, view in rows), {"id": "x", "view": "None."}
+    )
     assert isinstance(view, ImportViews)
-    assert view.unused(["A dog runs."]) == "import-views: 4 of 5 lines belong to no sentence, such as 'Not there.'"
+    assert (
+        view.unused(["A dog runs."])
+        == "import-views: 4 of 5 lines belong to no sentence, such as 'Not there.'"
+    )
     assert "3 of 5 lines" in str(view.unused(["A dog runs.", 'A "dog" runs.']))
     assert imported(tmp_path, {"id": row_id("A."), "view": "B."}).unused(["C.", "A."]) is None  # type: ignore[attr-defined]
 
@@ -217,7 +248,11 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("span-mask", {"compat": True, "unit": "word"}, "compat with unit=word"),
     ("span-mask", {"compat": True, "unit": "word"}, "unit=word, keep=None: the published code masks a length"),
     ("span-mask", {"compat": True, "keep": "terms.txt"}, "keep=terms.txt: the published code"),
-    ("span-mask", {"encoder": "/none"}, "encoder=/none, revision=None: these are for unit=token; give that too"),
+    (
+        "span-mask",
+        {"encoder": "/none"},
+        "encoder=/none, revision=None: these are for unit=token; give that too",
+    ),
     ("span-mask", {"unit": "word", "revision": "0" * 12}, "revision=000000000000: these are for unit=token"),
     ("span-mask", {"keep_pattern": "["}, "keep_pattern='[' is not a regular expression"),
     ("synonym", {"fraction": "much"}, "synonym: fraction='much'"),
@@ -225,19 +260,39 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("synonym", {"compat": True, "at_least": 2}, "compat with at_least=2: nlpaug has no such option"),
     ("import-views", {"file": "/nowhere", "by": "x"}, "cannot read"),
     ("import-views", {"file": "x", "by": "a/b"}, "by="),
-    ("nlpaug", {"augmenter": "SynonmAug"}, "unknown augmenter for text 'SynonmAug': choose one of AbstSummAug"),
+    (
+        "nlpaug",
+        {"augmenter": "SynonmAug"},
+        "unknown augmenter for text 'SynonmAug': choose one of AbstSummAug",
+    ),
     ("backtranslate", {}, "backtranslate: pivot is missing"),
-    ("translate", {"to": "de", "judge_revision": "0" * 12, "models": "starter"}, "without a judge_encoder; name one"),
-    ("translate", {"to": "de", "min_meaning": 0.5}, "nothing compares en with de; name a judge_encoder that does"),
+    (
+        "translate",
+        {"to": "de", "judge_revision": "0" * 12, "models": "starter"},
+        "without a judge_encoder; name one",
+    ),
+    (
+        "translate",
+        {"to": "de", "min_meaning": 0.5},
+        "nothing compares en with de; name a judge_encoder that does",
+    ),
     *(
         ("nlpaug", {"augmenter": augmenter, "arguments": arguments}, expected)
         for augmenter, arguments, expected in [
-            ("ContextualWordEmbsAug", {"device": "cuda"}, "device='cuda' among the arguments of ContextualWordEmbsAug"),
+            (
+                "ContextualWordEmbsAug",
+                {"device": "cuda"},
+                "device='cuda' among the arguments of ContextualWordEmbsAug",
+            ),
             ("SynonymAug", {"lang": "fra"}, "NLTK's Open Multilingual WordNet was not found"),
             ("SplitAug", {"aug_pp": 0.3}, "SplitAug cannot be used: TypeError"),
             ("TfIdfAug", {"model_path": "/nowhere/"}, "TfIdfAug cannot be used: FileNotFoundError"),
             ("RandomWordAug", {"action": "eat"}, "RandomWordAug cannot be used: ValueError"),
-            ("BackTranslationAug", {"from_model_name": "/nowhere/at/all"}, "BackTranslationAug cannot be used"),
+            (
+                "BackTranslationAug",
+                {"from_model_name": "/nowhere/at/all"},
+                "BackTranslationAug cannot be used",
+            ),
         ]
     ),
     *(
@@ -248,19 +303,43 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
             ({"decode": "sample", "temperature": -1.0}, "temperature=-1.0: input should be greater than 0"),
             ({"pivot": "de|x"}, "language 'de|x': not a language code"),
             ({"pivot": "de+fr"}, "no model from de to fr"),
-            ({"pivot": "es"}, "no model from en to es (there are en-de, en-fr, de-en, fr-en); opus-mt may have it"),
+            (
+                {"pivot": "es"},
+                "no model from en to es (there are en-de, en-fr, de-en, fr-en); opus-mt may have it",
+            ),
             ({"pivot": "de+de"}, "language 'de': source and target are the same"),
-            ({"pivot": "de", "models": str(Path(__file__).parent / "data")}, "no model from en to de (there is none)"),
+            (
+                {"pivot": "de", "models": str(Path(__file__).parent / "data")},
+                "no model from en to de (there is none)",
+            ),
             ({"models": "/nowhere"}, "--models /nowhere: no such folder"),
             ({"revision": "abc"}, "revision 'abc': en -> de -> en takes 2 models; join their revisions by +"),
-            ({"translator": "transformers", "precision": "int8"}, "'int8': transformers has none on this device"),
-            ({"decode": "sample", "precision": "fp16"}, "precision 'fp16': transformers has none on this device"),
-            ({"translator": "ctranslate2", "precision": "fp64"}, "'ctranslate2': greedy and beams in int8 or fp32 on"),
+            (
+                {"translator": "transformers", "precision": "int8"},
+                "'int8': transformers has none on this device",
+            ),
+            (
+                {"decode": "sample", "precision": "fp16"},
+                "precision 'fp16': transformers has none on this device",
+            ),
+            (
+                {"translator": "ctranslate2", "precision": "fp64"},
+                "'ctranslate2': greedy and beams in int8 or fp32 on",
+            ),
             ({"translator": "ctranslate2", "decode": "sample"}, "with sampling; use auto"),
-            ({"diverse": True, "candidates": 1}, "diverse, judge_encoder and judge_revision choose between candidates"),
-            ({"diverse": True, "candidates": 1, "min_meaning": 0.5}, "choose between candidates; give 2 or more"),
+            (
+                {"diverse": True, "candidates": 1},
+                "diverse, judge_encoder and judge_revision choose between candidates",
+            ),
+            (
+                {"diverse": True, "candidates": 1, "min_meaning": 0.5},
+                "choose between candidates; give 2 or more",
+            ),
             ({"judge_revision": "bfe430c76ca0", "candidates": 1}, "choose between candidates; give 2 or more"),
-            ({"judge_encoder": "/nowhere", "candidates": 2, "models": "starter"}, "--judge-encoder /nowhere: no such"),
+            (
+                {"judge_encoder": "/nowhere", "candidates": 2, "models": "starter"},
+                "--judge-encoder /nowhere: no such",
+            ),
             ({"judge_revision": "abc", "models": "starter"}, "its revision is"),
             ({"min_meaning": 1.5}, "min_meaning=1.5"),
             *(

@@ -61,8 +61,12 @@ def fetched(hub: StandinHub, part: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", ["modles/bert/base", "./bert", "../bert", "/no/bert", "~/no-bert", "bert/", "a b"])
-def test_a_path_that_does_not_exist_is_not_looked_up_on_the_hub(name: str, hub: StandinHub, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["modles/bert/base", "./bert", "../bert", "/no/bert", "~/no-bert", "bert/", "a b"]
+)
+def test_a_path_that_does_not_exist_is_not_looked_up_on_the_hub(
+    name: str, hub: StandinHub, tmp_path: Path
+) -> None:
     assert "no such folder" in find(hub, tmp_path, name)
     assert hub.requests == []
 
@@ -92,7 +96,9 @@ def test_the_hub_is_asked_again_and_other_threads_stay_offline(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("revision", [None, COMMIT[::-1]])
-def test_a_hub_that_does_not_answer_gets_one_request(revision: str | None, hub: StandinHub, tmp_path: Path) -> None:
+def test_a_hub_that_does_not_answer_gets_one_request(
+    revision: str | None, hub: StandinHub, tmp_path: Path
+) -> None:
     hub.refusing, started = 503, time.monotonic()
     said = find(hub, tmp_path, "modles/bert", *([revision] if revision else []))
     assert said.startswith("--encoder modles/bert: neither a folder nor a model that the Hub gave (")
@@ -112,7 +118,9 @@ def test_a_model_of_the_hub_is_downloaded_once_and_without_its_pickle(hub: Stand
     hub.refusing = 0
     (weights,) = tmp_path.glob(f"hub/*/snapshots/{COMMIT}/model.safetensors")
     weights.unlink()
-    assert find(hub, tmp_path, "owner/model", COMMIT) == expected, "a snapshot without weights is fetched again"
+    assert find(hub, tmp_path, "owner/model", COMMIT) == expected, (
+        "a snapshot without weights is fetched again"
+    )
 
 
 MODULES = json.dumps([{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}]).encode()
@@ -159,21 +167,24 @@ def test_the_revision_covers_the_weights_of_modules(tmp_path: Path, user_cache: 
     torch.save({"weight": torch.ones(3)}, dense.with_name("pytorch_model.bin"))
     torch.save({"weight": torch.ones(3)}, tmp_path / "pytorch_model.bin")
     (tmp_path / "model.safetensors").unlink()
-    assert (find_encoder(str(tmp_path)).path / "2_Dense" / "pytorch_model.bin").is_file(), "in the cached copy too"
+    assert (find_encoder(str(tmp_path)).path / "2_Dense" / "pytorch_model.bin").is_file(), (
+        "in the cached copy too"
+    )
 
 
 @pytest.mark.exhaustive
 def test_an_opus_model_of_the_hub_is_kept_as_safetensors(hub: StandinHub, opus: Path, tmp_path: Path) -> None:
     files = {path.name: path.read_bytes() for path in opus.iterdir()}
     hub.repositories["model/Helsinki-NLP/opus-mt-de-en"] = Repository({"visibility": "public"}, files)
-    expected = (
-        f"{COMMIT} {' '.join(sorted(files.keys() - {'pytorch_model.bin'} | {'model.safetensors', 'SHA256SUMS'}))}"
-    )
+    names = files.keys() - {"pytorch_model.bin"} | {"model.safetensors", "SHA256SUMS"}
+    expected = f"{COMMIT} {' '.join(sorted(names))}"
     assert find(hub, tmp_path, "opus-mt") == expected
     assert len(fetched(hub, ".bin")) == 1
     assert find(hub, tmp_path, "opus-mt", COMMIT) == expected
     assert fetched(hub, "opus-mt") == []
-    assert find(hub, tmp_path, "opus-mt", COMMIT[::-1]).startswith("--models opus-mt: Helsinki-NLP/opus-mt-de-en: ")
+    assert find(hub, tmp_path, "opus-mt", COMMIT[::-1]).startswith(
+        "--models opus-mt: Helsinki-NLP/opus-mt-de-en: "
+    )
 
 
 @pytest.fixture
@@ -193,7 +204,9 @@ def opus(translation_models: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_pickle_translates_like_its_safetensors(opus: Path, translation_models: Path, user_cache: Path) -> None:
+def test_a_pickle_translates_like_its_safetensors(
+    opus: Path, translation_models: Path, user_cache: Path
+) -> None:
     found = resolve_models(str(opus.parent), "de", "en")
     assert found.path.parent == user_cache / "weights"
     assert [path.name for path in (user_cache / "weights").glob("[!.]*")] == [found.revision]
@@ -209,7 +222,9 @@ def test_a_pickle_translates_like_its_safetensors(opus: Path, translation_models
     assert not user_cache.exists(), "the pickle is not converted"
 
 
-def test_the_revision_covers_a_pickle_and_the_configuration_of_modules(tmp_path: Path, user_cache: Path) -> None:
+def test_the_revision_covers_a_pickle_and_the_configuration_of_modules(
+    tmp_path: Path, user_cache: Path
+) -> None:
     (tmp_path / "1_Pooling").mkdir()
     (tmp_path / "config.json").write_bytes(b"{}")
     (tmp_path / "adapter.safetensors").write_bytes(SAFETENSORS)

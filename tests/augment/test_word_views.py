@@ -15,7 +15,18 @@ from augment.text.edits import LabelledSpan, apply_edits, carry_spans, words
 from augment.view import Edit, Runtime, View, ViewSpec, make_view
 from augment.views.repeat import Repeat
 
-ODD = ["👩‍👩‍👧 cars", "שלום big", "“a” car’s", "e\u0301te\u0301", "NASA", "\r\n", " ", "the old woman", "[MASK]", "1️⃣"]
+ODD = [
+    "👩‍👩‍👧 cars",
+    "שלום big",
+    "“a” car’s",
+    "e\u0301te\u0301",
+    "NASA",
+    "\r\n",
+    " ",
+    "the old woman",
+    "[MASK]",
+    "1️⃣",
+]
 VIEWS: dict[str, tuple[str, dict[str, Any]]] = {
     "repeat": ("repeat", {}),
     "span-mask": ("span-mask", {}),
@@ -55,7 +66,10 @@ def test_the_recorded_edits_turn_any_text_into_its_view(name: str, encoder_folde
     view = make(name, encoder_folder)
 
     @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(ODD)).map(" ".join)), st.integers(0, 2**63 - 1))
+    @given(
+        st.one_of(st.text(max_size=60), st.lists(st.sampled_from(ODD)).map(" ".join)),
+        st.integers(0, 2**63 - 1),
+    )
     def check(text: str, seed: int) -> None:
         (viewed,) = view([text], [seed])
         if viewed.text is None:
@@ -70,7 +84,22 @@ def test_the_recorded_edits_turn_any_text_into_its_view(name: str, encoder_folde
 
 TERMS = ["New York", "york city", "C++", "the old man", "Müller", "dog"]
 PATTERN = r"[A-Z]{2,}-\d+"
-PLAIN = ["a", "big", "dogs", "run", "quickly", "near", "houses", "Paris", "river", "!", ",", "🙂", "New", "city"]
+PLAIN = [
+    "a",
+    "big",
+    "dogs",
+    "run",
+    "quickly",
+    "near",
+    "houses",
+    "Paris",
+    "river",
+    "!",
+    ",",
+    "🙂",
+    "New",
+    "city",
+]
 KEEPING: dict[str, tuple[int, dict[str, Any]]] = {
     "repeat": (4000, {"rate": 1}),
     "span-mask": (4000, {"length": 3}),
@@ -88,7 +117,9 @@ def terms(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
-sentences = st.lists(st.sampled_from([*TERMS, *PLAIN, "NEW YORK", "AB-12", "DogS", "dog's"]), min_size=1, max_size=9)
+sentences = st.lists(
+    st.sampled_from([*TERMS, *PLAIN, "NEW YORK", "AB-12", "DogS", "dog's"]), min_size=1, max_size=9
+)
 
 
 @pytest.mark.exhaustive
@@ -182,7 +213,11 @@ def carried(text: str, spans: list[LabelledSpan], edits: tuple[Edit, ...]) -> in
         cut = any(edit.start < place < edit.end for edit in edits for place in (start, end))
         covered = any(edit.start <= start and end <= edit.end and edit[:2] != (start, end) for edit in edits)
         if not cut and not covered and becomes(start, end):
-            after = [edit._replace(start=edit.start - end, end=edit.end - end) for edit in edits if edit.start >= end]
+            after = [
+                edit._replace(start=edit.start - end, end=edit.end - end)
+                for edit in edits
+                if edit.start >= end
+            ]
             tail = apply_edits(text[end:], after)
             last = len(view) - len(tail)
             expected.append(LabelledSpan(last - len(becomes(start, end)), last, label))
@@ -194,18 +229,25 @@ def carried(text: str, spans: list[LabelledSpan], edits: tuple[Edit, ...]) -> in
 def edited(draw: st.DrawFn) -> tuple[str, list[LabelledSpan], tuple[Edit, ...]]:
     text = draw(st.text("ab ", min_size=1, max_size=12))
     places = st.integers(0, len(text))
-    bounds = draw(st.lists(st.tuples(places, places).map(sorted).filter(lambda pair: pair[0] < pair[1]), max_size=3))
+    bounds = draw(
+        st.lists(st.tuples(places, places).map(sorted).filter(lambda pair: pair[0] < pair[1]), max_size=3)
+    )
     cuts = sorted(draw(st.sets(places, max_size=6)))
     parts = [pair for pair in pairwise(cuts) if draw(st.booleans())]
     inserted = [(cut, cut) for cut in cuts if draw(st.booleans())]
-    edits = [Edit(start, end, text[start:end], draw(st.text("xy", max_size=3))) for start, end in [*parts, *inserted]]
+    edits = [
+        Edit(start, end, text[start:end], draw(st.text("xy", max_size=3)))
+        for start, end in [*parts, *inserted]
+    ]
     return text, [LabelledSpan(start, end, "X") for start, end in bounds], tuple(edits)
 
 
 @pytest.mark.exhaustive
 @settings(max_examples=2000)
 @given(edited())
-def test_spans_move_with_their_parts_of_the_text(case: tuple[str, list[LabelledSpan], tuple[Edit, ...]]) -> None:
+def test_spans_move_with_their_parts_of_the_text(
+    case: tuple[str, list[LabelledSpan], tuple[Edit, ...]],
+) -> None:
     carried(*case)
 
 
@@ -225,7 +267,10 @@ def test_every_word_view_carries_spans_of_real_sentences(name: str) -> None:
 
 SLOTS = [
     ("Start at {start}, end at {{ finish }}.", ["{start}", "{{ finish }}"]),
-    ("Dear %(author)s, ${child} and $photo, %s or %movie%.", ["%(author)s", "${child}", "$photo", "%s", "%movie%"]),
+    (
+        "Dear %(author)s, ${child} and $photo, %s or %movie%.",
+        ["%(author)s", "${child}", "$photo", "%s", "%movie%"],
+    ),
     ("Run `git push origin main` with --start-date.", ["`git push origin main`", "--start-date"]),
     ("Open report.pdf, then src/big/car.py.", ["report.pdf", "src/big/car.py"]),
     ("if (price > begin) { buy(car); } ends.", ["(price > begin)", "{ buy(car); }"]),

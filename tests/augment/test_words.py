@@ -50,10 +50,37 @@ def test_words_are_kept_whole(text: str, expected: list[str]) -> None:
 
 
 PIECES = [
-    "don't", "o’clock", "well-known", "U.S.", "e.g.", "3.5%", "$1,000.50", "“quoted”", "‘so’", "AT&T", "dog", "Über",
-    "e\u0301te\u0301", "naïve", "👩‍👩‍👧", "👍🏽!", "🇫🇷", "1️⃣", "猫が好き", "שָׁלוֹם", "السَّلام", "می‌خواهم", "हिन्दी",
-    "—", "...", "(", ")", ",", "\u0301", "\u200d",
-]  # fmt: skip
+    "don't",
+    "o’clock",
+    "well-known",
+    "U.S.",
+    "e.g.",
+    "3.5%",
+    "$1,000.50",
+    "“quoted”",
+    "‘so’",
+    "AT&T",
+    "dog",
+    "Über",
+    "e\u0301te\u0301",
+    "naïve",
+    "👩‍👩‍👧",
+    "👍🏽!",
+    "🇫🇷",
+    "1️⃣",
+    "猫が好き",
+    "שָׁלוֹם",
+    "السَّلام",
+    "می‌خواهم",
+    "हिन्दी",
+    "—",
+    "...",
+    "(",
+    ")",
+    ",",
+    "\u0301",
+    "\u200d",
+]
 TRICKY = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["", " ", "  ", "\t", "\u00a0"]))).map(
     lambda pairs: "".join(piece + space for piece, space in pairs)
 )
@@ -99,7 +126,11 @@ def test_edits_that_do_not_fit_are_refused(edits: list[Edit], complaint: str) ->
     [
         ("A man sings.", "A human sings.", [("man", "human")]),
         ("It is a big dog.", "It is a dog.", [("big", "")]),
-        ("The U.S. bought 3.5% gold.", "The U. S. sold 3. 5% gold.", [("U.S. bought 3.5%", "U. S. sold 3. 5%")]),
+        (
+            "The U.S. bought 3.5% gold.",
+            "The U. S. sold 3. 5% gold.",
+            [("U.S. bought 3.5%", "U. S. sold 3. 5%")],
+        ),
         ("One, two.", "One, three.", [("two", "three")]),
     ],
 )
@@ -169,8 +200,12 @@ def lay_out(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("place", ["usr-share-wordnet", "cache/twinviews/corpora/wordnet", "nltk_data/corpora/wordnet"])
-def test_wordnet_is_found_where_installed(empty_machine: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "place", ["usr-share-wordnet", "cache/twinviews/corpora/wordnet", "nltk_data/corpora/wordnet"]
+)
+def test_wordnet_is_found_where_installed(
+    empty_machine: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (empty_machine / place).mkdir(parents=True)
     mine = lay_out(empty_machine / "mine" / "corpora" / "wordnet")
     for path in mine.iterdir():
@@ -203,7 +238,20 @@ def test_a_zip_of_the_nltk_downloader_is_read_like_a_folder(empty_machine: Path)
 
 
 FORMS = ["mice", "axes", "glasses", "men", "running", "was", "better", "farthest", "women", "ss", ""]
-NAMES = ["car", "run", "good", "well", "caput", "bach", "ice_cream", "used_to", "galore", "afraid", "screw", "instancy"]
+NAMES = [
+    "car",
+    "run",
+    "good",
+    "well",
+    "caput",
+    "bach",
+    "ice_cream",
+    "used_to",
+    "galore",
+    "afraid",
+    "screw",
+    "instancy",
+]
 
 
 @pytest.mark.exhaustive
@@ -216,8 +264,12 @@ def test_synsets_are_those_of_nltks_reader(real_wordnet: Path) -> None:
             for synset, expected in zip(ours.senses(word, part), nltks.synsets(word, part), strict=True):
                 names = [(entry.name, entry.marker) for entry in synset.entries]
                 assert names == [(lemma.name(), lemma.syntactic_marker()) for lemma in expected.lemmas()]
-                labels = [[domain.synset().name() for domain in lemma.usage_domains()] for lemma in expected.lemmas()]
-                unwanted = [any(label.split(".")[0] in wordnet.UNWANTED_LABELS for label in each) for each in labels]
+                labels = [
+                    [domain.synset().name() for domain in lemma.usage_domains()] for lemma in expected.lemmas()
+                ]
+                unwanted = [
+                    any(label.split(".")[0] in wordnet.UNWANTED_LABELS for label in each) for each in labels
+                ]
                 assert [entry.unwanted for entry in synset.entries] == unwanted
         for name in NAMES:
             uses = [lemma.count() for lemma in nltks.lemmas(name, part)]

@@ -63,7 +63,9 @@ def shown_commands() -> Iterator[Shown]:
         text = page.read_text(encoding="utf-8").replace("\\\n", " ")
         name = str(page.relative_to(ROOT))
         for block in FENCED.findall(text):
-            yield from (Shown(name, line, True) for line in block.splitlines() if re.match("augment |train ", line))
+            yield from (
+                Shown(name, line, True) for line in block.splitlines() if re.match("augment |train ", line)
+            )
         yield from (Shown(name, match["command"], True) for match in BLOCK.finditer(text))
         for match in INLINE.finditer(text):
             command = " ".join(match["command"].split())
@@ -79,9 +81,13 @@ RUN = [each for each in BLOCKS if not FOREIGN.search(each.command)]
 
 def test_the_pages_show_commands() -> None:
     blocks = sum(each.whole for each in COMMANDS)
-    snippets = sum(len(PYTHON.findall((ROOT / page).read_text(encoding="utf-8"))) for page in {r.page for r in RUN})
+    snippets = sum(
+        len(PYTHON.findall((ROOT / page).read_text(encoding="utf-8"))) for page in {r.page for r in RUN}
+    )
     print(f"{len(COMMANDS)} commands on {len(PAGES)} pages, {blocks} of them in blocks")
-    print(f"{len(RUN)} of these are run, and {snippets} blocks of Python; {blocks - len(RUN)} are compared only")
+    print(
+        f"{len(RUN)} of these are run, and {snippets} blocks of Python; {blocks - len(RUN)} are compared only"
+    )
     assert blocks > 25
     assert len(RUN) > 15
 
@@ -144,7 +150,9 @@ def test_a_command_with_a_value_that_the_program_refuses_is_noticed(command: str
     assert problem in str(refusal(PROGRAMS[words[0]], words))
 
 
-CHOOSING = [shown.command for shown in COMMANDS if shown.page == "docs/choosing.md" and shown.command[:6] == "train "]
+CHOOSING = [
+    shown.command for shown in COMMANDS if shown.page == "docs/choosing.md" and shown.command[:6] == "train "
+]
 
 
 @pytest.mark.exhaustive
@@ -167,7 +175,12 @@ def test_the_commands_of_the_choice_of_trainers_run_as_typed(
         assert call(APPS["augment"], ["build-pairs", "--pairs", "labels"]) == 0
     if re.search("bsl|supervised|--views", command):
         assert call(APPS["augment"], ["build-pairs", "--pairs", "self"]) == 0
-    files = {"MODEL": "starter", "FILE": "graded.csv", "runs/simcse": "starter", "DIR/labelled.csv": "labelled.csv"}
+    files = {
+        "MODEL": "starter",
+        "FILE": "graded.csv",
+        "runs/simcse": "starter",
+        "DIR/labelled.csv": "labelled.csv",
+    }
     words = [files.get(word, word) for word in shlex.split(command, comments=True)]
     assert call(APPS["train"], [*words[1:], "--dry-run"]) == 0, capfd.readouterr().err
 
@@ -182,14 +195,18 @@ def test_the_blocks_of_a_page_run_one_after_the_other(
     Path("sentences.txt").write_text("\n".join(sample[:24]), encoding="utf-8")
     Path("notes").mkdir()
     Path("notes/page.md").write_text((ROOT / "docs/pairs.md").read_text(encoding="utf-8"), encoding="utf-8")
-    Path("pairs.csv").write_text("en,de\nA dog runs.,Ein Hund läuft.\nIt rains.,Es regnet.\n", encoding="utf-8")
+    Path("pairs.csv").write_text(
+        "en,de\nA dog runs.,Ein Hund läuft.\nIt rains.,Es regnet.\n", encoding="utf-8"
+    )
     Path("faq.csv").write_text("question,answer\nWhere is it?,At the corner.\nWhen is it open?,At noon.\n")
     intents = [f"{text},{row % 4}" for row, text in enumerate(sample[:24]) if "," not in text]
     Path("intents.csv").write_text("text,intent\n" + "\n".join(intents) + "\n", encoding="utf-8")
     assert call(APPS["augment"], ["ingest", "sentences.txt"]) == 0
     assert call(APPS["augment"], ["build-pairs", "--pairs", "self"]) == 0
     for command in (each.command for each in RUN if each.page == page):
-        words = [found for word in shlex.split(command, comments=True) for found in sorted(glob(word)) or [word]]
+        words = [
+            found for word in shlex.split(command, comments=True) for found in sorted(glob(word)) or [word]
+        ]
         more = MORE.get(" ".join(words[:2]), "").split()
         assert call(APPS[words[0]], [*words[1:], *more]) == 0, f"{command}: {capfd.readouterr().err}"
     for snippet in PYTHON.findall((ROOT / page).read_text(encoding="utf-8")):

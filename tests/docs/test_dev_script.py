@@ -51,7 +51,9 @@ def fetch(machine: dict[str, str]) -> str:
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="there is no dpkg-deb")
-def test_wordnet_is_fetched_from_debian_with_package_lists_of_our_own(machine: dict[str, str], tmp_path: Path) -> None:
+def test_wordnet_is_fetched_from_debian_with_package_lists_of_our_own(
+    machine: dict[str, str], tmp_path: Path
+) -> None:
     source = tmp_path / "package" / "usr" / "share" / "wordnet"
     source.mkdir(parents=True)
     for name in wordnet.CONTENT_FILES:
@@ -87,7 +89,10 @@ def test_installing_is_a_line_a_step_and_pips_words_only_if_it_fails(
     for name, script in programs.items():
         (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{script}\n")
         (tmp_path / "bin" / name).chmod(0o755)
-    places = {"VENV": str(tmp_path) if is_absolute else os.path.relpath(tmp_path, ROOT), "PYTHON": sys.executable}
+    places = {
+        "VENV": str(tmp_path) if is_absolute else os.path.relpath(tmp_path, ROOT),
+        "PYTHON": sys.executable,
+    }
     command = [str(ROOT / "dev"), "test", "--version"]
     done = subprocess.run(command, env=os.environ | places, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("WARNING")) == (code, 40 * code)

@@ -22,7 +22,13 @@ sys.argv = sys.argv[1:]
 sys.path[0] = "benchmarks"  # as of a script
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-WORDS = {"a dog": "ein Hund", "a man": "ein Mann", "a woman": "eine Frau", "a child": "ein Kind", "a bird": "ein Vogel"}
+WORDS = {
+    "a dog": "ein Hund",
+    "a man": "ein Mann",
+    "a woman": "eine Frau",
+    "a child": "ein Kind",
+    "a bird": "ein Vogel",
+}
 VERBS = {"sees": "sieht", "hears": "hört", "follows": "folgt"}
 
 

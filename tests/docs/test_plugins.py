@@ -35,16 +35,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "neighbours-1.0.dist-info").mkdir()
     groups = project["entry-points"].items()
     points = "".join(
-        f"[{group}]\n" + "".join(f"{name} = {module}\n" for name, module in lines.items()) for group, lines in groups
+        f"[{group}]\n" + "".join(f"{name} = {module}\n" for name, module in lines.items())
+        for group, lines in groups
     )
     (folder / "neighbours-1.0.dist-info/entry_points.txt").write_text(points)
-    (folder / "neighbours-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: neighbours\nVersion: 1.0\n")
+    (folder / "neighbours-1.0.dist-info/METADATA").write_text(
+        "Metadata-Version: 2.1\nName: neighbours\nVersion: 1.0\n"
+    )
     return folder
 
 
 def test_the_example_package_is_whole(site: Path) -> None:
     named = {f"{module.replace('.', '/')}.py" for module in re.findall(r'= "(neighbours\.\w+)"', PAGE)}
-    assert named | {"neighbours/letters.py"} == {str(path.relative_to(site)) for path in site.glob("neighbours/*.py")}
+    assert named | {"neighbours/letters.py"} == {
+        str(path.relative_to(site)) for path in site.glob("neighbours/*.py")
+    }
 
 
 def test_the_commands_of_the_page_run_with_its_package(site: Path, tmp_path: Path) -> None:
@@ -56,7 +61,9 @@ def test_the_commands_of_the_page_run_with_its_package(site: Path, tmp_path: Pat
         program, *arguments = command.split()
         arguments += SMALL.get(f"{program} {arguments[0]}", [])
         process = [sys.executable, "-c", PROGRAMS[program], *arguments]
-        done = subprocess.run(process, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(
+            process, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        )
         assert done.returncode == 0, f"{command}: {done.stderr}"
         outputs.append(done.stdout)
     pairs = pa.ipc.open_stream((tmp_path / "data/pairs.arrow").read_bytes()).read_all().to_pylist()

@@ -30,7 +30,9 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             assert call(build_app(), made) == 0
         for name in ("sentences.txt", "names.txt", "terms.txt", "nli.txt"):
             shutil.copy("notes/pairs.md", name)
-        Path("paraphrases.jsonl").write_text('{"text": "A dog runs.", "view": "A dog is running."}\n', encoding="utf-8")
+        Path("paraphrases.jsonl").write_text(
+            '{"text": "A dog runs.", "view": "A dog is running."}\n', encoding="utf-8"
+        )
         yield folder
 
 
@@ -77,8 +79,12 @@ def test_trainings_of_real_models_pass_a_dry_run_with_the_bundled_one(inputs: Pa
     done = 0
     for path in recipes():
         for step in load(path)["steps"]:
-            hub = [source.removeprefix("hub:") for source in step.get("reads", []) if source.startswith("hub:")]
-            line = step["run"].replace(" --dev stsb-dev --dev-data $DATA", "").replace("--views data/pairs ", " ")
+            hub = [
+                source.removeprefix("hub:") for source in step.get("reads", []) if source.startswith("hub:")
+            ]
+            line = (
+                step["run"].replace(" --dev stsb-dev --dev-data $DATA", "").replace("--views data/pairs ", " ")
+            )
             line = line.replace(" --evaluations 125", "")
             for name in hub:
                 line = line.replace(name, "starter")

@@ -16,7 +16,9 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*
 
 def test_the_site_shows_every_page() -> None:
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
-    assert sorted(re.findall(r": (\S+)$", nav, re.MULTILINE)) == sorted(path.name for path in ROOT.glob("docs/*.md"))
+    assert sorted(re.findall(r": (\S+)$", nav, re.MULTILINE)) == sorted(
+        path.name for path in ROOT.glob("docs/*.md")
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -47,7 +49,9 @@ def test_the_averages_on_the_page_are_those_of_the_file_of_scores() -> None:
     names["all-MiniLM-L6-v2"] = "all-MiniLM-L6-v2"
     compared = 0
     for table in re.findall(r"^\| model \|.*?\n\n", page, re.MULTILINE | re.DOTALL):
-        head, _, *lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.strip().splitlines()]
+        head, _, *lines = [
+            [cell.strip() for cell in line.split("|")[1:-1]] for line in table.strip().splitlines()
+        ]
         for model, *cells in (line for line in lines if line[0] in names):
             for heading, cell in zip(head[1:], cells, strict=True):
                 if heading in columns:

@@ -20,7 +20,14 @@ WORDS |= {"the": "der", "a": "ein", "red": "rote", "small": "kleine"}
 ARTICLES, NOUNS = ("the", "a"), ("dog", "cat", "bird")
 SENTENCES = [*map(" ".join, product(ARTICLES, ("red", "small"), NOUNS, ("sees", "hears"), ARTICLES, NOUNS))]
 PAIRS = [(text, " ".join(WORDS[word] for word in text.split())) for text in SENTENCES]
-SHAPE = {"vocabulary": 38, "d-model": 32, "ffn": 64, "encoder-layers": 1, "decoder-layers": 1, "precision": "fp32"}
+SHAPE = {
+    "vocabulary": 38,
+    "d-model": 32,
+    "ffn": 64,
+    "encoder-layers": 1,
+    "decoder-layers": 1,
+    "precision": "fp32",
+}
 LENGTH = {"epochs": 30, "save-steps": 50, "batch-tokens": 256, "lr": 5e-3, "warmup-steps": 20}
 SMALL = [word for name, value in (SHAPE | LENGTH).items() for word in (f"--{name}", str(value))]
 
@@ -45,12 +52,16 @@ def test_the_model_translates_as_the_views_use_it(trained: Path) -> None:
     assert tokenizer.convert_tokens_to_ids(["</s>", "<unk>", "<pad>"]) == [0, 1, 37]
     translator = MarianTranslator(trained / "run" / "model", prefix=">>de<<", precision="fp32")
     written = [found.text for found in translator.translate([source for source, _ in PAIRS[::9]])]
-    assert sum(text == target for text, (_, target) in zip(written, PAIRS[::9], strict=True)) >= 0.9 * len(written)
+    assert sum(text == target for text, (_, target) in zip(written, PAIRS[::9], strict=True)) >= 0.9 * len(
+        written
+    )
 
 
 def test_a_resumed_run_equals_the_whole_one_and_other_options_are_refused(trained: Path) -> None:
     whole = load_file(trained / "run" / "model" / "model.safetensors")
-    earliest = min((trained / "run" / "checkpoints").iterdir(), key=lambda path: int(path.name.partition("-")[2]))
+    earliest = min(
+        (trained / "run" / "checkpoints").iterdir(), key=lambda path: int(path.name.partition("-")[2])
+    )
     shutil.copytree(earliest, trained / "broken" / "checkpoints" / earliest.name)
     torch.testing.assert_close(run(trained, "broken", SMALL), whole, rtol=0, atol=0)
     with pytest.raises(SystemExit, match="belongs to other options"):

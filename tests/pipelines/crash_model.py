@@ -86,7 +86,8 @@ def left_after(before: Tree, log: Sequence[Operation], lost: Collection[int], co
         lost: Numbers of operations in `log` that change names.
         contents: What files hold: all that was written, half of what was not synced, or none of that.
     """
-    seen = {path: _Node(content, content or b"") for path, content in before.items()}  # by the program that wrote
+    # by the program that wrote
+    seen = {path: _Node(content, content or b"") for path, content in before.items()}
     left = dict(seen)
     for number, operation in enumerate(log):
         made = _apply(seen, operation)

@@ -60,7 +60,9 @@ class Shim:
         self._roots: tuple[str, ...] = ()
         self._own = threading.local()  # of each thread: whether it compares the folder right now
 
-    def begin(self, folder: Path, spool: Path, record: bool, failure: Failure | None, pause: Pause | None) -> None:
+    def begin(
+        self, folder: Path, spool: Path, record: bool, failure: Failure | None, pause: Pause | None
+    ) -> None:
         """Watch `folder`; operations in `spool` are counted and fail, but are not recorded."""
         self._folder = str(folder)
         self._roots = (self._folder, str(spool))
@@ -205,7 +207,9 @@ def _wrap(name: str) -> Callable[..., Any]:
     real = getattr(os, name)
 
     def of_names(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
-        one = _absolute(arguments[-1 if name == "symlink" else 0], options.get("dir_fd", options.get("src_dir_fd")))
+        one = _absolute(
+            arguments[-1 if name == "symlink" else 0], options.get("dir_fd", options.get("src_dir_fd"))
+        )
         two = [_absolute(arguments[1], options.get("dst_dir_fd"))] if name in NAMES_TWO else []
         return shim.around(name, [one, *two], lambda: real(*arguments, **options))
 

@@ -33,7 +33,9 @@ class Worker:
         )
         self.pid = self._process.pid
 
-    def run(self, folder: Path, *arguments: object, record: bool = False, failure: Failure | None = None) -> Done:
+    def run(
+        self, folder: Path, *arguments: object, record: bool = False, failure: Failure | None = None
+    ) -> Done:
         """Run a command in `folder`; its operations are recorded, or one of them fails."""
         done = self._ask((folder, [*map(str, arguments)], record, failure, None))
         assert done is not None

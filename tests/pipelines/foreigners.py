@@ -112,7 +112,9 @@ def add_package(site: Path, modules: Mapping[str, str], **points: str) -> Path:
     info = site / "foreign-1.0.dist-info"
     info.mkdir(parents=True, exist_ok=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: foreign\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("".join(f"[twinviews.{group}]\n{each}\n" for group, each in points.items()))
+    (info / "entry_points.txt").write_text(
+        "".join(f"[twinviews.{group}]\n{each}\n" for group, each in points.items())
+    )
     for name, text in modules.items():
         (site / f"{name}.py").write_text(text)
     return site
@@ -146,7 +148,11 @@ def write_lines(folder: Path) -> Path:
 
 def content(folder: Path) -> dict[str, bytes]:
     """Every file by its path."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def wait_for(condition: Callable[[], object]) -> None:
@@ -174,9 +180,17 @@ def write_pairs(rows: list[tuple[str, str | None]], **columns: list[Any]) -> Pat
     """Pairs of a sentence with one view of it, as somebody else might write them."""
     texts = [text for text, _ in rows]
     names = (["original"] * len(rows), ["other"] * len(rows))
-    values = ([f"{number:016x}" for number in range(len(rows))], texts, texts, [view for _, view in rows], *names)
+    values = (
+        [f"{number:016x}" for number in range(len(rows))],
+        texts,
+        texts,
+        [view for _, view in rows],
+        *names,
+    )
     strings = [pa.array(each, pa.string()) for each in values]
-    return write_stream(Path("other.arrow"), pa.table({**dict(zip(PAIR_COLUMNS, strings, strict=True)), **columns}))
+    return write_stream(
+        Path("other.arrow"), pa.table({**dict(zip(PAIR_COLUMNS, strings, strict=True)), **columns})
+    )
 
 
 def rows_of(path: str) -> list[dict[str, Any]]:

@@ -36,10 +36,14 @@ def test_every_command_has_help_with_an_example(augment: Augment, command: str) 
 
 def test_options_are_grouped_and_defaults_have_one_style(augment: Augment) -> None:
     helps = {command: augment(command, "--help").out for command in COMMANDS}
-    headings = {name: re.findall(r"^([A-Z]\w+)(?:, .*)?:$", text, re.MULTILINE) for name, text in helps.items()}
+    headings = {
+        name: re.findall(r"^([A-Z]\w+)(?:, .*)?:$", text, re.MULTILINE) for name, text in helps.items()
+    }
     assert headings["span-mask"] == ["Arguments", "Options", "Output", "Running"]
     assert headings["build-pairs"] == ["Arguments", "Options", "Output", "Running", "Filters"]
-    assert all(names.index("Output") < names.index("Running") for names in headings.values() if "Running" in names)
+    assert all(
+        names.index("Output") < names.index("Running") for names in headings.values() if "Running" in names
+    )
     for text in helps.values():
         assert not re.search(r"default:|by default|if not given", " ".join(text.split()))
     assert "else bsl]" in " ".join(helps["build-pairs"].split())
@@ -92,11 +96,15 @@ def test_errors_become_one_line_and_an_exit_code(
     [lambda: bytearray(2**62), lambda: np.empty(2**62, np.int8), lambda: torch.empty(2**62, dtype=torch.int8)],
     ids=["python", "numpy", "torch"],
 )
-def test_lack_of_memory_is_one_line(allocate: Callable[[], object], capsys: pytest.CaptureFixture[str]) -> None:
+def test_lack_of_memory_is_one_line(
+    allocate: Callable[[], object], capsys: pytest.CaptureFixture[str]
+) -> None:
     app = typer.Typer()
     app.command()(allocate)
     assert call(app, ["--"]) == 1
-    assert capsys.readouterr().err == "error: out of memory: use smaller batches or a machine with more memory\n"
+    assert (
+        capsys.readouterr().err == "error: out of memory: use smaller batches or a machine with more memory\n"
+    )
 
 
 def endless() -> None:
@@ -105,7 +113,10 @@ def endless() -> None:
 
 @pytest.mark.parametrize(
     ("bug", "error", "text"),
-    [(lambda: torch.zeros(2) @ torch.zeros(3), RuntimeError, "size"), (endless, RecursionError, "recursion depth")],
+    [
+        (lambda: torch.zeros(2) @ torch.zeros(3), RuntimeError, "size"),
+        (endless, RecursionError, "recursion depth"),
+    ],
     ids=["shapes", "recursion"],
 )
 def test_a_bug_keeps_its_traceback(bug: Callable[[], object], error: type[Exception], text: str) -> None:
@@ -117,7 +128,9 @@ def test_a_bug_keeps_its_traceback(bug: Callable[[], object], error: type[Except
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
 @pytest.mark.parametrize("arguments", [["inspect", "data/sentences", "--json"], ["views"]])
-def test_results_that_cannot_be_written_are_one_line(arguments: list[str], lines: Path, augment: Augment) -> None:
+def test_results_that_cannot_be_written_are_one_line(
+    arguments: list[str], lines: Path, augment: Augment
+) -> None:
     augment("ingest", lines)
     command = [sys.executable, "-c", "from pipelines.cli.app import main; main()", *arguments]
     known = {"PYTHONPATH": str(Path(__file__).parents[2])}
@@ -165,7 +178,11 @@ BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
     ("fake.xlsx", b"text\nOne.\n", "fake.xlsx is not read: save it as CSV"),
     ("notes/**/*.md", None, "patterns are the shell's"),
     ("two.csv", b"a,b\n1,2\n", "a header if --column names one of them) has the columns '1', '2'"),
-    ("unquoted.csv", b"text\nOne, two.\n", "line 2 has 2 cells, but the first row has 1: put texts with commas in"),
+    (
+        "unquoted.csv",
+        b"text\nOne, two.\n",
+        "line 2 has 2 cells, but the first row has 1: put texts with commas in",
+    ),
     ("list.json", b'[["One."]]\n', "list.json: item 1 is a list"),
     ("short.csv", b"id,text\n1,fine\n2\n", "short.csv: line 3 has 1 cells"),
     ("quote.csv", b'text\n"never closed\n', "quote.csv: the row that begins in line 2 is not valid CSV"),
@@ -178,13 +195,29 @@ BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
     ("deep.jsonl", b'{"text": "a", "more": ' + b"[" * 200_000 + b"]" * 200_000 + b"}\n", "line 1 is not JSON"),
     ("lacking.jsonl", b'{"text": "a"}\n{"id": "secret"}\n', "line 2 has no column 'text', only 'id'"),
     ("ids.jsonl", b'{"id": "secret"}\n', "line 1 has the columns 'id': say which with --column"),
-    ("long.txt", b"fine\n\n" + b"x" * (1 << 23) + b"x\n", "long.txt: line 3 is longer than 8,388,608 characters"),
+    (
+        "long.txt",
+        b"fine\n\n" + b"x" * (1 << 23) + b"x\n",
+        "long.txt: line 3 is longer than 8,388,608 characters",
+    ),
     ("endless.txt.gz", gzip.compress(b"fine\n" + b"x" * (1 << 26)), "endless.txt.gz: line 2 is longer than"),
-    ("open.csv", b'text\n"' + b"never closed\n" * 1_500_000, "is not valid CSV (field larger than field limit"),
+    (
+        "open.csv",
+        b'text\n"' + b"never closed\n" * 1_500_000,
+        "is not valid CSV (field larger than field limit",
+    ),
     ("latin.parquet", lambda path: pq.write_table(no_utf8("text"), path), "cannot be read as parquet"),
-    ("latinlabel.parquet", lambda path: pq.write_table(no_utf8("text", "label"), path), "cannot be read as parquet"),
+    (
+        "latinlabel.parquet",
+        lambda path: pq.write_table(no_utf8("text", "label"), path),
+        "cannot be read as parquet",
+    ),
     ("latin.arrow", lambda path: write_stream(path, no_utf8("text")), "cannot be read as arrow"),
-    ("numbers.parquet", lambda path: pq.write_table(pa.table({"n": [1]}), path), "column 'n' is int64, not string"),
+    (
+        "numbers.parquet",
+        lambda path: pq.write_table(pa.table({"n": [1]}), path),
+        "column 'n' is int64, not string",
+    ),
     ("fake.parquet", b"no parquet\n", "fake.parquet cannot be read as parquet"),
     ("fake.arrow", b"no arrow at all\n", "fake.arrow cannot be read as arrow"),
 ]
@@ -221,7 +254,11 @@ def test_a_named_column_that_no_row_has_is_an_error(augment: Augment, folder: Pa
     assert not Path("data").exists()
     files = ("a.csv", "a.jsonl", "a.parquet", "plain.txt")
     assert augment("ingest", *files, f"--{column}-column", "category").code == 0
-    assert sorted(filter(None, open_dataset(Path("data/sentences")).read(0, 9)[column].to_pylist())) == ["x", "x", "y"]
+    assert sorted(filter(None, open_dataset(Path("data/sentences")).read(0, 9)[column].to_pylist())) == [
+        "x",
+        "x",
+        "y",
+    ]
 
 
 def test_json_lines_from_stdin_need_their_format(start: Start) -> None:
@@ -256,17 +293,26 @@ def test_a_missing_column_is_named_with_those_that_are_there(augment: Augment, f
         (["ingest"], "SOURCE"),
         (["build-pairs", "--pairs", "all"], "'--pairs': 'all' is not one of 'best', 'bsl',"),
         (["build-pairs", "--pairs", "original"], "pairs original take 1 or more views, not 0"),
-        (["build-pairs", "--filter", "chrf:most=3"], "chrf:most=3: most='3': unknown parameter (it takes min, max)"),
+        (
+            ["build-pairs", "--filter", "chrf:most=3"],
+            "chrf:most=3: most='3': unknown parameter (it takes min, max)",
+        ),
         (["build-pairs", "--view", "identity"], "pairs bsl take 2 views, not 1"),
         (["build-pairs", "--pairs", "original", "--view", "nonsense"], "no view dataset 'nonsense'"),
         (["inspect", "nowhere"], "nowhere does not exist: check the path"),
         (["export", "nowhere"], "nowhere does not exist"),
-        (["identity", "--config", "nowhere.yaml"], "nowhere.yaml is not a YAML recipe ([Errno 2] No such file"),
+        (
+            ["identity", "--config", "nowhere.yaml"],
+            "nowhere.yaml is not a YAML recipe ([Errno 2] No such file",
+        ),
         (["ingest", "a.txt", "--limit", "1" + "0" * 20], "--limit"),
         (["ingest", "a.txt", "--shard-size", "1" + "0" * 20], "--shard-size"),
         (["span-mask", "--seed", "1" + "0" * 20], "--seed"),
         (["backtranslate", "--pivot", ","], "--pivot ',' names nothing"),
-        (["identity", "--device", "cpu"], "--device cpu: identity runs no model with these options: leave it out"),
+        (
+            ["identity", "--device", "cpu"],
+            "--device cpu: identity runs no model with these options: leave it out",
+        ),
         (["span-mask", "--unit", "token", "--batch-tokens", "9"], "--batch-tokens 9: span-mask runs no model"),
         (["nlpaug", "--augmenter", "KeyboardAug", "--device", "cpu"], "--device cpu: nlpaug runs no model"),
         (["nlpaug", "--augmenter", "KeyboardAug", "--batch-tokens", "9"], "it takes one sentence at a time"),

@@ -24,7 +24,8 @@ from pipelines.terminal.console import InputError
 def test_aliases_of_aliases_are_refused_before_they_unfold() -> None:
     bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n"
     bomb += "".join(
-        f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+        f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n"
+        for old, new in zip("abcdefgh", "bcdefghi", strict=True)
     )
     with pytest.raises(ValueError, match="alias"):
         parse_yaml(bomb)
@@ -38,7 +39,8 @@ def test_endless_files_are_refused(augment: Augment, folder: Path) -> None:
     is_refused(augment("repeat", "a.txt", "--keep", "/dev/zero"), "more than 16 million bytes")
     is_refused(augment("ingest", "/dev/zero", "--out", "new"), "/dev/zero is a device, not a file")
     is_refused(
-        augment("import-views", "a.txt", "--file", "/dev/zero", "--by", "x"), "/dev/zero is a device, not a file"
+        augment("import-views", "a.txt", "--file", "/dev/zero", "--by", "x"),
+        "/dev/zero is a device, not a file",
     )
 
 
@@ -47,12 +49,20 @@ def test_what_is_echoed_is_cut_in_one_place(augment: Augment, folder: Path) -> N
     word, text = "x" * 6_000, "x y " * 1_500
     Path("r.yaml").write_text(json.dumps({"column": word}))
     commands = [
-        ["ingest", word], ["ingest", f"hf:{word}"], ["ingest", "a.txt", "--column", word],
+        ["ingest", word],
+        ["ingest", f"hf:{word}"],
+        ["ingest", "a.txt", "--column", word],
         ["ingest", "a.txt", "--out", word],
-        ["ingest", "a.txt", "--config", word], ["ingest", "a.txt", "--config", "r.yaml"], ["ingest", f"--{word}"],
-        ["repeat", "a.txt", "--keep", word], ["repeat", "a.txt", "--keep-pattern", f"({word}"], ["inspect", text],
-        ["build-pairs", "a.txt", "--filter", text], ["build-pairs", "a.txt", "--view", word], [word],
-    ]  # fmt: skip
+        ["ingest", "a.txt", "--config", word],
+        ["ingest", "a.txt", "--config", "r.yaml"],
+        ["ingest", f"--{word}"],
+        ["repeat", "a.txt", "--keep", word],
+        ["repeat", "a.txt", "--keep-pattern", f"({word}"],
+        ["inspect", text],
+        ["build-pairs", "a.txt", "--filter", text],
+        ["build-pairs", "a.txt", "--view", word],
+        [word],
+    ]
     for command in commands:
         done = augment(*command)
         is_refused(done, "x")

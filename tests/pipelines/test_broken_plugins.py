@@ -112,7 +112,10 @@ def test_a_view_with_an_option_that_all_views_have_is_left_out(augment: Augment)
     [
         (view("1 / 0"), "view 'odd' of odd_module failed: ZeroDivisionError: division by zero"),
         *(
-            (view(made), "view 'odd' did not return a list of 2 ViewResult, each with a text unless it failed or is ")
+            (
+                view(made),
+                "view 'odd' did not return a list of 2 ViewResult, each with a text unless it failed or is ",
+            )
             for made in ("None", "list(texts)", "[]", "[ViewResult(None)] * 2")
         ),
         (view("[ViewResult(7)] * 2"), "view 'odd' gave a value that is not text for 'one two': fix the view"),
@@ -154,7 +157,12 @@ def test_a_filter_that_fails_is_one_line_that_names_it(augment: Augment, module:
     [
         ("views", "identity", view("1 / 0"), ("identity", "lines.txt")),
         ("views", "mlm_fill", view("1 / 0"), ("identity", "lines.txt")),
-        ("filters", "length-ratio", FILTER.format(made="1 / 0"), ("build-pairs", "--pairs", "self", "lines.txt")),
+        (
+            "filters",
+            "length-ratio",
+            FILTER.format(made="1 / 0"),
+            ("build-pairs", "--pairs", "self", "lines.txt"),
+        ),
     ],
 )
 def test_a_plugin_with_a_name_of_ours_is_passed_over(

@@ -33,7 +33,16 @@ def test_dropped_rows_are_counted_by_reason(start: Start, lines: Path, folder: P
     assert (counts["sentences"], counts["pairs"]) == (60, 58)
     assert counts["dropped"] == {"slow failed: asked-to": 2}
     assert counts["kept"] == {"slow left it unchanged": 10, "the two views are identical": 10}
-    strict = ["build-pairs", "--pairs", "original", "--view", "slow", "--filter", "identical:exact=true", "--json"]
+    strict = [
+        "build-pairs",
+        "--pairs",
+        "original",
+        "--view",
+        "slow",
+        "--filter",
+        "identical:exact=true",
+        "--json",
+    ]
     counts = json.loads(done(start(*strict, "--out", "strict.arrow")))
     assert counts["pairs"] == 48
     assert counts["dropped"] == {"identical pair": 10, "slow failed: asked-to": 2}
@@ -45,12 +54,18 @@ def test_bsl_pairs_two_views_row_by_row(augment: Augment, lines: Path) -> None:
     augment("span-mask", lines, "--out", "data/views/a")
     augment("span-mask", lines, "--seed", 1, "--limit", 20, "--out", "data/views/b")
     pairs = ["build-pairs", "--view", "a", "--view", "b", "--json", "--no-default-filters"]
-    is_refused(augment(*pairs), "data/views/b was made for the first 20 of 60 sentences: give --limit 20, or make")
+    is_refused(
+        augment(*pairs), "data/views/b was made for the first 20 of 60 sentences: give --limit 20, or make"
+    )
     is_refused(augment(*pairs, "--limit", 30), "the first 20 of 30 sentences")
-    is_refused(augment(*pairs, "--limit", 20, "--seed", 7), "--seed 7: the views have seed 0 and seed 1, and nothing")
+    is_refused(
+        augment(*pairs, "--limit", 20, "--seed", 7), "--seed 7: the views have seed 0 and seed 1, and nothing"
+    )
     counts = json.loads(augment(*pairs, "--limit", 20, "--seed", 1).out)
     assert counts["dropped"] == {}
-    sides = [{row["id"]: row["view"] for row in datasets.load_from_disk(f"data/views/{name}")} for name in "ab"]
+    sides = [
+        {row["id"]: row["view"] for row in datasets.load_from_disk(f"data/views/{name}")} for name in "ab"
+    ]
     pairs = read_pairs("data/pairs.arrow")
     assert len(pairs) == 20
     assert all((row["view_a"], row["view_b"]) == tuple(side[row["id"]] for side in sides) for row in pairs)
@@ -63,7 +78,9 @@ def test_a_sentence_pairs_with_what_passed_unless_pairs_are_strict(
 ) -> None:
     """Against pairs of the sentence with each view, filtered in the same way."""
     monkeypatch.setattr("pipelines.pairs.build.BLOCK_ROWS", 7)
-    sample = (Path(__file__).parents[2] / "pipelines" / "sample" / "sentences.txt").read_text().splitlines()[:40]
+    sample = (
+        (Path(__file__).parents[2] / "pipelines" / "sample" / "sentences.txt").read_text().splitlines()[:40]
+    )
     Path("in.txt").write_text("\n".join(sample))
     floor = "paraphrase:meaning=0.9"
     assert augment("backtranslate", "in.txt", "--pivot", "de,fr", "--models", "starter").code == 0
@@ -75,7 +92,11 @@ def test_a_sentence_pairs_with_what_passed_unless_pairs_are_strict(
     augment(*run, "--strict", "--out", "strict.arrow")
     pairs = rows_of("data/pairs.arrow")
     assert [row["id"] for row in pairs] == list(dict.fromkeys(id for id, _ in passed))
-    assert (counts["sentences"], counts["pairs"], sum(counts["dropped"].values())) == (40, len(pairs), 40 - len(pairs))
+    assert (counts["sentences"], counts["pairs"], sum(counts["dropped"].values())) == (
+        40,
+        len(pairs),
+        40 - len(pairs),
+    )
     names = ["backtranslate-de", "backtranslate-fr"]
     for row in pairs:
         there = [name for name in names if (row["id"], name) in passed]
@@ -108,12 +129,33 @@ def import_written(augment: Augment, by: str, written: Mapping[str, Sequence[str
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_imported_lines_that_match_no_sentence_are_said(augment: Augment, folder: Path, workers: int) -> None:
-    texts = ["A dog runs.", "He said “hello” to her.", "A row with  two spaces.", "Line one.\nLine two.", "Nobody."]
-    lines = [("A dog runs.", "It runs."), ('He said "hello" to her.', "He greeted her."), ("Not there.", "Unknown.")]
+    texts = [
+        "A dog runs.",
+        "He said “hello” to her.",
+        "A row with  two spaces.",
+        "Line one.\nLine two.",
+        "Nobody.",
+    ]
+    lines = [
+        ("A dog runs.", "It runs."),
+        ('He said "hello" to her.', "He greeted her."),
+        ("Not there.", "Unknown."),
+    ]
     lines += [("A row with two spaces.", None), ("Line one.\nLine two.", "First line.\nSecond line.")]
     Path("in.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts))
     Path("llm.jsonl").write_text("\n".join(json.dumps({"text": text, "view": view}) for text, view in lines))
-    run = ["import-views", "in.jsonl", "--file", "llm.jsonl", "--by", "x", "--shard-size", 2, "--workers", workers]
+    run = [
+        "import-views",
+        "in.jsonl",
+        "--file",
+        "llm.jsonl",
+        "--by",
+        "x",
+        "--shard-size",
+        2,
+        "--workers",
+        workers,
+    ]
     done = augment(*run, "--json")
     assert "import-views: 1 of 5 lines belong to no sentence, such as 'Not there.'\n" in done.err
     assert json.loads(done.out)["reasons"] == {"empty": 1, "missing": 1}
@@ -133,15 +175,31 @@ def test_every_imported_view_of_a_sentence_becomes_a_pair(
 ) -> None:
     monkeypatch.setattr("pipelines.pairs.build.BLOCK_ROWS", 2)
     import_written(augment, "people", WRITTEN)
-    run = ["build-pairs", "--pairs", "original", "--view", "import-views-people", "--json", "--workers", workers]
+    run = [
+        "build-pairs",
+        "--pairs",
+        "original",
+        "--view",
+        "import-views-people",
+        "--json",
+        "--workers",
+        workers,
+    ]
     counts = json.loads(augment(*run, "--rejects", "rejects.arrow").out)
     dropped = {"import-views-people failed: missing": 1}
     assert counts == {
-        "out": "data/pairs.arrow", "sentences": 3, "pairs": 6, "dropped": dropped, "kept": {}, "made_now": True
-    }  # fmt: skip
+        "out": "data/pairs.arrow",
+        "sentences": 3,
+        "pairs": 6,
+        "dropped": dropped,
+        "kept": {},
+        "made_now": True,
+    }
     assert sides_of("data/pairs.arrow") == [(text, view) for text, views in WRITTEN.items() for view in views]
     assert sides_of("rejects.arrow") == [(SENTENCES[2], None)]
-    is_refused(augment(*run, "--no-alternatives"), "(--alternatives ['import-views-people'], not none): choose")
+    is_refused(
+        augment(*run, "--no-alternatives"), "(--alternatives ['import-views-people'], not none): choose"
+    )
     counts = json.loads(augment(*run, "--no-alternatives", "--out", "first.arrow").out)
     assert (counts["sentences"], counts["pairs"], counts["dropped"]) == (3, 2, dropped)
     assert counts["unused"] == {"alternatives": 4}
@@ -165,7 +223,18 @@ def test_two_views_pair_their_alternatives_in_order_and_every_text_at_least_once
     rounds = [("a1", "c1"), ("a2", "c2"), ("a3", "c1"), ("a4", "c2"), ("a5", "c1"), ("b1", "d1"), ("b1", "d2")]
     assert sides_of("data/pairs.arrow") == rounds
     augment("build-pairs", "--pairs", "original", *views, "--out", "both.arrow")
-    assert [view for _, view in sides_of("both.arrow")] == ["a1", "a2", "a3", "a4", "a5", "c1", "c2", "b1", "d1", "d2"]
+    assert [view for _, view in sides_of("both.arrow")] == [
+        "a1",
+        "a2",
+        "a3",
+        "a4",
+        "a5",
+        "c1",
+        "c2",
+        "b1",
+        "d1",
+        "d2",
+    ]
 
 
 RANKED = '''"""Say the sentence in capitals; lower and title case would also do."""
@@ -182,10 +251,21 @@ class Ranked(View):
 
 
 @pytest.mark.exhaustive
-def test_alternatives_of_a_search_are_paired_on_request_and_otherwise_counted(folder: Path, tmp_path: Path) -> None:
+def test_alternatives_of_a_search_are_paired_on_request_and_otherwise_counted(
+    folder: Path, tmp_path: Path
+) -> None:
     site = add_package(tmp_path / "site", {"ranked_view": RANKED}, views="ranked = ranked_view")
     (folder / "two.txt").write_text("Ab cd.\nEf gh.\n")
-    run = ["build-pairs", "two.txt", "--pairs", "original", "--view", "ranked", "--no-default-filters", "--json"]
+    run = [
+        "build-pairs",
+        "two.txt",
+        "--pairs",
+        "original",
+        "--view",
+        "ranked",
+        "--no-default-filters",
+        "--json",
+    ]
     counts = json.loads(done(start_beside(site, folder, *run)))
     assert (counts["sentences"], counts["pairs"], counts["unused"]) == (2, 2, {"alternatives": 4})
     counts = json.loads(done(start_beside(site, folder, *run, "--alternatives", "--out", "all.arrow")))
@@ -241,7 +321,9 @@ def test_pairs_are_written_once_and_belong_to_their_recipe(augment: Augment, lin
     assert "nothing done" in again.out
     assert out.stat().st_mtime_ns == stamp
     refused = augment("build-pairs", "--pairs", "original", "--view", "span-mask")
-    is_refused(refused, "data/pairs.arrow was made with other options (--pairs 'self', not 'original'): choose")
+    is_refused(
+        refused, "data/pairs.arrow was made with other options (--pairs 'self', not 'original'): choose"
+    )
     assert out.read_bytes() == first
     out.write_bytes(first[:-50])
     assert augment("build-pairs", "--pairs", "self").code == 0
@@ -273,7 +355,11 @@ def test_no_pair_left_fails_and_writes_nothing(augment: Augment, lines: Path) ->
 def test_multilingual_pairs_a_sentence_with_each_translation(start: Start, lines: Path) -> None:
     done(start("ingest", lines))
     counts = json.loads(
-        done(start("build-pairs", "--pairs", "multilingual", "--view", "speak-de", "--view", "speak-fr", "--json"))
+        done(
+            start(
+                "build-pairs", "--pairs", "multilingual", "--view", "speak-de", "--view", "speak-fr", "--json"
+            )
+        )
     )
     assert (counts["sentences"], counts["pairs"]) == (60, 116)
     assert counts["dropped"] == {"speak-de failed: asked-to": 2, "speak-fr failed: asked-to": 2}
@@ -290,7 +376,9 @@ def test_multilingual_takes_translations_only(augment: Augment, lines: Path) -> 
         ("span-mask",): "the view span-mask is no translation",
         ("translate-de", "translate-de"): "another side is named 'translate-de'",
     }.items():
-        is_refused(augment("build-pairs", "--pairs", "multilingual", *(f"--view={view}" for view in views)), expected)
+        is_refused(
+            augment("build-pairs", "--pairs", "multilingual", *(f"--view={view}" for view in views)), expected
+        )
 
 
 @pytest.mark.exhaustive
@@ -303,7 +391,9 @@ def test_the_language_of_several_hops_is_the_last_one(start: Start, lines: Path)
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("options", [[], ["--shift", 3]])
-def test_a_view_has_one_folder_whichever_command_makes_it(start: Start, lines: Path, options: list[object]) -> None:
+def test_a_view_has_one_folder_whichever_command_makes_it(
+    start: Start, lines: Path, options: list[object]
+) -> None:
     """Also a view with a default for the option that names its folder, such as nlpaug."""
     done(start("rotate", lines, *options))
     views = content(Path("data/views"))
@@ -316,7 +406,9 @@ def test_a_view_has_one_folder_whichever_command_makes_it(start: Start, lines: P
 
 
 @pytest.mark.exhaustive
-def test_the_language_of_a_sentence_does_not_depend_on_the_order_of_the_views(augment: Augment, folder: Path) -> None:
+def test_the_language_of_a_sentence_does_not_depend_on_the_order_of_the_views(
+    augment: Augment, folder: Path
+) -> None:
     pytest.importorskip("py3langid")
     Path("german.txt").write_text(
         "Der Hund läuft heute durch den kleinen Garten.\nIch habe gestern keine Zeit gehabt.\n"
@@ -325,7 +417,9 @@ def test_the_language_of_a_sentence_does_not_depend_on_the_order_of_the_views(au
     assert augment("backtranslate", "--source", "de", "--pivot", "en").code == 0
     run = ["build-pairs", "--pairs", "original", "--no-default-filters", "--filter", "language", "--json"]
     for views in (["identity", "backtranslate-en"], ["backtranslate-en", "identity"]):
-        counts = json.loads(augment(*run, *(f"--view={view}" for view in views), "--out", f"{views[0]}.arrow").out)
+        counts = json.loads(
+            augment(*run, *(f"--view={view}" for view in views), "--out", f"{views[0]}.arrow").out
+        )
         assert (counts["pairs"], counts["dropped"]) == (4, {})
     assert augment("backtranslate", "--source", "fr", "--pivot", "en", "--out", "data/views/french").code == 0
     views = ["--view=backtranslate-en", "--view=identity", "--view=french"]
@@ -333,13 +427,16 @@ def test_the_language_of_a_sentence_does_not_depend_on_the_order_of_the_views(au
     is_refused(augment(*run, *views, "--dry-run"), "the views are of different languages")
 
 
-def test_a_view_of_another_meaning_is_the_negative_of_its_sentence(augment: Augment, lines: Path, folder: Path) -> None:
+def test_a_view_of_another_meaning_is_the_negative_of_its_sentence(
+    augment: Augment, lines: Path, folder: Path
+) -> None:
     augment("span-mask", lines)
     augment("span-mask", "--seed", 1, "--length", 9, "--out", "data/views/other")
     build = ["build-pairs", "--pairs", "original", "--view", "span-mask", "--negative-view", "other"]
     counts = json.loads(augment(*build, "--json").out)
     other = {
-        row["id"]: row["view"] if row["status"] == "ok" else None for row in datasets.load_from_disk("data/views/other")
+        row["id"]: row["view"] if row["status"] == "ok" else None
+        for row in datasets.load_from_disk("data/views/other")
     }
     pairs = read_pairs("data/pairs.arrow")
     assert [row["negative"] for row in pairs] == [other.get(row["id"]) for row in pairs]
@@ -352,10 +449,21 @@ def test_a_view_of_another_meaning_is_the_negative_of_its_sentence(augment: Augm
     assert augment(*build).out.endswith("already complete, nothing done\n")
     is_refused(augment(*build[:-2]), "--negative-view")
     texts = folder / "texts.csv"
-    texts.write_text("text,pair\n" + "".join(f"{line},It is {line}\n" for line in lines.read_text().splitlines()))
+    texts.write_text(
+        "text,pair\n" + "".join(f"{line},It is {line}\n" for line in lines.read_text().splitlines())
+    )
     augment("ingest", texts, "--out", "texts")
     augment("span-mask", "texts", "--out", "data/views/masked")
-    columns = ["build-pairs", "texts", "--pairs", "columns", "--negative-view", "masked", "--out", "columns.arrow"]
+    columns = [
+        "build-pairs",
+        "texts",
+        "--pairs",
+        "columns",
+        "--negative-view",
+        "masked",
+        "--out",
+        "columns.arrow",
+    ]
     assert augment(*columns).code == 0
     masked = {
         row["id"]: row["view"] if row["status"] == "ok" else None
@@ -373,15 +481,23 @@ def test_a_view_of_another_meaning_is_the_negative_of_its_sentence(augment: Augm
             ["--pairs", "self", "--negative-view", "span-mask"],
             "it needs pairs original, best, bsl, columns of",
         ),
-        (["--pairs", "original", "--view", "span-mask", "--negative-view", "span-mask"], "is a view to pair too"),
-        (["--pairs", "original", "--view", "span-mask", "--negative-view", "nonsense"], "no view of that name"),
+        (
+            ["--pairs", "original", "--view", "span-mask", "--negative-view", "span-mask"],
+            "is a view to pair too",
+        ),
+        (
+            ["--pairs", "original", "--view", "span-mask", "--negative-view", "nonsense"],
+            "no view of that name",
+        ),
         (
             ["--pairs", "original", "--view", "span-mask", "--negative-view", "contradiction-double"],
             "negative view contradiction-double keeps the meaning: pair it as a view instead",
         ),
     ],
 )
-def test_what_cannot_be_a_negative_is_refused(augment: Augment, lines: Path, options: list[str], problem: str) -> None:
+def test_what_cannot_be_a_negative_is_refused(
+    augment: Augment, lines: Path, options: list[str], problem: str
+) -> None:
     augment("span-mask", lines)
     done = augment("build-pairs", *options)
     if "WordNet was not found" in done.err:

@@ -15,7 +15,10 @@ from crash_model import Tree, crash_states, left_after, unsure_names, write_tree
 from crash_shim import Done, Failure, read_tree
 from crash_worker import SENTENCES, Worker
 
-pytestmark = [pytest.mark.exhaustive, pytest.mark.skipif(sys.platform != "linux", reason="the recording reads /proc")]
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(sys.platform != "linux", reason="the recording reads /proc"),
+]
 
 PAIRS = ("build-pairs", "--pairs", "original", "--view", "span-mask", "--filter", "length-ratio:max=1.5")
 STEPS: Mapping[str, tuple[str, ...]] = {
@@ -115,7 +118,9 @@ CASES = [*product(("kill", "power cut"), STEPS, [True]), *product(["kill"], OVER
 
 
 @pytest.mark.parametrize(("how", "name", "is_same"), CASES)
-def test_a_command_resumes_to_the_same_after(how: str, name: str, is_same: bool, steps: Steps, again: Again) -> None:
+def test_a_command_resumes_to_the_same_after(
+    how: str, name: str, is_same: bool, steps: Steps, again: Again
+) -> None:
     """Run the command on every state that a kill or a power cut may leave.
 
     Without a second --overwrite, what was half overwritten is finished or refused, but never a mixture of both.
@@ -127,7 +132,9 @@ def test_a_command_resumes_to_the_same_after(how: str, name: str, is_same: bool,
         done, left = again(tree, step.command if is_same else step.command[:-1])
         is_refused = not is_same and (done.code, done.err.count("\n")) == (2, 1)
         if not is_refused and (done.code or left != step.after):
-            wrong.append(f"{said}\n    exit {done.code} {done.err.strip()}; {differences(left, step.after)[:4]}")
+            wrong.append(
+                f"{said}\n    exit {done.code} {done.err.strip()}; {differences(left, step.after)[:4]}"
+            )
     assert not wrong, shown(wrong)
 
 
@@ -143,7 +150,9 @@ def test_what_a_command_made_outlives_a_power_cut(name: str, steps: Steps) -> No
     [*product(STEPS, [errno.ENOSPC]), *product(("ingest", "view", "pairs", "export"), [errno.EIO])],
     ids=lambda value: value if isinstance(value, str) else errno.errorcode[value],
 )
-def test_a_failing_call_is_one_line_and_the_command_resumes(name: str, number: int, steps: Steps, again: Again) -> None:
+def test_a_failing_call_is_one_line_and_the_command_resumes(
+    name: str, number: int, steps: Steps, again: Again
+) -> None:
     """ENOSPC at every call that changes something, EIO at every call that reads too (bad input, where it is read)."""
     step, wrong = steps(name), []
     ends: dict[frozenset[Any], tuple[Done, Tree]] = {}
@@ -154,7 +163,9 @@ def test_a_failing_call_is_one_line_and_the_command_resumes(name: str, number: i
             break
         *notes, last = done.err.splitlines() or [""]
         is_told = (
-            done.code in (1, 1 + reads) and last.startswith("error: ") and not any("error" in each for each in notes)
+            done.code in (1, 1 + reads)
+            and last.startswith("error: ")
+            and not any("error" in each for each in notes)
         )
         # A failure without consequences, such as that of naming a lock's holder, need not be reported.
         harm = [each for each in differences(left, step.after) if "/." not in each and ": ." not in each]
@@ -180,7 +191,9 @@ def test_writers_of_two_outputs_do_not_touch_each_other(
     expected: Tree = {}
     for pause in (None, *range(0, step.done.calls, 4)):
         write_tree(step.before, folder)
-        first = first_worker.start(folder, *step.command, pause=step.done.calls + 99 if pause is None else pause)
+        first = first_worker.start(
+            folder, *step.command, pause=step.done.calls + 99 if pause is None else pause
+        )
         for command in neighbours:
             done = worker.run(folder, *command)
             assert (done.code, done.err.count("error")) == (0, 0), f"next to one paused at {pause}: {done.err}"

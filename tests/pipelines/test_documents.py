@@ -49,7 +49,14 @@ def test_a_document_is_its_paragraphs() -> None:
         "quote & more",
     ]
     assert list(document_paragraphs("---\n---\nkept\n\n---\nalso\n", "markdown")) == ["kept", "also"]
-    assert list(document_paragraphs(HTML, "html")) == ["bare", "One italic. Broken", "Two.", "x", "y é", "tail"]
+    assert list(document_paragraphs(HTML, "html")) == [
+        "bare",
+        "One italic. Broken",
+        "Two.",
+        "x",
+        "y é",
+        "tail",
+    ]
     for empty in ("", " \n", "<!-- c -->"):
         assert list(document_paragraphs(empty, "html")) == list(document_paragraphs(empty, "markdown")) == []
     assert list(paragraphs(["a", " b ", "", "", "c"])) == ["a b", "c"]
@@ -148,7 +155,9 @@ def test_ingest_splits_documents_and_text(augment: Augment) -> None:
     Path("page.md").write_text(MARKDOWN, encoding="utf-8")
     Path("page.html.gz").write_bytes(gzip.compress(HTML.encode()))
     Path("wrapped.txt").write_text("A wrapped\nsentence names os.Path. And here is\none more!\n\nEnd.\n")
-    done = augment("ingest", "page.md", "page.html.gz", "wrapped.txt", "--split", "sentences", "--min-words", 2)
+    done = augment(
+        "ingest", "page.md", "page.html.gz", "wrapped.txt", "--split", "sentences", "--min-words", 2
+    )
     assert done.code == 0, done.err
     assert datasets.load_from_disk("data/sentences")["text"][:] == [
         "A title",
@@ -166,7 +175,12 @@ def test_without_split_lines_and_paragraphs_are_rows_and_nothing_else_is_counted
     Path("wrapped.txt").write_text("A wrapped\nsentence. Two\n", encoding="utf-8")
     Path("page.md").write_text("One.\nTwo.\n\nThree.", encoding="utf-8")
     assert augment("ingest", "wrapped.txt", "page.md").code == 0
-    assert datasets.load_from_disk("data/sentences")["text"][:] == ["A wrapped", "sentence. Two", "One. Two.", "Three."]
+    assert datasets.load_from_disk("data/sentences")["text"][:] == [
+        "A wrapped",
+        "sentence. Two",
+        "One. Two.",
+        "Three.",
+    ]
     assert "length" not in open_dataset(Path("data/sentences")).counts
     refused = augment("ingest", "page.md", "--language", "de", "--out", "other")
     assert (refused.code, "--language de is for --split" in refused.err) == (2, True)
@@ -217,7 +231,9 @@ def write(form: str) -> str:
         path.write_text("".join(json.dumps({"text": text, "label": spans}) + "\n" for text, spans in ROWS))
     elif form == "csv":
         with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([("text", "label"), *((text, json.dumps(spans)) for text, spans in ROWS)])
+            csv.writer(file).writerows(
+                [("text", "label"), *((text, json.dumps(spans)) for text, spans in ROWS)]
+            )
     else:
         names = ("start", "end", "label")
         spans = [[dict(zip(names, span, strict=True)) for span in spans] for _, spans in ROWS]
@@ -230,7 +246,10 @@ def write(form: str) -> str:
 def test_spans_go_from_a_source_through_a_view(augment: Augment, form: str) -> None:
     assert augment("ingest", write(form), "--labels", "spans").code == 0
     sentences = datasets.load_from_disk("data/sentences").to_list()
-    there = [[(row["text"][each["start"] : each["end"]], each["label"]) for each in row["spans"]] for row in sentences]
+    there = [
+        [(row["text"][each["start"] : each["end"]], each["label"]) for each in row["spans"]]
+        for row in sentences
+    ]
     assert there == [[("Anna", "PER"), ("Bo", "PER"), ("New York", "LOC")], [], [("Café Müller", "ORG")]]
     done = augment("repeat", "--rate", "1", "--seed", "2")
     assert done.code == 0, done.err
@@ -240,7 +259,10 @@ def test_spans_go_from_a_source_through_a_view(augment: Augment, form: str) -> N
             name = row["text"][old["start"] : old["end"]].split()
             assert list(dict.fromkeys(row["view"][new["start"] : new["end"]].split())) == name
         assert row["spans_lost"] == 0
-    assert json.loads(Path("data/views/repeat/state.json").read_text())["_counts"]["spans"] == {"carried": 4, "lost": 0}
+    assert json.loads(Path("data/views/repeat/state.json").read_text())["_counts"]["spans"] == {
+        "carried": 4,
+        "lost": 0,
+    }
 
 
 def test_what_could_not_be_carried_is_counted(augment: Augment) -> None:
@@ -283,12 +305,24 @@ def test_a_source_without_rows_needs_no_spans(augment: Augment, folder: Path) ->
 @pytest.mark.parametrize(
     "label",
     [
-        *("[[0, 9, 'X']]", '[[0, 99, "X"]]', '[[2, 2, "X"]]', '[[0.0, 2, "X"]]', "7", "[[0, 4]]", '[[4, 5, "X"]]'),
+        *(
+            "[[0, 9, 'X']]",
+            '[[0, 99, "X"]]',
+            '[[2, 2, "X"]]',
+            '[[0.0, 2, "X"]]',
+            "7",
+            "[[0, 4]]",
+            '[[4, 5, "X"]]',
+        ),
         *("[[0, 5, null]]", "[[0, 5, true]]", "[[0, 5, 1.5]]", '[[0, 5, ["X"]]]'),
     ],
 )
 def test_wrong_spans_are_one_line(augment: Augment, folder: Path, label: str) -> None:
-    rows = [{"text": "Anna.", "label": [[0, 4, 7]]}, {"text": ""}, {"text": "Cafe\u0301 Müller", "label": label}]
+    rows = [
+        {"text": "Anna.", "label": [[0, 4, 7]]},
+        {"text": ""},
+        {"text": "Cafe\u0301 Müller", "label": label},
+    ]
     (folder / "ner.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "first.jsonl").write_text(json.dumps({"text": "Bo.", "label": []}) + "\n")
     done = augment("ingest", "first.jsonl", "ner.jsonl", "--labels", "spans")

@@ -36,14 +36,18 @@ def test_export_holds_the_same_rows(made: Augment, path: str, to: str) -> None:
         assert [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()] == rows
     else:
         with target.open(newline="", encoding="utf-8") as stream:
-            assert [(row["id"], row["text"]) for row in csv.DictReader(stream)] == [(r["id"], r["text"]) for r in rows]
+            assert [(row["id"], row["text"]) for row in csv.DictReader(stream)] == [
+                (r["id"], r["text"]) for r in rows
+            ]
     assert "already complete" in made("export", path, "--to", to).out
     is_refused(made("export", path, "--to", to, "--limit", 4), "exists")
     assert made("export", path, "--to", to, "--limit", 5, "--overwrite").out.startswith("5 rows")
 
 
 CONTROLS = [chr(number) for number in (*range(1, 32), *range(127, 160), 0x2028, 0x2029)]
-PIECES = st.lists(st.sampled_from([*CONTROLS, "\r\n", '"', ",", ";", "\ufeff", "a", "ä"]), max_size=6).map("".join)
+PIECES = st.lists(st.sampled_from([*CONTROLS, "\r\n", '"', ",", ";", "\ufeff", "a", "ä"]), max_size=6).map(
+    "".join
+)
 TEXTS = PIECES.map("a{}b".format)
 
 
@@ -53,7 +57,9 @@ TEXTS = PIECES.map("a{}b".format)
 @given(st.lists(st.tuples(TEXTS, PIECES), min_size=1, max_size=20, unique_by=lambda row: row[0]))
 @example([(f"a{control}b", control) for control in CONTROLS])
 @example([("a\r\nb", "x\ry"), ("a\rb", "\n"), ('a"\r"b', ",\r")])
-def test_what_is_exported_is_ingested_as_it_was(augment: Augment, to: str, sentences: list[tuple[str, str]]) -> None:
+def test_what_is_exported_is_ingested_as_it_was(
+    augment: Augment, to: str, sentences: list[tuple[str, str]]
+) -> None:
     texts, labels = zip(*sentences, strict=True)
     pq.write_table(pa.table({"text": texts, "label": labels}), "source.parquet")
     assert augment("ingest", "source.parquet", "--overwrite").code == 0
@@ -89,7 +95,9 @@ def test_pairs_without_rows_can_be_exported(augment: Augment) -> None:
 def test_two_exports_never_share_a_recipe(made: Augment) -> None:
     assert made("export", "data/sentences", "--out", "rows").code == 0
     for more in ([], ["--dry-run"]):
-        is_refused(made("export", "data/sentences", "--out", "rows.arrow", *more), "would share rows.recipe.json with")
+        is_refused(
+            made("export", "data/sentences", "--out", "rows.arrow", *more), "would share rows.recipe.json with"
+        )
     assert made("verify", "rows").code == 0
 
 
@@ -127,7 +135,9 @@ def test_pairs_become_a_private_dataset_with_parquet_and_a_card(made: Augment, h
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("first", "other", "hint"), [("--public", "", "give --public"), ("", "--public", "leave")])
+@pytest.mark.parametrize(
+    ("first", "other", "hint"), [("--public", "", "give --public"), ("", "--public", "leave")]
+)
 def test_a_repository_that_is_there_stays_unless_it_is_to_be_overwritten(
     made: Augment, hub: StandinHub, first: str, other: str, hint: str
 ) -> None:

@@ -19,7 +19,12 @@ def test_any_number_of_workers_makes_the_same_bytes(
 ) -> None:
     monkeypatch.setattr("pipelines.pairs.build.BLOCK_ROWS", 16)
     augment("span-mask", lines)
-    filters = ["--filter", "length-ratio:unit=character,max=2", "--filter", "near-duplicates:n=2,threshold=0.5"]
+    filters = [
+        "--filter",
+        "length-ratio:unit=character,max=2",
+        "--filter",
+        "near-duplicates:n=2,threshold=0.5",
+    ]
     run = ["build-pairs", "--pairs", "original", "--view", "span-mask", *filters, "--filter", "chrf:max=95"]
     for workers in (1, 2):
         more = ["--workers", workers, "--out", f"{workers}.arrow", "--rejects", f"rejects-{workers}.arrow"]
@@ -40,7 +45,9 @@ def test_filters_that_differ_from_those_of_the_output_are_named_in_full(augment:
 FILTERED = ["build-pairs", "--pairs", "self", "--filter", "picky", "--filter", "chrf"]
 
 
-def test_rejects_hold_what_was_dropped_with_scores_and_reasons(start: Start, lines: Path, folder: Path) -> None:
+def test_rejects_hold_what_was_dropped_with_scores_and_reasons(
+    start: Start, lines: Path, folder: Path
+) -> None:
     done(start("ingest", lines))
     counts = json.loads(done(start(*FILTERED, "--rejects", "no/rejects.arrow", "--json")))
     assert counts["dropped"] == {"in the forties": 11}
@@ -64,7 +71,17 @@ def test_what_a_filter_drops_the_next_does_not_see(start: Start, folder: Path, w
     texts = [f"{number} the quick brown fox jumps over the lazy dog" for number in (41, 51, 52)]
     (folder / "foxes.txt").write_text("\n".join([*texts, "42 something else", "43 once more"]) + "\n")
     filters = ["--filter", "picky", "--filter", "near-duplicates:threshold=0.5", "--filter", "chrf"]
-    run = ["build-pairs", "foxes.txt", "--pairs", "self", *filters, "--workers", workers, "--rejects", "r.arrow"]
+    run = [
+        "build-pairs",
+        "foxes.txt",
+        "--pairs",
+        "self",
+        *filters,
+        "--workers",
+        workers,
+        "--rejects",
+        "r.arrow",
+    ]
     done(start(*run))
     assert [row["text"] for row in rows_of("data/pairs.arrow")] == [texts[1]]
     rejects = {row["text"]: (row["reason"], row["chrf"]) for row in rows_of("r.arrow")}
@@ -86,11 +103,16 @@ class Short(Filter):
 
 
 @pytest.mark.exhaustive
-def test_a_row_filter_of_another_package_goes_by_its_entry_point(lines: Path, folder: Path, tmp_path: Path) -> None:
+def test_a_row_filter_of_another_package_goes_by_its_entry_point(
+    lines: Path, folder: Path, tmp_path: Path
+) -> None:
     site = add_package(tmp_path / "site", {"long_module": SHORT}, filters="short = long_module")
     run = ["build-pairs", lines, "--pairs", "self", "--filter", "short:most=7", "--json"]
     lines.write_text("\n".join(map(str, range(9_999_990, 10_020_000))) + "\n")  # several tasks
-    counts = [json.loads(done(start_beside(site, folder, *run, "--workers", n, "--out", f"{n}.arrow"))) for n in (1, 2)]
+    counts = [
+        json.loads(done(start_beside(site, folder, *run, "--workers", n, "--out", f"{n}.arrow")))
+        for n in (1, 2)
+    ]
     assert counts[0]["dropped"] == counts[1]["dropped"] == {"long": 20_000}
     assert json.loads(Path("2.recipe.json").read_text())["filter"] == ["short:most=7"]
 
@@ -102,7 +124,11 @@ def test_filters_belong_to_the_plan_and_the_recipe(augment: Augment, lines: Path
     assert augment(*pairs, *filters).code == 0
     is_refused(augment(*pairs, "--filter", "chrf:min=51,max=99"), "(--filter [")
     recipe = json.loads(Path("data/pairs.recipe.json").read_text())
-    assert recipe["filter"] == ["identical:exact=false", "chrf:max=99.0,min=50.0", "length-ratio:max=3.0,unit=word"]
+    assert recipe["filter"] == [
+        "identical:exact=false",
+        "chrf:max=99.0,min=50.0",
+        "length-ratio:max=3.0,unit=word",
+    ]
     again = augment("build-pairs", "--config", "data/pairs.recipe.json", "--out", "again.arrow")
     assert again.code == 0
     assert Path("again.arrow").read_bytes() == Path("data/pairs.arrow").read_bytes()
@@ -163,7 +189,9 @@ def test_rejects_are_never_among_the_pairs_or_in_a_dataset(augment: Augment, lin
     is_refused(augment(*ratio, "--rejects", "linked/pairs.arrow"), "is where the pairs are written")
     assert augment(*shards).code == 0
     shard = Path("data/shards/data-00003.arrow")
-    is_refused(augment(*ratio, "--rejects", shard, "--dry-run"), f"--rejects {shard} is in a dataset, data/shards")
+    is_refused(
+        augment(*ratio, "--rejects", shard, "--dry-run"), f"--rejects {shard} is in a dataset, data/shards"
+    )
     assert not shard.exists()
 
 
@@ -192,7 +220,18 @@ def test_a_dry_run_shows_policy_and_filters_and_writes_nothing(augment: Augment,
 def test_what_is_read_is_not_overwritten(augment: Augment, lines: Path) -> None:
     augment("span-mask", lines)
     for out in ("data/sentences", "./data/views/../views/span-mask"):
-        run = ["build-pairs", "--pairs", "original", "--view", "span-mask", "--shards", 2, "--out", out, "--overwrite"]
+        run = [
+            "build-pairs",
+            "--pairs",
+            "original",
+            "--view",
+            "span-mask",
+            "--shards",
+            2,
+            "--out",
+            out,
+            "--overwrite",
+        ]
         is_refused(augment(*run), "is what the pairs are made from")
     foreign = Path("data/foreign.arrow")
     foreign.write_text("mine")

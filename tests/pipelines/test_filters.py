@@ -20,7 +20,11 @@ from pipelines.pairs.pair import Candidate, SideInfo
 from pipelines.sentences.sources import SAMPLE_FILE
 
 CPU = Runtime("cpu")
-MASKED, PLAIN, GERMAN = SideInfo("span-mask", "span-mask"), SideInfo("synonym"), SideInfo("de", "translate", "de")
+MASKED, PLAIN, GERMAN = (
+    SideInfo("span-mask", "span-mask"),
+    SideInfo("synonym"),
+    SideInfo("de", "translate", "de"),
+)
 
 
 class Pair(NamedTuple):
@@ -30,7 +34,9 @@ class Pair(NamedTuple):
     about: tuple[SideInfo, SideInfo]
 
 
-def pair(one: str, two: str, *, text: str | None = None, about: tuple[SideInfo, SideInfo] = (PLAIN, PLAIN)) -> Pair:
+def pair(
+    one: str, two: str, *, text: str | None = None, about: tuple[SideInfo, SideInfo] = (PLAIN, PLAIN)
+) -> Pair:
     return Pair(one if text is None else text, one, two, about)
 
 
@@ -95,7 +101,9 @@ def test_a_pair_and_why_it_is_dropped(written: str, one: str, two: str, reason: 
     assert reasons(written, [pair(one, two)]) == [reason]
 
 
-WORDS = st.sampled_from(["", "a", "a", "A", "ab", "ba", "B", "_", "o'b", "o’b", "é", "É", "ß", "ss", "ﬁ", "狗", "\0"])
+WORDS = st.sampled_from(
+    ["", "a", "a", "A", "ab", "ba", "B", "_", "o'b", "o’b", "é", "É", "ß", "ss", "ﬁ", "狗", "\0"]
+)
 GAPS = st.sampled_from([" ", " ", " ", "\t", "\x1c", "\x85", "\xa0", "\u2028", "-", "!", "“"])
 TEXTS = st.lists(st.tuples(GAPS, WORDS), max_size=9).map(lambda parts: "".join(map("".join, parts)))
 
@@ -114,24 +122,33 @@ def spaced(text: str) -> list[str]:
 def most(text: str, n: int, unit: str) -> int:
     """How often the most frequent n-gram occurs."""
     units = re.findall(r"\w+(?:['’-]\w+)*", text.casefold()) if unit == "word" else text.casefold()
-    return max(Counter(tuple(units[place : place + n]) for place in range(len(units) - n + 1)).values(), default=1)
+    return max(
+        Counter(tuple(units[place : place + n]) for place in range(len(units) - n + 1)).values(), default=1
+    )
 
 
 @pytest.mark.exhaustive
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=1, max_size=8), st.integers(2, 4), st.integers(2, 3))
-def test_many_texts_at_once_are_judged_as_one_by_one(rows: list[tuple[str, str, str]], n: int, times: int) -> None:
-    pairs = [pair(one, two, text=text) for text, one, two in [*rows, *((text, text, one) for text, one, _ in rows)]]
+def test_many_texts_at_once_are_judged_as_one_by_one(
+    rows: list[tuple[str, str, str]], n: int, times: int
+) -> None:
+    pairs = [
+        pair(one, two, text=text) for text, one, two in [*rows, *((text, text, one) for text, one, _ in rows)]
+    ]
     same = [each.view_a == each.view_b or bare(each.view_a) == bare(each.view_b) != [] for each in pairs]
     expected = [
-        SAME if one.view_a == one.view_b else ALIKE if each else None for one, each in zip(pairs, same, strict=True)
+        SAME if one.view_a == one.view_b else ALIKE if each else None
+        for one, each in zip(pairs, same, strict=True)
     ]
     assert reasons("identical", pairs) == expected
     for unit in ("word", "character"):
         cut = spaced if unit == "word" else list
         lengths = [sorted((len(cut(each.view_a)), len(cut(each.view_b)))) for each in pairs]
         too_high = [not one or two > one for one, two in lengths]
-        assert reasons(f"length-ratio:max=1,unit={unit}", pairs) == [RATIO if each else None for each in too_high]
+        assert reasons(f"length-ratio:max=1,unit={unit}", pairs) == [
+            RATIO if each else None for each in too_high
+        ]
         found = [[most(text, n, unit) for text in each[:3]] for each in pairs]
         sides = [[side >= times and side > text for side in sides] for text, *sides in found]
         expected = ["repetition in view_a" if one else REPEATS if two else None for one, two in sides]
@@ -141,7 +158,11 @@ def test_many_texts_at_once_are_judged_as_one_by_one(rows: list[tuple[str, str, 
 def test_chrf_is_sacrebleus() -> None:
     from sacrebleu.metrics import CHRF
 
-    pairs = [pair("A dog runs.", "A dog ran fast."), pair("A dog runs.", "A dog runs."), pair("A dog runs.", "Zwölf")]
+    pairs = [
+        pair("A dog runs.", "A dog ran fast."),
+        pair("A dog runs.", "A dog runs."),
+        pair("A dog runs.", "Zwölf"),
+    ]
     expected = [CHRF().sentence_score(each.view_b, [each.view_a]).score for each in pairs]
     verdicts = judge(make_filter("chrf:min=5,max=90", CPU), pairs)
     assert [score for _, score in verdicts] == pytest.approx(expected, abs=0.005)
@@ -152,7 +173,10 @@ def test_chrf_is_sacrebleus() -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_a_back_translation_is_compared_with_its_own_sentence(side: str) -> None:
-    back, translated = SideInfo("backtranslate-de", "backtranslate"), SideInfo("translate-de", "translate", "de")
+    back, translated = (
+        SideInfo("backtranslate-de", "backtranslate"),
+        SideInfo("translate-de", "translate", "de"),
+    )
     text, close, far = "A dog runs in the park.", "A dog is running in the park.", "Der Bürgermeister schlief."
 
     def found(view: str, about: SideInfo, written: str = "paraphrase") -> str | None:
@@ -256,7 +280,11 @@ OTHERS = [pair(f"{word} is number {word * 3}", f"{word * 2}!") for word in ("alp
     [
         ("", [TWICE, pair(SENTENCE.replace("sunny", "sunny,"), f"  {SENTENCE.lower()}")], True),
         ("", [pair(SENTENCE, SENTENCE.upper()), pair(SENTENCE.lower(), SENTENCE)], True),
-        ("", [TWICE, pair(SENTENCE, "A view that shares no words with it, which is half of another pair.")], False),
+        (
+            "",
+            [TWICE, pair(SENTENCE, "A view that shares no words with it, which is half of another pair.")],
+            False,
+        ),
         ("", [TWICE, BY_MASK], False),  # a sentence may have several views
         ("", [BY_MASK, BY_MASK], True),
         ("", [TWICE, pair(SENTENCE, SENTENCE, text="Another sentence.", about=(PLAIN, MASKED))], True),
@@ -266,7 +294,10 @@ OTHERS = [pair(f"{word} is number {word * 3}", f"{word * 2}!") for word in ("alp
 )
 def test_near_duplicates_of_kept_pairs_are_dropped(options: str, pairs: list[Pair], is_dropped: bool) -> None:
     *others, last = reasons(f"near-duplicates{options}", pairs)
-    assert (others, last) == ([None] * len(others), "near-duplicate of an earlier pair" if is_dropped else None)
+    assert (others, last) == (
+        [None] * len(others),
+        "near-duplicate of an earlier pair" if is_dropped else None,
+    )
 
 
 @pytest.mark.parametrize("window", [3, 50, 1_000])

@@ -32,7 +32,10 @@ def rows(path: Path = Path("data/sentences")) -> list[dict[str, Any]]:
     return datasets.load_from_disk(str(path)).to_list()
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["", " ", "\t", "\n", "\u00a0", "\u2003"]))
+@given(
+    st.text(st.characters(exclude_categories=["Cs"])),
+    st.sampled_from(["", " ", "\t", "\n", "\u00a0", "\u2003"]),
+)
 def test_id_depends_on_the_normalised_text_alone(text: str, space: str) -> None:
     once = normalise(text)
     assert normalise(once) == once == once.strip()
@@ -107,7 +110,9 @@ def write(folder: Path, ending: str) -> str:
     return path.name
 
 
-@pytest.mark.parametrize("ending", ["txt", "txt.gz", "txt.zst", "csv", "tsv", "jsonl", "parquet", "arrow", "feather"])
+@pytest.mark.parametrize(
+    "ending", ["txt", "txt.gz", "txt.zst", "csv", "tsv", "jsonl", "parquet", "arrow", "feather"]
+)
 def test_every_format_gives_the_same_sentences(augment: Augment, folder: Path, ending: str) -> None:
     done = augment("ingest", write(folder, ending))
     assert (done.code, done.err) == (0, "")
@@ -147,7 +152,9 @@ def test_text_has_no_columns_to_choose(augment: Augment, name: str) -> None:
 
 
 def test_label_and_pair_are_kept_when_present(augment: Augment, folder: Path) -> None:
-    (folder / "a.jsonl").write_text('{"sentence": "One.", "gold": 1, "pair": " Uno. "}\n{"sentence": "Two."}\n')
+    (folder / "a.jsonl").write_text(
+        '{"sentence": "One.", "gold": 1, "pair": " Uno. "}\n{"sentence": "Two."}\n'
+    )
     assert augment("ingest", "a.jsonl", "--label-column", "gold").code == 0
     assert [{**row, "id": ""} for row in rows()] == [
         {"id": "", "text": "One.", "label": "1", "pair": "Uno."},
@@ -185,7 +192,9 @@ def test_shards_have_a_column_that_comes_late_and_no_empty_one(
     lines = [{"text": f"row {n}", "pair": "", **({"label": str(n)} if n >= first else {})} for n in range(10)]
     (folder / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
     augment("ingest", "a.jsonl", "--shard-size", shard_size)
-    assert [(row["text"], row["label"]) for row in rows()] == [(row["text"], row.get("label")) for row in lines]
+    assert [(row["text"], row["label"]) for row in rows()] == [
+        (row["text"], row.get("label")) for row in lines
+    ]
     assert datasets.load_from_disk("data/sentences").column_names == ["id", "text", "label"]
 
 
@@ -216,7 +225,9 @@ def test_a_failed_ingest_keeps_the_old_sentences_or_leaves_nothing(augment: Augm
         augment("ingest", "old.txt")
         before = content(Path("data"))
         is_refused(augment("ingest", "new.jsonl", "--shard-size", 2, "--overwrite"), "line 4 is not JSON")
-    is_refused(augment("ingest", "data/sentences/data-00000.arrow", "--overwrite"), "is a file of data/sentences")
+    is_refused(
+        augment("ingest", "data/sentences/data-00000.arrow", "--overwrite"), "is a file of data/sentences"
+    )
     assert content(Path("data")) == before
 
 

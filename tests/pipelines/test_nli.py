@@ -41,7 +41,9 @@ def jsonl(path: Path, given: list[NliRow] = ROWS) -> None:
 def txt(path: Path) -> None:
     """As in snli_1.0_train.txt and multinli_1.0_train.txt: the label first, five annotators' labels at the end."""
     head = ["gold_label", "sentence1_binary_parse", "sentence1", "sentence2", "captionID", "label1", "label2"]
-    rows = [[row.label or "-", "( a )", row.premise, row.hypothesis, "1.jpg", row.label or "", ""] for row in ROWS]
+    rows = [
+        [row.label or "-", "( a )", row.premise, row.hypothesis, "1.jpg", row.label or "", ""] for row in ROWS
+    ]
     path.write_text("".join("\t".join(row) + "\n" for row in [head, *rows]))
 
 
@@ -94,7 +96,9 @@ def test_entailed_rows_become_pairs_and_others_have_a_reason(augment: Augment, f
     with (folder / "b.jsonl").open("a") as more:
         for one, two, label in extra:
             more.write(json.dumps({"sentence1": one, "sentence2": two, "gold_label": label}) + "\n")
-    done = augment("build-pairs", "a.txt", "b.jsonl", "--pairs", "entailment", "--rejects", "no.arrow", "--json")
+    done = augment(
+        "build-pairs", "a.txt", "b.jsonl", "--pairs", "entailment", "--rejects", "no.arrow", "--json"
+    )
     counts = json.loads(done.out)
     assert (counts["rows"], counts["pairs"]) == (11, 2)
     assert counts["dropped"] == {
@@ -120,7 +124,9 @@ def test_entailed_rows_become_pairs_and_others_have_a_reason(augment: Augment, f
     assert datasets.Dataset.from_file("no.arrow").num_rows == 9
     assert not Path("data/sentences").exists()
     assert "| no gold label | 2 |" in Path("data/pairs.card.md").read_text()
-    limited = augment("build-pairs", "a.txt", "--pairs", "entailment", "--limit", 2, "--out", "two.arrow", "--json")
+    limited = augment(
+        "build-pairs", "a.txt", "--pairs", "entailment", "--limit", 2, "--out", "two.arrow", "--json"
+    )
     assert (json.loads(limited.out)["rows"], json.loads(limited.out)["pairs"]) == (2, 1)
 
 
@@ -139,7 +145,9 @@ CORPORA = {
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_known_corpora_read_as_they_are_and_others_by_options(augment: Augment, folder: Path, corpus: str) -> None:
+def test_known_corpora_read_as_they_are_and_others_by_options(
+    augment: Augment, folder: Path, corpus: str
+) -> None:
     name, *options = corpus.split()
     (folder / name).write_text(CORPORA[corpus])
     done = augment("build-pairs", name, *options, "--pairs", "entailment", "--negatives", "--json")
@@ -167,7 +175,10 @@ def test_labels_without_a_meaning_are_named_while_they_are_few(augment: Augment,
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ("--labels 1=yes", "--labels 1=yes: write LABEL=MEANING,..., where a meaning is entailment, neutral, contra"),
+        (
+            "--labels 1=yes",
+            "--labels 1=yes: write LABEL=MEANING,..., where a meaning is entailment, neutral, contra",
+        ),
         ("--labels entailment", "write LABEL=MEANING"),
         ("--columns a", "--columns a: write the names of columns, PREMISE,HYPOTHESIS,LABEL"),
         ("--columns a,b,a", "write the names of columns"),
@@ -175,19 +186,46 @@ def test_labels_without_a_meaning_are_named_while_they_are_few(augment: Augment,
         ("--pairs columns --columns premise,label --labels 1=neutral", "it is for --pairs entailment"),
     ],
 )
-def test_wrong_columns_and_labels_are_one_line(augment: Augment, folder: Path, options: str, expected: str) -> None:
+def test_wrong_columns_and_labels_are_one_line(
+    augment: Augment, folder: Path, options: str, expected: str
+) -> None:
     parquet(folder / "a.parquet")
     is_refused(augment("build-pairs", "a.parquet", "--pairs", "entailment", *options.split()), expected)
 
 
 BAD: list[tuple[str, bytes, int, str]] = [
-    ("none.tsv", b"gold_label\tsentence1\tsentence2\nneutral\ta\tb\n", 1, "no pair is left of 1 rows (gold label neut"),
-    ("columns.tsv", b"text\tlabel\na\tb\n", 2, "columns.tsv has no premise column (sentence1 or premise or ori_sent"),
+    (
+        "none.tsv",
+        b"gold_label\tsentence1\tsentence2\nneutral\ta\tb\n",
+        1,
+        "no pair is left of 1 rows (gold label neut",
+    ),
+    (
+        "columns.tsv",
+        b"text\tlabel\na\tb\n",
+        2,
+        "columns.tsv has no premise column (sentence1 or premise or ori_sent",
+    ),
     ("half.csv", b"premise,label\na,entailment\n", 2, "half.csv has no hypothesis column"),
-    ("label.csv", b"premise,hypothesis\na,b\n", 2, "label.csv has no label column (gold_label or label or entail"),
-    ("numbers.csv", b"premise,hypothesis,label\na,b,0\n", 2, "numbers.csv: the label '0' is a number without a name"),
+    (
+        "label.csv",
+        b"premise,hypothesis\na,b\n",
+        2,
+        "label.csv has no label column (gold_label or label or entail",
+    ),
+    (
+        "numbers.csv",
+        b"premise,hypothesis,label\na,b,0\n",
+        2,
+        "numbers.csv: the label '0' is a number without a name",
+    ),
     ("some.md", b"# Title", 2, "some.md is a markdown file: give e.g. snli_1.0_train.jsonl"),
-    ("keys.jsonl", b'{"premise": "a", "label": "b"}\n', 2, "keys.jsonl has no hypothesis column (sentence2 or"),
+    (
+        "keys.jsonl",
+        b'{"premise": "a", "label": "b"}\n',
+        2,
+        "keys.jsonl has no hypothesis column (sentence2 or",
+    ),
 ]
 
 
@@ -260,10 +298,13 @@ def test_the_miner_of_the_page_gives_a_training_the_closest_texts_of_others(fold
     anchors = [*SENTENCES, "Music for a guitar."]
     vectors = sentence_encoder(STARTER_ENCODER, "cpu").encode(anchors, normalize_embeddings=True)
     cosines = vectors @ vectors[: len(SENTENCES)].T
-    farthest = SENTENCES[cosines[-1].argmin()]  # as the second text of the last pair: every other one is too close
+    # as the second text of the last pair: every other one is too close
+    farthest = SENTENCES[cosines[-1].argmin()]
     closest = [next(n for n in row.argsort()[::-1] if row[n] <= 0.95) for row in cosines[:-1]]
     (folder / "data").mkdir()
     write_pairs([*zip(SENTENCES, SENTENCES, strict=True), (anchors[-1], farthest)]).rename("data/pairs.arrow")
-    (snippet,) = re.findall("^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (snippet,) = re.findall(
+        "^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     exec(compile(snippet.replace("all-MiniLM-L6-v2", str(STARTER_ENCODER)), str(PAGE), "exec"), {})
     assert list(from_pairs(["data/mined.arrow"]).negatives[0]) == [*(SENTENCES[n] for n in closest), ""]

@@ -47,9 +47,17 @@ PLAIN = [('She said "no".', "a"), ("Tea, or milk.", "b")]
     [
         ("min.tsv", 'text\tlabel\r\n"She said ""no""."\ta\r\nTea, or milk.\tb\r\n', PLAIN),
         ("all.tsv", '"text"\t"label"\n"She said ""no""."\t"a"\n"Tea, or milk."\t"b"\n', PLAIN),
-        ("cut.tsv", 'text\tlabel\n"One\ttab."\ta\n"Two\nlines."\tb\n', [("One\ttab.", "a"), ("Two\nlines.", "b")]),
+        (
+            "cut.tsv",
+            'text\tlabel\n"One\ttab."\ta\n"Two\nlines."\tb\n',
+            [("One\ttab.", "a"), ("Two\nlines.", "b")],
+        ),
         ("corpus.tsv", 'text\tlabel\n"I came,\ta\nhe left."\tb\n', [('"I came,', "a"), ('he left."', "b")]),
-        ("open.tsv", 'text\tlabel\n"Yes" he said.\ta\n6" pipe\tb\n', [('"Yes" he said.', "a"), ('6" pipe', "b")]),
+        (
+            "open.tsv",
+            'text\tlabel\n"Yes" he said.\ta\n6" pipe\tb\n',
+            [('"Yes" he said.', "a"), ('6" pipe', "b")],
+        ),
         ("pipe.csv", 'text|label\nShe said "no".|a\nTea, or milk.|b\n', PLAIN),
         ("tab.csv", 'text\tlabel\n"She said ""no""."\ta\nTea, or milk.\tb\n', PLAIN),
         ("mixed.csv", 'label;text;note, if any\na;"She said ""no"".";\nb;Tea, or milk.;x\n', PLAIN),
@@ -73,11 +81,17 @@ def test_a_row_with_surplus_cells_is_refused(augment: Augment, folder: Path, nam
     is_refused(augment("ingest", name), f"{name}: line 2 has 3 cells, but the first row has 2")
 
 
-CELLS = st.lists(st.tuples(st.text("ab,;\n\"' é", min_size=1).filter(str.strip), st.sampled_from("xyz")), max_size=5)
+CELLS = st.lists(
+    st.tuples(st.text("ab,;\n\"' é", min_size=1).filter(str.strip), st.sampled_from("xyz")), max_size=5
+)
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(CELLS, min_size=1, max_size=4), st.sampled_from(["", "\ufeff"]), st.sampled_from(["text", "Sentence"]))
+@given(
+    st.lists(CELLS, min_size=1, max_size=4),
+    st.sampled_from(["", "\ufeff"]),
+    st.sampled_from(["text", "Sentence"]),
+)
 def test_joined_tables_give_the_rows_of_their_parts(parts: list[list[Any]], mark: str, title: str) -> None:
     table = ""
     for part in parts:
@@ -94,7 +108,9 @@ def test_joined_tables_give_the_rows_of_their_parts(parts: list[list[Any]], mark
 
 def test_a_repeated_header_is_counted_and_another_one_is_an_error(augment: Augment, folder: Path) -> None:
     one = "text,label\nOne bus.,a\nTwo cars.,b\n"
-    Path("all.csv.gz").write_bytes(gzip.compress(one.encode()) + gzip.compress(one.replace("text", " Text").encode()))
+    Path("all.csv.gz").write_bytes(
+        gzip.compress(one.encode()) + gzip.compress(one.replace("text", " Text").encode())
+    )
     found = counts(augment, "all.csv.gz")
     assert (found["read"], found["kept"], found["repeated header"]) == (4, 2, 1)
     assert rows() == [("One bus.", "a"), ("Two cars.", "b")]
@@ -112,9 +128,15 @@ def test_a_row_that_is_no_csv_is_named_by_its_first_line(augment: Augment, folde
 
 def test_names_without_a_known_ending_are_told_by_their_content(augment: Augment, folder: Path) -> None:
     table = "text;label\nOne bus.;a\n"
-    for name, content in {"a.bak": table, "a": table.replace(";", ","), "a.old": '"id"\t"text"\n1\tOne bus.\n'}.items():
+    for name, content in {
+        "a.bak": table,
+        "a": table.replace(";", ","),
+        "a.old": '"id"\t"text"\n1\tOne bus.\n',
+    }.items():
         Path(name).write_text(content)
-        is_refused(augment("ingest", name), f"{name} begins with the header of a table: give --format csv or tsv")
+        is_refused(
+            augment("ingest", name), f"{name} begins with the header of a table: give --format csv or tsv"
+        )
     Path("a.gz").write_bytes(gzip.compress(table.encode()))
     is_refused(augment("ingest", "a.gz"), "a.gz begins with the header of a table")
     pq.write_table(pa.table({"text": ["One bus."]}), "a.pq")
@@ -125,7 +147,12 @@ def test_names_without_a_known_ending_are_told_by_their_content(augment: Augment
 
 
 def test_utf_32_is_sent_to_utf_32(augment: Augment, folder: Path) -> None:
-    for name, encoding in {"utf-32": "utf-32", "utf-32be": "utf-32", "utf-16": "utf-16", "utf-16be": "utf-16"}.items():
+    for name, encoding in {
+        "utf-32": "utf-32",
+        "utf-32be": "utf-32",
+        "utf-16": "utf-16",
+        "utf-16be": "utf-16",
+    }.items():
         mark = "\ufeff" if name.endswith("be") else ""
         Path("a.txt").write_bytes(f"{mark}A plain line.\n".encode(name))
         is_refused(augment("ingest", "a.txt"), f"iconv -f {encoding} -t utf-8")
@@ -133,7 +160,13 @@ def test_utf_32_is_sent_to_utf_32(augment: Augment, folder: Path) -> None:
 
 def test_direction_marks_change_only_right_to_left_text(augment: Augment, folder: Path) -> None:
     hebrew = "\u05e9\u05dc\u05d5\u05dd (\u200eA\u200f)"
-    texts = ["Hello there.", "\u200eHello there.", "Hello\u202a there\u200f.", hebrew, hebrew.replace("\u200f", "")]
+    texts = [
+        "Hello there.",
+        "\u200eHello there.",
+        "Hello\u202a there\u200f.",
+        hebrew,
+        hebrew.replace("\u200f", ""),
+    ]
     Path("a.txt").write_text("\n".join(texts), encoding="utf-8")
     found = counts(augment, "a.txt")
     assert (found["kept"], found["duplicate"], found["invisible"]) == (3, 2, 2)
@@ -163,11 +196,15 @@ def test_whole_floats_are_the_integers_of_other_files(augment: Augment, folder: 
 
 
 @pytest.mark.parametrize("labels", [("True", "true"), ("1", "True"), ("false", "0.0"), ("Refund", "refund")])
-def test_labels_that_may_be_one_class_are_said(augment: Augment, folder: Path, labels: tuple[str, str]) -> None:
+def test_labels_that_may_be_one_class_are_said(
+    augment: Augment, folder: Path, labels: tuple[str, str]
+) -> None:
     Path("a.csv").write_text("text,label\nOne bus.,{}\nTwo cars.,{}\nThree.,other\n".format(*labels))
     done = augment("ingest", "a.csv")
     first, second = labels[0], labels[1].removesuffix(".0")
-    assert done.err == f"the labels {first!r} and {second!r} are two classes: write them alike if they are one\n"
+    assert (
+        done.err == f"the labels {first!r} and {second!r} are two classes: write them alike if they are one\n"
+    )
 
 
 def test_front_matter_is_a_mapping_and_a_line_break_ends_no_sentence() -> None:
@@ -176,7 +213,11 @@ def test_front_matter_is_a_mapping_and_a_line_break_ends_no_sentence() -> None:
     for front in ("---\ntitle: x\ntags: [a]\n---\n", "---  \n# none\ntitle: x\n--- \n", "---\n---\n"):
         assert list(document_paragraphs(f"{front}Kept.", "markdown")) == ["Kept."]
     assert list(document_paragraphs("---\ntitle: x\n---", "markdown")) == []
-    for broken in ("One sentence<br>over lines.", "One sentence  \nover lines.", "One sentence\\\nover lines."):
+    for broken in (
+        "One sentence<br>over lines.",
+        "One sentence  \nover lines.",
+        "One sentence\\\nover lines.",
+    ):
         assert list(document_paragraphs(broken, "markdown")) == ["One sentence over lines."]
     page = "<p>One<br/>sentence.<br><br>Another<br> \n<BR>third.</p>"
     assert list(document_paragraphs(page, "html")) == ["One sentence.", "Another", "third."]
@@ -198,7 +239,9 @@ def test_a_text_with_two_labels_is_counted_apart_and_shown(augment: Augment, fol
     assert "1 row left out for conflicts, such as" in done.err
     assert "row 2, 'OK thanks.'" in done.err
     assert "--on-conflict" in done.err
-    is_refused(augment("ingest", name, "--out", "third", "--on-conflict", "fail"), f"{name}: row 2, 'OK thanks.'")
+    is_refused(
+        augment("ingest", name, "--out", "third", "--on-conflict", "fail"), f"{name}: row 2, 'OK thanks.'"
+    )
     assert augment("ingest", name, "--out", "fourth", "--on-conflict", "drop").code == 0
     assert [text for text, _ in rows("fourth")] == ["Fine."]
     assert augment("ingest", "--config", "fourth/recipe.json", name, "--out", "fourth").code == 0
@@ -207,7 +250,9 @@ def test_a_text_with_two_labels_is_counted_apart_and_shown(augment: Augment, fol
 def test_labels_are_trimmed_alike_in_every_format(augment: Augment, folder: Path) -> None:
     values = ["x", " x", "x ", "\tx\n"]
     pq.write_table(pa.table({"text": ["1", "2", "3", "4"], "label": values}), "a.parquet")
-    Path("a.jsonl").write_text("".join(json.dumps({"text": f"j{n}", "label": v}) + "\n" for n, v in enumerate(values)))
+    Path("a.jsonl").write_text(
+        "".join(json.dumps({"text": f"j{n}", "label": v}) + "\n" for n, v in enumerate(values))
+    )
     assert augment("ingest", "a.parquet", "a.jsonl").code == 0
     assert {label for _, label in rows()} == {"x"}
 
@@ -250,15 +295,21 @@ def test_columns_inside_others_are_read_by_dotted_names(augment: Augment, folder
         assert augment("ingest", name, *columns, "--out", out).code == 0
         texts = [(row["text"], row["pair"]) for row in datasets.load_from_disk(out).to_list()]
         assert texts == [("The fog.", "Nebel."), ("The sea.", None)]
-        done = augment("ingest", name, "--column", "talk.text", "--label-column", "talk.by", "--out", f"{name}.talk")
+        done = augment(
+            "ingest", name, "--column", "talk.text", "--label-column", "talk.by", "--out", f"{name}.talk"
+        )
         assert done.code == 0, done.err
         assert rows(f"{name}.talk") == [("Hi.", "u"), ("Yo.", "a"), ("Well.", "u")]
         is_refused(augment("ingest", name), "'translation.en'", "'talk.text'", "--column")
 
 
 def test_numbers_of_classes_become_their_names(augment: Augment, folder: Path) -> None:
-    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])})
-    made = datasets.Dataset.from_dict({"text": ["Bad.", "Good.", "Hm."], "label": [0, 1, -1]}, features=features)
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])}
+    )
+    made = datasets.Dataset.from_dict(
+        {"text": ["Bad.", "Good.", "Hm."], "label": [0, 1, -1]}, features=features
+    )
     made.to_parquet("a.parquet")
     made.save_to_disk("saved")
     for name in ("a.parquet", "saved/data-00000-of-00001.arrow"):
@@ -326,7 +377,9 @@ SPLIT = {
 @pytest.mark.parametrize(
     ("language", "number"), [("de", 5), ("de-DE", 5), ("deu", 5), ("DE", 5), ("fr_FR", 4), ("en", 5)]
 )
-def test_titles_and_ordinals_end_no_sentence(augment: Augment, folder: Path, language: str, number: int) -> None:
+def test_titles_and_ordinals_end_no_sentence(
+    augment: Augment, folder: Path, language: str, number: int
+) -> None:
     Path("a.txt").write_text(SPLIT[language[:2].lower()], encoding="utf-8")
     assert augment("ingest", "a.txt", "--split", "sentences", "--language", language).code == 0
     assert len(rows()) == number, rows()
@@ -335,14 +388,22 @@ def test_titles_and_ordinals_end_no_sentence(augment: Augment, folder: Path, lan
 @pytest.mark.parametrize("language", ["german", "xx", "../../etc", "", "d e"])
 def test_an_unknown_language_is_refused(augment: Augment, folder: Path, language: str) -> None:
     Path("a.txt").write_text("One. Two.")
-    is_refused(augment("ingest", "a.txt", "--split", "sentences", "--language", language), "no code of a language")
+    is_refused(
+        augment("ingest", "a.txt", "--split", "sentences", "--language", language), "no code of a language"
+    )
     assert language_code("zh-Hans") == "zh"
 
 
-@pytest.mark.parametrize("change", [lambda text: text + "More.\n", lambda text: text[:5], lambda text: "Other.\n"])
+@pytest.mark.parametrize(
+    "change", [lambda text: text + "More.\n", lambda text: text[:5], lambda text: "Other.\n"]
+)
 @pytest.mark.parametrize("limit", [[], ["--limit", 2]])
 def test_a_source_that_changes_while_it_is_read_is_refused(
-    augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str], limit: list[Any]
+    augment: Augment,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[str], str],
+    limit: list[Any],
 ) -> None:
     source = Path("a.txt")
     source.write_text("One.\nTwo.\nThree.\n")
@@ -393,7 +454,9 @@ def test_a_document_over_the_bound_is_refused_by_name(
     Path("a.json").write_text(page)
     Path("a.txt").write_text(text)
     for name in ("a.md", "a.html.gz", "a.json"):
-        is_refused(augment("ingest", name, "--max-document", 1), f"{name} is a document of more than 1 million")
+        is_refused(
+            augment("ingest", name, "--max-document", 1), f"{name} is a document of more than 1 million"
+        )
     assert augment("ingest", "a.txt", "--max-document", 1).code == 0
     assert sources_module.MAX_DOCUMENT == 50
     assert augment("ingest", "a.json", "--max-document", 7, "--out", "more").code == 0

@@ -44,7 +44,9 @@ def test_alternatives_of_a_sentence_are_paired_once_or_counted(
     sides = [(one.view_a, one.view_b) for one in kept]
     assert len({*sides}) == len(sides)
     further = {(name, text) for name, texts in (("x", left), ("y", right)) for text in texts[1:]}
-    used = {side for one in kept for side in ((one.view_a_name, one.view_a), (one.view_b_name, one.view_b))} & further
+    used = {
+        side for one in kept for side in ((one.view_a_name, one.view_a), (one.view_b_name, one.view_b))
+    } & further
     if kept and all(one.view_a_name != "original" for one in kept) and not (alternatives and not strict):
         assert sum(one.unused for one in kept) == len(further) - len(used)
     assert all(one.unused >= 0 for one in kept)
@@ -76,7 +78,9 @@ def test_the_function_gives_what_the_command_gives(
     augment: Augment, policy: str, views: list[str], options: dict[str, object]
 ) -> None:
     """Nothing is written or read by the function, also where files of these names are there."""
-    Path("lines.txt").write_text("".join(f"{text}\n" for text in [*SENTENCES, "", SENTENCES[2]]), encoding="utf-8")
+    Path("lines.txt").write_text(
+        "".join(f"{text}\n" for text in [*SENTENCES, "", SENTENCES[2]]), encoding="utf-8"
+    )
     flags = [f"--view={view}" for view in views] + [f"--filter={text}" for text in options.get("filter", ())]  # type: ignore[attr-defined]
     flags += ["--no-default-filters"] if "default_filters" in options else []
     flags += [f"--negative-view={options['negative_view']}"] if "negative_view" in options else []
@@ -114,7 +118,11 @@ def test_a_missing_view_is_made_like_the_first_of_its_name_whatever_stands_befor
 
     missing = ChosenView(ViewSpec("slow"), None)
     other, first, second = made("repeat"), made("slow", nap=1), made("slow", nap=2)
-    for views in ([other, missing, first, second], [missing, first, other, second], [first, second, missing, other]):
+    for views in (
+        [other, missing, first, second],
+        [missing, first, other, second],
+        [first, second, missing, other],
+    ):
         assert missing.twin(views) is first.plan
     assert missing.twin([other, missing]) is None
     assert second.twin([first, second]) is second.plan
@@ -128,7 +136,9 @@ def test_a_contradiction_is_never_a_positive(augment: Augment, policy: str) -> N
     if "WordNet was not found" in done.err:
         pytest.skip(done.err)
     is_refused(done, "give it as --negative-view contradiction")
-    is_refused(augment("build-pairs", "a.csv", "--pairs", policy, *views, "--dry-run"), "contradicts its sentences")
+    is_refused(
+        augment("build-pairs", "a.csv", "--pairs", policy, *views, "--dry-run"), "contradicts its sentences"
+    )
     with pytest.raises(InputError, match="contradicts its sentences"):
         pipelines.make_pairs(["A man sleeps."], ["contradiction"])
 

@@ -62,7 +62,9 @@ def test_cards_and_pages_hold_names_and_no_markup(augment: Augment, folder: Path
     assert augment("verify", "data").code == 0
 
 
-def test_a_split_sentence_names_its_file_and_files_of_one_name_stay_apart(augment: Augment, folder: Path) -> None:
+def test_a_split_sentence_names_its_file_and_files_of_one_name_stay_apart(
+    augment: Augment, folder: Path
+) -> None:
     paths = [folder / "somebody" / part / "notes.md" for part in ("secretshare", "A Client")]
     for number, path in enumerate(paths):
         path.parent.mkdir(parents=True)
@@ -80,11 +82,17 @@ def test_patterns_are_as_written_and_paths_in_arguments_are_names(augment: Augme
     Path("in.txt").write_text("One two A12 four.\n")
     assert augment("repeat", "in.txt", "--keep-pattern", pattern).code == 0
     assert augment("report", "data/views/repeat").code == 0
-    card, page = Path("data/views/repeat/card.md").read_text(), Path("data/views/repeat.report.html").read_text()
+    card, page = (
+        Path("data/views/repeat/card.md").read_text(),
+        Path("data/views/repeat.report.html").read_text(),
+    )
     assert pattern.replace("|", "\\|") in card
     assert pattern.replace("|", "%7C") in card
     assert html.escape(pattern) in page
-    params = {"keep_pattern": pattern, "arguments": {"model_path": "/home/somebody/A Client/model", "aug_p": 0.3}}
+    params = {
+        "keep_pattern": pattern,
+        "arguments": {"model_path": "/home/somebody/A Client/model", "aug_p": 0.3},
+    }
     params |= {"list": ["~/secretshare/a.bin"], "text": "3/4 and/or"}
     shown = public_params(params)
     assert shown["arguments"] == {"model_path": "model", "aug_p": 0.3}

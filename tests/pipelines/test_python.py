@@ -62,7 +62,10 @@ def test_a_call_gives_what_the_command_gives(
 ) -> None:
     """Wherever a text is in the list, however often, and whatever is beside it."""
     need_wordnet(name)
-    uses_seed = getattr(VIEWS.module(name), "uses_seed", None) is not False and name not in ("identity", "import-views")
+    uses_seed = getattr(VIEWS.module(name), "uses_seed", None) is not False and name not in (
+        "identity",
+        "import-views",
+    )
     seed = 7 if uses_seed and name not in ("contradiction", "backtranslate", "translate") else 0
     flags = [part for key, value in options.items() for part in (f"--{key}", value)]
     assert augment(name, sentences, "--out", "made", *flags, "--seed", seed).code == 0
@@ -117,7 +120,9 @@ def test_a_view_is_loaded_once_and_those_used_last_are_kept() -> None:
 def test_a_kept_view_is_not_built_again(sentences: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_views(SENTENCES, "import-views", file="views.jsonl", by="llm")
     monkeypatch.setattr("augment.view.make_view", None)
-    assert make_views(SENTENCES[:1], "import-views", file="views.jsonl", by="llm")[0].text == SENTENCES[0].upper()
+    assert (
+        make_views(SENTENCES[:1], "import-views", file="views.jsonl", by="llm")[0].text == SENTENCES[0].upper()
+    )
 
 
 def test_a_file_that_changed_is_read_again(sentences: Path) -> None:
@@ -154,7 +159,8 @@ def test_pairs_are_those_of_the_command(
         pipelines.write_pairs(pairs, "data/pairs.arrow")
     pipelines.write_pairs(pairs.remove_columns("id"), "new/pairs.arrow")
     assert (
-        pipelines.read_pairs("new/pairs.arrow").remove_columns("id").to_list() == pairs.remove_columns("id").to_list()
+        pipelines.read_pairs("new/pairs.arrow").remove_columns("id").to_list()
+        == pairs.remove_columns("id").to_list()
     )
 
 
@@ -163,8 +169,12 @@ def test_views_of_pairs_take_options_and_a_seed() -> None:
     pairs = pipelines.make_pairs(SENTENCES, [spec], seed=3, default_filters=False)
     texts = [view.text for view in make_views(SENTENCES, "repeat", seed=3, rate=0.9)]
     assert pairs["view_b"][:] == texts
-    negatives = pipelines.make_pairs(SENTENCES, [spec], seed=3, default_filters=False, negative_view="contradiction")
-    expected = [view.text if view.status == "ok" else None for view in make_views(SENTENCES, "contradiction", seed=3)]
+    negatives = pipelines.make_pairs(
+        SENTENCES, [spec], seed=3, default_filters=False, negative_view="contradiction"
+    )
+    expected = [
+        view.text if view.status == "ok" else None for view in make_views(SENTENCES, "contradiction", seed=3)
+    ]
     assert negatives["negative"][:] == expected
     assert any(expected)
 
@@ -182,7 +192,10 @@ ERRORS: list[tuple[Callable[[], Any], str]] = [
     (lambda: pipelines.make_pairs(["a"], pairs="labels"), "pairs='labels' needs more"),  # type: ignore[arg-type]
     (lambda: pipelines.make_pairs(["a"], ["repeat"], filter=["chrf:most=1"]), "unknown parameter"),
     (lambda: pipelines.make_pairs(["a"], ["import-views"]), "import-views: file"),
-    (lambda: pipelines.make_pairs(["a"], ["repeat", "repeat"]), "^two views are named 'repeat': give each name once$"),
+    (
+        lambda: pipelines.make_pairs(["a"], ["repeat", "repeat"]),
+        "^two views are named 'repeat': give each name once$",
+    ),
     (
         lambda: pipelines.make_pairs(["a"], ["repeat"], negative_view="repeat"),
         "^negative view repeat is a view to pair too",

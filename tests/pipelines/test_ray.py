@@ -27,12 +27,23 @@ def cluster(site: Path) -> Iterator[str]:
     environment["RAY_TEST_CLUSTER"] = f"127.0.0.1:{port}"
     # A short path: it holds sockets, whose names have 107 characters at most.
     with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as scratch:
-        command = ["start", "--head", "--block", f"--port={port}", "--node-ip-address=127.0.0.1", "--num-cpus=2"]
+        command = [
+            "start",
+            "--head",
+            "--block",
+            f"--port={port}",
+            "--node-ip-address=127.0.0.1",
+            "--num-cpus=2",
+        ]
         more = ["--include-dashboard=false", f"--temp-dir={scratch}", "--object-store-memory=100000000"]
         head = subprocess.Popen(
-            [sys.executable, "-m", "ray.scripts.scripts", *command, *more], env=environment,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        )  # fmt: skip
+            [sys.executable, "-m", "ray.scripts.scripts", *command, *more],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
         try:
             assert head.stdout is not None
             said = []

@@ -24,7 +24,9 @@ from pipelines.terminal.console import escape_control
         ("data/pairs.arrow", "pairs", ("pairs", 50)),
     ],
 )
-def test_inspect_tells_kind_counts_and_sample(made: Augment, path: str, kind: str, count: tuple[str, int]) -> None:
+def test_inspect_tells_kind_counts_and_sample(
+    made: Augment, path: str, kind: str, count: tuple[str, int]
+) -> None:
     seen = json.loads(made("inspect", path, "--rows", 7, "--json").out)
     assert (seen["kind"], seen["rows"], len(seen["sample"])) == (kind, count[1], 7)
     assert seen["counts"][count[0]] == count[1]
@@ -47,7 +49,10 @@ def test_inspect_has_statistics(made: Augment) -> None:
 
 def test_rows_are_spread_evenly_or_drawn_by_a_seed(made: Augment) -> None:
     def ids(*options: object) -> list[str]:
-        return [row["id"] for row in json.loads(made("inspect", "data/pairs.arrow", "--json", *options).out)["sample"]]
+        return [
+            row["id"]
+            for row in json.loads(made("inspect", "data/pairs.arrow", "--json", *options).out)["sample"]
+        ]
 
     everything = ids("--rows", 50)
     assert ids("--rows", 5) == everything[::10]
@@ -67,7 +72,9 @@ def test_rows_of_one_status_are_shown_alone(made: Augment) -> None:
 
 def test_rejects_and_further_columns_are_shown(augment: Augment) -> None:
     rows, reasons = [("a dog", "one dog"), ("a cat", None)], ["too alike", "other failed"]
-    done = augment("inspect", write_pairs(rows, reason=reasons, chrf=[51.234, None], view=[1, 2], edits=[1, 2]))
+    done = augment(
+        "inspect", write_pairs(rows, reason=reasons, chrf=[51.234, None], view=[1, 2], edits=[1, 2])
+    )
     assert done.code == 0
     assert "0000000000000000  reason too alike  chrf 51.2  edits 1\n" in done.out
     assert "0000000000000001  reason other failed  edits 2\n" in done.out
@@ -112,7 +119,10 @@ def test_a_terminal_has_colours_and_wrapped_lines(
     for name, value in {"COLUMNS": "60", "TERM": "xterm", **({"NO_COLOR": "1"} if is_plain else {})}.items():
         monkeypatch.setenv(name, value)
     said = augment("inspect", path).out
-    assert ("\x1b[9;31mfour\x1b[0m\x1b[1;32m4\x1b[0m five" in said, "[-four-]{+4+}" in said) == (not is_plain, is_plain)
+    assert ("\x1b[9;31mfour\x1b[0m\x1b[1;32m4\x1b[0m five" in said, "[-four-]{+4+}" in said) == (
+        not is_plain,
+        is_plain,
+    )
     rows = re.sub(r"\x1b\[[0-9;]*m", "", said).split("0000000000000000")[1].splitlines()
     assert max(sum(1 + (unicodedata.east_asian_width(char) == "W") for char in line) for line in rows) <= 60
     assert any(line.startswith("            ") and line.strip() for line in rows)
@@ -209,7 +219,13 @@ def test_nothing_in_the_data_becomes_markup(augment: Augment) -> None:
     assert tags.isdisjoint({"script", "img", "b", "i", "u"})
     assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", html)
-    for shown in ("</code><script>alert(1)</script>", "a & b \\x1b[31m", "\\u202eevil", "{{ 7 * 7 }}", "column <u>"):
+    for shown in (
+        "</code><script>alert(1)</script>",
+        "a & b \\x1b[31m",
+        "\\u202eevil",
+        "{{ 7 * 7 }}",
+        "column <u>",
+    ):
         assert shown in page.text
     assert len(html) < 60_000
 

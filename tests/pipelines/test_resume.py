@@ -34,7 +34,9 @@ def committed(out: Path) -> int:
 
 @pytest.mark.exhaustive_after(1)
 @pytest.mark.parametrize(("workers", "number"), [(1, signal.SIGKILL), (2, signal.SIGKILL), (2, signal.SIGINT)])
-def test_resumed_run_is_byte_identical(start: Start, lines: Path, folder: Path, workers: int, number: int) -> None:
+def test_resumed_run_is_byte_identical(
+    start: Start, lines: Path, folder: Path, workers: int, number: int
+) -> None:
     run = ["slow", lines, "--shard-size", 5, "--nap", 0.03, "--workers", workers]
     done(start(*run, "--out", "undisturbed"))
     stopped = start(*run, "--out", "stopped")
@@ -65,7 +67,9 @@ def test_shards_and_workers_do_not_change_a_row(
     augment: Augment, lines: Path, folder: Path, shard_size: int, workers: int
 ) -> None:
     assert augment("span-mask", lines, "--seed", 5, "--out", "one").code == 0
-    other = augment("span-mask", lines, "--seed", 5, "--out", "other", "--shard-size", shard_size, "--workers", workers)
+    other = augment(
+        "span-mask", lines, "--seed", 5, "--out", "other", "--shard-size", shard_size, "--workers", workers
+    )
     assert other.code == 0
     assert len(list(Path("other").glob("data-*.arrow"))) == -(-60 // shard_size)
     one, many = (datasets.load_from_disk(name).to_list() for name in ("one", "other"))
@@ -139,12 +143,16 @@ def test_orphaned_workers_end(start: Start, lines: Path, folder: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_folder_that_vanishes_ends_the_run_and_is_made_again(start: Start, lines: Path, folder: Path) -> None:
+def test_a_folder_that_vanishes_ends_the_run_and_is_made_again(
+    start: Start, lines: Path, folder: Path
+) -> None:
     run = ["slow", lines, "--nap", 0.1, "--limit", 20, "--shard-size", 2]
     process = start(*run, "--out", "out")
     wait_for(lambda: any((folder / "out/receipts").glob("*.json")))
     (folder / "out").rename(folder / "moved")
-    assert done(process, code=1).endswith("error: out vanished while it was written: run the same command again\n")
+    assert done(process, code=1).endswith(
+        "error: out vanished while it was written: run the same command again\n"
+    )
     assert not (folder / "out").exists()
     done(start(*run, "--out", "out"))
     done(start(*run, "--out", "moved"))
@@ -153,7 +161,9 @@ def test_a_folder_that_vanishes_ends_the_run_and_is_made_again(start: Start, lin
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_view_that_fails_ends_all_stages_with_one_line(start: Start, lines: Path, folder: Path, workers: int) -> None:
+def test_a_view_that_fails_ends_all_stages_with_one_line(
+    start: Start, lines: Path, folder: Path, workers: int
+) -> None:
     run = ["slow", lines, "--nap", -1, "--shard-size", 5, "--workers", workers, "--out", "out"]
     err = done(start(*run), code=1)
     assert err.count("\n") == 2
@@ -246,7 +256,11 @@ def test_list_parameters_of_a_view_are_given_as_yaml(start: Start, lines: Path, 
     done(start(*run))
     assert "nothing done" in done(start(*run))
     plan = json.loads((folder / "data/views/slow/plan.json").read_text())
-    assert {key: plan["params"][key] for key in ("nap", "sizes", "pivot")} == {"nap": 0, "sizes": [3, 4], "pivot": None}
+    assert {key: plan["params"][key] for key in ("nap", "sizes", "pivot")} == {
+        "nap": 0,
+        "sizes": [3, 4],
+        "pivot": None,
+    }
     err = done(start("slow", lines, "--sizes", "[3, 4"), code=2)
     assert err.count("\n") == 1
     assert "'[3, 4' is not YAML: write it like [1, 2] or {a: 1}" in err
@@ -283,7 +297,9 @@ def span_mask(lines: Path, folder: Path, seconds: float | None = None) -> tuple[
 
 
 @pytest.mark.exhaustive
-def test_interrupted_at_any_moment_it_prints_one_line_and_resumes_to_the_same(lines: Path, tmp_path: Path) -> None:
+def test_interrupted_at_any_moment_it_prints_one_line_and_resumes_to_the_same(
+    lines: Path, tmp_path: Path
+) -> None:
     code, _, seconds = span_mask(lines, tmp_path / "whole")
     assert code == 0
     draw = random.Random(3)
@@ -324,7 +340,9 @@ def test_an_interrupted_command_says_so_before_it_has_ended(
     assert (printed, capsys.readouterr().err) == ([LINE], "")
 
 
-@pytest.mark.parametrize(("pause", "expected"), [(0, ["steps: 2 of 4 batches", "steps: 4 of 4 batches"]), (600, [])])
+@pytest.mark.parametrize(
+    ("pause", "expected"), [(0, ["steps: 2 of 4 batches", "steps: 4 of 4 batches"]), (600, [])]
+)
 def test_without_a_terminal_progress_is_a_line_now_and_then(
     pause: float, expected: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -378,14 +396,18 @@ def opus_hub() -> Iterator[StandinHub]:
         for direction, model in (("en-de", "en-xx"), ("de-en", "xx-en")):
             paths = [path for path in (STARTER_TRANSLATION / model).iterdir() if path.name != "README.md"]
             files = {path.name: path.read_bytes() for path in paths}
-            hub.repositories[f"model/Helsinki-NLP/opus-mt-{direction}"] = Repository({"visibility": "public"}, files)
+            hub.repositories[f"model/Helsinki-NLP/opus-mt-{direction}"] = Repository(
+                {"visibility": "public"}, files
+            )
         yield hub
 
 
 def fetched(hub: StandinHub) -> list[str]:
     """The files that were fetched since the last call."""
     files = [
-        request.rpartition("/")[2] for request in hub.requests if request.startswith("GET") and "resolve" in request
+        request.rpartition("/")[2]
+        for request in hub.requests
+        if request.startswith("GET") and "resolve" in request
     ]
     hub.requests.clear()
     return files
@@ -398,7 +420,10 @@ def test_a_run_takes_opus_mt_from_the_hub_and_never_switches(
     (folder / "many.txt").write_text("".join(f"The dog has {number} bones.\n" for number in range(200)))
     online = {**opus_hub.environment(), "HF_HOME": str(tmp_path / "hub")}
     offline = {**online, "HF_HUB_OFFLINE": "1"}
-    run, out = ["backtranslate", "many.txt", "--pivot", "de", "--shard-size", 5], folder / "data/views/backtranslate-de"
+    run, out = (
+        ["backtranslate", "many.txt", "--pivot", "de", "--shard-size", 5],
+        folder / "data/views/backtranslate-de",
+    )
     preview = start(*run, "--dry-run", "--json", **online)
     would = json.loads(preview.communicate(timeout=120)[0])
     sizes = [len(data) for repository in opus_hub.repositories.values() for data in repository.files.values()]
@@ -408,7 +433,9 @@ def test_a_run_takes_opus_mt_from_the_hub_and_never_switches(
     killed = start(*run, **online)
     wait_for(lambda: committed(out))
     killed.kill()
-    assert f"opus-mt-en-de and Helsinki-NLP/opus-mt-de-en ({sum(sizes) / 1e6:.0f} MB);" in killed.communicate()[1]
+    assert (
+        f"opus-mt-en-de and Helsinki-NLP/opus-mt-de-en ({sum(sizes) / 1e6:.0f} MB);" in killed.communicate()[1]
+    )
     assert fetched(opus_hub).count("model.safetensors") == 2
     assert not (out / "state.json").exists()
     said = done(start(*run, **{**offline, "HF_HOME": str(tmp_path / "empty")}), code=2)

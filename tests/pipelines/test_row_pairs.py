@@ -32,7 +32,9 @@ def sides(path: str = "data/pairs.arrow") -> list[tuple[str, str]]:
 
 def labelled(sizes: dict[str, int]) -> dict[str, list[str]]:
     """A file `labelled.csv` with as many sentences of each label, one label after another; returns them by label."""
-    classes = {label: [f"Sentence {n} of {label or 'none'}." for n in range(size)] for label, size in sizes.items()}
+    classes = {
+        label: [f"Sentence {n} of {label or 'none'}." for n in range(size)] for label, size in sizes.items()
+    }
     lines = [f"{text},{label}" for label, texts in classes.items() for text in texts]
     Path("labelled.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
     return classes
@@ -57,12 +59,23 @@ WRITERS: dict[str, Callable[[Path], None]] = {
 @pytest.mark.parametrize("name", WRITERS)
 def test_two_columns_of_a_table_are_pairs(augment: Augment, name: str) -> None:
     WRITERS[name](Path(name))
-    build = ["build-pairs", name, "--pairs", "columns", "--columns", "question,answer", "--rejects", "no.arrow"]
+    build = [
+        "build-pairs",
+        name,
+        "--pairs",
+        "columns",
+        "--columns",
+        "question,answer",
+        "--rejects",
+        "no.arrow",
+    ]
     counts = json.loads(augment(*build, "--json").out)
     assert (counts["rows"], counts["pairs"]) == (5, 2)
     assert counts["dropped"] == {"empty question or answer": 2, "exact duplicate": 1}
     assert sides() == [FAQ[0], FAQ[1]]
-    assert {(row["view_a_name"], row["view_b_name"]) for row in rows_of("data/pairs.arrow")} == {("question", "answer")}
+    assert {(row["view_a_name"], row["view_b_name"]) for row in rows_of("data/pairs.arrow")} == {
+        ("question", "answer")
+    }
     assert len(rows_of("no.arrow")) == 3
     assert not Path("data/sentences").exists()
     assert "nothing done" in augment("build-pairs", "--config", "data/pairs.recipe.json").out
@@ -88,7 +101,10 @@ def test_sentences_are_paired_with_their_second_texts(augment: Augment) -> None:
     augment("build-pairs", "--pairs", "columns", "--view", "span-mask", "--out", "views.arrow", "--seed", 3)
     (row,) = rows_of("views.arrow")
     view = datasets.load_from_disk("data/views/span-mask")["view"][0]
-    assert (row["view_a"], row["view_b"]) == ({"original": FAQ[0][0], "span-mask": view}[row["view_a_name"]], FAQ[0][1])
+    assert (row["view_a"], row["view_b"]) == (
+        {"original": FAQ[0][0], "span-mask": view}[row["view_a_name"]],
+        FAQ[0][1],
+    )
 
 
 MARKDOWN = """
@@ -120,7 +136,11 @@ def test_neighbours_stand_near_each_other_under_one_heading(augment: Augment) ->
     assert counts["dropped"] == {"no sentence near it": 2}  # the last heading, and "End."
     near = [
         ("Before any heading.", "It has two sentences."),
-        *(("Install", "Run the command."), ("Run the command.", "Then wait."), ("Then wait.", "Last of this.")),
+        *(
+            ("Install", "Run the command."),
+            ("Run the command.", "Then wait."),
+            ("Then wait.", "Last of this."),
+        ),
         *(("Use", "Call it."), ("One line.", "Another line.")),
     ]
     assert sides("one.arrow") == near
@@ -133,12 +153,17 @@ def test_neighbours_stand_near_each_other_under_one_heading(augment: Augment) ->
 def test_neighbours_do_not_depend_on_how_they_are_read(
     augment: Augment, monkeypatch: pytest.MonkeyPatch, distance: int
 ) -> None:
-    Path("rows.jsonl").write_text("".join(json.dumps({"text": f"A{n}. B{n}. C{n}. D{n}."}) + "\n" for n in range(9)))
+    Path("rows.jsonl").write_text(
+        "".join(json.dumps({"text": f"A{n}. B{n}. C{n}. D{n}."}) + "\n" for n in range(9))
+    )
     augment("ingest", "rows.jsonl", "--split", "sentences", "--shard-size", 7)
     build = ["build-pairs", "--pairs", "neighbours", "--distance", distance, "--out"]
     augment(*build, "whole.arrow")
     expected = {
-        (f"{a}{n}.", f"{b}{n}.") for n in range(9) for a, b in combinations("ABCD", 2) if ord(b) - ord(a) <= distance
+        (f"{a}{n}.", f"{b}{n}.")
+        for n in range(9)
+        for a, b in combinations("ABCD", 2)
+        if ord(b) - ord(a) <= distance
     }
     assert sorted(sides("whole.arrow")) == sorted(expected)
     monkeypatch.setattr("pipelines.pairs.neighbours.BLOCK_ROWS", 5)
@@ -169,7 +194,9 @@ def test_labels_pair_as_many_sentences_of_each_label_by_the_seed(augment: Augmen
     assert augment("verify", "data").code == 0
 
 
-def test_pairs_of_labels_do_not_depend_on_how_they_are_made(augment: Augment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_of_labels_do_not_depend_on_how_they_are_made(
+    augment: Augment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     labelled({"a": 30, "b": 20, "c": 25})
     augment("ingest", "labelled.csv", "--shard-size", 8)
     augment("span-mask")
@@ -188,7 +215,8 @@ def test_each_side_may_be_the_sentence_or_one_of_its_views(augment: Augment) -> 
     counts = json.loads(done.out)
     view = {row["text"]: row["view"] for row in datasets.load_from_disk("data/views/span-mask")}
     texts = {
-        text: {"original": text, "identity": text, "span-mask": view.get(text)} for text in chain(*classes.values())
+        text: {"original": text, "identity": text, "span-mask": view.get(text)}
+        for text in chain(*classes.values())
     }
     rows = rows_of("data/pairs.arrow")
     names = Counter((row["view_a_name"], row["view_b_name"]) for row in rows)
@@ -234,9 +262,19 @@ TABLES: list[tuple[str, str, str, str]] = [
     ("t.csv", "title,body\na,b\n", "title,text", "t.csv has no column 'text', only 'title', 'body'"),
     ("t.csv", "title,body\na,b\n", "title", "write the names of two columns"),
     ("t.csv", "title,body\na,b\n", "title,title", "write the names of two columns"),
-    ("t.jsonl", '{"translation": {"de": "a", "en": "b"}}\n', "de,en", "no column 'de', 'en', only 'translation'"),
+    (
+        "t.jsonl",
+        '{"translation": {"de": "a", "en": "b"}}\n',
+        "de,en",
+        "no column 'de', 'en', only 'translation'",
+    ),
     ("t.jsonl", '{"a": "x", "b": ["y"]}\n', "a,b", "'b' is ['y'], of type list, not text"),
-    ("nli.tsv", "gold_label\tsentence1\tsentence2\nneutral\ta\tb\n", "sentence1,sentence2", "see --pairs entailment"),
+    (
+        "nli.tsv",
+        "gold_label\tsentence1\tsentence2\nneutral\ta\tb\n",
+        "sentence1,sentence2",
+        "see --pairs entailment",
+    ),
     ("q.csv", "question,text,label\na,b,not_entailment\n", "question,text", "see --pairs entailment"),
     ("t.txt", "a\n", "a,b", "t.txt has no column 'b', only 'a'"),
 ]
@@ -266,5 +304,7 @@ def test_a_sentence_that_stands_before_the_row_above_it_is_no_neighbour() -> Non
             table = pa.table({"document": ["a"] * 4, "position": pa.array([5, 6, 0, 1], pa.int32())})
             return table.slice(start, stop - start)
 
-    pairs = [(left.tolist(), right.tolist()) for left, right, _ in _row_pairs(cast(Dataset, Sentences()), 4, 2)]
+    pairs = [
+        (left.tolist(), right.tolist()) for left, right, _ in _row_pairs(cast(Dataset, Sentences()), 4, 2)
+    ]
     assert pairs == [([0, 2], [1, 3])]

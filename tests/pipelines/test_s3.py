@@ -84,7 +84,9 @@ def test_sentences_in_a_store_are_read_and_written(augment: Augment, lines: Path
     assert augment("identity", "from-here", "--out", "here").code == 0
     shard = "data-00000.arrow"
     assert objects(bucket, "identity/")[shard] == content(Path("here"))[shard]
-    pairs = augment("build-pairs", "s3://views/sentences", "--pairs", "original", "--view", "s3://views/identity")
+    pairs = augment(
+        "build-pairs", "s3://views/sentences", "--pairs", "original", "--view", "s3://views/identity"
+    )
     assert pairs.code == 0, pairs.err
 
 
@@ -102,7 +104,9 @@ def test_a_killed_run_resumes_in_a_store(start: Start, lines: Path, folder: Path
 
 
 @pytest.mark.exhaustive
-def test_a_store_that_answers_no_more_ends_the_run_with_one_line(start: Start, lines: Path, bucket: Bucket) -> None:
+def test_a_store_that_answers_no_more_ends_the_run_with_one_line(
+    start: Start, lines: Path, bucket: Bucket
+) -> None:
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)  # of the same bucket
@@ -161,7 +165,9 @@ with files.atomic_write(files.resolve_path("s3://views/half/data.arrow")) as str
 
 
 @pytest.mark.exhaustive
-def test_a_file_that_is_killed_does_not_appear_in_a_store(start: Start, bucket: Bucket, tmp_path: Path) -> None:
+def test_a_file_that_is_killed_does_not_appear_in_a_store(
+    start: Start, bucket: Bucket, tmp_path: Path
+) -> None:
     bucket.Object("half/data.arrow").put(Body=b"whole")
     done(start(program=KILLED, TMPDIR=str(tmp_path)), code=-9)
     assert objects(bucket, "half/") == {"data.arrow": b"whole"}
@@ -174,7 +180,9 @@ def test_a_second_writer_on_this_machine_is_refused(augment: Augment, lines: Pat
 
 
 def test_what_cannot_be_reached_is_one_line(augment: Augment, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "error: nowhere://views/x cannot be reached (" in augment("identity", "--out", "nowhere://views/x").err
+    assert (
+        "error: nowhere://views/x cannot be reached (" in augment("identity", "--out", "nowhere://views/x").err
+    )
     monkeypatch.setitem(sys.modules, "upath", None)
     with pytest.raises(MissingExtraError, match=r"s3:// needs an extra.*twinviews\[s3\]"):
         files.resolve_path("s3://views/x")

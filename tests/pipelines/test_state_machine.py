@@ -16,7 +16,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-pytestmark = [pytest.mark.exhaustive, pytest.mark.skipif(sys.platform != "linux", reason="the recording reads /proc")]
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(sys.platform != "linux", reason="the recording reads /proc"),
+]
 
 OUTPUTS = {"ingest": "data/sentences", "view": "data/views/span-mask", "pairs": "data/pairs.arrow"}
 CHOICES = {"ingest": ("7", "4"), "view": ("5", "2"), "pairs": ("1.5", "1.3")}
@@ -88,12 +91,17 @@ class Lab:
         every: dict[str, list[Choices]] = {
             "ingest": [(limit,) for limit in limits],
             "view": [(limit, length) for limit in limits for length in CHOICES["view"]],
-            "pairs": [(limit, length, most) for limit in limits for length in lengths for most in CHOICES["pairs"]],
+            "pairs": [
+                (limit, length, most) for limit in limits for length in lengths for most in CHOICES["pairs"]
+            ],
         }
         # A view that `build-pairs` made for itself has other shards than those of the command above.
         own = {(limit, None): (limit, None, "1.5") for limit in limits} if name == "view" else {}
         made_by = {choices: choices for choices in every[name]} | own
-        return {frozenset(part(self.made(*by), name, rows_only).items()): choices for choices, by in made_by.items()}
+        return {
+            frozenset(part(self.made(*by), name, rows_only).items()): choices
+            for choices, by in made_by.items()
+        }
 
     def close(self) -> None:
         """End the processes."""

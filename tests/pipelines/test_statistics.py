@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF
 
 from pipelines.inspection.inspect import MAX_CHARACTERS, Piece, pieces, wdiff
-from pipelines.inspection.opened import QUANTILES, DatasetReader, Distribution, distribution, open_path, statistics
+from pipelines.inspection.opened import (
+    QUANTILES,
+    DatasetReader,
+    Distribution,
+    distribution,
+    open_path,
+    statistics,
+)
 from pipelines.similarity import chrf, chrf_signature, self_bleu
 from pipelines.storage.dataset import view_schema
 from pipelines.storage.pair_files import PAIR_COLUMNS, PairFile
@@ -56,7 +63,13 @@ def test_a_view_is_counted_as_by_hand(tmp_path: Path) -> None:
         {"text": "a big dog", "view": "a large dog", "edits": [EDIT], "achieved_fraction": 0.5},
         {"text": "one two three four", "view": "one two [MASK]", "edits": [EDIT]}
         | {"achieved_fraction": 0.25, "pivot": "eins zwei drei vier"},
-        {"text": "[MASK] it", "view": "[MASK] it", "status": "unchanged", "reason": "none", "pivot": "[MASK] it"},
+        {
+            "text": "[MASK] it",
+            "view": "[MASK] it",
+            "status": "unchanged",
+            "reason": "none",
+            "pivot": "[MASK] it",
+        },
         {"text": "broken", "status": "failed", "reason": "too-long", "target_fraction": 0.9},
     ]
     for row in rows[:3]:
@@ -111,7 +124,9 @@ def test_chrf_is_sacrebleu_s(texts: list[tuple[str, str]]) -> None:
 def test_chrf_of_many_pairs_is_that_of_each() -> None:
     one = [f"a text with the number {number % 37} in it" for number in range(2_500)]
     two = [f"the {number % 11} is in this text" for number in range(2_500)]
-    assert chrf(one, two)[[5, 1_500, 2_499]].tolist() == [chrf([one[n]], [two[n]])[0] for n in (5, 1_500, 2_499)]
+    assert chrf(one, two)[[5, 1_500, 2_499]].tolist() == [
+        chrf([one[n]], [two[n]])[0] for n in (5, 1_500, 2_499)
+    ]
     assert "nc:6" in chrf_signature()
 
 
@@ -146,7 +161,9 @@ def test_an_empty_file_has_no_statistics(tmp_path: Path) -> None:
 
 
 def test_the_sample_is_drawn_by_its_seed_alone(tmp_path: Path) -> None:
-    whole = pairs(tmp_path, [(f"row {n} of many", f"row {n} of them", f"number {n % 7} it is") for n in range(500)])
+    whole = pairs(
+        tmp_path, [(f"row {n} of many", f"row {n} of them", f"number {n % 7} it is") for n in range(500)]
+    )
     first = statistics(whole, sample=50, seed=3)
     assert (first.rows, first.sampled) == (500, 50)
     assert statistics(whole, sample=50, seed=3) == first
@@ -185,7 +202,9 @@ def test_histograms_count_in_equal_bins(
 
 
 def test_sentences_have_lengths(tmp_path: Path) -> None:
-    table = pa.table({"id": ["1", "2"], "text": ["a dog", "one two three"], "label": ["x", "x"], "pair": ["p", None]})
+    table = pa.table(
+        {"id": ["1", "2"], "text": ["a dog", "one two three"], "label": ["x", "x"], "pair": ["p", None]}
+    )
     found = statistics(opened("sentences", tmp_path / "data.arrow", table))
     assert (found.measures["words"].mean, found.measures["characters"].mean) == (2.5, 9)
     assert found.values == {"label": {"x": 2}}

@@ -45,7 +45,10 @@ def test_of_temporaries_only_those_of_the_same_output_are_removed(made: Augment,
     others = [
         *(Path(f"data/.{name}.123.tmp/precious") for name in ("sentences", "sentences.backup")),
         Path("data/.sentences.v2.123.augment.tmp/precious"),
-        *(Path(f"data/.{name}.1.augment.tmp") for name in ("pairs2.arrow", "pairs.jsonl", "pairs.v2", "sentences")),
+        *(
+            Path(f"data/.{name}.1.augment.tmp")
+            for name in ("pairs2.arrow", "pairs.jsonl", "pairs.v2", "sentences")
+        ),
     ]
     for path in others:
         path.parent.mkdir(exist_ok=True)
@@ -110,7 +113,11 @@ def test_only_a_file_system_without_locks_is_written_without_one(
     with mock.patch("fcntl.flock", side_effect=OSError(number, os.strerror(number))):
         done = augment("ingest", lines)
     is_made = code == 0
-    assert (done.code, "has no locks" in caplog.text, (SENTENCES / "state.json").exists()) == (code, is_made, is_made)
+    assert (done.code, "has no locks" in caplog.text, (SENTENCES / "state.json").exists()) == (
+        code,
+        is_made,
+        is_made,
+    )
     assert is_made or os.strerror(number) in done.err
 
 
@@ -130,9 +137,14 @@ def test_an_output_that_cannot_be_made_is_one_line_and_comes_first(
     is_refused(augment(*command.split(), "--out", out), f"{out} cannot be created: choose")
 
 
-@pytest.mark.parametrize("command", ["build-pairs --pairs self", "export data/sentences", "report data/sentences"])
+@pytest.mark.parametrize(
+    "command", ["build-pairs --pairs self", "export data/sentences", "report data/sentences"]
+)
 def test_only_datasets_are_written_to_an_address(made: Augment, command: str) -> None:
-    is_refused(made(*command.split(), "--out", "s3://views/x"), "only sentences and views can be written to an address")
+    is_refused(
+        made(*command.split(), "--out", "s3://views/x"),
+        "only sentences and views can be written to an address",
+    )
     assert not Path("s3:").exists()
 
 
@@ -158,7 +170,9 @@ def test_the_folder_that_one_is_in_can_be_the_output(
         ("export data/sentences --to csv --out data/s.csv", Path("data/s.csv"), "s.csv.recipe.json"),
     ],
 )
-def test_no_card_or_recipe_of_somebody_else_is_replaced(made: Augment, command: str, out: Path, name: str) -> None:
+def test_no_card_or_recipe_of_somebody_else_is_replaced(
+    made: Augment, command: str, out: Path, name: str
+) -> None:
     out.unlink(missing_ok=True)  # what an interrupted run, whose card and recipe come first, leaves
     (out.parent / name).write_text('{"command": "mine"}')
     is_refused(made(*command.split()), name, "was not written by this command")
@@ -168,7 +182,10 @@ def test_no_card_or_recipe_of_somebody_else_is_replaced(made: Augment, command: 
 
 def test_two_files_of_pairs_never_share_a_recipe(made: Augment) -> None:
     whole = content(Path("data"))
-    is_refused(made("build-pairs", "--pairs", "self", "--out", "data/pairs"), "pairs.recipe.json with data/pairs.arrow")
+    is_refused(
+        made("build-pairs", "--pairs", "self", "--out", "data/pairs"),
+        "pairs.recipe.json with data/pairs.arrow",
+    )
     assert content(Path("data")) == whole
 
 
@@ -211,14 +228,27 @@ def write_file(path: Path) -> None:
         (Path.unlink, "no pairs at"),
         (lambda path: path.write_bytes(b""), "cannot be read, or is damaged"),
         (lambda path: path.write_text("One.\n"), "give a dataset folder or an Arrow stream file"),
-        (lambda path: path.write_bytes(path.read_bytes().replace(b"sentence 7", b"sentenc\xff 7")), "Invalid UTF8"),
+        (
+            lambda path: path.write_bytes(path.read_bytes().replace(b"sentence 7", b"sentenc\xff 7")),
+            "Invalid UTF8",
+        ),
         (lambda path: path.write_bytes(path.read_bytes()[:-2_000]), ""),
         (cut_between_batches, "is cut short"),
         (write_file, "cannot be read, or is damaged"),
         (lambda path: write_stream(path, pa.table({"id": ["x"], "text": ["x"]})), "has no column 'view_a'"),
         (lambda path: write_stream(path, pa.table({**FULL, "view_b": [3]})), ""),
     ],
-    ids=["missing", "empty", "text", "no UTF-8", "cut", "cut between batches", "no stream", "columns", "numbers"],
+    ids=[
+        "missing",
+        "empty",
+        "text",
+        "no UTF-8",
+        "cut",
+        "cut between batches",
+        "no stream",
+        "columns",
+        "numbers",
+    ],
 )
 def test_pairs_that_cannot_be_read_are_one_line(
     augment: Augment, folder: Path, damage: Callable[[Path], object], expected: str
@@ -259,7 +289,9 @@ def test_sentences_overwritten_while_a_view_runs_stop_it(
 
 
 def test_a_dry_run_counts_and_writes_nothing(augment: Augment, lines: Path) -> None:
-    with mock.patch("pipelines.sentences.ingest.commit_shards", side_effect=AssertionError("a dry run writes shards")):
+    with mock.patch(
+        "pipelines.sentences.ingest.commit_shards", side_effect=AssertionError("a dry run writes shards")
+    ):
         said = json.loads(augment("ingest", lines, "--shard-size", 25, "--dry-run", "--json").out)
     assert (said["kept"], said["shards"], said["made_now"]) == (60, 3, False)
     assert json.loads(augment("span-mask", lines, "--dry-run", "--json").out)["rows"] == 60
@@ -273,7 +305,9 @@ def test_a_dry_run_downloads_nothing(
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr("socket.socket.connect", mock.Mock(side_effect=AssertionError("a dry run asks the network")))
+    monkeypatch.setattr(
+        "socket.socket.connect", mock.Mock(side_effect=AssertionError("a dry run asks the network"))
+    )
     for run in (
         ["backtranslate", "--pivot", "de", "--models", "opus-mt"],
         ["mlm-fill", "--encoder", "bert-base-uncased"],
@@ -324,7 +358,8 @@ def test_what_follows_from_the_rows_is_written_again(
             is_refused(augment("inspect", VIEW), str(VIEW))
         if "--overwrite" in command:
             is_refused(augment(*command[:-1]), path)
-            if damage is not None:  # it may be somebody else's: --overwrite leaves it alone, and is not advised
+            # it may be somebody else's: --overwrite leaves it alone, and is not advised
+            if damage is not None:
                 assert "overwrite" not in augment(*command).err
                 damaged.write_bytes(whole[path])
         assert augment(*command).code == 0, damage
@@ -351,7 +386,9 @@ def test_a_shard_is_written_and_a_file_compared_without_a_copy_of_it(folder: Pat
     assert Path("standing").read_bytes() == content
 
 
-def test_a_receipt_whose_counts_do_not_fit_its_shard_is_refused_and_made_again(augment: Augment, lines: Path) -> None:
+def test_a_receipt_whose_counts_do_not_fit_its_shard_is_refused_and_made_again(
+    augment: Augment, lines: Path
+) -> None:
     augment(*MASK)
     whole, path = content(Path("data")), Path("data/views/span-mask/receipts/data-00000.arrow.json")
     for is_finished in (True, False):
@@ -384,7 +421,10 @@ def test_a_full_disk_names_the_file_and_the_run_resumes(augment: Augment, lines:
     augment("ingest", "many.txt", "--out", "many")
     big = [(room, f"{room}.arrow") for room in (4_000, 9_000, 400_000)]
     for room, run, name in (
-        *((n, ["build-pairs", "many", "--pairs", "self", "--rejects", f"no-{o}", "--out", o], f" {o}") for n, o in big),
+        *(
+            (n, ["build-pairs", "many", "--pairs", "self", "--rejects", f"no-{o}", "--out", o], f" {o}")
+            for n, o in big
+        ),
         (1_500, ["ingest", lines, "--out", "more"], "data-00000.arrow"),
         (500, ["span-mask", "--out", "view"], "view/plan.json"),
         (500, ["build-pairs", "--pairs", "original", "--view", "span-mask", "--out", "p.arrow"], "p.arrow"),

@@ -28,7 +28,15 @@ def outputs_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "four.jsonl").write_text(
         '{"text": "One two."}\n{"text": "A", "label": "x"}\n"Bird"\n"A"\n"Long is art."\n'
     )
-    common = ["--pairs", "original", "--view", "span-mask", "--no-default-filters", "--filter", "length-ratio:max=1.5"]
+    common = [
+        "--pairs",
+        "original",
+        "--view",
+        "span-mask",
+        "--no-default-filters",
+        "--filter",
+        "length-ratio:max=1.5",
+    ]
     make(
         folder,
         ["span-mask", "four.jsonl"],
@@ -79,7 +87,11 @@ def test_every_flipped_byte_is_found_in_its_file(outputs: Augment, output: Path)
 def test_what_is_missing_or_unfinished_is_named(outputs: Augment) -> None:
     for output in OUTPUTS:
         for path in files_of(output):
-            if path.suffix == ".html" or path in (REJECTS, sibling_path(EXPORT, "recipe.json")):  # nothing names it
+            # nothing names it
+            if path.suffix == ".html" or path in (
+                REJECTS,
+                sibling_path(EXPORT, "recipe.json"),
+            ):
                 continue
             kept = path.with_name("kept")
             path.rename(kept)

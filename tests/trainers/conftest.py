@@ -35,7 +35,9 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pyt
     monkeypatch.chdir(tmp_path)
     installed = find_spec(MINILM_PACKAGE)
     if installed is not None:
-        monkeypatch.setattr(weights, "find_spec", lambda name: None if (spec := find_spec(name)) == installed else spec)
+        monkeypatch.setattr(
+            weights, "find_spec", lambda name: None if (spec := find_spec(name)) == installed else spec
+        )
 
 
 @pytest.fixture(scope="session")

@@ -65,7 +65,9 @@ class Bsl:
 Excluded = Collection[tuple[int, int]]
 
 
-def nt_xent(vectors: Array, t: float, excluded: Excluded = (), hard: Array | None = None, *, sides: int = 2) -> float:
+def nt_xent(
+    vectors: Array, t: float, excluded: Excluded = (), hard: Array | None = None, *, sides: int = 2
+) -> float:
     """Mirror-BERT's Eq. 1: 2n anchors, 2n - 2 negatives each and the hard ones; no negative is an excluded (i, j).
 
     With one side, SimCSE's Eq. 4 and 5: n anchors, row i against rows n + j and the hard negatives.
@@ -75,7 +77,11 @@ def nt_xent(vectors: Array, t: float, excluded: Excluded = (), hard: Array | Non
     losses = []
     for i in range(sides * n):
         positive = (i + n) % (2 * n)
-        others = [j for j in range((2 - sides) * n, len(columns)) if j not in (i, positive) and (i, j) not in excluded]
+        others = [
+            j
+            for j in range((2 - sides) * n, len(columns))
+            if j not in (i, positive) and (i, j) not in excluded
+        ]
         scores = columns[[positive, *others]] @ columns[i] / t
         losses.append(-scores[0] + np.log(np.exp(scores).sum()))
     return float(np.mean(losses))
@@ -89,7 +95,9 @@ def softmax(scores: Array) -> Array:
     return weights / weights.sum()
 
 
-def relation_loss(z: Array, r: Array, columns: Array, t: float, t_ref: float, *, divergence: bool = True) -> float:
+def relation_loss(
+    z: Array, r: Array, columns: Array, t: float, t_ref: float, *, divergence: bool = True
+) -> float:
     """Mean KL of the reference's distribution over the columns from the student's, or their cross-entropy."""
     p, q = ([softmax(row) for row in vectors @ columns.T / heat] for vectors, heat in ((r, t_ref), (z, t)))
     entropies = [float((row * np.log(row)).sum()) if divergence else 0.0 for row in p]

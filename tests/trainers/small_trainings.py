@@ -37,7 +37,14 @@ EXTRA: dict[str, dict[str, object]] = {
 LINEAR = {"eps": 1.0, "lr": 0.2, "weight_decay": 0.0, "warmup": 0.0}
 
 
-def write_bert(folder: Path, words: list[str], kind: Any = BertForMaskedLM, *, half: bool = False, **more: Any) -> Path:  # noqa: ANN401 - a class, settings
+def write_bert(
+    folder: Path,
+    words: list[str],
+    kind: Any = BertForMaskedLM,  # noqa: ANN401 - a class of transformers
+    *,
+    half: bool = False,
+    **more: Any,  # noqa: ANN401
+) -> Path:
     """Write a BERT of 16 dimensions and 2 layers whose vocabulary is `words`; with `half`, in float16."""
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
@@ -117,7 +124,10 @@ def batch_of(
 
 def pooled_by_hand(directory: Path, text: str, width: int) -> dict[str, np.ndarray]:
     """A text's vector under each pooling, alone in its batch; only `padded-mean` has padding."""
-    model, tokenizer = AutoModel.from_pretrained(directory).float().eval(), AutoTokenizer.from_pretrained(directory)
+    model, tokenizer = (
+        AutoModel.from_pretrained(directory).float().eval(),
+        AutoTokenizer.from_pretrained(directory),
+    )
     padded = tokenizer(text, return_tensors="pt", padding="max_length", truncation=True, max_length=width)
     with torch.inference_mode():
         inputs = tokenizer(text, return_tensors="pt", truncation=True)
@@ -162,7 +172,12 @@ def write_columns(path: Path, **columns: Any) -> Path:  # noqa: ANN401 - lists o
 def write_pairs(path: Path, rows: list[tuple[str, str | None, str | None]], **more: list[Any]) -> Path:
     """Write text and two views a row, and more columns, as `build-pairs` does."""
     texts, left, right = ([row[place] for row in rows] for place in range(3))
-    columns = {"id": [f"{row:016x}" for row in range(len(rows))], "text": texts, "view_a": left, "view_b": right}
+    columns = {
+        "id": [f"{row:016x}" for row in range(len(rows))],
+        "text": texts,
+        "view_a": left,
+        "view_b": right,
+    }
     columns |= {"view_a_name": ["a"] * len(rows), "view_b_name": ["b"] * len(rows), **more}
     return write_columns(path, **{name: pa.array(column, pa.string()) for name, column in columns.items()})
 
@@ -193,9 +208,15 @@ def train_killed(ready: Callable[[], object], *arguments: object) -> None:
 
 
 def trained(
-    name: str, encoder: Path, texts: list[str], out: Path, *, last: int | None = None, dev: Examples | None = None,
+    name: str,
+    encoder: Path,
+    texts: list[str],
+    out: Path,
+    *,
+    last: int | None = None,
+    dev: Examples | None = None,
     **given: object,
-) -> tuple[Objective, Fitted]:  # fmt: skip
+) -> tuple[Objective, Fitted]:
     """Train what is prepared; with `last`, `Interrupted` is raised after that step."""
     objective, rows, training = prepared(name, encoder, texts, **given)
     if last is not None:

@@ -22,7 +22,9 @@ from trainers.data.examples import from_pairs
 
 
 def saved(folder: Path, *modules: torch.nn.Module) -> Path:
-    SentenceTransformer(modules=list(modules), device="cpu").save_pretrained(str(folder), create_model_card=False)
+    SentenceTransformer(modules=list(modules), device="cpu").save_pretrained(
+        str(folder), create_model_card=False
+    )
     return folder
 
 
@@ -31,10 +33,14 @@ def broken(kind: str, bert: Path, folder: Path) -> Path:
     if kind == "static":
         return saved(folder, StaticEmbedding(transformer.tokenizer, embedding_dim=8))
     if kind == "router":
-        return saved(folder, Router.for_query_document(*([Transformer(str(bert)), Pooling(16)] for _ in range(2))))
+        return saved(
+            folder, Router.for_query_document(*([Transformer(str(bert)), Pooling(16)] for _ in range(2)))
+        )
     saved(folder, transformer, Pooling(16))
     if kind == "lfs":
-        (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+        (folder / "model.safetensors").write_text(
+            "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+        )
     if kind == "half":
         (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:5000])
     if kind == "no pooling":
@@ -53,7 +59,9 @@ def broken(kind: str, bert: Path, folder: Path) -> Path:
         )
     if kind == "model2vec":
         save_file({"embeddings": torch.rand(94, 8)}, folder / "model.safetensors")
-        (folder / "config.json").write_text(json.dumps({"model_type": "model2vec", "architectures": ["StaticModel"]}))
+        (folder / "config.json").write_text(
+            json.dumps({"model_type": "model2vec", "architectures": ["StaticModel"]})
+        )
     return folder
 
 
@@ -63,7 +71,10 @@ def broken(kind: str, bert: Path, folder: Path) -> Path:
         ("lfs", "model.safetensors is a pointer of Git LFS): run `git lfs pull` in its folder"),
         ("half", "model.safetensors is damaged"),
         ("no pooling", "1_Pooling/config.json is missing): get it again"),
-        ("no padding", "has no padding token: give it one, such as its end token (tokenizer.pad_token), and save it"),
+        (
+            "no padding",
+            "has no padding token: give it one, such as its end token (tokenizer.pad_token), and save it",
+        ),
         ("adapter", "is an adapter, not an encoder: merge it into its encoder with peft, and save that"),
         ("model2vec", "model2vec's and others need a modules.json"),
     ],
@@ -81,9 +92,18 @@ def test_an_encoder_that_cannot_be_loaded(
 
 
 DAMAGED = [
-    *((name, content, "is damaged") for name in ("config.json", "tokenizer_config.json", "sentence_bert_config.json",
-       "config_sentence_transformers.json", "modules.json", "1_Pooling/config.json")
-      for content in ("{", "", "[" * 100_000)),
+    *(
+        (name, content, "is damaged")
+        for name in (
+            "config.json",
+            "tokenizer_config.json",
+            "sentence_bert_config.json",
+            "config_sentence_transformers.json",
+            "modules.json",
+            "1_Pooling/config.json",
+        )
+        for content in ("{", "", "[" * 100_000)
+    ),
     *((name, "3", name) for name in ("config.json", "sentence_bert_config.json", "modules.json")),
     ("tokenizer_config.json", {"model_max_length": -5}, "reads at most -5 tokens"),
     ("sentence_bert_config.json", {"max_seq_length": -5}, "reads at most -5 tokens"),
@@ -92,14 +112,19 @@ DAMAGED = [
     ("config.json", {"num_attention_heads": 0}, "ZeroDivisionError"),
     ("model.safetensors", float("nan"), "its weights are NaN or infinite"),
     ("model.safetensors", float("inf"), "its weights are NaN or infinite"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "content", "cause"), DAMAGED)
 def test_the_cause_of_a_damaged_encoder_is_named(
-    name: str, content: str | float | dict[str, Any], cause: str, tiny_bert: Path, text_file: Path, tmp_path: Path,
+    name: str,
+    content: str | float | dict[str, Any],
+    cause: str,
+    tiny_bert: Path,
+    text_file: Path,
+    tmp_path: Path,
     capsys: Capsys,
-) -> None:  # fmt: skip
+) -> None:
     folder = saved(tmp_path / "broken", Transformer(str(tiny_bert)), Pooling(16))
     path = folder / name
     if isinstance(content, float):
@@ -127,7 +152,10 @@ def test_an_encoder_without_a_transformer_in_front_is_not_sent_to_it(
     options = ["--text", text_file, "--encoder", broken(kind, tiny_bert, tmp_path / kind), "--max-tokens", "8"]
     capsys.readouterr()
     assert train("contrastive", *options) == 2
-    assert "it can be evaluated as it is; train an encoder that begins with a transformer" in capsys.readouterr().err
+    assert (
+        "it can be evaluated as it is; train an encoder that begins with a transformer"
+        in capsys.readouterr().err
+    )
 
 
 def test_masks_of_a_tokenizer_without_one_are_left_out_by_span_0(
@@ -146,7 +174,9 @@ def test_masks_of_a_tokenizer_without_one_are_left_out_by_span_0(
 def test_a_table_as_views_is_sent_to_what_makes_pairs_of_it(ending: str, capsys: Capsys) -> None:
     Path(f"anchor.{ending}").write_text("anchor,positive\na,b\n", encoding="utf-8")
     assert train("contrastive", "--views", f"anchor.{ending}") == 2
-    assert f"run `augment build-pairs anchor.{ending} --pairs columns --columns LEFT,RIGHT`" in error_line(capsys)
+    assert f"run `augment build-pairs anchor.{ending} --pairs columns --columns LEFT,RIGHT`" in error_line(
+        capsys
+    )
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.uint8(), pa.bool_(), pa.string()])
@@ -172,7 +202,9 @@ def test_inputs_without_an_end_are_refused_or_bounded(tmp_path: Path, text_file:
     assert "long.txt line 2 is longer than 8,388,608 characters: split it" in error_line(capsys)
 
 
-def test_arrays_that_unpack_to_more_than_memory_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_that_unpack_to_more_than_memory_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, "MAX_TEXT", 1_000_000)
     np.savez_compressed(tmp_path / "bomb.npz", a=np.zeros(1_000_000))
     with pytest.raises(ValueError, match="it holds more than 1,000,000 bytes"):

@@ -43,10 +43,18 @@ def test_encoders_tables_and_labels_end_in_one_verdict(
 ) -> None:
     """The half of each label that is judged is never trained on."""
     monkeypatch.setattr(auto, "is_english", lambda texts: False)
-    assert train("auto", *desk, "--encoder", "tiny", "--encoder", "made", "--batch-size", 8, "--epochs", 1) == 0
+    assert (
+        train("auto", *desk, "--encoder", "tiny", "--encoder", "made", "--batch-size", 8, "--epochs", 1) == 0
+    )
     shown = capsys.readouterr()
     stored = json.loads(Path("runs/auto/auto.json").read_text())
-    folders = ["whitened", "contrastive-tuned", "made-whitened", "made-distil-adapt", "made-contrastive-labels"]
+    folders = [
+        "whitened",
+        "contrastive-tuned",
+        "made-whitened",
+        "made-distil-adapt",
+        "made-contrastive-labels",
+    ]
     expected = ["tiny, untouched", *(f"runs/auto/{name}" for name in folders[:2]), "made"]
     expected += [f"runs/auto/{name}" for name in folders[2:]]
     assert [*stored["results"]] == [expected[0].partition(",")[0], *expected[1:]]
@@ -67,7 +75,19 @@ def test_what_is_recommended_is_trained_again_with_other_seeds_and_looked_at_on_
     monkeypatch.setattr(auto, "is_english", lambda texts: False)
     labelled = [(f"{word} {text}", word) for text in sentences for word in ("dog", "red", "quickly")]
     write_table(Path("many.csv"), ("text", "label"), labelled)
-    options = [*desk[:2], "--judge", "many.csv", "--encoder", "tiny", "--batch-size", 8, "--epochs", 30, "--seeds", 2]
+    options = [
+        *desk[:2],
+        "--judge",
+        "many.csv",
+        "--encoder",
+        "tiny",
+        "--batch-size",
+        8,
+        "--epochs",
+        30,
+        "--seeds",
+        2,
+    ]
     assert train("auto", *options) == 0
     shown, stored = capsys.readouterr(), json.loads(Path("runs/auto/auto.json").read_text())
     assert stored["outcome"] == "take", stored["verdict"]
@@ -93,7 +113,9 @@ def test_english_is_told_by_its_frequent_words() -> None:
 
 
 @pytest.mark.exhaustive
-def test_contradictions_are_paired_with_the_sentence_itself(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
+def test_contradictions_are_paired_with_the_sentence_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
     sentences = ["The man is walking with 3 dogs.", "Oh!", "She has not seen the red house."]
     monkeypatch.setenv("TWINVIEWS_WORDNET", "nowhere")
     LOADED.clear()  # what other tests have loaded stays usable

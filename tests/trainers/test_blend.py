@@ -40,7 +40,17 @@ def test_steps_and_epochs_exclude_each_other_and_a_new_layer_blending(
     tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: Capsys
 ) -> None:
     views = write_pairs(tmp_path / "pairs.arrow", [(text, text, text) for text in sentences])
-    options = ["contrastive", "--views", views, "--encoder", tiny_bert, "--out", tmp_path / "run", "--max-tokens", 24]
+    options = [
+        "contrastive",
+        "--views",
+        views,
+        "--encoder",
+        tiny_bert,
+        "--out",
+        tmp_path / "run",
+        "--max-tokens",
+        24,
+    ]
     assert train(*options, "--steps", 3, "--epochs", 2) == 2
     assert "--steps 3 and --epochs 2: give one of them" in error_line(capsys)
     assert train(*options, "--preset", "bsl", "--whiten", "--blend", 0.5) == 2

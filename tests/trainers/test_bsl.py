@@ -54,7 +54,9 @@ def test_steps_equal_the_equations_in_numpy(momentum: float) -> None:
     optimizer = torch.optim.SGD([p for p in objective.parameters() if p.requires_grad], lr=0.3)
     draw = np.random.default_rng(1)
     for step in range(1, 7):
-        left, right = ([draw.integers(0, 12, draw.integers(2, 7)).tolist() for _ in range(6)] for _ in range(2))
+        left, right = (
+            [draw.integers(0, 12, draw.integers(2, 7)).tolist() for _ in range(6)] for _ in range(2)
+        )
         batch = objective.collate([{"left": a, "right": b} for a, b in zip(left, right, strict=True)])
         loss = objective(**batch)["loss"]
         optimizer.zero_grad()
@@ -91,7 +93,9 @@ def test_target_and_its_average_stay_float32_if_the_encoder_is_in_half_precision
         (([False], 3), 10, 35.4),
     ],
 )
-def test_heads_have_the_published_sizes(layers: tuple[Sequence[bool], int], width: int, millions: float) -> None:
+def test_heads_have_the_published_sizes(
+    layers: tuple[Sequence[bool], int], width: int, millions: float
+) -> None:
     """For BERT-base: BSL's paper, its authors' repository, and SCT's projector with and without BatchNorm."""
     with torch.device("meta"):
         count = sum(parameter.numel() for parameter in chain_mlps(768, 768 * width, *layers).parameters())

@@ -22,7 +22,9 @@ def views_of(sentences: list[str]) -> Examples:
     return Examples(sentences[:8], sentences[8:16], sentences[16:24])
 
 
-def test_both_presets_equal_their_equations_over_the_encoders_vectors(tiny_bert: Path, sentences: list[str]) -> None:
+def test_both_presets_equal_their_equations_over_the_encoders_vectors(
+    tiny_bert: Path, sentences: list[str]
+) -> None:
     for preset, equation in (("bsl", reference.nt_xent), ("simcse", reference.one_sided)):
         objective = build("contrastive", tiny_bert, preset, twice=False).eval()
         outputs = objective(**batch_of(objective, views_of(sentences)))
@@ -52,13 +54,17 @@ def left_out_by_hand(examples: Examples) -> set[tuple[int, int]]:
     for i in range(2 * n):
         own = {strings[i], strings[(i + n) % (2 * n)]}
         found |= {(i, j) for j in range(2 * n) if strings[j] in own or sources[j] == sources[i]}
-        found |= {(i, 2 * n + j) for j, text in enumerate(examples.negatives[0]) if text in {*own, sources[i], ""}}
+        found |= {
+            (i, 2 * n + j) for j, text in enumerate(examples.negatives[0]) if text in {*own, sources[i], ""}
+        }
     return found
 
 
 @pytest.mark.parametrize("guided", [False, True])
 @pytest.mark.parametrize(("preset", "equation"), [("bsl", reference.nt_xent), ("simcse", reference.one_sided)])
-def test_negatives(preset: str, equation: Callable[..., float], guided: bool, tiny_bert: Path, tmp_path: Path) -> None:
+def test_negatives(
+    preset: str, equation: Callable[..., float], guided: bool, tiny_bert: Path, tmp_path: Path
+) -> None:
     examples = with_negatives()
     given = {"guide": str(tiny_bert)} if guided else {}
     objective = build("contrastive", tiny_bert, preset, twice=False, head=False, **given).eval()
@@ -69,7 +75,12 @@ def test_negatives(preset: str, equation: Callable[..., float], guided: bool, ti
     if guided:
         texts = [*examples.left, *examples.right, *(text or "-" for text in NEGATIVES)]
         guide = SentenceTransformer(str(tiny_bert), device="cpu").encode(texts, normalize_embeddings=True)
-        more = {(i, j) for i in range(12) for j in range(18) if guide[i] @ guide[j] > guide[i] @ guide[(i + 6) % 12]}
+        more = {
+            (i, j)
+            for i in range(12)
+            for j in range(18)
+            if guide[i] @ guide[j] > guide[i] @ guide[(i + 6) % 12]
+        }
         assert more - left_out
         left_out |= more
     expected = equation(vectors[:12], 0.05, left_out, vectors[12:])
@@ -79,13 +90,17 @@ def test_negatives(preset: str, equation: Callable[..., float], guided: bool, ti
     assert expected != pytest.approx(equation(vectors[:12], 0.05, left_out), rel=1e-3)
 
 
-def test_retained_vectors_are_held_where_they_were(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+def test_retained_vectors_are_held_where_they_were(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
     for given in ({"guide": "GUIDE"}, {"keep_head": True}):
         with pytest.raises(InputError, match="the encoder as it is now is the guide"):
             build("contrastive", tiny_bert, "adapt", **given)
     objective = build("contrastive", tiny_bert, "adapt", retain=2.0, dropout=0.0)
     batch = batch_of(objective, views_of(sentences), folder=tmp_path)
-    plain = build("contrastive", tiny_bert, "adapt", retain=0.0, guide=str(tiny_bert), pooling="cls", dropout=0.0)
+    plain = build(
+        "contrastive", tiny_bert, "adapt", retain=0.0, guide=str(tiny_bert), pooling="cls", dropout=0.0
+    )
     assert objective(**batch)["moved"].item() == pytest.approx(0, abs=1e-6)
     start = objective.embed(batch["input_ids"], batch["attention_mask"]).detach()
     for value in objective.encoder.parameters():
@@ -99,13 +114,17 @@ def test_retained_vectors_are_held_where_they_were(tiny_bert: Path, sentences: l
     assert plain(**batch)["loss"].item() == pytest.approx(outputs["contrast"].item(), rel=1e-6)
 
 
-def test_retained_vectors_are_those_of_the_start(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+def test_retained_vectors_are_those_of_the_start(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
     """With another pooling before the Dense layer, few tokens, and a folder here that has the encoder's name."""
     torch.manual_seed(3)
     modules = [Transformer(str(tiny_bert)), Pooling(16, "mean"), Dense(16, 6)]
     SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(tmp_path / "dense"))
     (tmp_path / "starter").mkdir()
-    _, training, params = resolve(PRESETS, PARAMS, "adapt", {"pooling": "cls", "max_tokens": 5, "dropout": 0.0})
+    _, training, params = resolve(
+        PRESETS, PARAMS, "adapt", {"pooling": "cls", "max_tokens": 5, "dropout": 0.0}
+    )
     objective = Contrastive.build(params, training, replace(locate("dense"), name="starter"))
     batch = batch_of(objective, views_of(sentences), folder=tmp_path)
     assert objective(**batch)["moved"].item() == pytest.approx(0, abs=1e-6)
@@ -148,7 +167,9 @@ def test_rows_of_one_label_are_positives_as_in_another_library(
     expected = SupConLoss(0.05)(vectors, torch.tensor([ord(label) for label in LABELS]).repeat(2))
     loss = objective(**batch)["loss"]
     assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
-    parameters = [value for name, value in objective.named_parameters() if "encoder" in name and "pooler" not in name]
+    parameters = [
+        value for name, value in objective.named_parameters() if "encoder" in name and "pooler" not in name
+    ]
     gradients = [torch.autograd.grad(value, parameters) for value in (loss, expected)]
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
 
@@ -171,14 +192,18 @@ def test_labels_are_used_on_request_alone(
         columns(None, positives="labels")
 
 
-def test_embedding_in_parts_has_the_gradients_of_the_whole_batch(tiny_bert: Path, sentences: list[str]) -> None:
+def test_embedding_in_parts_has_the_gradients_of_the_whole_batch(
+    tiny_bert: Path, sentences: list[str]
+) -> None:
     gradients = []
     for cached in (None, 1, 5):
         objective = build("contrastive", tiny_bert, "bsl", dropout=0.0).train()
         objective.cached = cached
         outputs = objective(**batch_of(objective, replace(views_of(sentences), negatives=[sentences[24:32]])))
         outputs["loss"].backward()
-        gradients.append({name: value.grad for name, value in objective.named_parameters() if value.grad is not None})
+        gradients.append(
+            {name: value.grad for name, value in objective.named_parameters() if value.grad is not None}
+        )
     for found in gradients[1:]:
         torch.testing.assert_close(found, gradients[0], rtol=1e-4, atol=1e-6)
 
@@ -217,18 +242,26 @@ def test_several_hard_negatives_a_row_are_all_columns_of_the_loss(
     assert objective(**batch)["loss"].item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_the_loss_with_a_guide_is_that_of_gistembed(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+def test_the_loss_with_a_guide_is_that_of_gistembed(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
     """With and without hard negatives, as sentence-transformers computes it from the same vectors."""
     from sentence_transformers.sentence_transformer.losses import GISTEmbedLoss
 
-    encoder = SentenceTransformer(modules=[Transformer(str(tiny_bert)), Pooling(16, "mean")], device="cpu").eval()
+    encoder = SentenceTransformer(
+        modules=[Transformer(str(tiny_bert)), Pooling(16, "mean")], device="cpu"
+    ).eval()
     for count in (0, 1):
         columns = [sentences[8 * place : 8 * place + 8] for place in range(2 + count)]
         examples = Examples(columns[0], *columns[:2], negatives=columns[2:])
         objective = build("contrastive", tiny_bert, "bsl", guide=str(tiny_bert), negatives="right").eval()
         ours = objective(**batch_of(objective, examples, folder=tmp_path / str(count)))["loss"].item()
-        theirs = GISTEmbedLoss(encoder, encoder, temperature=0.05, contrast_anchors=False, contrast_positives=False)
-        assert ours == pytest.approx(theirs([encoder.preprocess(column) for column in columns], None).item(), rel=1e-4)
+        theirs = GISTEmbedLoss(
+            encoder, encoder, temperature=0.05, contrast_anchors=False, contrast_positives=False
+        )
+        assert ours == pytest.approx(
+            theirs([encoder.preprocess(column) for column in columns], None).item(), rel=1e-4
+        )
 
 
 @pytest.mark.parametrize("preset", ["contradiction", "supervised-simcse"])

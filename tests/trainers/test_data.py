@@ -96,7 +96,9 @@ def test_pairs_stay_in_their_file(big: Path, small: Path) -> None:
         assert [Path(file["filename"]) for file in left.rows.cache_files] == files
 
 
-@pytest.mark.parametrize(("limit", "expected"), [(None, {"big": 40, "small": 10}), (20, {"big": 20, "small": 10})])
+@pytest.mark.parametrize(
+    ("limit", "expected"), [(None, {"big": 40, "small": 10}), (20, {"big": 20, "small": 10})]
+)
 def test_several_files_are_read_one_after_the_other(
     big: Path, small: Path, limit: int | None, expected: dict[str, int]
 ) -> None:
@@ -123,14 +125,18 @@ def cut(path: Path, share: float) -> None:
         (lambda path: write_pairs(path, [("a", None, "b"), ("c", " ", "d")]), "has no row with two views"),
     ],
 )
-def test_broken_pairs_name_the_file(tmp_path: Path, big: Path, make: Callable[[Path], object], message: str) -> None:
+def test_broken_pairs_name_the_file(
+    tmp_path: Path, big: Path, make: Callable[[Path], object], message: str
+) -> None:
     bad = tmp_path / "bad.arrow"
     make(bad)
     assert str(bad) in refused(message, views=[str(big), str(bad)])
 
 
 @pytest.mark.parametrize("kind", ["views", "text", "words", "graded"])
-def test_the_returned_options_read_the_same_data_again(kind: str, big: Path, small: Path, tmp_path: Path) -> None:
+def test_the_returned_options_read_the_same_data_again(
+    kind: str, big: Path, small: Path, tmp_path: Path
+) -> None:
     text, graded = tmp_path / "text.txt", tmp_path / "graded.tsv"
     text.write_text("one\ntwo\nthree\n")
     graded.write_text("score\tsentence1\tsentence2\n2\ta\tb\n4\tc\td\n")
@@ -175,12 +181,17 @@ def test_the_default_is_what_augment_writes(tmp_path: Path) -> None:
     [
         (Dataset.from_dict({"text": [1, 2]}), "has no column 'text' of strings"),
         (Dataset.from_dict({"words": ["a"]}), r"has no column 'text' of strings, only \['words'\]"),
-        (DatasetDict(train=Dataset.from_dict({"text": ["a"]})), "has no column 'text' of strings, only {'train'"),
+        (
+            DatasetDict(train=Dataset.from_dict({"text": ["a"]})),
+            "has no column 'text' of strings, only {'train'",
+        ),
         (Dataset.from_dict({"text": [" ", None]}), "holds no sentence"),
     ],
     ids=["numbers", "another column", "splits", "blank"],
 )
-def test_a_folder_without_sentences_is_one_line(tmp_path: Path, dataset: Dataset | DatasetDict, message: str) -> None:
+def test_a_folder_without_sentences_is_one_line(
+    tmp_path: Path, dataset: Dataset | DatasetDict, message: str
+) -> None:
     refused("is not a dataset folder", text=tmp_path)
     dataset.save_to_disk(str(tmp_path / "folder"))
     refused(message, text=tmp_path / "folder")
@@ -209,7 +220,11 @@ STSB = 'main-news\tMSRpar\t2012\t7\t{}\tHe said "no.\tShe said yes.\tsource\n'
     ("text", "scale", "labels"),
     [
         (STSB.format("2.500") + "\n" + STSB.format("5"), None, [0.5, 1.0]),
-        ("pair_ID\tsentence_A\tsentence_B\trelatedness_score\tx\n1\ta\tb\t4.6\tN\n2\tc\td\t1\tN\n", None, [0.9, 0.0]),
+        (
+            "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tx\n1\ta\tb\t4.6\tN\n2\tc\td\t1\tN\n",
+            None,
+            [0.9, 0.0],
+        ),
         ('sentence1,sentence2,score\n"a, b",c,0.25\nd,e,1\n', None, [0.25, 1.0]),
         ("score\tsentence1\tsentence2\n3\ta\tb\n4\tc\td\n", "2:4", [0.5, 1.0]),
         ("\nscore\ts1\ts2\n\n0.75\tc\td\n", None, [0.75]),
@@ -218,7 +233,17 @@ STSB = 'main-news\tMSRpar\t2012\t7\t{}\tHe said "no.\tShe said yes.\tsource\n'
         ('sentence1;sentence2;score\n"a; b";c, d;0.25\nd;e;1\n', None, [0.25, 1.0]),
         ("score\ts1\ts2\n0.5\ta\tb\nnan\tc\td\n0.1\t\td\ngood\te\tf\n1\tg\n0.75\ti\tj\n", None, [0.5, 0.75]),
     ],
-    ids=["stsb", "sick", "csv", "scale", "blank lines", "no header", "score first", "semicolons", "unusable rows"],
+    ids=[
+        "stsb",
+        "sick",
+        "csv",
+        "scale",
+        "blank lines",
+        "no header",
+        "score first",
+        "semicolons",
+        "unusable rows",
+    ],
 )
 def test_layouts_of_graded_pairs(tmp_path: Path, text: str, scale: str | None, labels: list[float]) -> None:
     (tmp_path / "graded.tsv.gz").write_bytes(gzip.compress(text.encode()))
@@ -238,7 +263,11 @@ def test_layouts_of_graded_pairs(tmp_path: Path, text: str, scale: str | None, l
 @pytest.mark.parametrize(
     ("text", "scale", "message"),
     [
-        ("score\tsentence1\tsentence2\n3\ta\tb\n", None, "line 2: the score 3 is not on the scale 0:1: .* --scale 0:5"),
+        (
+            "score\tsentence1\tsentence2\n3\ta\tb\n",
+            None,
+            "line 2: the score 3 is not on the scale 0:1: .* --scale 0:5",
+        ),
         (STSB.format(1) + STSB.format(-1), None, "line 2: the score -1 is not on the scale 0:5"),
         ("score\tsentence1\tsentence2\nnan\ta\tb\n1\ta\n", None, "holds no graded pair"),
         ("score\tsentence1\tsentence2\n", None, "holds no graded pair"),

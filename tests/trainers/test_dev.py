@@ -37,11 +37,15 @@ def dev(sentences: list[str]) -> Examples:
     return graded([one for one, _ in pairs], [other for _, other in pairs], shared)
 
 
-def run(dev: Examples | None, encoder: Path, texts: list[str], out: Path, **given: object) -> tuple[Objective, Fitted]:
+def run(
+    dev: Examples | None, encoder: Path, texts: list[str], out: Path, **given: object
+) -> tuple[Objective, Fitted]:
     return trained("mirror", encoder, texts, out, dev=dev, **{"evaluations": 4, **given})
 
 
-def test_score_is_a_rank_correlation_without_side_effects(dev: Examples, tiny_bert: Path, sentences: list[str]) -> None:
+def test_score_is_a_rank_correlation_without_side_effects(
+    dev: Examples, tiny_bert: Path, sentences: list[str]
+) -> None:
     encoder = prepared("mirror", tiny_bert, sentences)[0].train()
     left, right = (encoder.encode(list(side)).double().numpy() for side in (dev.left, dev.right))
     similarities = {
@@ -62,7 +66,9 @@ def test_score_is_a_rank_correlation_without_side_effects(dev: Examples, tiny_be
         assert dev_score(same, encoder, similarity="best") == pytest.approx(100, abs=0.1), name
 
 
-def test_scoring_changes_no_training(dev: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+def test_scoring_changes_no_training(
+    dev: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
     alone, _ = run(None, tiny_bert, sentences, tmp_path / "alone")
     scored, fitted = run(dev, tiny_bert, sentences, tmp_path / "scored", keep="last")
     check_same(alone, scored)
@@ -71,8 +77,9 @@ def test_scoring_changes_no_training(dev: Examples, tiny_bert: Path, sentences: 
     assert fitted.dev[12] == pytest.approx(dev_score(dev, scored))
     lines = read_log(tmp_path / "scored")
     assert [(line["step"], "dev" in line, "loss" in line) for line in lines if "dev" in line] == [
-        (0, True, False), *((step, True, True) for step in (3, 6, 9, 12)),
-    ]  # fmt: skip
+        (0, True, False),
+        *((step, True, True) for step in (3, 6, 9, 12)),
+    ]
     assert not list((tmp_path / "scored" / CHECKPOINTS).glob("best-*"))
 
 
@@ -84,11 +91,15 @@ def as_it_was(dev: Examples, tiny_bert: Path, sentences: list[str]) -> Examples:
     return graded(dev.left, dev.right, (vectors[0] * vectors[1]).sum(dim=-1).tolist())
 
 
-def test_best_encoder_is_kept(as_it_was: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+def test_best_encoder_is_kept(
+    as_it_was: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
     given = {"lr": 1e-2, "evaluations": 6}
     kept, fitted = run(as_it_was, tiny_bert, sentences, tmp_path / "best", **given)
     assert run(as_it_was, tiny_bert, sentences, tmp_path / "last", keep="last", **given)[1].dev == fitted.dev
-    assert (fitted.saved_step, fitted.dev[0]) == (0, max(fitted.dev.values())), "nothing is better than the start"
+    assert (fitted.saved_step, fitted.dev[0]) == (0, max(fitted.dev.values())), (
+        "nothing is better than the start"
+    )
     assert dev_score(as_it_was, kept) == pytest.approx(fitted.dev[0], abs=1e-9)
     check_same(kept, prepared("mirror", tiny_bert, sentences)[0])
 
@@ -172,8 +183,10 @@ def test_a_score_of_an_encoder_of_one_direction_is_undefined_and_never_the_best(
 def write_long(path: Path, columns: str, sentences: list[str]) -> Path:
     """Texts that differ only behind their first eight words."""
     texts = [f"{'a dog ' * 4}{text}" for text in sentences]
-    rows = [f"{text},{place % 2}" if columns == "text,label" else f"{text},{texts[place - 1]},{place % 5}"
-            for place, text in enumerate(texts)]  # fmt: skip
+    rows = [
+        f"{text},{place % 2}" if columns == "text,label" else f"{text},{texts[place - 1]},{place % 5}"
+        for place, text in enumerate(texts)
+    ]
     path.write_text("\n".join([columns, *rows]) + "\n", encoding="utf-8")
     return path
 
@@ -184,8 +197,23 @@ def test_the_score_is_that_of_the_saved_encoder_without_steps_too(
     columns: str, preset: str, tiny_bert: Path, text_file: Path, sentences: list[str], capsys: Capsys
 ) -> None:
     table = write_long(Path("dev.csv"), columns, sentences)
-    method = ["distil", "--sharpen", "3"] if preset == "adapt" else ["contrastive", "--epochs", "1", "--keep", "last"]
-    options = ["--text", text_file, "--encoder", tiny_bert, "--max-tokens", "8", "--batch-size", "16", "--dev", table]
+    method = (
+        ["distil", "--sharpen", "3"]
+        if preset == "adapt"
+        else ["contrastive", "--epochs", "1", "--keep", "last"]
+    )
+    options = [
+        "--text",
+        text_file,
+        "--encoder",
+        tiny_bert,
+        "--max-tokens",
+        "8",
+        "--batch-size",
+        "16",
+        "--dev",
+        table,
+    ]
     assert train(*method, "--preset", preset, *options, "--precision", "fp32", "--out", "run") == 0
     logged = [line["dev"] for line in read_log(Path("run")) if "dev" in line][-1]
     (task, *_) = read_judge(str(table)).tasks
@@ -203,14 +231,19 @@ def test_the_best_similarity_is_for_pairs_alone(
     options = ["--encoder", tiny_bert, "--max-tokens", "24", "--dev", table, "--epochs", "0"]
     text = ["--text", text_file, "--dev-similarity", "best"]
     assert train("contrastive", "--preset", "tuned", *options, *text) == 2
-    assert "--dev-similarity best is for graded pairs, not for 5-NN accuracy on labels.csv" in capsys.readouterr().err
+    assert (
+        "--dev-similarity best is for graded pairs, not for 5-NN accuracy on labels.csv"
+        in capsys.readouterr().err
+    )
     assert train("bsl", "--preset", "code", "--views", "pairs.arrow", *options, "--out", "bsl") == 0
     assert json.loads(Path("bsl/recipe.json").read_text())["dev_similarity"] == "cosine"
     assert "best of four" not in Path("bsl/README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("ending", [".jsonl.gz", ".json", ".csv.gz", ".JSONL"])
-def test_compressed_tables_are_read_as_the_judge_reads_them(ending: str, sentences: list[str], tmp_path: Path) -> None:
+def test_compressed_tables_are_read_as_the_judge_reads_them(
+    ending: str, sentences: list[str], tmp_path: Path
+) -> None:
     rows = [{"text": text, "label": f"l{place % 2}"} for place, text in enumerate(sentences)]
     lines = [json.dumps(row) for row in rows]
     if ending == ".csv.gz":
@@ -223,8 +256,12 @@ def test_compressed_tables_are_read_as_the_judge_reads_them(ending: str, sentenc
     assert (dev.title, len(dev.texts)) == ("5-NN accuracy", len(sentences))
 
 
-def test_a_start_that_nothing_beats_is_said_to_be_saved(text_file: Path, tiny_bert: Path, capsys: Capsys) -> None:
-    Path("dev.tsv").write_text("score\tsentence1\tsentence2\n1\ta dog\ta dog\n0\ta man\ta tree\n", encoding="utf-8")
+def test_a_start_that_nothing_beats_is_said_to_be_saved(
+    text_file: Path, tiny_bert: Path, capsys: Capsys
+) -> None:
+    Path("dev.tsv").write_text(
+        "score\tsentence1\tsentence2\n1\ta dog\ta dog\n0\ta man\ta tree\n", encoding="utf-8"
+    )
     options = [
         "--preset",
         "no-mask",
@@ -239,7 +276,10 @@ def test_a_start_that_nothing_beats_is_said_to_be_saved(text_file: Path, tiny_be
     ]
     assert train("mirror", *options, "--dev", "dev.tsv", "--evaluations", "2", "--out", "run") == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert "dev 100.00 at step 0 (before the training 100.00); no later score is higher, so the start is saved" in last
+    assert (
+        "dev 100.00 at step 0 (before the training 100.00); no later score is higher, so the start is saved"
+        in last
+    )
 
 
 def test_pairs_are_read_from_a_file_on_any_scale_or_from_a_benchmark_by_its_name(tmp_path: Path) -> None:

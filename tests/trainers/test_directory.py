@@ -30,7 +30,9 @@ def train(text_file: Path, tiny_bert: Path) -> Train:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
 
 
 FOREIGN = {
@@ -165,9 +167,13 @@ MOMENTS = {
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_interrupted_run_is_resumed_exactly(
-    moment: str, train: Train, whole: Path, tmp_path: Path, capsys: Capsys,
+    moment: str,
+    train: Train,
+    whole: Path,
+    tmp_path: Path,
+    capsys: Capsys,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     owner, name = MOMENTS[moment]
     usual = getattr(owner, name)
     times = []

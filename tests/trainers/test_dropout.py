@@ -47,7 +47,11 @@ class Dropouts(TorchFunctionMode):
         self.rates: list[tuple[str, float]] = []
 
     def __torch_function__(
-        self, func: Callable[..., Any], types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: Callable[..., Any],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> object:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
@@ -81,7 +85,9 @@ def head_outputs(model: nn.Module) -> list[Tensor]:
     ends = ("attention.output.dense", "attn.Wo", "attn.o", "attention.out_lin", "attention.dense")
     seen: list[Tensor] = []
     handles = [
-        module.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].detach().unflatten(-1, (4, -1))))
+        module.register_forward_hook(
+            lambda _, inputs, __: seen.append(inputs[0].detach().unflatten(-1, (4, -1)))
+        )
         for name, module in model.named_modules()
         if name.endswith(ends)
     ]

@@ -28,15 +28,19 @@ def test_pooling_is_what_its_name_says(tiny_bert: Path, sentences: list[str], po
 
 
 OWN = {
-    "isbert": ["WordWeights", "CNN", "Dense", "Pooling"], "distil": ["Pooling", "Dense"],
-    "supervised-simcse": ["Pooling", "Dense"], "bsl": ["Pooling", "Dense"],
-}  # fmt: skip
+    "isbert": ["WordWeights", "CNN", "Dense", "Pooling"],
+    "distil": ["Pooling", "Dense"],
+    "supervised-simcse": ["Pooling", "Dense"],
+    "bsl": ["Pooling", "Dense"],
+}
 """The modules after the transformer of a saved encoder, where they are not the pooling alone."""
 
 
 @pytest.mark.exhaustive_after(3)
 @pytest.mark.parametrize("name", [*objective_names(), "simcse", "supervised-simcse"])
-def test_saved_encoder_and_batches_agree(name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+def test_saved_encoder_and_batches_agree(
+    name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
     simcse = name.endswith("simcse")
     objective = build("contrastive", tiny_bert, name) if simcse else prepared(name, tiny_bert, sentences)[0]
     alone = torch.cat([objective.encode([text]) for text in sentences])
@@ -49,7 +53,9 @@ def test_saved_encoder_and_batches_agree(name: str, tiny_bert: Path, sentences: 
         np.testing.assert_allclose(model.encode(sentences, batch_size=size), alone, atol=1e-5)
 
 
-def test_large_batch_is_split_by_length_and_put_together_in_order(tiny_bert: Path, sentences: list[str]) -> None:
+def test_large_batch_is_split_by_length_and_put_together_in_order(
+    tiny_bert: Path, sentences: list[str]
+) -> None:
     encoder = encoder_of(tiny_bert).eval()
     texts = (sentences * 3)[:101]
     batch = encoder.pad(list(encoder.tokenize(texts)))
@@ -66,7 +72,9 @@ def test_large_batch_is_split_by_length_and_put_together_in_order(tiny_bert: Pat
     ("pooling", "cnn"),
     [*((pooling, None) for pooling in POOLINGS), ("mean", True), ("mean", False), ("cls", True)],
 )
-def test_saved_directory(tiny_bert: Path, tmp_path: Path, sentences: list[str], pooling: str, cnn: bool | None) -> None:
+def test_saved_directory(
+    tiny_bert: Path, tmp_path: Path, sentences: list[str], pooling: str, cnn: bool | None
+) -> None:
     encoder = encoder_of(tiny_bert, pooling)
     if cnn is not None:
         encoder.encoder = with_cnn(encoder.encoder, (1, 3, 5), 4, relu=cnn)

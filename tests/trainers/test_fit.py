@@ -68,7 +68,9 @@ def test_training_resumes_from_an_older_checkpoint_if_a_bit_of_the_weights_has_f
 
 
 @pytest.mark.parametrize(("momentum", "follows"), [(0.0, True), (1.0, False)])
-def test_target_of_bsl(momentum: float, follows: bool, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+def test_target_of_bsl(
+    momentum: float, follows: bool, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
     objective, rows, training = prepared("bsl", tiny_bert, sentences, momentum=momentum, accumulate=4)
     start = objective.target[0].model.embeddings.word_embeddings.weight.clone()
     steps: list[tuple[int, int]] = []
@@ -135,10 +137,14 @@ def test_damaged_checkpoint_is_put_aside_and_the_older_one_taken(
     for _ in range(2):
         assert newest_checkpoint(tmp_path).name == "checkpoint-10"
     assert checkpoints(folder) == [folder / "checkpoint-10"]
-    assert capsys.readouterr().err == f"warning: {folder / 'checkpoint-15'} is damaged: renamed to damaged-15\n"
+    assert (
+        capsys.readouterr().err == f"warning: {folder / 'checkpoint-15'} is damaged: renamed to damaged-15\n"
+    )
 
 
-def test_loss_that_is_not_a_number_stops_with_one_line(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+def test_loss_that_is_not_a_number_stops_with_one_line(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
     objective, rows, training = prepared("mirror", tiny_bert, sentences)
     with torch.no_grad():
         objective.encoder[0].model.embeddings.LayerNorm.bias.fill_(float("nan"))
@@ -146,8 +152,12 @@ def test_loss_that_is_not_a_number_stops_with_one_line(tiny_bert: Path, sentence
         fit(objective, rows, training, tmp_path, seed=1)
 
 
-def test_weights_that_the_last_step_spoils_are_not_kept(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
-    objective, rows, training = prepared("mirror", tiny_bert, sentences, epochs=0.1, lr=1000, weight_decay=1e38)
+def test_weights_that_the_last_step_spoils_are_not_kept(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    objective, rows, training = prepared(
+        "mirror", tiny_bert, sentences, epochs=0.1, lr=1000, weight_decay=1e38
+    )
     with pytest.raises(TwinviewsError, match=r"weights became NaN or infinite by step 1: lower --lr \(1000\)"):
         fit(objective, rows, training, tmp_path, seed=1)
 
@@ -176,7 +186,9 @@ def test_signs_of_collapse(entry: dict[str, float], start: float | None, said: s
     assert found is None if said is None else said in (found or "")
 
 
-def test_collapse_is_reported_once(tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: Capsys) -> None:
+def test_collapse_is_reported_once(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: Capsys
+) -> None:
     objective, rows, training = prepared("mirror", tiny_bert, sentences, epochs=0.5)
     with torch.no_grad():
         objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.weight.fill_(1e-3)

@@ -25,12 +25,18 @@ def flip(path: Path) -> bytes:
     return content
 
 
-def test_a_flipped_byte_of_a_run_is_told(finished: Path, small: list[str], tmp_path: Path, capsys: Capsys) -> None:
+def test_a_flipped_byte_of_a_run_is_told(
+    finished: Path, small: list[str], tmp_path: Path, capsys: Capsys
+) -> None:
     run = shutil.copytree(finished, tmp_path / "run")
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("text1\ttext2\tgrade\na dog\ta cat\t1\na man\ta book\t0\na horse\ta bird\t0.5\n")
     again = ["contrastive", *small, "--preset", "simcse", "--steps", "2", "--out", run]
-    readers = [["evaluate", run, "--judge", pairs, "--no-cache"], ["push", run, "hf:me/it", "--dry-run"], again]
+    readers = [
+        ["evaluate", run, "--judge", pairs, "--no-cache"],
+        ["push", run, "hf:me/it", "--dry-run"],
+        again,
+    ]
     readers.append(["report", run, "--sample", "0"])
     files = [path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file()]
     assert {"model.safetensors", "recipe.json", "log.jsonl", "time.jsonl", "1_Pooling/config.json"} <= {*files}
@@ -82,7 +88,9 @@ def test_a_killed_evaluation_leaves_nothing_that_the_next_one_does_not_remove(
     assert train(*command) == 0
     made = sorted(path.name for path in (run / "evaluation").iterdir())
     assert train("report", run, "--sample", "0") == 0
-    left = [run / "evaluation" / f".{name}.1123456789.augment.tmp" for name in made if not name.startswith(".")]
+    left = [
+        run / "evaluation" / f".{name}.1123456789.augment.tmp" for name in made if not name.startswith(".")
+    ]
     left.append(run / ".report.html.1123456789.augment.tmp")
     for path in left:
         path.write_text("what a killed command left")

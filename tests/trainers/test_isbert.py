@@ -82,13 +82,18 @@ def test_batch_of_one_has_no_loss_and_no_nan(tiny_bert: Path, preset: str) -> No
     assert all(not value.grad.any() for value in objective.parameters() if value.grad is not None)
 
 
-def test_training_continues_with_the_run_s_own_cnn(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
+def test_training_continues_with_the_run_s_own_cnn(
+    tiny_bert: Path, tmp_path: Path, sentences: list[str]
+) -> None:
     objective = objective_of(tiny_bert, "paper")
     objective.save(tmp_path / "run", "# card")
     again = objective_of(tmp_path / "run", "paper")
     torch.testing.assert_close(again.encode(sentences[:9]), objective.encode(sentences[:9]))
     assert load_for_training(locate(str(tmp_path / "run")), "mean", 24).get_embedding_dimension() == 12
-    for preset, other in (("afs", r"\(3, 5, 7\), 4 filters each, with"), ("code", r"\(1, 3, 5\), 4 filters each, no")):
+    for preset, other in (
+        ("afs", r"\(3, 5, 7\), 4 filters each, with"),
+        ("code", r"\(1, 3, 5\), 4 filters each, no"),
+    ):
         with pytest.raises(InputError, match=f"has a CNN, not a CNN of widths {other} ReLU"):
             objective_of(tmp_path / "run", preset)
 
@@ -106,7 +111,9 @@ def test_loss_is_the_squared_error_of_the_cosines(tiny_bert: Path, sentences: li
     assert turned["loss"].item() == pytest.approx(expected, abs=1e-6)
 
 
-def test_fine_tuning_trains_isberts_cnn(tiny_bert: Path, tmp_path: Path, text_file: Path, sentences: list[str]) -> None:
+def test_fine_tuning_trains_isberts_cnn(
+    tiny_bert: Path, tmp_path: Path, text_file: Path, sentences: list[str]
+) -> None:
     small: list[object] = ["--max-tokens", "24", "--batch-size", "8", "--precision", "fp32", "--lr", "1e-3"]
     ssl, tuned, pairs = tmp_path / "isbert", tmp_path / "regression", tmp_path / "graded.tsv"
     rows = [f"{row / 8}\t{sentences[row]}\t{sentences[8 + row]}" for row in range(8)]

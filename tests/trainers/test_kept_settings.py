@@ -33,7 +33,9 @@ def made(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An encoder with everything that a plain one lacks, and text lengths of its own."""
     folder = tmp_path_factory.mktemp("made")
     parts = [Transformer(str(tiny_bert)), Pooling(16, "mean", include_prompt=False), Dense(16, 8)]
-    SentenceTransformer(modules=parts, device="cpu", **SETTINGS).save_pretrained(str(folder), create_model_card=False)
+    SentenceTransformer(modules=parts, device="cpu", **SETTINGS).save_pretrained(
+        str(folder), create_model_card=False
+    )
     return folder
 
 
@@ -42,7 +44,9 @@ def plain(folder: Path) -> SentenceTransformer:
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
-def test_what_is_trained_is_encoded_as_the_plain_loader_does(pooling: str, made: Path, sentences: list[str]) -> None:
+def test_what_is_trained_is_encoded_as_the_plain_loader_does(
+    pooling: str, made: Path, sentences: list[str]
+) -> None:
     expected = plain(made)
     expected[1].pooling_mode = pooling
     vectors = encoder_of(made, pooling).encode(sentences)
@@ -53,7 +57,9 @@ def test_what_is_trained_is_encoded_as_the_plain_loader_does(pooling: str, made:
 def test_every_training_text_gets_the_default_prompt(made: Path, sentences: list[str]) -> None:
     objective = build("contrastive", made)
     ids = rows_of(objective, pairs(sentences)).columns
-    expected = [objective.encoder.tokenizer(SETTINGS["prompts"]["task"] + text)["input_ids"] for text in sentences]  # type: ignore[index]
+    expected = [
+        objective.encoder.tokenizer(SETTINGS["prompts"]["task"] + text)["input_ids"] for text in sentences
+    ]  # type: ignore[index]
     assert [[*map(list, ids[side])] for side in SIDES if side in ids] == [expected, expected]
 
 
@@ -80,13 +86,16 @@ def test_so_do_trainings_with_layers_of_their_own(name: str, tiny_bert: Path, tm
     source.save_pretrained(str(tmp_path / "source"), create_model_card=False)
     build(name, tmp_path / "source", pooling="mean").save(tmp_path / "saved", "")
     saved = plain(tmp_path / "saved")
-    assert {name: getattr(saved, name) for name in SETTINGS} == {name: getattr(source, name) for name in SETTINGS}
+    assert {name: getattr(saved, name) for name in SETTINGS} == {
+        name: getattr(source, name) for name in SETTINGS
+    }
     assert not all(getattr(module, "include_prompt", True) for module in saved)
 
 
 def test_no_step_changes_no_score(made: Path, text_file: Path, sentences: list[str], tmp_path: Path) -> None:
     lines = [
-        f"{one}\t{other}\t{place % 4}" for place, (one, other) in enumerate(zip(sentences, sentences[3:], strict=False))
+        f"{one}\t{other}\t{place % 4}"
+        for place, (one, other) in enumerate(zip(sentences, sentences[3:], strict=False))
     ]
     Path("judge.tsv").write_text("\n".join(["text1\ttext2\tgrade", *lines]) + "\n", encoding="utf-8")
     options = [

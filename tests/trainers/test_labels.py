@@ -29,7 +29,18 @@ def tables(sentences: list[str]) -> tuple[Path, Path]:
 
 
 def options(tiny_bert: Path) -> list[object]:
-    return ["labels", "own.csv", "--test", "held.csv", "--encoder", tiny_bert, "--max-tokens", 24, "--steps", 12]
+    return [
+        "labels",
+        "own.csv",
+        "--test",
+        "held.csv",
+        "--encoder",
+        tiny_bert,
+        "--max-tokens",
+        24,
+        "--steps",
+        12,
+    ]
 
 
 def test_the_accuracy_that_is_printed_is_that_of_the_loaded_classifier(
@@ -45,7 +56,9 @@ def test_the_accuracy_that_is_printed_is_that_of_the_loaded_classifier(
     assert accuracy > 0.5
     own = read_labelled("own.csv")
     fitted = trainers.Classifier.fit(classify.encoder, [*own], [*own.values()])
-    np.testing.assert_allclose(fitted.probabilities([*held_back]), classify.probabilities([*held_back]), atol=1e-5)
+    np.testing.assert_allclose(
+        fitted.probabilities([*held_back]), classify.probabilities([*held_back]), atol=1e-5
+    )
     probabilities = classify.probabilities([*held_back])
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-5)
     assert [probability for _, probability in found] == probabilities.max(axis=1).tolist()
@@ -59,7 +72,10 @@ def test_two_labels_have_a_row_each(tiny_bert: Path, sentences: list[str]) -> No
     rows = [(f"{word} {text}", word) for text in sentences[:10] for word in ("dog", "red")]
     write_table(Path("two.tsv.csv"), rows, ("Sentence", "intent"))
     assert (
-        train("labels", "two.tsv.csv", "--encoder", tiny_bert, "--max-tokens", 24, "--steps", 12, "--out", "two") == 0
+        train(
+            "labels", "two.tsv.csv", "--encoder", tiny_bert, "--max-tokens", 24, "--steps", 12, "--out", "two"
+        )
+        == 0
     )
     classify = trainers.Classifier.load("two")
     assert (classify.labels, classify.weight.shape) == (("dog", "red"), (2, 16))
@@ -72,7 +88,9 @@ def test_two_labels_have_a_row_each(tiny_bert: Path, sentences: list[str]) -> No
 
 
 @pytest.mark.exhaustive
-def test_killed_and_run_again_it_ends_as_without(tables: tuple[Path, Path], tiny_bert: Path, capsys: Capsys) -> None:
+def test_killed_and_run_again_it_ends_as_without(
+    tables: tuple[Path, Path], tiny_bert: Path, capsys: Capsys
+) -> None:
     words = [*options(tiny_bert)[:-1], 400]
     train_killed(Path("runs/labels/encoder/log.jsonl").is_file, *words)
     assert not Path("runs/labels/classifier").exists()
@@ -105,8 +123,14 @@ def test_a_table_of_another_kind_is_one_line(
     assert not Path("runs").exists()
 
 
-def test_held_back_texts_are_never_trained_on(tables: tuple[Path, Path], tiny_bert: Path, capsys: Capsys) -> None:
-    rows = [*read_labelled("held.csv").items(), *list(read_labelled("own.csv").items())[:5], ("a horse", "new")]
+def test_held_back_texts_are_never_trained_on(
+    tables: tuple[Path, Path], tiny_bert: Path, capsys: Capsys
+) -> None:
+    rows = [
+        *read_labelled("held.csv").items(),
+        *list(read_labelled("own.csv").items())[:5],
+        ("a horse", "new"),
+    ]
     write_table(Path("held.csv"), rows)
     assert train(*options(tiny_bert)) == 0
     shown = capsys.readouterr()

@@ -32,7 +32,10 @@ def parallel(sentences: list[str], translations: list[str], tmp_path_factory: py
 
 def test_input_vectors_are_those_of_a_ridge_regression() -> None:
     random = np.random.default_rng(0)
-    new, old = random.poisson(0.4, (60, 12)).astype(np.float32), random.poisson(0.4, (60, 15)).astype(np.float32)
+    new, old = (
+        random.poisson(0.4, (60, 12)).astype(np.float32),
+        random.poisson(0.4, (60, 15)).astype(np.float32),
+    )
     new[:, 3] = old[:, 5] = 0
     vectors = random.normal(size=(15, 70)).astype(np.float32)
     weights = np.diag(1 / (1 + old.sum(1, dtype=float)))
@@ -65,7 +68,11 @@ def test_learnt_pieces_are_always_the_same_and_keep_accents(tiny_bert: Path) -> 
 
 
 def test_a_script_without_spaces_gets_pieces_of_several_characters(tiny_bert: Path) -> None:
-    texts = ["子供たちは毎日学校で本を読んでいます。", "子供たちは学校で猫を見ています。", "猫は毎日寝ています。"] * 9
+    texts = [
+        "子供たちは毎日学校で本を読んでいます。",
+        "子供たちは学校で猫を見ています。",
+        "猫は毎日寝ています。",
+    ] * 9
     tokenizer = learn_tokenizer(AutoTokenizer.from_pretrained(tiny_bert), texts, 60)
     pieces = tokenizer.tokenize(texts[0])
     assert tokenizer.unk_token not in pieces
@@ -101,7 +108,9 @@ def test_loss_and_gradient_are_those_of_the_distance_to_the_teacher(
     assert [rate for name, rate in objective.rates.items() if name.endswith("word_embeddings.weight")] == [5.0]
 
 
-def test_views_the_wrong_way_round_are_noticed(tiny_bert: Path, sentences: list[str], translations: list[str]) -> None:
+def test_views_the_wrong_way_round_are_noticed(
+    tiny_bert: Path, sentences: list[str], translations: list[str]
+) -> None:
     objective = build("distil", tiny_bert, "language", teacher=str(tiny_bert), vocabulary=120)
     with pytest.raises(InputError, match="99% of the words of the first views, 0% of those of the second"):
         objective.columns(pairs(translations, sentences))
@@ -129,7 +138,9 @@ def test_the_closed_form_alone_is_an_encoder(
 def test_a_killed_training_ends_with_the_same_bytes(languages: str, tiny_bert: Path, parallel: Path) -> None:
     command = [*options(parallel, tiny_bert), "--languages", languages, "--steps", 60]
     assert train(*command, "--out", "whole") == 0
-    train_killed(lambda: list(Path("killed").glob("checkpoints/checkpoint-*/SHA256SUMS")), *command, "--out", "killed")
+    train_killed(
+        lambda: list(Path("killed").glob("checkpoints/checkpoint-*/SHA256SUMS")), *command, "--out", "killed"
+    )
     assert not Path("killed", "modules.json").exists()
     assert train(*command, "--out", "killed") == 0
     for name in ("model.safetensors", "tokenizer.json", "log.jsonl"):
@@ -148,8 +159,10 @@ def test_auto_names_the_way_for_text_that_the_encoder_cannot_read(
 def test_translations_of_the_bundled_models_are_not_enough(tiny_bert: Path, capsys: Capsys) -> None:
     Path("text.txt").write_text("A dog runs.\nA man plays the guitar.\nTwo children eat.\n")
     for command in (
-        "ingest text.txt", "translate --to de --models starter", "build-pairs --pairs multilingual --view translate-de"
-    ):  # fmt: skip
+        "ingest text.txt",
+        "translate --to de --models starter",
+        "build-pairs --pairs multilingual --view translate-de",
+    ):
         assert call(build_app(), command.split()) == 0
     assert train(*options(Path("data/pairs.arrow"), tiny_bert), "--dry-run") == 0
     assert "too poor to learn a language from" in capsys.readouterr().err

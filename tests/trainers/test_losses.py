@@ -45,7 +45,10 @@ for t, t_ref in TEMPERATURES:
 
 @pytest.mark.parametrize(("made", "equation", "given", "options"), LOSSES)
 def test_loss_and_its_gradient_equal_the_equation_in_numpy(
-    made: Callable[..., Tensor], equation: Callable[..., float], given: tuple[Tensor, ...], options: dict[str, object]
+    made: Callable[..., Tensor],
+    equation: Callable[..., float],
+    given: tuple[Tensor, ...],
+    options: dict[str, object],
 ) -> None:
     student, others = given[0].clone().requires_grad_(), given[1:]
     loss = made(student, *others, **options)
@@ -84,9 +87,8 @@ def test_contrast_of_labels_and_its_gradient_equal_another_library_s(temperature
 
 
 def test_a_label_makes_positives_of_other_strings_only() -> None:
-    keys = torch.tensor(
-        [[0, 0, 1], [2, 2, 0], [3, 3, 4], [5, 5, 6]]
-    )  # "0" is left in the first row, right in the second
+    # "0" is left in the first row, right in the second
+    keys = torch.tensor([[0, 0, 1], [2, 2, 0], [3, 3, 4], [5, 5, 6]])
     positives = same_label(keys, torch.tensor([7, 7, -1, -1]))
     expected = torch.zeros(8, 8, dtype=torch.bool)
     for left, right in ((0, 1), (0, 4), (1, 4), (1, 5), (4, 5)):
@@ -115,7 +117,9 @@ def by_loops(vectors: np.ndarray, excluded: Tensor | None = None) -> float:
     count, unit, total = len(vectors), reference.unit(vectors), 0.0
     for i in range(count):
         p = (i + count // 2) % count
-        allowed = [j for j in range(count) if j not in (i, p) and not (excluded is not None and excluded[i, j])]
+        allowed = [
+            j for j in range(count) if j not in (i, p) and not (excluded is not None and excluded[i, j])
+        ]
         farthest = np.linalg.norm(unit[i] - unit[p]) + MARGIN
         negatives = [j for j in allowed if np.linalg.norm(unit[i] - unit[j]) <= farthest]
         if negatives:
@@ -163,7 +167,13 @@ def test_geometry_is_what_its_definitions_say(shape: tuple[int, int], paired: bo
     close = [(row, half + row) for row in range(half)]
     apart = [pair for pair in combinations(range(2 * half), 2) if not (paired and pair in close)]
     expected = reference.geometry(vectors, close, apart)
-    assert found.keys() == {"spread", "uniformity", "random_cosine", "isotropy", *(["alignment"] if paired else [])}
+    assert found.keys() == {
+        "spread",
+        "uniformity",
+        "random_cosine",
+        "isotropy",
+        *(["alignment"] if paired else []),
+    }
     for name, value in found.items():
         assert value.item() == pytest.approx(expected[name.replace("_", "-")], abs=2e-5), name
 

@@ -32,7 +32,13 @@ def test_loss_equals_the_whole_model_s_own(tiny_bert: Path, sentences: list[str]
     torch.testing.assert_close(objective(**batch)["loss"], whole_loss(objective.masked_lm, batch))
 
 
-SMALL = {"vocab_size": 50, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+SMALL = {
+    "vocab_size": 50,
+    "hidden_size": 8,
+    "intermediate_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+}
 
 
 @pytest.mark.parametrize(
@@ -135,7 +141,9 @@ def test_compat_mask_does_what_the_authors_did() -> None:
     short, long = "x" * 29, "ab" * 15 + "z"
     drawn = {mask_span_compat(long, 5, Random(seed)) for seed in range(200)}
     assert mask_span_compat(short, 5, Random(0)) == short
-    assert drawn == {" [MASK] " + long[5:], "a [MASK] " + long[6:]}, "first occurrence, never the last character"
+    assert drawn == {" [MASK] " + long[5:], "a [MASK] " + long[6:]}, (
+        "first occurrence, never the last character"
+    )
 
 
 def test_one_side_is_masked(tiny_bert: Path, sentences: list[str]) -> None:
@@ -182,7 +190,9 @@ def test_dropout_and_drophead_reach_the_encoder(tiny_bert: Path, sentences: list
 
 def test_preset_code_pads_as_the_authors_do(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     longest = [" ".join(sentences[:6]), *sentences[:5]]
-    pooled = [[pooled_by_hand(tiny_bert, text, width)["padded-mean"] for text in longest] for width in (12, 32)]
+    pooled = [
+        [pooled_by_hand(tiny_bert, text, width)["padded-mean"] for text in longest] for width in (12, 32)
+    ]
     at_12, at_32 = torch.tensor(np.array(pooled))
     objective = build("mirror", tiny_bert, "code", dropout=0.0, max_tokens=12)
     trained = objective.embed(**objective.pad(list(objective.tokenize(longest))))

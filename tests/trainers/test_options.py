@@ -38,7 +38,11 @@ def test_defaults_are_in_brackets_and_presets_are_completed(capsys: Capsys) -> N
         assert "4294967295" not in text
         assert text.index("Options:" if command != "contrastive" else "Running:") < text.index("--config")
     assert "[no-whiten; tuned: whiten]" in text
-    line = {"_TRAIN_COMPLETE": "complete_bash", "COMP_WORDS": "train contrastive --preset s", "COMP_CWORD": "3"}
+    line = {
+        "_TRAIN_COMPLETE": "complete_bash",
+        "COMP_WORDS": "train contrastive --preset s",
+        "COMP_CWORD": "3",
+    }
     process = [sys.executable, "-m", "trainers"]
     done = subprocess.run(process, env=os.environ | line, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["simcse", "supervised-simcse"]
@@ -80,7 +84,16 @@ def test_objective_is_added_by_one_file(
     assert "pull-together" in capsys.readouterr().out
     assert call(app, ["pull-together", "--help"]) == 0
     assert "Factor on the loss. [2.0]" in " ".join(capsys.readouterr().out.split())
-    run = ["--text", str(text_file), "--encoder", str(tiny_bert), "--out", str(tmp_path / "run"), "--strength", "3"]
+    run = [
+        "--text",
+        str(text_file),
+        "--encoder",
+        str(tiny_bert),
+        "--out",
+        str(tmp_path / "run"),
+        "--strength",
+        "3",
+    ]
     assert call(app, ["pull-together", *run]) == 0
     assert (tmp_path / "run" / "modules.json").is_file()
 
@@ -91,7 +104,11 @@ def test_a_preset_may_keep_the_pooling_that_an_encoder_was_made_for(tiny_bert: P
         load_model(str(tiny_bert), pooling=pooling).model.save_pretrained(str(tmp_path / pooling))
         found[pooling] = locate(str(tmp_path / pooling)).pooling()
     assert found == {"bare": "cls", "mean": "mean", "cls": "cls"}
-    for preset, given, expected in (("tuned", {}, "mean"), ("tuned", {"pooling": "cls"}, "cls"), ("code", {}, "mean")):
+    for preset, given, expected in (
+        ("tuned", {}, "mean"),
+        ("tuned", {"pooling": "cls"}, "cls"),
+        ("code", {}, "mean"),
+    ):
         assert resolve(PRESETS, PARAMS, preset, given, own_pooling="mean")[1].pooling == expected
     assert resolve(PRESETS, PARAMS, "code", {}, own_pooling="cls")[1].pooling == "mean"
 
@@ -106,7 +123,9 @@ BROKEN = {
 
 def test_a_broken_objective_is_named_when_it_is_used_and_not_before(tmp_path: Path) -> None:
     modules = {f"broken_{number}": source for number, source in enumerate(BROKEN)}
-    site = add_package(tmp_path / "site", modules, objectives="\n".join(f"{name} = {name}" for name in modules))
+    site = add_package(
+        tmp_path / "site", modules, objectives="\n".join(f"{name} = {name}" for name in modules)
+    )
 
     def ran(*arguments: str) -> tuple[int, str]:
         process = start_beside(site, tmp_path, *arguments, program=TRAIN)
@@ -152,7 +171,10 @@ def test_an_objective_with_a_name_of_ours_is_passed_over(tmp_path: Path) -> None
 @pytest.mark.exhaustive
 def test_a_suite_of_another_package_is_evaluated_under_its_own_name(tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("a cat\na dog\na bird\n", encoding="utf-8")
-    modules = {"odd_lengths": ODD_LENGTHS.replace("SHARE", "len(lines)"), "odd_zero": ODD_LENGTHS.replace("SHARE", "0")}
+    modules = {
+        "odd_lengths": ODD_LENGTHS.replace("SHARE", "len(lines)"),
+        "odd_zero": ODD_LENGTHS.replace("SHARE", "0"),
+    }
     points = "odd-lengths = odd_lengths\nsts = odd_lengths\nodd-zero = odd_zero\nodd-none = no_such_module"
     site = add_package(tmp_path / "site", modules, suites=points)
 
@@ -207,7 +229,9 @@ PRINTED: list[tuple[str, str, dict[str, object], tuple[float, ...]]] = [
 
 
 @pytest.mark.parametrize(("name", "preset", "common", "sized"), PRINTED)
-def test_presets_are_the_papers(name: str, preset: str, common: dict[str, Any], sized: tuple[float, ...]) -> None:
+def test_presets_are_the_papers(
+    name: str, preset: str, common: dict[str, Any], sized: tuple[float, ...]
+) -> None:
     module = load_objective(name)
     teacher = {"teacher": "a"} if name == "distil" else {}
     _, training, params = resolve(module.PRESETS, module.PARAMS, preset, teacher)

@@ -26,7 +26,7 @@ from transformers import (
     T5EncoderModel,
     XLMRobertaConfig,
     XLMRobertaModel,
-)  # fmt: skip
+)
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.loading import load_for_training, save_encoder
@@ -85,9 +85,22 @@ def test_the_first_token_of_a_decoder_is_no_sentence(name: str, architectures: P
         lambda: load_for_training(locate(place), "cls", 8),
         lambda: load_model(place, pooling="cls"),
     ):
-        with pytest.raises(InputError, match=r"--pooling cls: a \w+'s first token .* give --pooling lasttoken"):
+        with pytest.raises(
+            InputError, match=r"--pooling cls: a \w+'s first token .* give --pooling lasttoken"
+        ):
             load()
-    options = ["--preset", "simcse", "--text", text_file, "--max-tokens", "16", "--out", "out", "--encoder", place]
+    options = [
+        "--preset",
+        "simcse",
+        "--text",
+        text_file,
+        "--max-tokens",
+        "16",
+        "--out",
+        "out",
+        "--encoder",
+        place,
+    ]
     assert train("contrastive", *options) == 2
     assert not Path("out").exists()
     assert train("contrastive", *options, "--pooling", "lasttoken", "--epochs", "0") == 0
@@ -104,15 +117,23 @@ def test_the_first_token_of_an_encoder_is_one(name: str, architectures: Path) ->
     load_for_training(locate(str(architectures / name)), "cls", 8)
 
 
-@pytest.mark.parametrize("mode", ["lasttoken", "max", "weightedmean", "cls", "mean", "first-last", "padded-mean"])
-def test_a_pooling_of_its_own_is_kept(mode: str, tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
+@pytest.mark.parametrize(
+    "mode", ["lasttoken", "max", "weightedmean", "cls", "mean", "first-last", "padded-mean"]
+)
+def test_a_pooling_of_its_own_is_kept(
+    mode: str, tiny_bert: Path, tmp_path: Path, sentences: list[str]
+) -> None:
     source = tmp_path / "source"
     if "-" in mode:
         save_encoder(load_for_training(locate(str(tiny_bert)), mode, 24), source, "card")  # type: ignore[arg-type]
     else:
-        SentenceTransformer(modules=[Transformer(str(tiny_bert)), Pooling(16, mode)], device="cpu").save(str(source))
+        SentenceTransformer(modules=[Transformer(str(tiny_bert)), Pooling(16, mode)], device="cpu").save(
+            str(source)
+        )
     assert locate(str(source)).pooling() == mode
-    build("contrastive", source, "adapt", pooling=locate(str(source)).pooling()).save(tmp_path / "saved", "card")
+    build("contrastive", source, "adapt", pooling=locate(str(source)).pooling()).save(
+        tmp_path / "saved", "card"
+    )
     vectors = [load_model(str(folder)).encode(sentences) for folder in (source, tmp_path / "saved")]
     np.testing.assert_array_equal(*vectors)
     np.testing.assert_allclose(encoder_of(source, mode).encode(sentences), vectors[0], atol=1e-5)
@@ -120,7 +141,12 @@ def test_a_pooling_of_its_own_is_kept(mode: str, tiny_bert: Path, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("key", "mode"),
-    [("max_tokens", "max"), ("lasttoken", "lasttoken"), ("weightedmean_tokens", "weightedmean"), ("cls_token", "cls")],
+    [
+        ("max_tokens", "max"),
+        ("lasttoken", "lasttoken"),
+        ("weightedmean_tokens", "weightedmean"),
+        ("cls_token", "cls"),
+    ],
 )
 def test_older_names_of_poolings_are_read(key: str, mode: str, tiny_bert: Path, tmp_path: Path) -> None:
     folder = older(tmp_path / "older", tiny_bert)
@@ -151,4 +177,6 @@ def test_joined_poolings_are_refused_or_replaced(
     assert train("contrastive", "--preset", "adapt", *options) == 2
     assert "--pooling 'mean+max': input should be 'mean', 'cls'" in error_line(capsys)
     assert train("contrastive", "--preset", "adapt", *options, "--pooling", "mean") == 0
-    assert "was made for mean+max pooling and is trained with mean" in " ".join(capsys.readouterr().err.split())
+    assert "was made for mean+max pooling and is trained with mean" in " ".join(
+        capsys.readouterr().err.split()
+    )

@@ -65,9 +65,13 @@ def test_another_pooling_is_reported(tiny_bert: Path, tmp_path: Path, capsys: Ca
     assert said in " ".join(capsys.readouterr().err.split())
 
 
-def test_normalize_and_dense_are_kept_trained_and_saved(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
+def test_normalize_and_dense_are_kept_trained_and_saved(
+    tiny_bert: Path, tmp_path: Path, sentences: list[str]
+) -> None:
     torch.manual_seed(5)
-    source = saved(tmp_path / "source", tiny_bert, modules.Dense(16, 6), modules.LayerNorm(6), modules.Normalize())
+    source = saved(
+        tmp_path / "source", tiny_bert, modules.Dense(16, 6), modules.LayerNorm(6), modules.Normalize()
+    )
     encoder = encoder_of(source)
     expected = SentenceTransformer(str(source), device="cpu").encode(sentences)
     np.testing.assert_allclose(encoder.encode(sentences), expected, atol=1e-5)
@@ -77,7 +81,13 @@ def test_normalize_and_dense_are_kept_trained_and_saved(tiny_bert: Path, tmp_pat
     encoder.encoder[2].linear.weight.data.mul_(-1)
     encoder.eval().save(tmp_path / "new", "# card")
     again = SentenceTransformer(str(tmp_path / "new"), device="cpu")
-    assert [type(module).__name__ for module in again] == ["Transformer", "Pooling", "Dense", "LayerNorm", "Normalize"]
+    assert [type(module).__name__ for module in again] == [
+        "Transformer",
+        "Pooling",
+        "Dense",
+        "LayerNorm",
+        "Normalize",
+    ]
     np.testing.assert_allclose(again.encode(sentences), encoder.encode(sentences), atol=1e-5)
 
 
@@ -104,7 +114,9 @@ def test_modules_that_cannot_be_trained_are_one_line(tiny_bert: Path, tmp_path: 
     refused("2_Dense has no safetensors file", pickled)
     for module in (modules.Dense(32, 6), modules.CNN(16, 4, [1, 3]), modules.WordWeights(["a"], {"a": 2.0})):
         kind = type(module).__name__
-        message = rf"has a {kind} \(module 2\) that cannot be trained here with this pooling: start from its transf"
+        message = (
+            rf"has a {kind} \(module 2\) that cannot be trained here with this pooling: start from its transf"
+        )
         refused(message, saved(tmp_path / kind, tiny_bert, module))
 
 
@@ -118,7 +130,9 @@ def test_modules_that_cannot_be_trained_are_one_line(tiny_bert: Path, tmp_path: 
         ("1_Pooling/config.json", "[1]", "cannot load the encoder"),
     ],
 )
-def test_broken_modules_are_one_line(tiny_bert: Path, tmp_path: Path, file: str, text: str, message: str) -> None:
+def test_broken_modules_are_one_line(
+    tiny_bert: Path, tmp_path: Path, file: str, text: str, message: str
+) -> None:
     folder = older(tmp_path / "older", tiny_bert)
     (folder / file).write_text(text, encoding="utf-8")
     refused(message, folder)
@@ -133,11 +147,17 @@ def test_digest_covers_every_part_of_the_weights(tiny_bert: Path, tmp_path: Path
     for weights in (max(sharded.glob("model-*")), tmp_path / "cnn" / "2_CNN" / "model.safetensors"):
         folder = tmp_path / weights.relative_to(tmp_path).parts[0]
         before = locate(str(folder)).digest()
-        save_file({name: tensor + 1 for name, tensor in load_file(weights).items()}, weights, metadata={"format": "pt"})
+        save_file(
+            {name: tensor + 1 for name, tensor in load_file(weights).items()},
+            weights,
+            metadata={"format": "pt"},
+        )
         assert None is not before != locate(str(folder)).digest()
 
 
-def test_model_of_hub(tiny_bert: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_model_of_hub(
+    tiny_bert: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A cache of the Hub with one model, me/small, whose layout has a Dense layer; the network is off."""
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -242,15 +262,27 @@ def reweighted(encoder: Path, folder: Path, change: Callable[[str], str | None],
 @pytest.mark.parametrize(
     ("change", "config", "tensor"),
     [
-        (lambda name: None if ".layer.1." in name else name, {}, r"encoder\.layer\.1\.attention\.self\.query\.weight"),
+        (
+            lambda name: None if ".layer.1." in name else name,
+            {},
+            r"encoder\.layer\.1\.attention\.self\.query\.weight",
+        ),
         (lambda name: name, {"num_hidden_layers": 3}, r"encoder\.layer\.2\.attention\.self\.query\.weight"),
-        (lambda name: name.replace("layer", "block"), {}, r"encoder\.layer\.0\.attention\.self\.query\.weight"),
+        (
+            lambda name: name.replace("layer", "block"),
+            {},
+            r"encoder\.layer\.0\.attention\.self\.query\.weight",
+        ),
         (lambda name: None if "position" in name else name, {}, r"embeddings\.position_embeddings\.weight"),
         (lambda name: f"net.{name}", {}, r"embeddings\.word_embeddings\.weight: "),
     ],
 )
 def test_weights_that_the_files_lack_are_refused_by_name(
-    change: Callable[[str], str | None], config: dict[str, object], tensor: str, tiny_bert: Path, tmp_path: Path
+    change: Callable[[str], str | None],
+    config: dict[str, object],
+    tensor: str,
+    tiny_bert: Path,
+    tmp_path: Path,
 ) -> None:
     refused(
         f"the files of the encoder .* lack \\d+ tensors of its configuration, the first is {tensor}",
@@ -258,17 +290,22 @@ def test_weights_that_the_files_lack_are_refused_by_name(
     )
 
 
-def test_a_layer_that_the_configuration_leaves_out_is_said(tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:
+def test_a_layer_that_the_configuration_leaves_out_is_said(
+    tiny_bert: Path, tmp_path: Path, capsys: Capsys
+) -> None:
     encoder_of(tiny_bert)
     assert "not used" not in capsys.readouterr().err, "a head is no layer"
     encoder_of(reweighted(tiny_bert, tmp_path / "copy", lambda name: name, num_hidden_layers=1))
-    assert "16 tensors of its files are not used, the first is bert.encoder.layer.1.attention.output.L" in " ".join(
-        capsys.readouterr().err.split()
+    assert (
+        "16 tensors of its files are not used, the first is bert.encoder.layer.1.attention.output.L"
+        in " ".join(capsys.readouterr().err.split())
     )
 
 
 @pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod."])
-def test_prefixes_of_wrappers_come_off(prefix: str, tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
+def test_prefixes_of_wrappers_come_off(
+    prefix: str, tiny_bert: Path, tmp_path: Path, sentences: list[str]
+) -> None:
     folder = reweighted(tiny_bert, tmp_path / "wrapped", lambda name: prefix + name)
     expected = encoder_of(tiny_bert).encode(sentences)
     assert torch.equal(encoder_of(folder).encode(sentences), expected)
@@ -342,7 +379,9 @@ def test_pairs_are_whitened_on_the_sentences_that_they_were_made_of(
     tiny_bert: Path, text_file: Path, capsys: Capsys
 ) -> None:
     for command in (["ingest", text_file], ["build-pairs", "--pairs", "self", "--limit", 3]):
-        subprocess.run([sys.executable, "-m", "pipelines", *map(str, command)], check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-m", "pipelines", *map(str, command)], check=True, capture_output=True
+        )
 
     def whitening(data: list[str], out: str) -> dict[str, torch.Tensor]:
         start = ["--encoder", tiny_bert, "--pooling", "cls", "--max-tokens", 24, "--whiten", "--epochs", 0]
@@ -351,7 +390,9 @@ def test_pairs_are_whitened_on_the_sentences_that_they_were_made_of(
 
     pairs = ["--views", "data/pairs.arrow"]
     torch.testing.assert_close(whitening(pairs, "pairs"), whitening(["--text", "data/sentences"], "text"))
-    assert "the linear layer is fitted to the 48 sentences that the pairs were made of" in capsys.readouterr().err
+    assert (
+        "the linear layer is fitted to the 48 sentences that the pairs were made of" in capsys.readouterr().err
+    )
     assert "fitted to" not in (whitening([*pairs, *pairs], "twice") and capsys.readouterr().err)
     shutil.rmtree("data/sentences")
     before = load_file("pairs/2_Dense/model.safetensors")["linear.weight"]
@@ -365,7 +406,9 @@ def test_both_networks_of_bsl_begin_whitened(tiny_bert: Path, sentences: list[st
         torch.testing.assert_close(online, target)
 
 
-def test_plain_loader_reads_the_layer_and_it_was_trained(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+def test_plain_loader_reads_the_layer_and_it_was_trained(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
     start = whitened_at_start("contrastive", tiny_bert, sentences)
     objective, _ = trained("contrastive", tiny_bert, sentences, tmp_path / "run", whiten=True, pooling="cls")
     objective.save(tmp_path / "saved", "")

@@ -53,14 +53,30 @@ def resumed(name: str, encoder: Path, texts: list[str], folder: Path) -> dict[st
 
 
 OWN = {
-    "bsl": {"width": 2}, "isbert": {"filters": 4}, "sct": {"width": 2, "queue": 20}, "distil": {"queue": 20},
-}  # fmt: skip
+    "bsl": {"width": 2},
+    "isbert": {"filters": 4},
+    "sct": {"width": 2, "queue": 20},
+    "distil": {"queue": 20},
+}
 PRESETS = [
-    ("bsl", "paper"), ("bsl", "code"), ("contrastive", "bsl"), ("contrastive", "simcse"), ("contrastive", "adapt"),
-    ("contrastive", "supervised-simcse"), ("mirror", "sentence"), ("mirror", "ms"), ("regression", "sbert"),
-    ("isbert", "paper"), ("isbert", "code"), ("mlm", "adapt"), ("sct", "paper"), ("sct", "code"),
-    ("distil", "congen"), ("distil", "sct"), ("contrastive", "labels"),
-]  # fmt: skip
+    ("bsl", "paper"),
+    ("bsl", "code"),
+    ("contrastive", "bsl"),
+    ("contrastive", "simcse"),
+    ("contrastive", "adapt"),
+    ("contrastive", "supervised-simcse"),
+    ("mirror", "sentence"),
+    ("mirror", "ms"),
+    ("regression", "sbert"),
+    ("isbert", "paper"),
+    ("isbert", "code"),
+    ("mlm", "adapt"),
+    ("sct", "paper"),
+    ("sct", "code"),
+    ("distil", "congen"),
+    ("distil", "sct"),
+    ("contrastive", "labels"),
+]
 PARTIAL = ("isbert", "mlm")
 """Of these each process computes a part of the loss; of the others, all of it."""
 UNGUIDED = ("simcse", "adapt")
@@ -92,10 +108,14 @@ def gradients(
     set_dropout(objective, 0.0)
     loss = objective(**batch_of(objective, examples, rows, folder))["loss"]
     loss.backward()
-    return loss.item(), {name: value.grad for name, value in objective.named_parameters() if value.grad is not None}
+    return loss.item(), {
+        name: value.grad for name, value in objective.named_parameters() if value.grad is not None
+    }
 
 
-def compare(own: float, part: dict[str, torch.Tensor], loss: float, whole: dict[str, torch.Tensor]) -> dict[str, Any]:
+def compare(
+    own: float, part: dict[str, torch.Tensor], loss: float, whole: dict[str, torch.Tensor]
+) -> dict[str, Any]:
     """Return how far this process's loss, and the mean of all processes, are from the loss and gradients of one."""
     mean = torch.tensor(own, dtype=torch.float64)
     # What data-parallel training does.
@@ -112,7 +132,9 @@ def work(rank: int, port: int, encoder: Path, sentences: list[str], folder: Path
     """One of the processes: single batches, alone and then together, and whole trainings; it writes what it found."""
     examples = examples_of(sentences)
     rows = range(6 * rank, 6 * (rank + 1))
-    alone = [gradients(case, encoder, examples, range(12), folder / f"{rank}-{'-'.join(case)}") for case in PRESETS]
+    alone = [
+        gradients(case, encoder, examples, range(12), folder / f"{rank}-{'-'.join(case)}") for case in PRESETS
+    ]
     settings = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": PROCESSES, "LOCAL_WORLD_SIZE": PROCESSES}
     settings |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": 1}
     os.environ.update({key: str(value) for key, value in settings.items()})
@@ -195,7 +217,9 @@ def launched(launcher: str, *arguments: object, ok: bool = True) -> subprocess.C
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_launched_command_says_all_once(launcher: str, text_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
+def test_launched_command_says_all_once(
+    launcher: str, text_file: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, "--max-tokens", 24, "--out", out]
     done = launched(launcher, *arguments, "--batch-size", 8)

@@ -28,7 +28,12 @@ def hub() -> Iterator[StandinHub]:
 def trained(tiny_bert: Path, sentences: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on text, an encoder and a development set in somebody's home, evaluated and with more in its folder."""
     home = tmp_path_factory.mktemp("somebody")
-    out, text, encoder, dev = home / "work" / "run", home / "my text.txt", home / "bert", home / "share" / "grades.csv"
+    out, text, encoder, dev = (
+        home / "work" / "run",
+        home / "my text.txt",
+        home / "bert",
+        home / "share" / "grades.csv",
+    )
     shutil.copytree(tiny_bert, encoder)
     text.write_text("\n".join(sentences), encoding="utf-8")
     dev.parent.mkdir()
@@ -73,13 +78,28 @@ def test_an_encoder_its_card_and_its_recipe_are_pushed_privately_without_a_path(
     (repository,) = hub.repositories.values()
     assert shown == f"{hub.endpoint}/me/mine: {len(repository.files)} files, private\n"
     assert repository.settings["visibility"] == "private"
-    assert sorted(repository.files) == listed.splitlines() == [
-        "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "README.md", "SHA256SUMS",
-        "config.json",
-        "config_sentence_transformers.json", "model.safetensors", "modules.json", "recipe.json",
-        "sentence_bert_config.json", "tokenizer.json", "tokenizer_config.json",
-    ]  # fmt: skip
-    assert [name for name, content in repository.files.items() if b"somebody" in content or b"secret" in content] == []
+    assert (
+        sorted(repository.files)
+        == listed.splitlines()
+        == [
+            "1_Pooling/config.json",
+            "2_Dense/config.json",
+            "2_Dense/model.safetensors",
+            "README.md",
+            "SHA256SUMS",
+            "config.json",
+            "config_sentence_transformers.json",
+            "model.safetensors",
+            "modules.json",
+            "recipe.json",
+            "sentence_bert_config.json",
+            "tokenizer.json",
+            "tokenizer_config.json",
+        ]
+    )
+    assert [
+        name for name, content in repository.files.items() if b"somebody" in content or b"secret" in content
+    ] == []
     recipe = json.loads(repository.files["recipe.json"])
     assert [recipe[key] for key in ("text", "encoder", "dev")] == ["my text.txt", "bert", "grades.csv"]
     card = repository.files["README.md"].decode()
@@ -87,22 +107,28 @@ def test_an_encoder_its_card_and_its_recipe_are_pushed_privately_without_a_path(
     for name, content in repository.files.items():
         (tmp_path / "got" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "got" / name).write_bytes(content)
-    encoded = [SentenceTransformer(str(folder), device="cpu").encode("a dog") for folder in (trained, tmp_path / "got")]
+    encoded = [
+        SentenceTransformer(str(folder), device="cpu").encode("a dog")
+        for folder in (trained, tmp_path / "got")
+    ]
     np.testing.assert_array_equal(*encoded)
     assert push(hub, trained, "hf:me/mine")[0] == 0, "again, into the repository that is there"
     assert {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize(("key", "value", "name"), [
-    ("text", "../../../../mnt/share/x.csv", "x.csv"),
-    ("views", ["/a/b.arrow", "e.arrow"], ["b.arrow", "e.arrow"]),
-    ("encoder", "org/encoder", "org/encoder"),
-    ("encoder", "~/models/encoder", "encoder"),
-    ("encoder", "here/encoder", "encoder"),
-    ("teacher", None, None),
-    ("words", "en:5000", "en:5000"),
-    ("schedule", "linear", "linear"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "value", "name"),
+    [
+        ("text", "../../../../mnt/share/x.csv", "x.csv"),
+        ("views", ["/a/b.arrow", "e.arrow"], ["b.arrow", "e.arrow"]),
+        ("encoder", "org/encoder", "org/encoder"),
+        ("encoder", "~/models/encoder", "encoder"),
+        ("encoder", "here/encoder", "encoder"),
+        ("teacher", None, None),
+        ("words", "en:5000", "en:5000"),
+        ("schedule", "linear", "linear"),
+    ],
+)
 def test_a_recipe_for_others_names_files_alone(key: str, value: object, name: object) -> None:
     Path("here/encoder").mkdir(parents=True)
     assert without_paths({key: value}) == {key: name}
@@ -112,7 +138,9 @@ def test_a_recipe_for_others_names_files_alone(key: str, value: object, name: ob
 def test_public_encoder_needs_a_licence_which_goes_into_its_card(hub: StandinHub, encoder: Path) -> None:
     code, _, errors = push(hub, encoder, "hf:me/mine", "--public")
     assert (code, hub.repositories) == (2, {})
-    assert errors == f"error: {encoder}/README.md names no licence: --public needs one, as --license apache-2.0\n"
+    assert (
+        errors == f"error: {encoder}/README.md names no licence: --public needs one, as --license apache-2.0\n"
+    )
     assert push(hub, encoder, "hf:me/mine", "--public", "--license", "mit")[0] == 0
     repository = hub.repositories["model/me/mine"]
     assert repository.settings["visibility"] == "public"
@@ -136,7 +164,9 @@ def test_public_encoder_needs_a_licence_which_goes_into_its_card(hub: StandinHub
         ("hf:me/mine", "README.md", 0, "README.md: its header is not valid YAML"),
     ],
 )
-def test_refused_push(name: str, broken: str, refusing: int, said: str, hub: StandinHub, encoder: Path) -> None:
+def test_refused_push(
+    name: str, broken: str, refusing: int, said: str, hub: StandinHub, encoder: Path
+) -> None:
     hub.refusing = refusing
     if broken == "README.md":
         (encoder / broken).write_text("---\na: [\n---\n\n# Encoder\n")

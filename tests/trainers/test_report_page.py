@@ -33,10 +33,22 @@ def trained(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, sentences
     folder = tmp_path_factory.mktemp("pages")
     text, graded = folder / "text.txt", folder / "graded.tsv"
     text.write_text("\n".join([*sentences, HOSTILE]) + "\n", encoding="utf-8")
-    pairs = zip([HOSTILE, *sentences[:6]], sentences[7:14], strict=True)  # few enough for all to be on the page
-    graded.write_text("".join(f"{one}\t{two}\t{row % 5 / 4}\n" for row, (one, two) in enumerate(pairs)), "utf-8")
+    # few enough for all to be on the page
+    pairs = zip([HOSTILE, *sentences[:6]], sentences[7:14], strict=True)
+    graded.write_text(
+        "".join(f"{one}\t{two}\t{row % 5 / 4}\n" for row, (one, two) in enumerate(pairs)), "utf-8"
+    )
     for seed in (1, 2):
-        training: list[object] = ["--text", text, "--encoder", tiny_bert, "--max-tokens", 16, "--batch-size", 8]
+        training: list[object] = [
+            "--text",
+            text,
+            "--encoder",
+            tiny_bert,
+            "--max-tokens",
+            16,
+            "--batch-size",
+            8,
+        ]
         training += ["--seed", seed, "--dev", graded, "--evaluations", 2, "--out", folder / f"run-{seed}"]
         assert train("mirror", *training) == 0
     return folder
@@ -125,13 +137,18 @@ def test_only_pages_are_replaced(trained: Path, page: str, capsys: Capsys) -> No
 
 
 DAMAGED = [
-    *((name, content) for name in ("recipe.json", "log.jsonl", "time.jsonl")
-      for content in ("[]", "{", "null", "3", "[" * 100_000, "\xff")),
-]  # fmt: skip
+    *(
+        (name, content)
+        for name in ("recipe.json", "log.jsonl", "time.jsonl")
+        for content in ("[]", "{", "null", "3", "[" * 100_000, "\xff")
+    ),
+]
 
 
 @pytest.mark.parametrize(("name", "content"), DAMAGED)
-def test_a_damaged_recipe_log_or_time_is_one_line(tmp_path: Path, name: str, content: str, capsys: Capsys) -> None:
+def test_a_damaged_recipe_log_or_time_is_one_line(
+    tmp_path: Path, name: str, content: str, capsys: Capsys
+) -> None:
     for file in ("recipe.json", "log.jsonl"):
         (tmp_path / file).write_text('{"loss": 1, "step": 1}\n')
     (tmp_path / name).write_bytes(content.encode("latin-1"))
@@ -139,7 +156,9 @@ def test_a_damaged_recipe_log_or_time_is_one_line(tmp_path: Path, name: str, con
     assert "is damaged (" in error_line(capsys)
 
 
-@pytest.mark.parametrize(("data", "groups"), [("dev", {"graded alike", "graded unlike"}), ("text", {"two sentences"})])
+@pytest.mark.parametrize(
+    ("data", "groups"), [("dev", {"graded alike", "graded unlike"}), ("text", {"two sentences"})]
+)
 def test_encoder_that_was_not_moved_is_the_same_before_and_after(
     data: str, groups: set[str], tiny_bert: Path, sentences: list[str], text_file: Path, tmp_path: Path
 ) -> None:
@@ -185,7 +204,10 @@ def test_colours_have_the_contrast_of_wcag_aa(page: str) -> None:
         dark, light = sorted(linear @ [0.2126, 0.7152, 0.0722])
         return float((light + 0.05) / (dark + 0.05))
 
-    schemes = [dict(re.findall(r"--([\w-]+): (#\w{6})", block)) for block in re.findall(r":root \{(.*?)\}", page, re.S)]
+    schemes = [
+        dict(re.findall(r"--([\w-]+): (#\w{6})", block))
+        for block in re.findall(r":root \{(.*?)\}", page, re.S)
+    ]
     assert len(schemes) == 2
     for colours in schemes:
         texts = [("ink", "paper"), ("quiet", "paper"), ("ink", "ours")]
@@ -201,7 +223,13 @@ def test_no_page_scrolls_sideways_on_a_phone(trained: Path, page: str, tmp_path:
     script = "onload = () => document.title = frames[0].document.documentElement.scrollWidth"
     frame = f"<iframe src=page.html width=400 height=900 style='border:0'></iframe><script>{script}</script>"
     (tmp_path / "frame.html").write_text(frame, encoding="utf-8")
-    options = ["--headless", "--no-sandbox", "--hide-scrollbars", "--allow-file-access-from-files", "--dump-dom"]
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--hide-scrollbars",
+        "--allow-file-access-from-files",
+        "--dump-dom",
+    ]
     command = [str(CHROMIUM), *options, (tmp_path / "frame.html").as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert re.search(r"<title>(\d+)</title>", done.stdout)[1] == "400"  # type: ignore[index]

@@ -65,7 +65,18 @@ def test_a_run_is_held_to_its_teacher_and_guide(
 def test_what_a_preset_sets_can_be_unset_and_the_recipe_repeats_it(
     command: str, values: dict[str, object], tiny_bert: Path, text_file: Path, capsys: Capsys
 ) -> None:
-    options = ["--text", text_file, "--encoder", tiny_bert, "--max-tokens", "24", "--epochs", "0", "--out", "run"]
+    options = [
+        "--text",
+        text_file,
+        "--encoder",
+        tiny_bert,
+        "--max-tokens",
+        "24",
+        "--epochs",
+        "0",
+        "--out",
+        "run",
+    ]
     assert train(*command.replace("TEACHER", str(tiny_bert)).split(), *options) == 0
     recipe = json.loads(Path("run/recipe.json").read_text(encoding="utf-8"))
     assert {key: recipe[key] for key in values} == values
@@ -96,7 +107,18 @@ def test_none_is_a_value_of_optional_settings_alone() -> None:
 def test_layers_that_nothing_would_train_are_not_saved(
     command: str, layer: str, tiny_bert: Path, wide: Path, text_file: Path, capsys: Capsys
 ) -> None:
-    options = ["--text", text_file, "--encoder", tiny_bert, "--max-tokens", "24", "--epochs", "0", "--out", "run"]
+    options = [
+        "--text",
+        text_file,
+        "--encoder",
+        tiny_bert,
+        "--max-tokens",
+        "24",
+        "--epochs",
+        "0",
+        "--out",
+        "run",
+    ]
     assert train(*command.replace("WIDE", str(wide)).split(), *options) == 2
     assert f"adds a {layer} to the encoder, whose weights would stay random" in capsys.readouterr().err
     assert not Path("run").exists()
@@ -113,7 +135,9 @@ def test_a_column_of_pairs_takes_its_own_prompt(tiny_bert: Path, sentences: list
     """As `prompts={"anchor": ..., "positive": ...}` of sentence-transformers."""
     parts = [Transformer(str(tiny_bert)), Pooling(16, "mean")]
     prompts = {"query": "the man ", "document": "a red house "}
-    SentenceTransformer(modules=parts, prompts=prompts, device="cpu").save_pretrained("made", create_model_card=False)
+    SentenceTransformer(modules=parts, prompts=prompts, device="cpu").save_pretrained(
+        "made", create_model_card=False
+    )
     views = write_pairs(Path("pairs.arrow"), [(text, text, text[::-1]) for text in sentences])
     typed = [(text, f"the man {text}", f"a red house {text[::-1]}") for text in sentences]
     typed_views = write_pairs(Path("typed.arrow"), typed)
@@ -123,7 +147,9 @@ def test_a_column_of_pairs_takes_its_own_prompt(tiny_bert: Path, sentences: list
     columns = ["--prompts", "view_a=query", "--prompts", "view_b=document"]
     assert train("contrastive", "--views", views, *options, *columns, "--out", "prompted") == 0
     assert train("contrastive", "--views", typed_views, *options, "--out", "typed") == 0
-    plain, prompted, by_hand = (Path(name, "model.safetensors").read_bytes() for name in ("plain", "prompted", "typed"))
+    plain, prompted, by_hand = (
+        Path(name, "model.safetensors").read_bytes() for name in ("plain", "prompted", "typed")
+    )
     assert plain != prompted == by_hand
     for wrong in ("view_c=query", "view_a=passage"):
         assert train("contrastive", "--views", views, *options, "--prompts", wrong, "--out", "wrong") == 2
@@ -131,7 +157,9 @@ def test_a_column_of_pairs_takes_its_own_prompt(tiny_bert: Path, sentences: list
     assert train("contrastive", "--views", views, *options, *columns, "--retain", 1, "--out", "wrong") == 2
 
 
-@pytest.mark.parametrize("option", ["--epochs 1e300", "--epochs 1e18", f"--steps {10**300}", f"--evaluations {10**15}"])
+@pytest.mark.parametrize(
+    "option", ["--epochs 1e300", "--epochs 1e18", f"--steps {10**300}", f"--evaluations {10**15}"]
+)
 def test_trainings_without_an_end_are_refused(option: str, text_file: Path, capsys: Capsys) -> None:
     assert train("mirror", "--text", text_file, *option.split(), "--dry-run") == 2
     assert option.split()[0] in capsys.readouterr().err

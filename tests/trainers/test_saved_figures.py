@@ -71,7 +71,10 @@ def test_layers_that_begin_as_random_numbers_are_not_blended(
     words = [{"T": str(text_file), "G": "g.csv"}.get(word, word) for word in command.split()]
     options = ["--encoder", tiny_bert, "--max-tokens", "24", "--blend", blend, "--out", "run"]
     assert train(*words, *options) == 2
-    assert f"--blend {blend:g}: {words[0]} adds a {layer} to the encoder, whose weights" in capsys.readouterr().err
+    assert (
+        f"--blend {blend:g}: {words[0]} adds a {layer} to the encoder, whose weights"
+        in capsys.readouterr().err
+    )
     assert not Path("run").exists()
 
 
@@ -98,7 +101,9 @@ def test_an_encoder_whose_files_give_other_vectors_is_not_saved(tiny_bert: Path,
 
     layer = Doubled(16, 16, activation_function=torch.nn.Identity())
     Doubled.__module__, Doubled.__qualname__, Doubled.__name__ = Dense.__module__, "Dense", "Dense"
-    encoder = SentenceTransformer(modules=[Transformer(str(tiny_bert)), Pooling(16, "mean"), layer], device="cpu")
+    encoder = SentenceTransformer(
+        modules=[Transformer(str(tiny_bert)), Pooling(16, "mean"), layer], device="cpu"
+    )
     with pytest.raises(TwinviewsError, match="its files give other vectors"):
         save_encoder(encoder, tmp_path / "out", "# card")
     assert [*(tmp_path / "out").iterdir()] == []
@@ -106,7 +111,11 @@ def test_an_encoder_whose_files_give_other_vectors_is_not_saved(tiny_bert: Path,
 
 @pytest.mark.parametrize(
     "command",
-    ["contrastive --preset tuned --epochs 0", "distil --preset adapt", "contrastive --preset simcse --keep-head"],
+    [
+        "contrastive --preset tuned --epochs 0",
+        "distil --preset adapt",
+        "contrastive --preset simcse --keep-head",
+    ],
 )
 def test_vectors_of_length_1_stay_so_behind_a_new_layer(
     command: str, tiny_bert: Path, text_file: Path, sentences: list[str], tmp_path: Path
@@ -114,8 +123,12 @@ def test_vectors_of_length_1_stay_so_behind_a_new_layer(
     unit, bare = written(tmp_path / "unit", tiny_bert, Normalize()), written(tmp_path / "free", tiny_bert)
     options = ["--text", text_file, "--max-tokens", 24, "--pooling", "mean", "--batch-size", 8]
     for start in (unit, bare):
-        assert train(*command.split(), *options, "--encoder", start, "--out", tmp_path / start.name / "run") == 0
-    lengths, others = (np.linalg.norm(plain(start / "run").encode(sentences), axis=1) for start in (unit, bare))
+        assert (
+            train(*command.split(), *options, "--encoder", start, "--out", tmp_path / start.name / "run") == 0
+        )
+    lengths, others = (
+        np.linalg.norm(plain(start / "run").encode(sentences), axis=1) for start in (unit, bare)
+    )
     np.testing.assert_allclose(lengths, 1, atol=1e-5)
     assert np.abs(others - 1).max() > 0.01
 
@@ -136,7 +149,9 @@ def old_layout(folder: Path, encoder: Path) -> Path:
     return folder
 
 
-def test_every_file_that_decides_a_vector_is_in_fingerprint_and_digest(tiny_bert: Path, tmp_path: Path) -> None:
+def test_every_file_that_decides_a_vector_is_in_fingerprint_and_digest(
+    tiny_bert: Path, tmp_path: Path
+) -> None:
     folder = old_layout(tmp_path / "old", tiny_bert)
     (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {}}))
 

@@ -40,7 +40,9 @@ def objective_of(student: Path, teacher: Path, preset: str) -> Distil:
 
 
 @pytest.mark.parametrize("preset", ["congen", "sct"])
-def test_losses_of_batches(preset: str, tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path) -> None:
+def test_losses_of_batches(
+    preset: str, tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path
+) -> None:
     objective = objective_of(tiny_bert, wide, preset)
     rows = rows_of(objective, pairs(sentences[:12], sentences[24:36]), folder=tmp_path)
     teacher = SentenceTransformer(str(wide), device="cpu")
@@ -143,7 +145,9 @@ def test_rows_in_the_queue_are_not_trained_on(
     ("preset", "teacher", "layers"),
     [("congen", "wide", 1), ("congen", "same", 1), ("sct", "wide", 1), ("sct", "same", 0)],
 )
-def test_dense_layer(preset: str, teacher: str, layers: int, tiny_bert: Path, wide: Path, tmp_path: Path) -> None:
+def test_dense_layer(
+    preset: str, teacher: str, layers: int, tiny_bert: Path, wide: Path, tmp_path: Path
+) -> None:
     objective = objective_of(tiny_bert, wide if teacher == "wide" else tiny_bert, preset)
     assert len(objective.encoder) == 2 + layers
     assert objective.dimension == (24 if teacher == "wide" else 16)
@@ -169,7 +173,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
-def test_vectors_are_kept(wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_are_kept(
+    wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls = counted(monkeypatch)
     made = [np.array(load_model(str(wide)).unit_vectors(sentences, tmp_path)) for _ in range(2)]
     assert calls == [len(sentences)]
@@ -181,7 +187,9 @@ def test_vectors_are_kept(wide: Path, sentences: list[str], tmp_path: Path, monk
 
 
 @pytest.mark.exhaustive
-def test_killed_teacher(wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_teacher(
+    wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(trainers.encoders.vectors, "CHUNK", 16)
     calls = counted(monkeypatch)
     check = trainers.encoders.vectors.check
@@ -207,7 +215,9 @@ def sct_of(encoder: Path, **given: object) -> Sct:
 
 
 @pytest.mark.parametrize("norm", ["batch", "none"])
-def test_sct_s_losses_of_several_batches_equal_the_equation(norm: str, tiny_bert: Path, sentences: list[str]) -> None:
+def test_sct_s_losses_of_several_batches_equal_the_equation(
+    norm: str, tiny_bert: Path, sentences: list[str]
+) -> None:
     objective = sct_of(tiny_bert, norm=norm, dropout=0.0)
     queues = [list(queue.vectors.double().numpy()) for queue in (objective.d1, objective.d2)]
     for start in range(0, 24, 6):
@@ -229,7 +239,9 @@ def test_references_get_no_gradient(tiny_bert: Path, sentences: list[str]) -> No
     batch = batch_of(objective, pairs(sentences[:6], sentences[6:12]))
     start = [objective.d1.vectors.clone(), objective.d2.vectors.clone()]
     objective(**batch)["loss"].backward()
-    found = {name: value.grad.clone() for name, value in objective.named_parameters() if value.grad is not None}
+    found = {
+        name: value.grad.clone() for name, value in objective.named_parameters() if value.grad is not None
+    }
     assert any(name.startswith("projector.") for name in found)
     objective.zero_grad()
     vectors = objective.embed(**batch)

@@ -48,7 +48,12 @@ def test_bsl_from_pairs(pairs_file: Path, tiny_bert: Path, tmp_path: Path, capsy
     assert SentenceTransformer(str(out), device="cpu").encode(["a dog"]).shape == (1, 16)
     assert not (out / "checkpoints").exists()
     recipe = json.loads((out / "recipe.json").read_text())
-    assert (recipe["command"], recipe["preset"], recipe["lr"], recipe["momentum"]) == ("bsl", "tuned", 2e-5, 0.99)
+    assert (recipe["command"], recipe["preset"], recipe["lr"], recipe["momentum"]) == (
+        "bsl",
+        "tuned",
+        2e-5,
+        0.99,
+    )
     assert "model.encode" in (out / "README.md").read_text()
 
 
@@ -56,14 +61,28 @@ def test_few_rows_are_too_few(text_file: Path, tiny_bert: Path, tmp_path: Path, 
     given = ["--text", text_file, "--encoder", tiny_bert, "--out", tmp_path / "run", "--limit", 8]
     assert train("contrastive", *given, *SMALL) == 0
     captured = capsys.readouterr()
-    assert captured.err == "warning: 8 rows make 1 step, too few to learn from: give more data, or raise --epochs\n"
+    assert (
+        captured.err
+        == "warning: 8 rows make 1 step, too few to learn from: give more data, or raise --epochs\n"
+    )
     assert "dimensions after 1 step (" in captured.out
     assert "trained for 1 step on 8 texts" in (tmp_path / "run" / "README.md").read_text()
 
 
 def test_same_recipe(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:
     first, second = tmp_path / "one", tmp_path / "two"
-    arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, "--lr", "0.001", "--out", first, *SMALL]
+    arguments = [
+        "mirror",
+        "--text",
+        text_file,
+        "--encoder",
+        tiny_bert,
+        "--lr",
+        "0.001",
+        "--out",
+        first,
+        *SMALL,
+    ]
     assert train(*arguments) == 0
     before = {path: path.stat().st_mtime_ns for path in first.rglob("*")}
     assert train(*arguments) == 0
@@ -81,7 +100,18 @@ def test_same_recipe(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: C
 
 @pytest.mark.exhaustive
 def test_killed_run_is_resumed_exactly(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    arguments = ["bsl", "--views", pairs_file, "--encoder", tiny_bert, "--epochs", "20", "--save-every", "40", *SMALL]
+    arguments = [
+        "bsl",
+        "--views",
+        pairs_file,
+        "--encoder",
+        tiny_bert,
+        "--epochs",
+        "20",
+        "--save-every",
+        "40",
+        *SMALL,
+    ]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert train(*arguments, "--out", whole) == 0
     saved = "checkpoints/checkpoint-*/SHA256SUMS"  # it is written last
@@ -128,7 +158,10 @@ def test_a_guide_of_equal_views_is_refused(tiny_bert: Path, capsys: Capsys) -> N
         ("isbert --text text.txt --whiten", "--whiten: isbert trains no layer behind the pooling"),
         ("contrastive --preset adapt --text text.txt --whiten", "--whiten"),
         ("contrastive --preset adapt --text text.txt --sharpen 5", "--sharpen"),
-        ("contrastive --preset tuned --text text.txt --sharpen 5", "--whiten and --sharpen fit the same layer"),
+        (
+            "contrastive --preset tuned --text text.txt --sharpen 5",
+            "--whiten and --sharpen fit the same layer",
+        ),
         ("isbert --text text.txt --sharpen 5", "--sharpen: isbert trains no layer behind the pooling"),
         ("isbert --text text.txt --widths 1 --widths 4", "--widths [1, 4]: a width must be odd"),
         ("isbert --text text.txt --pooling cls", "--pooling cls: IS-BERT's sentence vector is the mean"),
@@ -153,7 +186,10 @@ def test_a_guide_of_equal_views_is_refused(tiny_bert: Path, capsys: Capsys) -> N
         ("mirror --text text.txt --dev stsb-dev --dev-data nowhere", "--dev stsb-dev: STS-B dev: no folder "),
         ("mirror --text text.txt --dev flat.tsv", "all of its 2 pairs have one grade"),
         ("mirror --text text.txt --temperature inf", "--temperature inf: input should be a finite number"),
-        ("mirror --text text.txt --seed 4294967296", "--seed 4294967296: input should be less than 4294967296"),
+        (
+            "mirror --text text.txt --seed 4294967296",
+            "--seed 4294967296: input should be less than 4294967296",
+        ),
         ("mirror --text text.txt --out text.txt/run", "another --out"),
         ("mirror --text text.txt --out /proc/run", "another --out"),
     ],
@@ -188,7 +224,10 @@ def test_dev_set(text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Pat
     best = max(scores, key=lambda step: scores[step])
     assert set(scores) == {2, 4, 6}
     assert f"dev {scores[best]:.2f} at step {best} (before the training {start:.2f})" in said
-    assert f"dev.tsv: {scores[best]:.2f}; before the training it was {start:.2f}." in (out / "README.md").read_text()
+    assert (
+        f"dev.tsv: {scores[best]:.2f}; before the training it was {start:.2f}."
+        in (out / "README.md").read_text()
+    )
     recipe = json.loads((out / "recipe.json").read_text())
     assert (recipe["dev"], recipe["evaluations"], recipe["keep"]) == (str(dev_file), 3, "best")
     moved.write_text(dev_file.read_text())
@@ -209,7 +248,9 @@ def test_a_start_that_scores_higher_is_said_and_saved(
     grades = (vectors[:-1] * vectors[1:]).sum(dim=-1).tolist()
     rows = zip(grades, sentences, sentences[1:], strict=False)
     dev = tmp_path / "dev.tsv"
-    dev.write_text("score\tsentence1\tsentence2\n" + "".join(f"{each[0]:.6f}\t{each[1]}\t{each[2]}\n" for each in rows))
+    dev.write_text(
+        "score\tsentence1\tsentence2\n" + "".join(f"{each[0]:.6f}\t{each[1]}\t{each[2]}\n" for each in rows)
+    )
     for keep, step, saved in (("best", 0, " and is saved"), ("last", 6, "")):
         run_mirror(text_file, tiny_bert, tmp_path / keep, dev=str(dev), evaluations=3, keep=keep)
         scores = [line["dev"] for line in read_log(tmp_path / keep) if "dev" in line]
@@ -229,9 +270,13 @@ def header(card: str) -> dict[str, object]:
 
 def test_card_shows_lists_and_bars_readably_and_what_the_encoder_began_with(tmp_path: Path) -> None:
     recipe = {
-        "command": "bsl", "twinviews": {"rows": 1234, "version": "9"}, "encoder": None, "pooling": "mean",
-        "views": ["a.arrow", "b|c.arrow"], "limit": None,
-    }  # fmt: skip
+        "command": "bsl",
+        "twinviews": {"rows": 1234, "version": "9"},
+        "encoder": None,
+        "pooling": "mean",
+        "views": ["a.arrow", "b|c.arrow"],
+        "limit": None,
+    }
     card = model_card(recipe, 7, {}, locate(None))
     assert "the Twinviews starter encoder, trained for 7 steps on 1,234 pairs by\nTwinviews 9 (" in card
     assert "\n| pooling | mean |\n| views | a.arrow, b\\|c.arrow |\n\n`recipe.json` holds" in card
@@ -239,7 +284,9 @@ def test_card_shows_lists_and_bars_readably_and_what_the_encoder_began_with(tmp_
     assert header(card)["base_model"] == "sentence-transformers/all-MiniLM-L6-v2"
     assert "\nThe encoder that it began with is under apache-2.0.\n" in card
     assert "whitening" not in card
-    assert "plain transformers loses the whitening" in model_card({**recipe, "whiten": True}, 7, {}, locate(None))
+    assert "plain transformers loses the whitening" in model_card(
+        {**recipe, "whiten": True}, 7, {}, locate(None)
+    )
     assert header(model_card(recipe, 7, {}, Source("me/bert", "me/bert")))["base_model"] == "me/bert"
     local = Source("x", str(tmp_path), tmp_path)
     for damaged in ("license: [", "base_model: 'a: b'", "base_model: [a]"):
@@ -250,7 +297,9 @@ def test_card_shows_lists_and_bars_readably_and_what_the_encoder_began_with(tmp_
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_auto_precision(text_file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_precision(
+    text_file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "run"
     monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"amx_bf16": True})
     run_mirror(text_file, tiny_bert, out, precision="auto")
@@ -291,7 +340,9 @@ def test_auto_on_text(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: 
 @pytest.mark.parametrize(("negative", "kind"), [({}, "views"), ({"negative": ["x"] * 9}, "negatives")])
 def test_auto_on_pairs(negative: dict[str, list[str]], kind: str, tmp_path: Path, capsys: Capsys) -> None:
     texts = [f"sentence {row}" for row in range(9)]
-    pairs = write_pairs(tmp_path / "pairs.arrow", list(zip(texts, texts, texts[::-1], strict=True)), **negative)
+    pairs = write_pairs(
+        tmp_path / "pairs.arrow", list(zip(texts, texts, texts[::-1], strict=True)), **negative
+    )
     assert train("auto", "--views", pairs, "--train-anyway", "--dry-run") == 0
     command, reason = [*CHOICES[kind].items()][-1]  # for an encoder that was not made for sentences
     message = capsys.readouterr().err
@@ -325,8 +376,21 @@ def test_auto_starts_from_minilm_where_it_can_be_had(
     assert capsys.readouterr().out.startswith("keep all-MiniLM-L6-v2 as it is")
 
 
-def test_no_epochs_save_the_start(text_file: Path, tiny_bert: Path, sentences: list[str], capsys: Capsys) -> None:
-    options = ["--text", text_file, "--encoder", tiny_bert, "--pooling", "mean", "--max-tokens", 16, "--out", "start"]
+def test_no_epochs_save_the_start(
+    text_file: Path, tiny_bert: Path, sentences: list[str], capsys: Capsys
+) -> None:
+    options = [
+        "--text",
+        text_file,
+        "--encoder",
+        tiny_bert,
+        "--pooling",
+        "mean",
+        "--max-tokens",
+        16,
+        "--out",
+        "start",
+    ]
     assert train("contrastive", "--whiten", "--epochs", 0, "--precision", "fp32", *options) == 0
     assert "dimensions, whitened on the text; next" in capsys.readouterr().out
     plain, whitened = (load_encoder(locate(str(path)), "cpu") for path in (tiny_bert, "start"))
@@ -416,7 +480,9 @@ for name, (reads, presets, params, text) in options.items():
 
 @pytest.mark.exhaustive
 def test_the_options_that_are_read_ahead_are_those_of_the_module() -> None:
-    done = subprocess.run([sys.executable, "-c", OPTIONS_THEN_MODULE], check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", OPTIONS_THEN_MODULE], check=False, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -10,11 +10,23 @@ from pipelines.terminal.console import SectionedCommand, VersionOption
 from trainers.settings import objective_names, summary
 
 MODULES = {
-    "auto": ("trainers.cli.auto", "Judge the untouched encoder and what may be better on your data; name the best."),
+    "auto": (
+        "trainers.cli.auto",
+        "Judge the untouched encoder and what may be better on your data; name the best.",
+    ),
     "labels": ("trainers.cli.labels", "Train an encoder and a classifier on a table of few labelled texts."),
-    "evaluate": ("trainers.cli.evaluate", "Score an encoder on evaluation sets: STS, transfer, linking and more."),
-    "compare": ("trainers.cli.compare", "Print runs beside each other and beside the papers' rows; test differences."),
-    "report": ("trainers.pages.report", "Write one HTML page about runs: loss, cosines before and after, scores."),
+    "evaluate": (
+        "trainers.cli.evaluate",
+        "Score an encoder on evaluation sets: STS, transfer, linking and more.",
+    ),
+    "compare": (
+        "trainers.cli.compare",
+        "Print runs beside each other and beside the papers' rows; test differences.",
+    ),
+    "report": (
+        "trainers.pages.report",
+        "Write one HTML page about runs: loss, cosines before and after, scores.",
+    ),
     "push": ("trainers.cli.push", "Publish a trained encoder on the Hugging Face Hub."),
 }
 """Commands that are functions of the same name in these modules, which are imported when they are used."""
@@ -54,11 +66,17 @@ class LazyGroup(TyperGroup):
 
 def make_app() -> typer.Typer:
     """Return the command line; its commands are known by name only until they are used."""
-    settings: dict[str, Any] = {"rich_markup_mode": None, "no_args_is_help": True, "pretty_exceptions_enable": False}
+    settings: dict[str, Any] = {
+        "rich_markup_mode": None,
+        "no_args_is_help": True,
+        "pretty_exceptions_enable": False,
+    }
     settings["context_settings"] = {"help_option_names": ["-h", "--help"]}
     app = typer.Typer(name="train", cls=LazyGroup, help=OVERVIEW, **settings)
     app.callback()(_main)
-    commands = {name: summary(name) for name in objective_names()} | {name: line for name, (_, line) in MODULES.items()}
+    commands = {name: summary(name) for name in objective_names()} | {
+        name: line for name, (_, line) in MODULES.items()
+    }
     for name, line in commands.items():
         app.command(name, help=line, short_help=line)(lambda: None)
     return app

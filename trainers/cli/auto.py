@@ -29,7 +29,11 @@ from trainers.settings import DataOptions, Options, Pooling, Request, checked, d
 
 READS = ("text", "views")
 HELD_BACK = "held-back.csv"
-SAMPLE, UNREAD = 1000, 0.25  # texts that are looked at, and the share of unread words of what may be another language
+# texts that are looked at, and the share of unread words of what may be another language
+SAMPLE, UNREAD = (
+    1000,
+    0.25,
+)
 WHITENED = "contrastive --preset tuned --epochs 0"  # the start of that training
 RETAINED = {
     "contrastive --preset adapt": "an encoder made for sentences learns from pairs and stays close to what it was"
@@ -40,7 +44,10 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
         "contrastive --preset tuned": "SimCSE from whitened vectors measured best on text (docs/training.md)",
     },
     "views": {**RETAINED, "bsl --preset tuned": "BSL measured best on pairs (docs/training.md)"},
-    "negatives": {**RETAINED, "contrastive --preset supervised-simcse": "its paper's choice for hard negatives"},
+    "negatives": {
+        **RETAINED,
+        "contrastive --preset supervised-simcse": "its paper's choice for hard negatives",
+    },
 }
 """Trainings by kind of data, and why: the first for an encoder made for sentences, the last for others."""
 
@@ -56,7 +63,8 @@ class AutoOptions(Options):
 
     judge: list[str] | None = Field(None, description=f"{JUDGE} Again for more: every table counts alike.")
     labels: str | None = Field(
-        None, description="Texts with labels to train on as well; half of each label's are held back, to judge by."
+        None,
+        description="Texts with labels to train on as well; half of each label's are held back, to judge by.",
     )
     shots: int | None = Field(None, ge=1, description=SHOTS)
     train_anyway: bool = Field(False, description="Train with nothing to judge by.")
@@ -65,7 +73,9 @@ class AutoOptions(Options):
         description="Encoder to start from: directory or Hub name; again for more. "
         "[all-MiniLM-L6-v2, else the bundled one]",
     )
-    seeds: int | None = Field(None, ge=2, le=1000, description="Train what is best with N seeds, and judge each.")
+    seeds: int | None = Field(
+        None, ge=2, le=1000, description="Train what is best with N seeds, and judge each."
+    )
     out: Path | None = Field(
         None, description="Folder of all that is judged, or of the training alone. [runs/auto; runs/NAME]"
     )
@@ -84,13 +94,14 @@ class Start(NamedTuple):
 def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
     """Judge the untouched encoder, and what may be better, on your own data, and name the best.
 
-    Beside the untouched encoder: the same with whitened vectors, the training that fits the data, and, of English
-    sentences, one on contradictions (WordNet); with --labels one on those, and with several --encoder all of this for
-    each. One of these is named only if the mean of its figures, then of the tables, is clearly higher and no figure is
-    lower. If the tables are too small to tell, the verdict says so. Without --judge or --labels nothing is known, and
-    only --train-anyway trains.
+    Beside the untouched encoder: the same with whitened vectors, the training that fits the data, and, of
+    English sentences, one on contradictions (WordNet); with --labels one on those, and with several --encoder
+    all of this for each. One of these is named only if the mean of its figures, then of the tables, is clearly
+    higher and no figure is lower. If the tables are too small to tell, the verdict says so. Without --judge or
+    --labels nothing is known, and only --train-anyway trains.
 
-    The encoder is all-MiniLM-L6-v2 where that can be had. All further options are those of the training (--seed,
+    The encoder is all-MiniLM-L6-v2 where that can be had. All further options are those of the training
+    (--seed,
     --epochs and so on). The same command goes on after an interruption.
 
     Example: train auto --text sentences.txt --judge labelled.csv
@@ -104,7 +115,11 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
     suites = [with_baseline(read_judge(table, options.shots)) for table in options.judge or ()]
     examples, data = read_examples(checked(AutoData, values), READS)
     out = options.out or Path("runs/auto")
-    words = [*_data_words(data, values), *["--dry-run"] * options.dry_run, *["--overwrite"] * options.overwrite]
+    words = [
+        *_data_words(data, values),
+        *["--dry-run"] * options.dry_run,
+        *["--overwrite"] * options.overwrite,
+    ]
     sources = [starting_encoder(name) for name in options.encoder or (None,)]
     starts = [_plan(context, source, examples, next(iter(data)), words) for source in sources]
     if not (suites or options.labels):
@@ -154,7 +169,9 @@ def _note_unread(source: Source, texts: Sequence[str]) -> None:
         if share > UNREAD:
             problem = f"{source.name} does not know, or cuts up, {share:.0%} of the words"
             way = f"train distil --preset language --teacher {source.name} --views PAIRS"
-            note(f"{problem}: for another language than its own, `{way}` takes translated sentences (docs/language.md)")
+            note(
+                f"{problem}: for another language than its own, `{way}` takes translated sentences (docs/language.md)"
+            )
 
 
 def _encoder_words(source: Source) -> list[str]:
@@ -167,11 +184,15 @@ def _without_judge(context: typer.Context, start: Start, options: AutoOptions) -
         run_command(context, [*arguments, *(["--out", str(options.out)] if options.out else [])])
         return
     general = start.source.name if start.source.modules() else MINILM
-    show(f"keep {general} as it is: with nothing to judge by it cannot be known whether a training makes it better")
+    show(
+        f"keep {general} as it is: with nothing to judge by it cannot be known whether a training makes it better"
+    )
     note("--judge FILE measures it on your own data (`train evaluate --help`), --train-anyway trains without")
 
 
-def _further(options: AutoOptions, examples: Examples, kind: str, out: Path, *, is_made: bool) -> dict[str, list[str]]:
+def _further(
+    options: AutoOptions, examples: Examples, kind: str, out: Path, *, is_made: bool
+) -> dict[str, list[str]]:
     """Return trainings on labels and on contradictions, where there are any, by name; write their pairs."""
     further = dict[str, list[str]]()
     if options.labels:
@@ -194,7 +215,9 @@ def _further(options: AutoOptions, examples: Examples, kind: str, out: Path, *, 
     return {name: [*words, "--views", views[name]] for name, words in further.items()}
 
 
-def _commands(start: Start, further: Mapping[str, list[str]], out: Path, *, is_first: bool) -> dict[Path, list[str]]:
+def _commands(
+    start: Start, further: Mapping[str, list[str]], out: Path, *, is_first: bool
+) -> dict[Path, list[str]]:
     """Return all trainings from an encoder by their folders; those on `further` pairs if it was made for sentences."""
     trainings = dict(start.trainings)
     flags = [word for word in trainings["whitened"] if word in ("--dry-run", "--overwrite")]

@@ -29,7 +29,9 @@ def compare(
     beside: Annotated[str, typer.Option("--with", help=WITH, metavar="PAPER,...")] = "bsl,mirror,isbert",
     suite: Annotated[list[str] | None, typer.Option(help="Only this suite; repeat it for more.")] = None,
     all_tables: Annotated[bool, typer.Option("--all-tables", help="Print the papers' ablations too.")] = False,
-    intervals: Annotated[bool, typer.Option("--intervals", help="Print 95% intervals of single runs.")] = False,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Print 95% intervals of single runs.")
+    ] = False,
     test: Annotated[bool, typer.Option("--test", help="Test every further run against the first.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Decides the samples of intervals and tests.")] = 0,
     judge: JudgeOption = None,
@@ -39,9 +41,9 @@ def compare(
 ) -> None:
     """Print the scores of RUNs in one table a suite, the papers' printed rows beside them, each with its source.
 
-    Figures are x 100. If papers join the subsets of a set in different ways, the column `joined` says how, and ours are
-    printed for each way. Several seeds of one setting are mean +- standard deviation. Empty: not evaluated in every
-    seed, or not printed.
+    Figures are x 100. If papers join the subsets of a set in different ways, the column `joined` says how, and
+    ours are printed for each way. Several seeds of one setting are mean +- standard deviation. Empty: not
+    evaluated in every seed, or not printed.
 
     Example: train compare runs/bsl runs/mirror --suite sts --test
     """
@@ -56,7 +58,9 @@ def compare(
     for name in suites:
         beside_start, verdict = _with_untouched(name, given, results, seed)
         tables += compare_suite(name, beside_start, [table for table in printed if table.suite == name])
-        statistics = assess(name, beside_start, seed, intervals=intervals, test=test) if intervals or test else []
+        statistics = (
+            assess(name, beside_start, seed, intervals=intervals, test=test) if intervals or test else []
+        )
         all_statistics += statistics
         tables += statistics
         if verdict:
@@ -110,7 +114,9 @@ def _papers(beside: str) -> list[str]:
     papers = [] if beside == "none" else list(dict.fromkeys(name.strip() for name in beside.split(",")))
     for name in papers:
         if name not in PAPERS:
-            raise InputError(f"--with {beside}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none")
+            raise InputError(
+                f"--with {beside}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none"
+            )
     return papers
 
 

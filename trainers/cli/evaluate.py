@@ -39,7 +39,9 @@ JudgeOption = Annotated[str | None, typer.Option(help=JUDGE, metavar="FILE")]
 
 def evaluate(
     model: Annotated[str, typer.Argument(help=MODEL, show_default=False)] = "",
-    suite: Annotated[list[str] | None, typer.Option(help=SUITES, metavar=f"NAME|{ALL}", show_default=False)] = None,
+    suite: Annotated[
+        list[str] | None, typer.Option(help=SUITES, metavar=f"NAME|{ALL}", show_default=False)
+    ] = None,
     data: Annotated[str | None, typer.Option(envvar=DATA_VARIABLE, help=DATA, metavar="DIR")] = None,
     judge: JudgeOption = None,
     shots: Annotated[int | None, typer.Option(min=1, help=SHOTS)] = None,
@@ -48,22 +50,36 @@ def evaluate(
     plan: Annotated[float | None, typer.Option(min=0.1, help=PLAN, metavar="POINTS")] = None,
     mteb: Annotated[list[str] | None, typer.Option(help=MTEB, metavar="TASK", show_default=False)] = None,
     pooling: Annotated[Pooling | None, typer.Option(help=POOLING)] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=3, help="Most tokens of a text. [the model; padded 64]")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For folds and draws; SentEval's is 1111.")] = SEED,
-    batch_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens in a batch. [16384; CPU 2048]")] = None,
-    precision: Annotated[Literal["fp32", "bf16"], typer.Option(help="bf16 moves figures by hundredths.")] = "fp32",
+    max_tokens: Annotated[
+        int | None, typer.Option(min=3, help="Most tokens of a text. [the model; padded 64]")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="For folds and draws; SentEval's is 1111.")
+    ] = SEED,
+    batch_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Most tokens in a batch. [16384; CPU 2048]")
+    ] = None,
+    precision: Annotated[
+        Literal["fp32", "bf16"], typer.Option(help="bf16 moves figures by hundredths.")
+    ] = "fp32",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Encode every text, and keep no vectors.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for the results. [evaluation/ beside the model]")] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Encode every text, and keep no vectors.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results. [evaluation/ beside the model]")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List found and missing sets; write nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List found and missing sets; write nothing.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Score MODEL on suites of evaluation sets; every distinct text of all of them is encoded once.
 
-    Papers differ in how they join the subsets of STS12-16: `all` over the concatenated pairs (SimCSE, Mirror-BERT),
-    `mean` or size-`weighted` over the subsets. All three are printed; `all` is the one to quote unless you compare
-    with a paper that says otherwise.
+    Papers differ in how they join the subsets of STS12-16: `all` over the concatenated pairs (SimCSE,
+    Mirror-BERT), `mean` or size-`weighted` over the subsets. All three are printed; `all` is the one to quote
+    unless you compare with a paper that says otherwise.
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
@@ -75,7 +91,13 @@ def evaluate(
     if dry_run:
         _show_sets(suites, model)
         return
-    settings = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision, "seed": seed, "data": data}
+    settings = {
+        "pooling": pooling,
+        "max_tokens": max_tokens,
+        "precision": precision,
+        "seed": seed,
+        "data": data,
+    }
     settings |= {"shots": shots, **({"documents_encoder": documents_encoder} if documents_encoder else {})}
     opened = partial(_open, settings, batch_tokens, device, keep=not no_cache)
     directory = _score(model, opened(model, pooling), suites, mteb, out, settings, json=json)
@@ -91,7 +113,11 @@ def _show_plan(points: float, judged: "Judged | None") -> None:
 
 
 def _check_options(
-    model: str, judge: str | None, against: str | None, mteb: Sequence[str] | None, documents_encoder: str | None
+    model: str,
+    judge: str | None,
+    against: str | None,
+    mteb: Sequence[str] | None,
+    documents_encoder: str | None,
 ) -> None:
     """Raise InputError without a model, and for options that need another, or exclude each other."""
     if not model:
@@ -115,7 +141,11 @@ def _open(
     from trainers.encoders.functions import open_encoder
     from trainers.encoders.two_sides import TwoEncoders
 
-    options: dict[str, Any] = {"precision": settings["precision"], "batch_tokens": batch_tokens, "device": device}
+    options: dict[str, Any] = {
+        "precision": settings["precision"],
+        "batch_tokens": batch_tokens,
+        "device": device,
+    }
     pooling = settings["pooling"] or own_pooling
     encoder = open_encoder(name, pooling=pooling, max_tokens=settings["max_tokens"], **options)
     encoder = cached(encoder) if keep else encoder
@@ -130,7 +160,9 @@ def _parts(settings: Mapping[str, Any]) -> list[str]:
     parts = [settings["pooling"]] if settings["pooling"] else []
     parts += [f"tokens-{settings['max_tokens']}"] if settings["max_tokens"] else []
     parts += [f"seed-{settings['seed']}"] if settings["seed"] != SEED else []
-    parts += [f"documents-{Path(settings['documents_encoder']).name}"] if "documents_encoder" in settings else []
+    parts += (
+        [f"documents-{Path(settings['documents_encoder']).name}"] if "documents_encoder" in settings else []
+    )
     return parts + ([settings["precision"]] if settings["precision"] != "fp32" else [])
 
 
@@ -166,7 +198,11 @@ def _put_beside(
 
 
 def _suites(
-    names: Sequence[str] | None, data: str | None, judge: str | None, shots: int | None, mteb: Sequence[str] | None
+    names: Sequence[str] | None,
+    data: str | None,
+    judge: str | None,
+    shots: int | None,
+    mteb: Sequence[str] | None,
 ) -> list[Suite]:
     """Read the suites, that of `--judge` last; those of `--mteb` need the encoder and come later."""
     from trainers.evaluation.judge import read_judge
@@ -189,11 +225,16 @@ def _suites(
 
 def _show_sets(suites: Sequence[Suite], model: str) -> None:
     tasks = [(suite.name, task) for suite in suites for task in suite.tasks]
-    table(("suite", "set", "size", "source"), [(name, task.title, task.size, task.source) for name, task in tasks])
+    table(
+        ("suite", "set", "size", "source"),
+        [(name, task.title, task.size, task.source) for name, task in tasks],
+    )
     for suite in suites:
         for item in suite.missing:
             note(f"{suite.name}: missing: {item}")
-    note(f"dry run: {len(distinct_texts(task for _, task in tasks))} distinct texts would be encoded with {model}")
+    note(
+        f"dry run: {len(distinct_texts(task for _, task in tasks))} distinct texts would be encoded with {model}"
+    )
 
 
 def _score(
@@ -220,7 +261,9 @@ def _score(
     evaluation = evaluate_suites(encoder, suites, seed=settings["seed"], settings={**settings, **used})
     _print(evaluation, json=json)
     paths = write(directory, evaluation)
-    note(f"written: {', '.join(map(str, paths)) if len(evaluation) == 1 else f'{len(paths)} files in {directory}'}")
+    note(
+        f"written: {', '.join(map(str, paths)) if len(evaluation) == 1 else f'{len(paths)} files in {directory}'}"
+    )
     return directory
 
 

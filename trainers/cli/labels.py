@@ -24,10 +24,14 @@ ENCODER = "Encoder to start from: directory or Hub name. [all-MiniLM-L6-v2, else
 def labels(
     context: typer.Context,
     table: Annotated[str, typer.Argument(help=TABLE, metavar="FILE", show_default=False)],
-    test: Annotated[str | None, typer.Option(help="Such a table, held back, to score on.", metavar="FILE")] = None,
+    test: Annotated[
+        str | None, typer.Option(help="Such a table, held back, to score on.", metavar="FILE")
+    ] = None,
     encoder: Annotated[str | None, typer.Option(help=ENCODER)] = None,
     shots: Annotated[int | None, typer.Option(min=1, help="Learn from this many texts a label.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Of the training. [48, or one pass if more]")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Of the training. [48, or one pass if more]")
+    ] = None,
     max_tokens: Annotated[int, typer.Option(min=4, help="Longer texts are cut here in the training.")] = 64,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For --shots, pairs and training.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder of pairs, encoder and classifier.")] = Path("runs/labels"),
@@ -37,9 +41,10 @@ def labels(
 ) -> None:
     """Train an encoder on pairs of one label, and a classifier of its vectors.
 
-    The columns are text (or sentence) and label (or category, class, intent). The encoder learns by `train contrastive
-    --preset labels` from pairs of one label, four a text on average if a label has so many; logistic regression is
-    fitted to its vectors. The same command goes on after an interruption.
+    The columns are text (or sentence) and label (or category, class, intent). The encoder learns by `train
+    contrastive
+    --preset labels` from pairs of one label, four a text on average if a label has so many; logistic
+    regression is fitted to its vectors. The same command goes on after an interruption.
 
     Example: train labels labelled.csv --test held-back.csv
     """
@@ -49,7 +54,9 @@ def labels(
         note(f"{test}: left out: texts that are in {table} ({len(shared):,})")
         held_back = {text: label for text, label in held_back.items() if text not in shared}
     if unknown := {*held_back.values()} - {*labelled.values()}:
-        note(f"{test}: {counted(len(unknown), 'label')} not in {table}, such as {min(unknown)!r}: counted as wrong")
+        note(
+            f"{test}: {counted(len(unknown), 'label')} not in {table}, such as {min(unknown)!r}: counted as wrong"
+        )
     source = starting_encoder(encoder)
     pairs = out / "pairs.arrow"
     rows = pairs_of(labelled, seed)

@@ -16,9 +16,12 @@ KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 def parameters(
-    model: type[BaseModel], heading: str | None = None, *, keys: Collection[str] | None = None,
+    model: type[BaseModel],
+    heading: str | None = None,
+    *,
+    keys: Collection[str] | None = None,
     presets: Presets | None = None,
-) -> list[inspect.Parameter]:  # fmt: skip
+) -> list[inspect.Parameter]:
     """Return options of typer for the fields with a description or in `keys`; `presets` give the help their values."""
     made = []
     for key, field in model.model_fields.items():
@@ -35,14 +38,22 @@ def parameters(
 
 
 def option(
-    key: str, kind: Any, text: str, default: object, heading: str | None, values: Sequence[str] = ()  # noqa: ANN401
-) -> inspect.Parameter:  # fmt: skip
+    key: str,
+    kind: Any,  # noqa: ANN401 - a type
+    text: str,
+    default: object,
+    heading: str | None,
+    values: Sequence[str] = (),
+) -> inspect.Parameter:
     """Return one option of typer; `values` complete it in a shell."""
     name = key.replace("_", "-")
     declared = typer.Option(
-        f"--{name}/--no-{name}" if kind == bool | None else f"--{name}", help=text, rich_help_panel=heading,
-        show_default=default not in (None, False), autocompletion=(lambda: [*values]) if values else None,
-    )  # fmt: skip
+        f"--{name}/--no-{name}" if kind == bool | None else f"--{name}",
+        help=text,
+        rich_help_panel=heading,
+        show_default=default not in (None, False),
+        autocompletion=(lambda: [*values]) if values else None,
+    )
     return inspect.Parameter(key, KEYWORD, default=default, annotation=Annotated[kind, declared])
 
 

@@ -22,15 +22,17 @@ CARD = "README.md"
 def push(
     directory: Annotated[Path, typer.Argument(help="Directory of a finished run.", metavar="DIRECTORY")],
     repository: Annotated[str, typer.Argument(help="Where to: hf:USER/MODEL.", metavar="hf:NAME")],
-    public: Annotated[bool, typer.Option("--public", help="Let everybody see it; it is private otherwise.")] = False,
+    public: Annotated[
+        bool, typer.Option("--public", help="Let everybody see it; it is private otherwise.")
+    ] = False,
     license: Annotated[str | None, typer.Option(help=LICENSE, metavar="apache-2.0|...")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the files; send nothing.")] = False,
     config: ConfigOption = None,
 ) -> None:
     """Publish a run's encoder with its model card on the Hugging Face Hub, private unless --public is given.
 
-    Only what a training writes is sent: the encoder, its card, and its recipe, in which paths become names of files.
-    The token is that of `hf auth login`, or HF_TOKEN.
+    Only what a training writes is sent: the encoder, its card, and its recipe, in which paths become names of
+    files. The token is that of `hf auth login`, or HF_TOKEN.
 
     Example: train push runs/bsl hf:USER/my-encoder
     """
@@ -80,7 +82,9 @@ def published(directory: Path) -> dict[str, Path | bytes]:
         if not any(directory.glob(name)) or not isinstance(recipe, dict):
             raise InputError(f"{directory} is not a finished run, it has no {name}: give a run's directory")
     check_sums(directory)
-    matches = {path for pattern in ENCODER for path in (*directory.glob(pattern), *directory.glob(f"{pattern}/**/*"))}
+    matches = {
+        path for pattern in ENCODER for path in (*directory.glob(pattern), *directory.glob(f"{pattern}/**/*"))
+    }
     files = (path for path in matches if path.is_file() and not path.is_symlink())
     text = json.dumps(without_paths(recipe), indent=2, ensure_ascii=False) + "\n"
     contents: dict[str, Path | bytes] = {path.relative_to(directory).as_posix(): path for path in files}

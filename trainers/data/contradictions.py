@@ -26,7 +26,9 @@ def contradictions(texts: Sequence[str]) -> "Dataset | None":
 
     sentences = [*islice(texts, MOST)]
     try:
-        pairs = make_pairs(sentences, ["identity"], negative_view="contradiction", default_filters=False, seed=1)
+        pairs = make_pairs(
+            sentences, ["identity"], negative_view="contradiction", default_filters=False, seed=1
+        )
     except InputError as error:  # WordNet is missing
         note(f"no training on contradictions: {error}")
         return None

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 TABLES = (".csv", ".tsv", ".json", ".jsonl")
 STRINGS = ("string", "large_string")
-NEGATIVE = re.compile(rf"{pairs.NEGATIVE}(_\d+)?")  # the names of their columns, as sentence-transformers mines them
+# the names of their columns, as sentence-transformers mines them
+NEGATIVE = re.compile(rf"{pairs.NEGATIVE}(_\d+)?")
 LABELS = (*STRINGS, "int", "uint", "bool")  # how the types of labels begin
 BLOCK = 10_000  # rows of a dataset that are in memory as strings at once
 POOL_BATCHES = 50  # batches whose rows are sorted together; captions then have a few percent of padding
@@ -63,14 +64,21 @@ class Examples:
     classes: Sequence[str] | None = None
     """The label of each row's sentences, empty if it has none; None without such a column."""
     corpus: Sequence[str] | None = None
-    """All sentences that the pairs were made of, those of no pair too, which a linear layer is fitted to; else None."""
+    """All sentences that the pairs were made of, those of no pair too, which a linear layer is fitted to; else
+    None."""
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def columns(self) -> list[Sequence[str]]:
         """Return all columns of text: the sources, both views, and negatives and the corpus if there are any."""
-        return [self.texts, self.left, self.right, *self.negatives, *([] if self.corpus is None else [self.corpus])]
+        return [
+            self.texts,
+            self.left,
+            self.right,
+            *self.negatives,
+            *([] if self.corpus is None else [self.corpus]),
+        ]
 
     def positive_labels(self, positives: str | None) -> list[str] | None:
         """Return the label of each row, empty if it has none, if `--positives` says so; raises InputError for none."""
@@ -94,7 +102,9 @@ class Examples:
         columns: dict[int, Any] = {id(getattr(self, name)): getattr(self, name) for name in names}
         selected: dict[int, Any] = {key: column and take(column, rows) for key, column in columns.items()}
         negatives = tuple(take(column, rows) for column in self.negatives)
-        return replace(self, negatives=negatives, **{name: selected[id(getattr(self, name))] for name in names})
+        return replace(
+            self, negatives=negatives, **{name: selected[id(getattr(self, name))] for name in names}
+        )
 
 
 def take(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:
@@ -115,12 +125,18 @@ def number_texts(columns: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[n
 def from_text(path: Path, limit: int | None = None) -> Examples:
     """Read sentences, one a line (.gz too), or a dataset folder's `text`; raises InputError if there are none."""
     if not path.exists():
-        raise InputError(f"no sentences at {str(path)!r}: give a text file with --text, or run `augment ingest` first")
+        raise InputError(
+            f"no sentences at {str(path)!r}: give a text file with --text, or run `augment ingest` first"
+        )
     if path.name.lower().removesuffix(".gz").endswith(TABLES) and path.is_file():
-        raise InputError(f"{path} is a table, not one sentence a line: run `augment ingest {path}` and give its folder")
+        raise InputError(
+            f"{path} is a table, not one sentence a line: run `augment ingest {path}` and give its folder"
+        )
     from trainers.files import file_lines
 
-    lines: Sequence[str] = _dataset_texts(path) if path.is_dir() else [line.strip() for line in file_lines(path)]
+    lines: Sequence[str] = (
+        _dataset_texts(path) if path.is_dir() else [line.strip() for line in file_lines(path)]
+    )
     rows = list(islice((row for row, line in enumerate(lines) if line), limit))
     if not rows:
         raise InputError(f"{path} holds no sentence: one sentence a line is expected")
@@ -137,10 +153,14 @@ def _dataset_texts(path: Path) -> Texts:
         rows = load_from_disk(str(path))
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0][:200]
-        raise InputError(f"{path} is not a dataset folder ({reason}): run `augment ingest` to make one") from None
+        raise InputError(
+            f"{path} is not a dataset folder ({reason}): run `augment ingest` to make one"
+        ) from None
     column = rows.features.get("text") if isinstance(rows, Dataset) else None
     if getattr(column, "dtype", "") not in STRINGS:
-        raise InputError(f"{path} has no column 'text' of strings, only {rows.column_names}: run `augment ingest`")
+        raise InputError(
+            f"{path} has no column 'text' of strings, only {rows.column_names}: run `augment ingest`"
+        )
     return Texts(rows, ["text"], strip=True)
 
 
@@ -150,7 +170,9 @@ def from_pairs(views: Sequence[str], limit: int | None = None) -> Examples:
 
     tables, dropped = zip(*(_read(Path(path), limit) for path in views), strict=True)
     rows = concatenate_datasets(tables)
-    negatives = tuple(Texts(rows, [name], strip=True) for name in filter(NEGATIVE.fullmatch, rows.column_names))
+    negatives = tuple(
+        Texts(rows, [name], strip=True) for name in filter(NEGATIVE.fullmatch, rows.column_names)
+    )
     classes = Texts(rows, ["label"], strip=True) if "label" in rows.column_names else None
     texts, left, right = (Texts(rows, names) for names in (["text", "view_a"], ["view_a"], ["view_b"]))
     return Examples(texts, left, right, sum(dropped), negatives=negatives, classes=classes)
@@ -171,7 +193,9 @@ def _read(path: Path, limit: int | None) -> tuple["Dataset", int]:
     labels = ["label"] * label_type.startswith(LABELS)
     negatives = [*filter(NEGATIVE.fullmatch, rows.column_names)]
     if lists := [name for name in negatives if rows.features[name].dtype not in STRINGS]:
-        raise InputError(f"{path}: its column {lists[0]} is no text: give a column for each of a row's negatives")
+        raise InputError(
+            f"{path}: its column {lists[0]} is no text: give a column for each of a row's negatives"
+        )
     rows = rows.select_columns(["text", "view_a", "view_b", *negatives, *labels])
     if labels and label_type not in STRINGS:
         rows = rows.cast_column("label", Value("string"))

@@ -31,7 +31,9 @@ def read_labelled(table: str) -> Labelled:
 
     def choose(names: Sequence[str]) -> Sequence[str]:
         spellings = {name.strip().lower(): name for name in names}
-        columns = [next((spellings[name] for name in known if name in spellings), "") for known in (TEXT, LABEL)]
+        columns = [
+            next((spellings[name] for name in known if name in spellings), "") for known in (TEXT, LABEL)
+        ]
         if not all(columns):
             wanted = f"{' or '.join(TEXT)}, and {', '.join(LABEL[:-1])} or {LABEL[-1]}"
             raise InputError(f"{table} has the columns {', '.join(names)[:200]}: name them {wanted}")
@@ -79,8 +81,9 @@ def write_labelled(labelled: Labelled, path: Path) -> None:
 def pairs_of(labelled: Labelled, seed: int) -> "Dataset":
     """Return pairs of texts with one label, with that label; raises InputError if no label has two texts.
 
-    Every label has equally many, or all that it can have. Its texts, in an order that the seed draws, form a ring:
-    pairs are those next to each other, then those two apart, and so on, so its texts occur about equally often.
+    Every label has equally many, or all that it can have. Its texts, in an order that the seed draws, form a
+    ring: pairs are those next to each other, then those two apart, and so on, so its texts occur about equally
+        often.
     """
     from datasets import Dataset
 

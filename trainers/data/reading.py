@@ -11,7 +11,13 @@ from trainers.data.examples import Examples, from_pairs, from_text
 from trainers.settings import DataOptions
 
 PAIRS, SENTENCES = "data/pairs.arrow", Path("data/sentences")
-KINDS = ("views", "text", "words", "graded")  # kinds of data that an objective may read, and the options that name it
+# kinds of data that an objective may read, and the options that name it
+KINDS = (
+    "views",
+    "text",
+    "words",
+    "graded",
+)
 SCORES = ("score", "similarity_score", "relatedness_score", "similarity", "label", "gold", "grade")
 FIRST = ("sentence1", "sentence_1", "sentence_a", "text1", "text_a", "premise", "question1", "s1")
 TEXT, LABEL = ("text", "sentence"), ("label", "category", "class", "intent")
@@ -72,8 +78,9 @@ def read_words(written: str) -> list[str]:
 def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None) -> tuple[Examples, Scale]:
     """Read graded pairs of a TSV or CSV file; returns them, with labels in [0, 1], and the scale of their scores.
 
-    Rows without a finite score and two sentences are left out and counted. The ends of `scale`, by default that of the
-    `_layout`, become 0 and 1. Raises InputError: no such file, another layout, broken quotes, or a score off the scale.
+    Rows without a finite score and two sentences are left out and counted. The ends of `scale`, by default
+    that of the `_layout`, become 0 and 1. Raises InputError: no such file, another layout, broken quotes, or a
+    score off the scale.
     """
     from trainers.files import csv_rows, file_lines, tsv_rows
 
@@ -115,7 +122,9 @@ def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Sca
     scores = [place for place, name in enumerate(names) if not math.isnan(_number(name))]
     if len(names) == 3 and scores in ([0], [2]):
         return ((0, 1, 2) if scores == [0] else (2, 0, 1)), 0, (0.0, 1.0)
-    problem = f"{path} begins {' | '.join(opening)[:80]!r}: expected a header with score, sentence1 and sentence2"
+    problem = (
+        f"{path} begins {' | '.join(opening)[:80]!r}: expected a header with score, sentence1 and sentence2"
+    )
     raise InputError(f"{problem}, or STS-B's columns, or a score and two sentences")
 
 

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 Encoder: TypeAlias = "str | Path | SentenceTransformer | Callable[[list[str]], Any]"
 
 FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
-DEFAULTS = {"pooling": None, "max_tokens": None, "precision": "fp32", "device": "auto"}  # of what a function lacks
+# of what a function lacks
+DEFAULTS = {
+    "pooling": None,
+    "max_tokens": None,
+    "precision": "fp32",
+    "device": "auto",
+}
 
 
 @dataclass(slots=True)
@@ -114,5 +120,7 @@ def load_function(name: str) -> FunctionEncoder:
         sys.path[:] = folders
     source, mapping = getattr(loaded, "__file__", None), getattr(loaded, function, None)
     if not callable(mapping):
-        raise InputError(f"{source or module} has no function {function!r}: name one that maps texts to vectors")
+        raise InputError(
+            f"{source or module} has no function {function!r}: name one that maps texts to vectors"
+        )
     return FunctionEncoder(mapping, name, Path(source) if source else None)

@@ -17,7 +17,15 @@ from augment.models.loading import WRAPPERS, check_length, check_weights, fault
 from pipelines.storage.files import check_sums, write_sums
 from pipelines.terminal.console import InputError, TwinviewsError, note
 from trainers.encoders.location import LOG, PICKLE, RECIPE, TIME, Source, pickled, transformer_weights
-from trainers.encoders.modules import Encoder, add_linear, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
+from trainers.encoders.modules import (
+    Encoder,
+    add_linear,
+    assemble,
+    parts_of,
+    pooling_of,
+    set_dropout,
+    set_max_tokens,
+)
 from trainers.processes import is_first
 from trainers.settings import Pooling
 
@@ -46,7 +54,9 @@ def load_for_training(
 def _for_training(encoder: Encoder, max_tokens: int) -> Encoder:
     """Set the length at which a saved encoder cuts texts: its own, at least `max_tokens`, unless padding counts."""
     own_length = min(position_limit(encoder, max_tokens), encoder.max_seq_length or max_tokens)
-    set_max_tokens(encoder, max_tokens if pooling_of(encoder) == "padded-mean" else max(max_tokens, own_length))
+    set_max_tokens(
+        encoder, max_tokens if pooling_of(encoder) == "padded-mean" else max(max_tokens, own_length)
+    )
     if (pooler := getattr(encoder[0].model, "pooler", None)) is not None:
         pooler.requires_grad_(False)  # unused here, and saved so that others load the files without a warning
     return encoder
@@ -63,13 +73,19 @@ def _loading(what: str, source: Source, advice: str = "get its files again") -> 
     except Exception as error:
         # Torch's own message about a refused pickle says how to run it.
         if pickled(source.transformer) and isinstance(error, (UnpicklingError, EOFError, LookupError)):
-            reason, advice = f"a {PICKLE} that is damaged, or more than weights", "name a model that has safetensors"
+            reason, advice = (
+                f"a {PICKLE} that is damaged, or more than weights",
+                "name a model that has safetensors",
+            )
         else:
             reason, advice = fault(source.folder, error, advice)
         try:
             source.check()
         except InputError as problem:
-            reason, advice = str(problem), "nor is it in the Hub's cache: get it with a network, or give a directory"
+            reason, advice = (
+                str(problem),
+                "nor is it in the Hub's cache: get it with a network, or give a directory",
+            )
         raise InputError(f"cannot load {what} {source.name!r} ({reason}): {advice}") from None
 
 
@@ -79,7 +95,12 @@ def _safe(source: Source) -> dict[str, Any]:
 
 def _weight_options(source: Source) -> dict[str, Any]:
     is_safe = not pickled(source.transformer)
-    return {"use_safetensors": is_safe, "weights_only": True, "dtype": torch.float32, "key_mapping": {WRAPPERS: ""}}
+    return {
+        "use_safetensors": is_safe,
+        "weights_only": True,
+        "dtype": torch.float32,
+        "key_mapping": {WRAPPERS: ""},
+    }
 
 
 def _keep_names(model: Any) -> None:  # noqa: ANN401 - transformers' model
@@ -98,7 +119,9 @@ def _check_weights(transformers: Sequence[Any], source: Source) -> None:
         weights = dict(module.model.named_parameters())
         if module.module_output_name == "token_embeddings":
             weights = {name: weight for name, weight in weights.items() if "pooler" not in name.split(".")}
-        if missing := [name for name, weight in weights.items() if not getattr(weight, "_is_hf_initialized", False)]:
+        if missing := [
+            name for name, weight in weights.items() if not getattr(weight, "_is_hf_initialized", False)
+        ]:
             problem = f"lack {len(missing)} tensors of its configuration, the first is {missing[0]}"
             raise InputError(f"the files of the encoder {source.name!r} {problem}: get its files again")
     if len(transformers) == 1 and source.transformer is not None and is_first():
@@ -107,7 +130,9 @@ def _check_weights(transformers: Sequence[Any], source: Source) -> None:
         kinds = tuple({LAYER.sub(".#.", name) for name in weights})
         layers = [name for name in stored if LAYER.search(name) and LAYER.sub(".#.", name).endswith(kinds)]
         if unused := [name for name in layers if not name.endswith(tuple(weights))]:
-            note(f"warning: {source.name}: {len(unused)} tensors of its files are not used, the first is {min(unused)}")
+            note(
+                f"warning: {source.name}: {len(unused)} tensors of its files are not used, the first is {min(unused)}"
+            )
 
 
 def load_encoder(source: Source, device: str | None) -> Encoder:
@@ -118,7 +143,9 @@ def load_encoder(source: Source, device: str | None) -> Encoder:
     if source.folder is not None:
         check_sums(source.folder)
     with _loading("the encoder", source):
-        encoder = SentenceTransformer(source.path, device=device, model_kwargs=_weight_options(source), **_safe(source))
+        encoder = SentenceTransformer(
+            source.path, device=device, model_kwargs=_weight_options(source), **_safe(source)
+        )
     transformers = [module for module in encoder.modules() if isinstance(module, Transformer)]
     _check_weights(transformers, source)
     for module in transformers:
@@ -132,9 +159,13 @@ def load_encoder(source: Source, device: str | None) -> Encoder:
         # A tokenizer whose files are missing has only its special tokens.
         problem = ""
         if not len(tokenizer.all_special_tokens) < len(tokenizer) <= vocabulary_size:
-            problem = f"has {len(tokenizer)} tokens, its model {vocabulary_size} tokens: they do not fit together"
+            problem = (
+                f"has {len(tokenizer)} tokens, its model {vocabulary_size} tokens: they do not fit together"
+            )
         elif tokenizer.pad_token_id is None:
-            problem = "has no padding token: give it one, such as its end token (tokenizer.pad_token), and save it"
+            problem = (
+                "has no padding token: give it one, such as its end token (tokenizer.pad_token), and save it"
+            )
         if problem:
             raise InputError(f"the tokenizer of the encoder {source.name!r} {problem}")
     return encoder.float()
@@ -144,7 +175,9 @@ def position_limit(encoder: Encoder, max_tokens: int | None = None) -> int:
     """Return how many tokens an encoder has positions for; raises InputError if it has none, or under `max_tokens`."""
     model: Any = getattr(encoder[0], "model", None)
     if not hasattr(model, "config"):
-        raise InputError(f"--max-tokens {max_tokens}: {type(encoder[0]).__name__} has no positions: leave it out")
+        raise InputError(
+            f"--max-tokens {max_tokens}: {type(encoder[0]).__name__} has no positions: leave it out"
+        )
     limit = _positions(model)
     if max_tokens is not None and max_tokens > limit:
         raise InputError(f"--max-tokens {max_tokens} is more than the encoder's {limit} positions: give fewer")
@@ -179,11 +212,17 @@ def _check_saved(encoder: Encoder, folder: Path) -> None:
     texts = [tokenizer.decode(ids[start : start + PROBE_TOKENS], skip_special_tokens=True) for start in starts]
     texts += [text.upper() for text in texts]
     saved = SentenceTransformer(str(folder), device=str(encoder.device))
-    vectors, saved_vectors = (model.encode(texts, convert_to_tensor=True).float() for model in (encoder, saved))
-    distances = (vectors - saved_vectors).norm(dim=1) if vectors.shape == saved_vectors.shape else vectors.new_ones(1)
+    vectors, saved_vectors = (
+        model.encode(texts, convert_to_tensor=True).float() for model in (encoder, saved)
+    )
+    distances = (
+        (vectors - saved_vectors).norm(dim=1) if vectors.shape == saved_vectors.shape else vectors.new_ones(1)
+    )
     if not (distances <= SAVED_TOLERANCE * vectors.norm(dim=1)).all():
         problem = "sentence-transformers does not save all of this encoder: its files give other vectors"
-        raise TwinviewsError(f"{problem} (for example of {texts[int(distances.argmax())][:60]!r}); nothing is saved")
+        raise TwinviewsError(
+            f"{problem} (for example of {texts[int(distances.argmax())][:60]!r}); nothing is saved"
+        )
 
 
 def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[Encoder, Any]:
@@ -202,7 +241,8 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[E
 def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: Any = None) -> None:  # noqa: ANN401
     """Write a sentence-transformers directory, `modules.json` last to mark completion; `masked_lm` has a head.
 
-    Raises TwinviewsError, and writes nothing, if the files would give other vectors than the encoder in memory.
+    Raises TwinviewsError, and writes nothing, if the files would give other vectors than the encoder in
+    memory.
     """
     path.mkdir(parents=True, exist_ok=True)
     if getattr(encoder[0], "do_lower_case", False):  # sentence-transformers 6.2 reads it and does not write it

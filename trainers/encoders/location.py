@@ -17,11 +17,22 @@ from trainers.settings import Pooling
 STARTER = "starter"
 PICKLE = "pytorch_model.bin"
 RECIPE, LOG, TIME = "recipe.json", "log.jsonl", "time.jsonl"
-"""What a run's directory holds beside its encoder; when a training ended is no .json, which a fingerprint counts."""
+"""What a run's directory holds beside its encoder; when a training ended is no .json, which a fingerprint
+counts."""
 DECIDING = (
-    "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt", "spiece.model", "*.bpe.model", "*.spm",
-    "tokenizer.model", "*.safetensors", "*.safetensors.index.json", PICKLE,
-)  # fmt: skip
+    "*config*.json",
+    "modules.json",
+    "*token*.json",
+    "vocab*",
+    "merges.txt",
+    "spiece.model",
+    "*.bpe.model",
+    "*.spm",
+    "tokenizer.model",
+    "*.safetensors",
+    "*.safetensors.index.json",
+    PICKLE,
+)
 """The files beside `modules.json` that decide a vector; of the folders below it that are modules, all do."""
 WEIGHTS = (".safetensors", ".bin")
 OLDER = re.compile("^pooling_mode_|(?<=cls|ean|max)_tokens?$")
@@ -52,9 +63,13 @@ class Source:
     def modules(self) -> list[tuple[str, str]]:
         """Return class and folder of each module, none for a bare transformer; raises InputError if damaged."""
         try:
-            return [(entry["type"].rpartition(".")[2], entry["path"]) for entry in self._json("modules.json") or []]
+            return [
+                (entry["type"].rpartition(".")[2], entry["path"]) for entry in self._json("modules.json") or []
+            ]
         except (LookupError, TypeError, AttributeError):
-            raise InputError(f"{self.name}: its modules.json is not a list of modules: download it again") from None
+            raise InputError(
+                f"{self.name}: its modules.json is not a list of modules: download it again"
+            ) from None
 
     def pooling(self) -> Pooling:
         """Return the pooling that a model was made for, trainable or not; [CLS] for a bare transformer."""
@@ -69,7 +84,9 @@ class Source:
                 if config is None:
                     raise InputError(f"{self.name} has no {folder}/config.json: download it again")
                 # Before version 5.4 of sentence-transformers, such as `pooling_mode_cls_token`.
-                older = [OLDER.sub("", name) for name, is_used in settings.items() if is_used and OLDER.search(name)]
+                older = [
+                    OLDER.sub("", name) for name, is_used in settings.items() if is_used and OLDER.search(name)
+                ]
                 modes = settings.get("pooling_mode") or older or "mean"
                 return modes if isinstance(modes, str) else "+".join(modes)  # type: ignore[return-value]
         return "cls"
@@ -84,7 +101,9 @@ class Source:
     @property
     def transformer(self) -> Path | None:
         """The local folder of the transformer."""
-        return None if self.folder is None else Path(self.folder, *(folder for _, folder in self.modules()[:1]))
+        return (
+            None if self.folder is None else Path(self.folder, *(folder for _, folder in self.modules()[:1]))
+        )
 
     def files(self) -> dict[str, Path]:
         """Return all local files that decide a vector, by name: weights, settings, prompts and tokenizers."""
@@ -137,8 +156,12 @@ def locate(name: str | None) -> Source:
             raise InputError(f"no model directory {name!r}: give a directory that holds one, or a Hub name")
         return Source(name, HUB_NAMES.get(name, name))
     source = Source(name, str(path), path)
-    if (path / "adapter_config.json").is_file() or Path(source.transformer or path, "adapter_config.json").is_file():
-        raise InputError(f"{name} is an adapter, not an encoder: merge it into its encoder with peft, and save that")
+    if (path / "adapter_config.json").is_file() or Path(
+        source.transformer or path, "adapter_config.json"
+    ).is_file():
+        raise InputError(
+            f"{name} is an adapter, not an encoder: merge it into its encoder with peft, and save that"
+        )
     configured = source.modules() or (path / "config.json").is_file()
     if not configured or not any(any(path.rglob(name)) for name in ("*.safetensors", PICKLE)):
         needed = f"modules.json or config.json, and with *.safetensors or {PICKLE}"

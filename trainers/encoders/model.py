@@ -32,7 +32,13 @@ Precision = Literal["fp32", "bf16"]
 BATCH_TOKENS = 16_384
 CPU_BATCH_TOKENS = 2048  # fewer on a CPU, where a batch that fits in its caches is faster
 
-LIBRARIES = ("twinviews", "torch", "transformers", "sentence-transformers")  # their versions can change a vector
+# their versions can change a vector
+LIBRARIES = (
+    "twinviews",
+    "torch",
+    "transformers",
+    "sentence-transformers",
+)
 _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
 
 
@@ -52,7 +58,9 @@ class EmbeddingModel:
     @property
     def title(self) -> str:
         """The model, how its vectors are made, and the number format."""
-        modules = [module for module in self.model if getattr(module, "module_output_name", None) != "attention_mask"]
+        modules = [
+            module for module in self.model if getattr(module, "module_output_name", None) != "attention_mask"
+        ]
         others = [type(module).__name__ for module in modules if type(module).__name__ not in _POOLING]
         parts = [f"pooling {self.pooling}", *[f"with {', '.join(others)}"] * bool(others), self.prompts]
         parts += [f"searched by {self.similarity}"] * (self.similarity != "cosine") + [self.precision]
@@ -62,9 +70,13 @@ class EmbeddingModel:
     def prompts(self) -> str:
         """What precedes texts, those of searches by their side, and whether these take a route of their own."""
         # As `encode_query` and `encode_document` look them up.
-        document = next((name for name in ("document", "passage", "corpus") if name in self.model.prompts), None)
+        document = next(
+            (name for name in ("document", "passage", "corpus") if name in self.model.prompts), None
+        )
         names = {"": self.model.default_prompt_name, "query ": "query", "document ": document}
-        parts = [f"{side}prompt {text!r}" for side, name in names.items() if (text := self.model.prompts.get(name))]
+        parts = [
+            f"{side}prompt {text!r}" for side, name in names.items() if (text := self.model.prompts.get(name))
+        ]
         routed = any(type(module).__name__ == "Router" for module in self.model)
         return ", ".join([*parts, *["queries and documents routed"] * routed])
 
@@ -82,20 +94,30 @@ class EmbeddingModel:
     def card(self) -> dict[str, Any]:
         """Return the model's name, parts and weights as JSON values."""
         return {
-            "name": self.name, "kind": "transformer", "pooling": self.pooling, "prompts": self.prompts,
+            "name": self.name,
+            "kind": "transformer",
+            "pooling": self.pooling,
+            "prompts": self.prompts,
             "similarity": self.similarity,
             "modules": [type(module).__name__ for module in self.model],
             "dimension": self.model.get_embedding_dimension(),
             "max_tokens": self._width or self.model.max_seq_length,
-            "weights": dict(self.weights), "fingerprint": self.fingerprint(),
-        }  # fmt: skip
+            "weights": dict(self.weights),
+            "fingerprint": self.fingerprint(),
+        }
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
         """Return the texts' vectors (texts, d), float32, not normalised; raises TwinviewsError for NaN or infinity."""
         vectors: NDArray[np.float32] | None = None
         # In fp32 too: without autocast a caller's own autocast would apply.
-        autocast = torch.autocast(self.model.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16")
-        ways = {"": self.model.encode, "query": self.model.encode_query, "document": self.model.encode_document}
+        autocast = torch.autocast(
+            self.model.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16"
+        )
+        ways = {
+            "": self.model.encode,
+            "query": self.model.encode_query,
+            "document": self.model.encode_document,
+        }
         lengths, places = self._lengths(texts), {side: list[int]() for side in ways}
         for row, text in enumerate(texts):
             places[getattr(text, "side", "")].append(row)
@@ -106,20 +128,30 @@ class EmbeddingModel:
                     part = [str(texts[row]) for row in rows]
                     output = ways[side](part, batch_size=len(part), show_progress_bar=False)
                     check(output, part, self.name)
-                    vectors = np.empty((len(texts), output.shape[1]), np.float32) if vectors is None else vectors
+                    vectors = (
+                        np.empty((len(texts), output.shape[1]), np.float32) if vectors is None else vectors
+                    )
                     vectors[rows] = output
                     advance(len(rows))
-        return np.zeros((0, self.model.get_embedding_dimension() or 1), np.float32) if vectors is None else vectors
+        return (
+            np.zeros((0, self.model.get_embedding_dimension() or 1), np.float32)
+            if vectors is None
+            else vectors
+        )
 
     def fingerprint(self) -> str | None:
         """Return a hash of all that decides the vectors, 32 hex digits; None if the weights are not known."""
         if not self.weights:
             return None
         settings = {
-            "modules": [repr(module) for module in self.model], "pooling": self.pooling, "precision": self.precision,
-            "max_tokens": self.model.max_seq_length, "truncate": self.model.truncate_dim,
-            "prompts": [self.model.prompts, self.model.default_prompt_name], "device": self.device.partition(":")[0],
-        }  # fmt: skip
+            "modules": [repr(module) for module in self.model],
+            "pooling": self.pooling,
+            "precision": self.precision,
+            "max_tokens": self.model.max_seq_length,
+            "truncate": self.model.truncate_dim,
+            "prompts": [self.model.prompts, self.model.default_prompt_name],
+            "device": self.device.partition(":")[0],
+        }
         libraries = {name: version(name) for name in LIBRARIES}
         parts = {"weights": dict(self.weights), "files": dict(self.files)}
         identity = {**parts, "settings": settings, "libraries": libraries}
@@ -149,7 +181,8 @@ class EmbeddingModel:
                 matrix = np.asarray(own_vectors if processes() == 1 else encoder.encode(texts))
                 lengths = np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), np.finfo(np.float32).tiny)
                 folder.mkdir(parents=True, exist_ok=True)
-                with atomic_write(path) as stream:  # NumPy writes to a real file through C, and misses a full disk
+                # NumPy writes to a real file through C, and misses a full disk
+                with atomic_write(path) as stream:
                     np.save(SimpleNamespace(write=stream.write), matrix / lengths)
                 shutil.rmtree(parts, ignore_errors=True)
             of_first(None)
@@ -186,20 +219,29 @@ def pack(lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator
 
 
 def load_model(
-    name: str, *, pooling: Pooling | None = None, precision: Precision = "fp32", device: str = "auto",
-    batch_tokens: int | None = None, max_tokens: int | None = None,
-) -> EmbeddingModel:  # fmt: skip
+    name: str,
+    *,
+    pooling: Pooling | None = None,
+    precision: Precision = "fp32",
+    device: str = "auto",
+    batch_tokens: int | None = None,
+    max_tokens: int | None = None,
+) -> EmbeddingModel:
     """Load a model to embed with it, perhaps repooled; raises InputError if it or the device cannot be used."""
     try:
         torch.empty(1, device="cpu" if device == "auto" else device)
     except (RuntimeError, AssertionError) as error:
-        raise InputError(f"--device {device} cannot be used here ({first_line(error)}): take auto or cpu") from None
+        raise InputError(
+            f"--device {device} cannot be used here ({first_line(error)}): take auto or cpu"
+        ) from None
     source = locate(name)
     model = load_encoder(source, None if device == "auto" else device)
     if pooling is not None:
         model = repooled(model, pooling)
     elif source.folder is not None and not source.modules():
-        note(f"{name} is a plain transformers model, with {pooling_of(model)} pooling (--pooling {'|'.join(POOLINGS)})")
+        note(
+            f"{name} is a plain transformers model, with {pooling_of(model)} pooling (--pooling {'|'.join(POOLINGS)})"
+        )
     if max_tokens is not None or pooling == "padded-mean":
         set_max_tokens(model, min(max_tokens or PADDED, position_limit(model, max_tokens)))
     return described(model, source, precision, batch_tokens)
@@ -212,7 +254,10 @@ def starting_model(encoder: SentenceTransformer, source: Source, max_tokens: int
 
 
 def described(
-    model: SentenceTransformer, source: Source | None, precision: Precision = "fp32", batch_tokens: int | None = None
+    model: SentenceTransformer,
+    source: Source | None,
+    precision: Precision = "fp32",
+    batch_tokens: int | None = None,
 ) -> EmbeddingModel:
     """Return a loaded model with what identifies its weights: the Hub's commit, or checksums; nothing in a training."""
     tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)

@@ -99,7 +99,9 @@ def parts_of(encoder: Encoder, name: str) -> dict[str, Any]:
             unsupported.append(module)
         width = int(getattr(module, "out_features", width))
     if unsupported:
-        problem = f"{name} has a {type(unsupported[0]).__name__} (module {list(encoder).index(unsupported[0])})"
+        problem = (
+            f"{name} has a {type(unsupported[0]).__name__} (module {list(encoder).index(unsupported[0])})"
+        )
         advice = "start from its transformer alone, without modules.json"
         if unsupported[0] is encoder[0]:
             advice = "it can be evaluated as it is; train an encoder that begins with a transformer"
@@ -109,15 +111,21 @@ def parts_of(encoder: Encoder, name: str) -> dict[str, Any]:
 
 
 def assemble(
-    encoder: Encoder, pooling: str, *, cnn: Any = None, relu: bool = False,  # noqa: ANN401 - modules.CNN, untyped
+    encoder: Encoder,
+    pooling: str,
+    *,
+    cnn: Any = None,  # noqa: ANN401 - a module of sentence-transformers
+    relu: bool = False,
     head: Sequence[nn.Module] = (),
-) -> Encoder:  # fmt: skip
+) -> Encoder:
     """Return an encoder's transformer and settings, not copied, with these parts; InputError if they do not fit."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     if cnn is not None and pooling not in ("mean", "cls"):
-        raise InputError(f"--pooling {pooling} is for a bare transformer, the encoder has a CNN: use --pooling mean")
+        raise InputError(
+            f"--pooling {pooling} is for a bare transformer, the encoder has a CNN: use --pooling mean"
+        )
     transformer: Any = encoder[0]
     transformer.model.config.output_hidden_states = pooling == "first-last"
     if pooling == "padded-mean" or is_padded(encoder):
@@ -131,7 +139,9 @@ def assemble(
         adapters = _before_pooling(transformer.model.config, pooling, cnn, relu, width)
     if pooling == "cls" and cnn is None and is_causal(transformer):
         problem = f"a {type(transformer.model).__name__}'s first token sees none of the others"
-        raise InputError(f"--pooling cls: {problem}, all texts that begin alike are one: give --pooling lasttoken")
+        raise InputError(
+            f"--pooling cls: {problem}, all texts that begin alike are one: give --pooling lasttoken"
+        )
     include_prompt = all(getattr(module, "include_prompt", True) for module in encoder)
     mode: Any = "mean" if pooling in ("first-last", "padded-mean") else pooling
     modules = [transformer, *adapters, Pooling(width, mode, include_prompt), *head]
@@ -145,7 +155,9 @@ def assemble(
 def is_causal(transformer: Any) -> bool:  # noqa: ANN401 - modules.Transformer, untyped
     """Whether the vector of a transformer's first token stays the same whatever follows."""
     ids = torch.tensor([[1, 2], [1, 3]], device=next(transformer.parameters()).device)
-    first, second = transformer({"input_ids": ids, "attention_mask": torch.ones_like(ids)})["token_embeddings"][:, 0]
+    first, second = transformer({"input_ids": ids, "attention_mask": torch.ones_like(ids)})[
+        "token_embeddings"
+    ][:, 0]
     return torch.allclose(first, second, rtol=1e-4, atol=1e-6)
 
 
@@ -153,12 +165,14 @@ def _before_pooling(config: Any, pooling: str, cnn: Any, relu: bool, width: int)
     from sentence_transformers.sentence_transformer import modules
 
     if cnn is not None:
-        # With all weights 1 this module only multiplies by the mask, so that padding is zero before the convolutions.
-        # Only the number of words matters; a list of them would flood print(encoder).
+        # With all weights 1 this module only multiplies by the mask, so that padding is zero before the
+        # convolutions. Only the number of words matters; a list of them would flood print(encoder).
         mask = modules.WordWeights(" " * config.vocab_size, {}, 1).requires_grad_(False)
         if not relu:
             return [mask, cnn]
-        dense = modules.Dense(width, width, False, nn.ReLU(), torch.eye(width), module_input_name="token_embeddings")
+        dense = modules.Dense(
+            width, width, False, nn.ReLU(), torch.eye(width), module_input_name="token_embeddings"
+        )
         # The saved directory needs the product with the identity; here it would only cost time.
         dense.forward = lambda features: {**features, "token_embeddings": features["token_embeddings"].relu()}
         return [mask, cnn, dense.requires_grad_(False)]
@@ -177,20 +191,26 @@ def _before_pooling(config: Any, pooling: str, cnn: Any, relu: bool, width: int)
 def with_cnn(encoder: Encoder, widths: Sequence[int], filters: int, *, relu: bool) -> Encoder:
     """Put a fresh CNN between an encoder's transformer and its pooling; one of the same kind stays as it is.
 
-    `c_i = f(w . h_(i-k/2 .. i+k/2) + b)` for every width k, concatenated; f is ReLU or nothing (Eq. 1 of Zhang et al.
-    2020). Raises InputError: the encoder has another CNN, or layers that the CNN's vectors do not fit.
+    `c_i = f(w . h_(i-k/2 .. i+k/2) + b)` for every width k, concatenated; f is ReLU or nothing (Eq. 1 of Zhang
+    et al. 2020). Raises InputError: the encoder has another CNN, or layers that the CNN's vectors do not fit.
     """
     from sentence_transformers.sentence_transformer.modules import CNN
 
     parts = parts_of(encoder, "the encoder")
     new_cnn = CNN(encoder[0].get_embedding_dimension(), filters, list(widths))
     cnn, head = parts["cnn"], parts["head"]
-    if cnn is not None and (cnn.kernel_sizes, cnn.out_channels, parts["relu"]) == (list(widths), filters, relu):
+    if cnn is not None and (cnn.kernel_sizes, cnn.out_channels, parts["relu"]) == (
+        list(widths),
+        filters,
+        relu,
+    ):
         return encoder
     for module in (cnn, *head):
         if type(module).__name__ in ("CNN", "Dense", "LayerNorm"):
             kind = f"widths {widths}, {filters} filters each, {'with' if relu else 'no'} ReLU"
-            raise InputError(f"the encoder has a {type(module).__name__}, not a CNN of {kind}: start from another one")
+            raise InputError(
+                f"the encoder has a {type(module).__name__}, not a CNN of {kind}: start from another one"
+            )
     return assemble(encoder, pooling_of(encoder), cnn=new_cnn, relu=relu, head=head)
 
 
@@ -214,7 +234,9 @@ def _kind(module: Any) -> str | None:  # noqa: ANN401 - a module of sentence-tra
             return "padded-mean"
         case modules.Dense(module_input_name="token_embeddings", activation_function=nn.ReLU()):
             weight = module.linear.weight.detach().cpu()
-            return "relu" if module.linear.bias is None and torch.equal(weight, torch.eye(len(weight))) else None
+            return (
+                "relu" if module.linear.bias is None and torch.equal(weight, torch.eye(len(weight))) else None
+            )
     return None
 
 
@@ -222,7 +244,8 @@ def _kind(module: Any) -> str | None:  # noqa: ANN401 - a module of sentence-tra
 def whiten(layer: Any, vectors: Tensor) -> None:  # noqa: ANN401 - their Dense, untyped
     """Make a layer whiten `vectors` (texts, d): x -> W (x - mean), W = (0.8 S + 0.2 s I)^(-1/2) (arXiv:2103.15316).
 
-    S is their covariance, s its mean variance. If they do not vary, it stays as it is. Raises TwinviewsError: NaN.
+    S is their covariance, s its mean variance. If they do not vary, it stays as it is. Raises TwinviewsError:
+    NaN.
     """
     from sklearn.covariance import ShrunkCovariance
 
@@ -239,8 +262,9 @@ def whiten(layer: Any, vectors: Tensor) -> None:  # noqa: ANN401 - their Dense, 
 def sharpen(layer: Any, vectors: Tensor, neighbours: int) -> None:  # noqa: ANN401 - their Dense, untyped
     """Make a layer draw texts towards their `neighbours` nearest ones of `vectors` (texts, d): x -> W (x - mean).
 
-    What differs among neighbours is shrunk first: `v = (0.99 S + 0.01 s I)^(-1/8) (x - mean)`, S the second moments of
-    their differences, s the mean of these. Ridge regression takes v to what `vectors.smooth` makes of it; the output is
+    What differs among neighbours is shrunk first: `v = (0.99 S + 0.01 s I)^(-1/8) (x - mean)`, S the second
+    moments of their differences, s the mean of these. Ridge regression takes v to what `vectors.smooth` makes
+    of it; the output is
     0.6 of that and 0.4 of x, which costs half as much on other texts. Raises TwinviewsError: NaN.
     """
     check_finite(vectors)

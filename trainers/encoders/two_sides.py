@@ -52,7 +52,9 @@ class TwoEncoders:
         second = Vectors.encode(self.documents, documents, advance)
         widths = first.matrix.shape[1], second.matrix.shape[1]
         if widths[0] != widths[1]:
-            problem = f"{self.queries.name} has vectors of {widths[0]} numbers, {self.documents.name} of {widths[1]}"
+            problem = (
+                f"{self.queries.name} has vectors of {widths[0]} numbers, {self.documents.name} of {widths[1]}"
+            )
             raise InputError(f"{problem}: give two encoders of one space, such as a student and its teacher")
         return first._replace(documents=second, similarity=second.similarity)
 
@@ -62,5 +64,7 @@ class TwoEncoders:
 
     def fingerprint(self) -> str | None:
         """Return a hash of all that decides the vectors, 32 hex digits; None if that is not known of both."""
-        own: list[Any] = [getattr(encoder, "fingerprint", lambda: None)() for encoder in (self.queries, self.documents)]
+        own: list[Any] = [
+            getattr(encoder, "fingerprint", lambda: None)() for encoder in (self.queries, self.documents)
+        ]
         return hashlib.sha256("".join(own).encode()).hexdigest()[:32] if all(own) else None

@@ -76,8 +76,8 @@ class TextEncoder(Protocol):
 class Vectors(NamedTuple):
     """The vectors of distinct texts: `rows` maps a text to its row of `matrix`.
 
-    `device` is where they are compared; None takes a GPU if there is one. `documents` are the vectors of documents, or
-    second sides, if another encoder makes them. `similarity` is that which a search ranks by.
+    `device` is where they are compared; None takes a GPU if there is one. `documents` are the vectors of
+    documents, or second sides, if another encoder makes them. `similarity` is that which a search ranks by.
     """
 
     rows: Mapping[str, int]
@@ -104,7 +104,9 @@ class Vectors(NamedTuple):
         """Return the cosines (n,) of n pairs of texts; exactly 1 for two equal texts, 0 if a vector is zero."""
         left = self.of(first).astype(np.float64)
         right = (self.documents or self).of(second).astype(np.float64)
-        dots, *squares = (np.einsum("ij,ij->i", *sides) for sides in ((left, right), (left, left), (right, right)))
+        dots, *squares = (
+            np.einsum("ij,ij->i", *sides) for sides in ((left, right), (left, left), (right, right))
+        )
         lengths = np.sqrt(squares[0] * squares[1])
         return np.asarray(np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0))
 
@@ -146,8 +148,12 @@ class Vectors(NamedTuple):
             if self.similarity == "cosine":
                 keys = unit(keys)
             elif self.similarity == "euclidean":
-                keys = np.concatenate([keys, (-np.square(norms(keys)) / 2).astype(np.float32)[:, None]], axis=1)
-            rows = nearest(query_vectors, keys, depth, "cosine" if self.similarity == "cosine" else "dot", self.device)
+                keys = np.concatenate(
+                    [keys, (-np.square(norms(keys)) / 2).astype(np.float32)[:, None]], axis=1
+                )
+            rows = nearest(
+                query_vectors, keys, depth, "cosine" if self.similarity == "cosine" else "dot", self.device
+            )
             # Summed row by row: the rounding of a matrix product depends on the place of a row.
             pairs = zip(rows, query_vectors, strict=True)
             products = [(keys[places].astype(np.float64) * query).sum(axis=-1) for places, query in pairs]
@@ -157,7 +163,8 @@ class Vectors(NamedTuple):
 def rounded(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return cosines rounded to rank by, as those of texts with the same tokens differ by noise.
 
-    To five places, or more where they lie closer than usual, as those of an encoder whose vectors share a direction.
+    To five places, or more where they lie closer than usual, as those of an encoder whose vectors share a
+    direction.
     """
     spread = float(np.std(cosines)) if len(cosines) else 0.0
     more = np.ceil(np.log10(USUAL_SPREAD / spread)) if 0 < spread < USUAL_SPREAD else 0
@@ -167,10 +174,14 @@ def rounded(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
 def check(matrix: Matrix, texts: Sequence[str], name: str) -> None:
     """Raise InputError unless `matrix` has a row per text, and TwinviewsError if it contains NaN or infinity."""
     if matrix.ndim != 2 or matrix.shape[0] != len(texts) or matrix.shape[1] == 0:
-        raise InputError(f"{name} gave an array of shape {matrix.shape} for {len(texts)} texts: one row each is needed")
+        raise InputError(
+            f"{name} gave an array of shape {matrix.shape} for {len(texts)} texts: one row each is needed"
+        )
     rows = np.isfinite(matrix).all(axis=1)
     if not rows.all():
-        raise TwinviewsError(f"{name} gives NaN or infinity, for example for {texts[int(np.argmin(rows))][:60]!r}")
+        raise TwinviewsError(
+            f"{name} gives NaN or infinity, for example for {texts[int(np.argmin(rows))][:60]!r}"
+        )
 
 
 def cached(encoder: TextEncoder, folder: Path | None = None) -> TextEncoder:
@@ -178,7 +189,9 @@ def cached(encoder: TextEncoder, folder: Path | None = None) -> TextEncoder:
     identity = getattr(encoder, "fingerprint", lambda: None)()
     if identity is None:  # a function can do anything, so its vectors are not kept
         return encoder
-    folder = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews" / "vectors"
+    folder = (
+        folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews" / "vectors"
+    )
     return cast("TextEncoder", CachedEncoder(encoder, folder / identity))
 
 
@@ -241,7 +254,9 @@ class CachedEncoder:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with atomic_write(self.folder / f"{uuid4().hex}.npz") as stream:
-                np.savez(stream, keys=np.frombuffer(b"".join(keys), np.uint8), vectors=vectors, allow_pickle=False)
+                np.savez(
+                    stream, keys=np.frombuffer(b"".join(keys), np.uint8), vectors=vectors, allow_pickle=False
+                )
         except (OSError, TwinviewsError) as error:
             note(f"cannot keep vectors in {self.folder} ({error}): give --no-cache, or set XDG_CACHE_HOME")
             self._writable = False
@@ -252,16 +267,23 @@ MANY_TIES = 10
 
 
 def nearest(
-    queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: Literal["cosine", "dot"] = "cosine",
+    queries: NDArray[np.float32],
+    keys: NDArray[np.float32],
+    k: int,
+    similarity: Literal["cosine", "dot"] = "cosine",
     device: str | None = None,
-) -> NDArray[np.int64]:  # fmt: skip
+) -> NDArray[np.int64]:
     """Return the rows of `keys` (m, d) nearest to `queries` (n, d), best first, of equals the first: (n, min(k, m))."""
     import torch
 
     k = min(k, len(keys))
     queries = unit(queries)
     # Divided by the longest, because `TIED` is meant for products of at most 1.
-    keys = unit(keys) if similarity == "cosine" else keys * np.float32(1 / max(norms(keys).max(initial=0.0), 1e-30))
+    keys = (
+        unit(keys)
+        if similarity == "cosine"
+        else keys * np.float32(1 / max(norms(keys).max(initial=0.0), 1e-30))
+    )
     rows = np.empty((len(queries), k), np.int64)
     copies: NDArray[np.int64] | None = None
     for start, block in score_blocks(queries, keys, device) if k else ():
@@ -279,7 +301,9 @@ def nearest(
 
 def equal_rows_before(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
     """Return for each row (m, d) how many of the same bytes come before it: (m,)."""
-    whole = np.ascontiguousarray(vectors).view(np.dtype((np.void, vectors.itemsize * vectors.shape[1]))).ravel()
+    whole = (
+        np.ascontiguousarray(vectors).view(np.dtype((np.void, vectors.itemsize * vectors.shape[1]))).ravel()
+    )
     _, groups = np.unique(whole, return_inverse=True)
     order = np.argsort(groups, kind="stable")
     before = np.empty(len(whole), np.int64)
@@ -296,7 +320,9 @@ def smooth(vectors: Matrix, neighbours: int) -> Matrix:
     for start in range(0, len(vectors), BATCH_SIZE):
         own, candidates = vectors[start : start + BATCH_SIZE], close[start : start + BATCH_SIZE]
         is_other = rows[candidates] != np.arange(start, start + len(own))[:, None]
-        is_other[is_other.all(axis=1), -1] = False  # of one that is not among the nearest itself, the last goes
+        is_other[is_other.all(axis=1), -1] = (
+            False  # of one that is not among the nearest itself, the last goes
+        )
         others = keys[candidates[is_other].reshape(len(own), -1)]
         weights = np.square(np.einsum("nkd,nd->nk", others, own).clip(0))
         means = np.einsum("nkd,nk->nd", others, weights) / weights.sum(1, keepdims=True).clip(1e-30)
@@ -327,5 +353,8 @@ def unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
 def norms(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the length of each row."""
     # In blocks: a float64 copy of a whole dictionary would be the largest array of all.
-    parts = [np.square(matrix[start : start + 4096], dtype=np.float64).sum(1) for start in range(0, len(matrix), 4096)]
+    parts = [
+        np.square(matrix[start : start + 4096], dtype=np.float64).sum(1)
+        for start in range(0, len(matrix), 4096)
+    ]
     return np.asarray(np.sqrt(np.concatenate([np.zeros(0), *parts])))

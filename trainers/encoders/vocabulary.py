@@ -1,13 +1,15 @@
 """Another vocabulary for an encoder: its pieces are learnt from text, their input vectors follow from translations.
 
-Of n texts that the encoder reads, and their translations, let Y (n, W) count the old pieces of each text and X (n, V)
-the new pieces of its translation, special tokens left out; E (W, d) are the old input vectors, m (d) the mean of those
-that occur, and w_i = 1 / (1 + old pieces of text i). A translation's new vectors are to add up to what the old ones of
+Of n texts that the encoder reads, and their translations, let Y (n, W) count the old pieces of each text and X
+(n, V) the new pieces of its translation, special tokens left out; E (W, d) are the old input vectors, m (d)
+the mean of those that occur, and w_i = 1 / (1 + old pieces of text i). A translation's new vectors are to add
+up to what the old ones of
 its text do: they are Z + m, where Z (V, d) minimises
 
     sum over i of w_i |x_i Z - y_i (E - m)|^2 + RIDGE |Z|^2.
 
-Special tokens keep their vectors, and a piece that is in no translation has m. No step of training is needed for this.
+Special tokens keep their vectors, and a piece that is in no translation has m. No step of training is needed
+for this.
 """
 
 import copy
@@ -64,13 +66,15 @@ def replace_vocabulary(encoder: Encoder, texts: Sequence[str], translations: Seq
 def share_unread(tokenizer: Any, texts: Sequence[str]) -> float:  # noqa: ANN401 - transformers' tokenizers
     """Return the share of the words of some texts that a tokenizer does not know or cuts up, in [0, 1].
 
-    all-MiniLM-L6-v2's cuts 1% to 12% of the words of English, 30% of medical English, 33% to 54% of those of French,
-    Spanish and German, and 70% to 100% in other scripts.
+    all-MiniLM-L6-v2's cuts 1% to 12% of the words of English, 30% of medical English, 33% to 54% of those of
+    French, Spanish and German, and 70% to 100% in other scripts.
     """
     words = unread = 0
     for row in tokenizer(list(texts), add_special_tokens=False, truncation=True).encodings:
         pieces = Counter(row.word_ids)
-        unknown = {word for word, piece in zip(row.word_ids, row.ids, strict=True) if piece == tokenizer.unk_token_id}
+        unknown = {
+            word for word, piece in zip(row.word_ids, row.ids, strict=True) if piece == tokenizer.unk_token_id
+        }
         words += len(pieces)
         unread += sum(count > 1 or word in unknown for word, count in pieces.items())
     return unread / max(words, 1)
@@ -79,8 +83,8 @@ def share_unread(tokenizer: Any, texts: Sequence[str]) -> float:  # noqa: ANN401
 def learn_tokenizer(tokenizer: Any, texts: Sequence[str], size: int) -> Any:  # noqa: ANN401 - transformers' tokenizers
     """Return a tokenizer of at most `size` pieces of `texts`, with the kind, normaliser and special tokens of another.
 
-    Accents are kept, as they tell words apart in most languages. Where the script has no spaces, it is a Unigram model
-    over whole sentences (arXiv:1804.10959). Equal texts give equal pieces.
+    Accents are kept, as they tell words apart in most languages. Where the script has no spaces, it is a
+    Unigram model over whole sentences (arXiv:1804.10959). Equal texts give equal pieces.
     """
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
@@ -103,21 +107,29 @@ def learn_tokenizer(tokenizer: Any, texts: Sequence[str], size: int) -> Any:  # 
     if state["model"]["type"] == "WordPiece":
         options["initial_alphabet"], pieces = _characters(draft.backend_tokenizer, blocks)
         options["limit_alphabet"] = len(options["initial_alphabet"])
-    # The trainer numbers the characters within words as its hash map has them, and breaks ties by number; special
-    # tokens come first, in their order.
+    # The trainer numbers the characters within words as its hash map has them, and breaks ties by number;
+    # special tokens come first, in their order.
     learnt = draft.train_new_from_iterator(
-        [blocks[0][:100]] if is_unigram else blocks, size, new_special_tokens=pieces, show_progress=False, **options
+        [blocks[0][:100]] if is_unigram else blocks,
+        size,
+        new_special_tokens=pieces,
+        show_progress=False,
+        **options,
     )
     state = json.loads(learnt.backend_tokenizer.to_str())
     state |= {"truncation": None, "padding": None}  # of the calls so far
     state["added_tokens"] = [token for token in state["added_tokens"] if token["content"] not in pieces]
     if is_unigram:
         special = [entry for entry in state["model"]["vocab"] if entry[0] in tokenizer.all_special_tokens]
-        state["model"]["vocab"] = special + _unigram_pieces(draft.backend_tokenizer, texts, size - len(special))
+        state["model"]["vocab"] = special + _unigram_pieces(
+            draft.backend_tokenizer, texts, size - len(special)
+        )
     return PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer.from_str(json.dumps(state)), model_max_length=tokenizer.model_max_length,
-        model_input_names=tokenizer.model_input_names, **tokenizer.special_tokens_map,
-    )  # fmt: skip
+        tokenizer_object=Tokenizer.from_str(json.dumps(state)),
+        model_max_length=tokenizer.model_max_length,
+        model_input_names=tokenizer.model_input_names,
+        **tokenizer.special_tokens_map,
+    )
 
 
 def _unigram_pieces(tokenizer: Any, texts: Sequence[str], size: int) -> list[list[Any]]:  # noqa: ANN401
@@ -127,11 +139,20 @@ def _unigram_pieces(tokenizer: Any, texts: Sequence[str], size: int) -> list[lis
     normalizer, model = tokenizer.normalizer, io.BytesIO()
     SentencePieceTrainer.train(
         sentence_iterator=(normalizer.normalize_str(text) if normalizer else text for text in texts),
-        model_writer=model, vocab_size=size + 1, hard_vocab_limit=False, num_threads=1, minloglevel=2,
-        normalization_rule_name="identity", unk_id=0, bos_id=-1, eos_id=-1,
-    )  # fmt: skip
+        model_writer=model,
+        vocab_size=size + 1,
+        hard_vocab_limit=False,
+        num_threads=1,
+        minloglevel=2,
+        normalization_rule_name="identity",
+        unk_id=0,
+        bos_id=-1,
+        eos_id=-1,
+    )
     processor = SentencePieceProcessor(model_proto=model.getvalue())
-    return [[processor.id_to_piece(number), processor.get_score(number)] for number in range(1, len(processor))]
+    return [
+        [processor.id_to_piece(number), processor.get_score(number)] for number in range(1, len(processor))
+    ]
 
 
 def _characters(tokenizer: Any, blocks: Sequence[list[str]]) -> tuple[list[str], list[str]]:  # noqa: ANN401
@@ -139,7 +160,9 @@ def _characters(tokenizer: Any, blocks: Sequence[list[str]]) -> tuple[list[str],
     counts: Counter[str] = Counter()
     within: Counter[str] = Counter()
     for block in blocks:
-        for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str("\n".join(block))):
+        for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(
+            tokenizer.normalizer.normalize_str("\n".join(block))
+        ):
             counts.update(word)
             within.update(word[1:])
     alphabet = [character for character, _ in counts.most_common(ALPHABET)]
@@ -151,7 +174,9 @@ def piece_counts(tokenizer: Any, texts: Sequence[str]) -> csr_array:  # noqa: AN
     """Return how often each piece is in each text (texts, pieces), special tokens left out, as float32."""
     with quiet_transformers():
         blocks = (texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK))
-        rows = Ragged(ids for block in blocks for ids in tokenizer(list(block), add_special_tokens=False)["input_ids"])
+        rows = Ragged(
+            ids for block in blocks for ids in tokenizer(list(block), add_special_tokens=False)["input_ids"]
+        )
     ordinary = np.isin(rows.values, tokenizer.all_special_ids, invert=True).astype(np.float32)
     counts = csr_array((ordinary, rows.values, rows.starts), (len(texts), len(tokenizer)))
     counts.sum_duplicates()
@@ -161,8 +186,9 @@ def piece_counts(tokenizer: Any, texts: Sequence[str]) -> csr_array:  # noqa: AN
 def transferred(new: csr_array, old: csr_array, vectors: Vectors) -> Vectors:
     """Return input vectors (V, d) of pieces `new` (n, V), from those (W, d) of `old` (n, W), by the equation above.
 
-    The normal equations (X'WX + RIDGE I) Z = X'WY (E - m) are solved by conjugate gradients, preconditioned by their
-    diagonal (Hestenes and Stiefel 1952). X'WX is dense and never formed: memory and time are linear in the pairs.
+    The normal equations (X'WX + RIDGE I) Z = X'WY (E - m) are solved by conjugate gradients, preconditioned by
+    their diagonal (Hestenes and Stiefel 1952). X'WX is dense and never formed: memory and time are linear in
+    the pairs.
     """
     weights = np.sqrt(1 / (1 + old.sum(axis=1)))
     scale = diags_array(weights.astype(np.float32))

@@ -20,7 +20,13 @@ from trainers.objective import Objective, resolve_precision
 
 ANY_SCALE = (-1e6, 1e6)  # only the ranks of the grades matter
 TRANSLATION = re.compile("stsb-[a-z]{2}(-|$)")
-SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # sentence-transformers' names; it negates the distances
+# sentence-transformers' names; it negates the distances
+SIMILARITIES = (
+    "cosine",
+    "dot",
+    "euclidean",
+    "manhattan",
+)
 
 
 def read_dev(name: str, data: str | None) -> Examples | Task:

@@ -14,8 +14,8 @@ from trainers.evaluation.task import normalised
 def item_groups(texts: Sequence[Sequence[str]], names: Sequence[str]) -> NDArray[np.int64]:
     """Return the number of each item's group, (items,), from 0 in order of first appearance.
 
-    Items are together if they have the same `texts` in any order, but for case, spaces and marks (copies), or the same
-    of the `names` that a column gives ("": none); so are two items that a third one joins.
+    Items are together if they have the same `texts` in any order, but for case, spaces and marks (copies), or
+    the same of the `names` that a column gives ("": none); so are two items that a third one joins.
 
     Example:
         >>> item_groups([["a cat"], ["A cat!"], ["a dog"], ["a bird"]], ["", "", "x", "x"])
@@ -30,7 +30,9 @@ def item_groups(texts: Sequence[Sequence[str]], names: Sequence[str]) -> NDArray
     size = len(keys) + len(numbers)
     # Items and keys are the nodes of one graph, in which each item has an edge to its keys.
     rows = np.concatenate([starts, np.full(len(numbers), starts[-1])])
-    edges = csr_array((np.ones(len(columns)), np.array(columns, dtype=int) + len(keys), rows), shape=(size, size))
+    edges = csr_array(
+        (np.ones(len(columns)), np.array(columns, dtype=int) + len(keys), rows), shape=(size, size)
+    )
     parts = connected_components(edges, directed=False)[1][: len(keys)]
     order: dict[int, int] = {}
     return np.array([order.setdefault(part, len(order)) for part in parts.tolist()], dtype=np.int64)

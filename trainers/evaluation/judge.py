@@ -29,7 +29,8 @@ KINDS: Columns = {
     "document": (("query", "question"), ("document", "passage", "answer")),
     "label": (TEXT, LABEL),
 }
-"""What the columns may be called, by kind, which is the name of the last; a table is of the first that has them all."""
+"""What the columns may be called, by kind, which is the name of the last; a table is of the first that has
+them all."""
 GROUP = ("group", "group_id")
 RELEVANCE = ("relevance", *SCORES)
 SECOND_TEXTS = {*FIRST, *SECOND, "text_pair", "query", "question"}
@@ -72,13 +73,16 @@ def _spelt(spellings: Mapping[str, str], aliases: Iterable[str]) -> str:
 def read_judge(table: TableSource, shots: int | None = None) -> Suite:
     """Read a table as a suite: a file (after a comma one of documents), BEIR's folder, `hf:NAME`, "-", or columns.
 
-    `shots`: classifiers learn from this many texts a label. Raises InputError: other columns, or nothing to tell apart.
+    `shots`: classifiers learn from this many texts a label. Raises InputError: other columns, or nothing to
+        tell apart.
     """
     if shots is not None and shots < 1:
         raise InputError(f"shots is {shots}: give 1 or more texts a label, or leave it out")
     table = str(table) if isinstance(table, Path) else table
     source = table if isinstance(table, str) else IN_MEMORY
-    name, _, library = (source, "", "") if source is not table or Path(source).exists() else source.partition(",")
+    name, _, library = (
+        (source, "", "") if source is not table or Path(source).exists() else source.partition(",")
+    )
     omitted = Counter[str]()
     if source is table and (paths := beir_files(name)):
         _refuse_options(name, "document", ("query", "document"), library, shots)
@@ -135,7 +139,9 @@ def _stem(name: str, library: str, shots: int | None) -> str:
 def _refuse_options(name: str, kind: str, columns: Sequence[str], library: str, shots: int | None) -> None:
     for option, value, needed in ((library, library, "document"), (f"--shots {shots}", shots, "label")):
         if value and kind != needed:
-            raise InputError(f"{option}: {name} has no column {needed}, but {', '.join(columns)}: leave it out")
+            raise InputError(
+                f"{option}: {name} has no column {needed}, but {', '.join(columns)}: leave it out"
+            )
 
 
 def _read(table: TableSource, kinds: Columns, expected: str) -> Cells:
@@ -168,7 +174,9 @@ def _unknown(name: str, names: Sequence[str], expected: str) -> InputError:
     """Return the error for a table without columns that are read, or for what is no table."""
     is_text = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix.lower() in (".txt", ".text", ".md")
     if is_text:
-        return InputError(f"{name} is text, not a table ({', '.join(names)[:60]!r}): expected columns {expected}")
+        return InputError(
+            f"{name} is text, not a table ({', '.join(names)[:60]!r}): expected columns {expected}"
+        )
     if "_id" in names:
         expected += "; of BEIR's layout give the folder with corpus.jsonl, queries.jsonl and qrels/"
     return InputError(f"{name} has the columns {', '.join(names)[:200]}: expected {expected}")
@@ -181,5 +189,7 @@ def _read_beir(paths: BeirFiles, omitted: Counter[str]) -> tuple[TableItems, dic
     asked, documents = _read(queries, QUERIES, "_id and text"), _read(corpus, LIBRARY, "_id and text")
     texts = {row.value: row.text for row in asked.rows}
     rows = [row._replace(text=texts.get(row.text, ""), second=row.text) for row in judgements.rows]
-    files = {path: cells.sha256 for path, cells in ((qrels, judgements), (queries, asked), (corpus, documents))}
+    files = {
+        path: cells.sha256 for path, cells in ((qrels, judgements), (queries, asked), (corpus, documents))
+    }
     return read_search(rows, documents.rows, omitted), files, [*judgements.columns]

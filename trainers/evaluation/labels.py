@@ -126,7 +126,9 @@ def _draws(items: LabelledTexts, shots: int, seed: int) -> Iterator[tuple[Number
         train = np.concatenate(of_label)
         test = np.flatnonzero(~np.isin(items.groups, items.groups[train]))
         if not len(test):
-            raise InputError(f"--shots {shots} of each label take a text of every group: give a smaller number")
+            raise InputError(
+                f"--shots {shots} of each label take a text of every group: give a smaller number"
+            )
         yield train, test
 
 
@@ -150,7 +152,8 @@ def score_classifier(
         hits[test] += guesses[test] == items.classes[test]
         tests[test] += 1
         macro += [_macro_f1(items.classes[test], guesses[test])] if items.shots else []
-    macro = macro or [_macro_f1(items.classes, guesses)]  # folds have few texts of a label: of all of them at once
+    # folds have few texts of a label: of all of them at once
+    macro = macro or [_macro_f1(items.classes, guesses)]
     result = mean_result(np.divide(hits, tests, out=np.full(len(hits), np.nan), where=tests > 0), items.groups)
     return result._replace(metrics={**result.metrics, MACRO: 100 * float(np.mean(macro))})
 
@@ -168,7 +171,9 @@ def score_clusters(items: LabelledTexts, vectors: Vectors, seed: int) -> Result:
     clusters: list[NDArray[np.int32]] = []
     with catch_warnings(action="ignore"):  # fewer distinct vectors than labels are no fault of the table
         for run in range(seed, seed + CLUSTERINGS):
-            clusters.append(KMeans(items.classes.max() + 1, n_init=1, random_state=run % 2**32).fit_predict(inputs))
+            clusters.append(
+                KMeans(items.classes.max() + 1, n_init=1, random_state=run % 2**32).fit_predict(inputs)
+            )
     score = 100 * float(np.mean([normalized_mutual_info_score(items.classes, run) for run in clusters]))
     predicted = np.stack(clusters, axis=1).astype(float)
     return Result({SCORE: score}, Predictions("nmi", items.classes.astype(float), predicted, items.groups))

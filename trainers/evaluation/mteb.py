@@ -28,7 +28,9 @@ class Encoder(AbsEncoder):
     def encode(self, inputs: Any, *, prompt_type: Any = None, **_: Any) -> Matrix:  # noqa: ANN401 - mteb's batches and options
         """Return the vectors (texts, d) of batches of texts; instructions for a task are for other models."""
         texts = [text for batch in inputs for text in batch["text"]]
-        return self.encoder.encode([Sided(text, prompt_type.value) for text in texts] if prompt_type else texts)
+        return self.encoder.encode(
+            [Sided(text, prompt_type.value) for text in texts] if prompt_type else texts
+        )
 
 
 def mteb_suite(names: Sequence[str], encoder: TextEncoder, folder: Path) -> Suite:
@@ -50,11 +52,17 @@ def mteb_suite(names: Sequence[str], encoder: TextEncoder, folder: Path) -> Suit
         raise InputError(f"--mteb {' '.join(names)}: {error.args[0]}") from None
     sets = [
         Task(
-            name=about.name, title=about.name, source=str(about.dataset["path"]),
-            size=sum((about.n_samples or {}).values()), texts=(), lines=[f"{about.name} {about.revision}\n"],
-            files={"revision": str(about.revision)}, counted=False,
-            score=partial(score, task), note=f"main score: {about.main_score}, by mteb {mteb.__version__}",
+            name=about.name,
+            title=about.name,
+            source=str(about.dataset["path"]),
+            size=sum((about.n_samples or {}).values()),
+            texts=(),
+            lines=[f"{about.name} {about.revision}\n"],
+            files={"revision": str(about.revision)},
+            counted=False,
+            score=partial(score, task),
+            note=f"main score: {about.main_score}, by mteb {mteb.__version__}",
         )
         for task, about in tasks
-    ]  # fmt: skip
+    ]
     return Suite("mteb", "Tasks of MTEB (Muennighoff et al. 2023)", (MAIN,), 0, tuple(sets))

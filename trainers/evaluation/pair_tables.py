@@ -31,7 +31,9 @@ def check_grades(name: str, columns: Sequence[str], values: Iterable[str]) -> No
         raise InputError(f"{problem}: {advice}")
 
 
-def read_pairs_table(name: str, columns: Sequence[str], rows: Sequence[TableRow], omitted: Counter[str]) -> TableItems:
+def read_pairs_table(
+    name: str, columns: Sequence[str], rows: Sequence[TableRow], omitted: Counter[str]
+) -> TableItems:
     """Return pairs as items, the last of the columns being `same` or a grade; copies of a pair are one group."""
     is_same = columns[-1].strip().lower() in ("same", "duplicate", "is_duplicate")
     if not is_same:
@@ -52,7 +54,9 @@ def read_pairs_table(name: str, columns: Sequence[str], rows: Sequence[TableRow]
         sides=(firsts, seconds),
         lines=[f"{pair.gold:g}\t{pair.first}\t{pair.second}\n" for pair in pairs],
         size=len(pairs),
-        scores={title: partial(score_pairs, pairs, together, is_same)} if len({gold for *_, gold in pairs}) > 1 else {},
+        scores={title: partial(score_pairs, pairs, together, is_same)}
+        if len({gold for *_, gold in pairs}) > 1
+        else {},
     )
 
 

@@ -17,7 +17,13 @@ from trainers.encoders.vectors import Vectors, rounded
 from trainers.evaluation.task import Missing, Predictions, Result, Task
 from trainers.files import Rows, check_count, columns, find_files, sha256_of, tsv_rows
 
-METRICS = ("all", "mean", "weighted", "pearson")  # Spearman under each aggregation, Pearson over all pairs; x 100
+# Spearman under each aggregation, Pearson over all pairs; x 100
+METRICS = (
+    "all",
+    "mean",
+    "weighted",
+    "pearson",
+)
 TOKENISED = "tokenised, lower-cased text as in SentEval"
 AS_WRITTEN = "the untokenised text; most papers' figures are of SentEval's tokenised copy"
 
@@ -31,7 +37,8 @@ class Pair(NamedTuple):
 
 
 Subsets: TypeAlias = Mapping[str, tuple[Pair, ...]]
-Reader: TypeAlias = Callable[..., Iterator[Pair]]  # from a subset's name and files; raises InputError for a bad line
+# from a subset's name and files; raises InputError for a bad line
+Reader: TypeAlias = Callable[..., Iterator[Pair]]
 
 
 class Layout(NamedTuple):
@@ -47,7 +54,8 @@ class Layout(NamedTuple):
 class Benchmark:
     """One benchmark: `sizes` maps each subset, by the name in its files, to its number of graded pairs.
 
-    If not `exact`, another number only leaves it out of the average. `cased`: the note says whether it is tokenised.
+    If not `exact`, another number only leaves it out of the average. `cased`: the note says whether it is
+    tokenised.
     `two_sided`: the sides of a pair are of two kinds, such as languages, and may have an encoder each.
     """
 
@@ -121,7 +129,9 @@ def _percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
-def checked_pair(place: str, texts: Sequence[str], grade: str, labels: Mapping[str, float] | None = None) -> Pair:
+def checked_pair(
+    place: str, texts: Sequence[str], grade: str, labels: Mapping[str, float] | None = None
+) -> Pair:
     """Return two texts with their grade, a number or what its label means; raises InputError for anything else."""
     sentences = [text.strip() for text in texts]
     try:
@@ -135,7 +145,10 @@ def checked_pair(place: str, texts: Sequence[str], grade: str, labels: Mapping[s
 
 
 def column_reader(
-    *names: str, rows: Callable[..., Rows] = tsv_rows, labels: Mapping[str, float] | None = None, partly: bool = False
+    *names: str,
+    rows: Callable[..., Rows] = tsv_rows,
+    labels: Mapping[str, float] | None = None,
+    partly: bool = False,
 ) -> Reader:
     """Return a reader of a table's columns, by its header: perhaps the subset, then two texts and their grade."""
 
@@ -169,14 +182,21 @@ def _read_files(benchmark: Benchmark, layout: Layout, paths: Mapping[str, Path])
         if benchmark.exact or len(pairs) < 2:
             check_count(f"{benchmark.title} {name} in {folder}", len(pairs), expected, "graded pairs")
         elif len(pairs) != expected:
-            notes.append(f"{len(pairs)} graded pairs in this copy, the papers speak of {expected}: not averaged")
+            notes.append(
+                f"{len(pairs)} graded pairs in this copy, the papers speak of {expected}: not averaged"
+            )
         subsets[name.removeprefix("surprise.")] = pairs
     checksums = {path.name: sha256_of(path) for path in paths.values()}
     return _pairs(benchmark, subsets, str(folder), checksums, notes, benchmark.counted and not notes)
 
 
 def _pairs(
-    benchmark: Benchmark, subsets: Subsets, source: str, files: Mapping[str, str], notes: list[str], counted: bool
+    benchmark: Benchmark,
+    subsets: Subsets,
+    source: str,
+    files: Mapping[str, str],
+    notes: list[str],
+    counted: bool,
 ) -> Pairs:
     rows = [(name, pair) for name, pairs in subsets.items() for pair in pairs]
     if benchmark.cased:
@@ -186,9 +206,17 @@ def _pairs(
     firsts, seconds = [pair.first for _, pair in rows], [pair.second for _, pair in rows]
     return Pairs(
         sides=(firsts, seconds) if benchmark.two_sided else None,
-        name=benchmark.name, title=benchmark.title, subsets=subsets, source=source, files=files, size=len(rows),
-        counted=counted, note="; ".join(filter(None, [benchmark.note, *notes])) or None,
+        name=benchmark.name,
+        title=benchmark.title,
+        subsets=subsets,
+        source=source,
+        files=files,
+        size=len(rows),
+        counted=counted,
+        note="; ".join(filter(None, [benchmark.note, *notes])) or None,
         texts=[text for _, pair in rows for text in pair[:2]],
-        lines=[f"{name}\t{pair.gold:g}\t{pair.first}\t{pair.second}\n".removeprefix("\t") for name, pair in rows],
+        lines=[
+            f"{name}\t{pair.gold:g}\t{pair.first}\t{pair.second}\n".removeprefix("\t") for name, pair in rows
+        ],
         score=partial(score_binary if benchmark.binary else score_pairs, subsets),
-    )  # fmt: skip
+    )

@@ -16,7 +16,8 @@ from trainers.evaluation.result_files import read_recipe
 from trainers.evaluation.task import Task, normalised
 from trainers.settings import DataOptions
 
-Leaks: TypeAlias = dict[tuple[str, str], tuple[int, int]]  # by suite and set: distinct texts seen in training, and all
+# by suite and set: distinct texts seen in training, and all
+Leaks: TypeAlias = dict[tuple[str, str], tuple[int, int]]
 
 
 def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> tuple[Leaks, Leaks, list[str]]:
@@ -43,26 +44,42 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> t
         except InputError as error:
             remarks.append(f"no earlier training text of {directory} is counted: {error}")
     texts = (text for column in columns.values() for text in column if text)
-    return leaks_of(texts, suites) if columns else {}, leaks_of(dev_texts, suites) if dev_texts else {}, remarks
+    return (
+        leaks_of(texts, suites) if columns else {},
+        leaks_of(dev_texts, suites) if dev_texts else {},
+        remarks,
+    )
 
 
 def find_start(run: Path, recipe: Mapping[str, Any]) -> Source:
     """Return the encoder that a run began with; raises InputError if it is gone, or another by now."""
     name, digest = recipe.get("encoder"), recipe["twinviews"].get("encoder_xxh64")
     installed, parents = installed_encoder(name or STARTER), run.resolve().parents if name else ()
-    folders = [str(path) for path in (installed, *(parent / str(name) for parent in parents)) if path and path.is_dir()]
+    folders = [
+        str(path)
+        for path in (installed, *(parent / str(name) for parent in parents))
+        if path and path.is_dir()
+    ]
     for place in (name, *folders, None):
         with suppress(InputError):
             # The Hub's model comes last: its name may be that of a folder.
-            source = Source(str(name), HUB_NAMES.get(str(name), str(name))) if place is None and name else locate(place)
+            source = (
+                Source(str(name), HUB_NAMES.get(str(name), str(name)))
+                if place is None and name
+                else locate(place)
+            )
             if digest in (None, source.digest()):
                 return replace(source, name=name or STARTER)
-    raise InputError(f"the encoder that this began with, {name or STARTER}, is gone, or another by now: give --against")
+    raise InputError(
+        f"the encoder that this began with, {name or STARTER}, is gone, or another by now: give --against"
+    )
 
 
 def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leaks:
     """Count which texts of each set occur in a training text; those that differ only in case and marks are one."""
-    keys = {(name, task.name): set(map(normalised, task.texts)) for name, tasks in suites.items() for task in tasks}
+    keys = {
+        (name, task.name): set(map(normalised, task.texts)) for name, tasks in suites.items() for task in tasks
+    }
     # Only the matches are kept: the training text may be larger than memory.
     shared = set().union(*keys.values()).intersection(map(normalised, texts))
     return {name: (len(task_keys & shared), len(task_keys)) for name, task_keys in keys.items()}
@@ -85,6 +102,10 @@ def training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples:
             reason = str(error) if place == Path() else reason
             continue
         if examples.digest() == recipe["twinviews"].get("data_xxh64"):
-            return with_corpus(examples, values["views"] or ()) if "corpus_xxh64" in recipe["twinviews"] else examples
+            return (
+                with_corpus(examples, values["views"] or ())
+                if "corpus_xxh64" in recipe["twinviews"]
+                else examples
+            )
         reason = "it has changed since"
     raise InputError(reason)

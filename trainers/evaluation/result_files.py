@@ -164,11 +164,15 @@ def notes(scores: Scores) -> list[str]:
         remarks += [(item["title"], item["note"])] if item["note"] else []
         metric, value = next(iter(item["figures"].items()))
         if value is None:
-            remarks.append((item["title"], f"`{metric}` is undefined: all vectors, cosines or grades are equal"))
+            remarks.append(
+                (item["title"], f"`{metric}` is undefined: all vectors, cosines or grades are equal")
+            )
         elif metric == "score" and value < 0:
             remarks.append((item["title"], "is negative: are the grades the wrong way round?"))
     titles = [item["title"] for item in sets if item["seen_in_training"] and item["seen_in_training"]["texts"]]
-    lines = [f"the model was trained on texts of {', '.join(titles)}: see the column `{SEEN}`"] if titles else []
+    lines = (
+        [f"the model was trained on texts of {', '.join(titles)}: see the column `{SEEN}`"] if titles else []
+    )
     chosen = {item["title"]: (item["seen_in_training"] or {}).get("dev", 0) for item in sets}
     if any(chosen.values()):
         named = ", ".join(title for title, texts in chosen.items() if texts)
@@ -183,7 +187,9 @@ def page(scores: Scores) -> str:
     parts = [(item["title"], *part) for item in values["sets"].values() for part in item["parts"].items()]
     if parts:
         metrics = tuple(dict.fromkeys(metric for *_, part in parts for metric in part))
-        body = ((*names, *(_cell(part.get(key), scores.suite.name) for key in metrics)) for *names, part in parts)
+        body = (
+            (*names, *(_cell(part.get(key), scores.suite.name) for key in metrics)) for *names, part in parts
+        )
         tables.append(Table("Parts", ("set", "part", *metrics), tuple(body), metrics))
     versions = ", ".join(f"{name} {number}" for name, number in values["versions"].items())
     return markdown(table.title, [scores.suite.title, "", f"{values['date']}; {versions}"], tables)
@@ -208,15 +214,19 @@ def signature(values: Mapping[str, Any]) -> str:
         return (hashlib.sha256(text.encode()).hexdigest() if len(digests) > 1 else text)[:DIGITS]
 
     parts = {
-        "sets": "+".join(names), "metric": "+".join(dict.fromkeys(next(iter(sets[name]["figures"])) for name in names)),
-        "pooling": model.get("pooling"), "prompts": model.get("prompts"), "tokens": model.get("max_tokens"),
+        "sets": "+".join(names),
+        "metric": "+".join(dict.fromkeys(next(iter(sets[name]["figures"])) for name in names)),
+        "pooling": model.get("pooling"),
+        "prompts": model.get("prompts"),
+        "tokens": model.get("max_tokens"),
         "similarity": model.get("similarity") if model.get("similarity") != "cosine" else None,
-        "precision": values["settings"].get("precision"), "seed": values.get("seed"),
+        "precision": values["settings"].get("precision"),
+        "seed": values.get("seed"),
         "items": joined([sets[name]["sha256"] for name in names]),
         "weights": weights(model),
         "documents": weights(model.get("documents", {})),
         "version": values.get("versions", {}).get("twinviews"),
-    }  # fmt: skip
+    }
     return "|".join([values["suite"], *(f"{key}:{value}" for key, value in parts.items() if value)])
 
 

@@ -29,7 +29,9 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
         if not data:
             raise InputError(f"{', '.join(names)} needs data: give --data DIR, or TWINVIEWS_DATA=DIR")
         if not Path(data).expanduser().is_dir():
-            raise InputError(f"no data folder {data!r}: give a folder that exists, or tasks of the Hub as --mteb")
+            raise InputError(
+                f"no data folder {data!r}: give a folder that exists, or tasks of the Hub as --mteb"
+            )
     suites = []
     for name in names:
         module = load_suite(name)
@@ -44,12 +46,18 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
         suites.append(Suite(name, title, metrics, counted, tasks, missing))
     if not any(suite.tasks for suite in suites):
         first = next((f"; the first is {item}" for suite in suites for item in suite.missing), "")
-        raise InputError(f"no set of {', '.join(names)} is in {data}{first}; data_cards/ says where to get them")
+        raise InputError(
+            f"no set of {', '.join(names)} is in {data}{first}; data_cards/ says where to get them"
+        )
     return suites
 
 
 def evaluate_suites(
-    encoder: TextEncoder, suites: Sequence[Suite], *, seed: int = SEED, settings: Mapping[str, object] | None = None
+    encoder: TextEncoder,
+    suites: Sequence[Suite],
+    *,
+    seed: int = SEED,
+    settings: Mapping[str, object] | None = None,
 ) -> list[Scores]:
     """Encode the distinct texts of all suites once and score every set; `seed` decides folds and draws.
 
@@ -66,10 +74,14 @@ def evaluate_suites(
     tasks = {suite.name: suite.tasks for suite in suites}
     leaks, dev_leaks, remarks = find_leaks(trained, tasks) if trained else ({}, {}, [])
     common = {
-        "encoder": encoder.title, "model": encoder.card(), "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "encoder": encoder.title,
+        "model": encoder.card(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
-        "settings": dict(settings or {}), "seed": seed, "remarks": remarks,
-    }  # fmt: skip
+        "settings": dict(settings or {}),
+        "seed": seed,
+        "remarks": remarks,
+    }
     seconds = {"encode": encoding, "encoded_texts": texts - cached, "cached_texts": cached}
     scores = []
     with progress("scoring", sum(len(suite.tasks) for suite in suites), unit="sets") as advance:
@@ -99,7 +111,9 @@ def _encode(encoder: TextEncoder, tasks: Sequence[Task]) -> tuple[Vectors, int]:
     sides = [task.sides for task in tasks if task.sides]
     queries, documents = (list(dict.fromkeys(chain.from_iterable(side))) for side in zip(*sides, strict=True))
     total = len(queries) + len(documents)
-    with progress(f"encoding with {encoder.name} and {encoder.documents.name}", total, unit="texts") as advance:
+    with progress(
+        f"encoding with {encoder.name} and {encoder.documents.name}", total, unit="texts"
+    ) as advance:
         return encoder.vectors(queries, documents, advance), total
 
 
@@ -115,9 +129,14 @@ def _two_sided(suite: Suite) -> Suite:
 
 
 def score_into(
-    encoder: TextEncoder, suite: Suite, folder: Path, *, seed: int = SEED,
-    settings: Mapping[str, object] | None = None, again: bool = False,
-) -> Path:  # fmt: skip
+    encoder: TextEncoder,
+    suite: Suite,
+    folder: Path,
+    *,
+    seed: int = SEED,
+    settings: Mapping[str, object] | None = None,
+    again: bool = False,
+) -> Path:
     """Score an encoder on a suite into a folder, unless the same vectors, items and seed were; return their file."""
     file = folder / f"{suite.name}.json"
     if file.exists() and not again:
@@ -126,7 +145,11 @@ def score_into(
             checksums = {name: item.sha256 for name, item in stored.sets.items()}
             scored = stored.model.get("fingerprint"), stored.seed, checksums
             fingerprint = getattr(encoder, "fingerprint", lambda: None)()
-            if fingerprint and scored == (fingerprint, seed, {task.name: task.sha256() for task in suite.tasks}):
+            if fingerprint and scored == (
+                fingerprint,
+                seed,
+                {task.name: task.sha256() for task in suite.tasks},
+            ):
                 return file
         note(f"{file} is damaged, or of other weights, settings or items: it is replaced")
     folder.mkdir(parents=True, exist_ok=True)
@@ -151,8 +174,13 @@ def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks, dev_leaks
     shared = [name for name in (counted[0] if counted else ()) if all(name in figures for figures in counted)]
     averages = {name: average([figures[name] for figures in counted]) for name in shared}
     return {
-        "suite": suite.name, "title": suite.title, "complete": len(counted) == suite.expected,
+        "suite": suite.name,
+        "title": suite.title,
+        "complete": len(counted) == suite.expected,
         "distinct_texts": len(distinct_texts(suite.tasks)),
-        "average": {"sets": len(counted), "of": suite.expected, "figures": averages}, "sets": sets,
-        "missing": [dict(zip(("set", "title", "reason", "where"), item, strict=True)) for item in suite.missing],
-    }  # fmt: skip
+        "average": {"sets": len(counted), "of": suite.expected, "figures": averages},
+        "sets": sets,
+        "missing": [
+            dict(zip(("set", "title", "reason", "where"), item, strict=True)) for item in suite.missing
+        ],
+    }

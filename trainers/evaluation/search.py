@@ -28,8 +28,10 @@ GRADES = {**{name: int(grade) for name, grade in SAME.items()}, "": 1}
 class Search:
     """Queries with the grades of relevant documents by id, and the documents' ids by text.
 
-    `relevant` may name documents that are not there, which nothing can find. `own` are the documents that are copies of
-    a query and not relevant to it: they are left out of its ranking. `groups` number the queries that belong together.
+    `relevant` may name documents that are not there, which nothing can find. `own` are the documents that are
+    copies of
+    a query and not relevant to it: they are left out of its ranking. `groups` number the queries that belong
+    together.
     """
 
     relevant: Mapping[str, Mapping[str, int]]
@@ -50,11 +52,13 @@ class Search:
         return mean_result(self._figures[digest][:, column], self.groups)
 
 
-def read_search(rows: Sequence[TableRow], library: Sequence[TableRow] | None, omitted: Counter[str]) -> TableItems:
+def read_search(
+    rows: Sequence[TableRow], library: Sequence[TableRow] | None, omitted: Counter[str]
+) -> TableItems:
     """Return queries as items: rows of a query, a document and perhaps its relevance; a library of documents and ids.
 
-    Without a library the documents are those of the rows. Raises InputError for an id of two documents, and if all
-    relevant documents are missing.
+    Without a library the documents are those of the rows. Raises InputError for an id of two documents, and if
+    all relevant documents are missing.
     """
     judged = [(row, name) for row in rows for name in members(row.value)]
     documents = [TableRow(name, name) for _, name in judged if name] if library is None else library
@@ -91,7 +95,10 @@ def read_search(rows: Sequence[TableRow], library: Sequence[TableRow] | None, om
 
 
 def _items(
-    queries: Mapping[str, dict[str, int]], ids: Mapping[str, str], groups: Sequence[str], query_ids: Sequence[set[str]]
+    queries: Mapping[str, dict[str, int]],
+    ids: Mapping[str, str],
+    groups: Sequence[str],
+    query_ids: Sequence[set[str]],
 ) -> TableItems:
     """Return the items of a search; its summary says what cannot be found and what is left out of rankings.
 
@@ -153,7 +160,9 @@ def members(cell: str) -> list[str]:
             value = json.loads(cell)
     items = value if isinstance(value, list) else [value]
     if any(isinstance(item, dict | list) for item in items):
-        raise InputError(f"the document {cell[:60]!r} is an object: give its text, or its id and a second file")
+        raise InputError(
+            f"the document {cell[:60]!r} is an object: give its text, or its id and a second file"
+        )
     return [cell] if value is cell else [str(item).strip() for item in items if item is not None]
 
 

@@ -23,9 +23,10 @@ IGNORED = regex.compile(r"[\p{P}\p{S}\p{Z}\p{C}]+")
 class Predictions(NamedTuple):
     """What was predicted for each item of a set, in an order that depends on the set alone.
 
-    `statistic` gives the first metric: "spearman", "auc" and "ap" (average precision) of gold and similarities, "nmi"
-    of gold classes and clusterings (items, clusterings), numbered from 0, "mean" of outcomes (0 to 1; NaN: left out)
-    whatever the gold. `groups` numbers from 0 the items that belong together, such as copies; None if none do.
+    `statistic` gives the first metric: "spearman", "auc" and "ap" (average precision) of gold and
+    similarities, "nmi" of gold classes and clusterings (items, clusterings), numbered from 0, "mean" of
+    outcomes (0 to 1; NaN: left out) whatever the gold. `groups` numbers from 0 the items that belong together,
+    such as copies; None if none do.
     """
 
     statistic: Literal["spearman", "auc", "ap", "nmi", "mean"]
@@ -46,12 +47,12 @@ class Result(NamedTuple):
 class Task:
     """One evaluation set, read and checked, that can score the vectors of its texts.
 
-    `name` is that in files of results, `title` as papers print it, `source` where it was read from, `size` the number
-    of scored items, `texts` all to encode, `lines` the items as text, for a checksum that no layout of the files
-    changes. `sides` are the same texts as queries and documents, or as first and second sides, which two encoders may
-    share; None if the set has no sides. `score` makes the result of the vectors and a seed for folds and draws. `files`
-    are sha256 by name, `note` is what a reader must know, perhaps after `MARK`, `counted` whether it is part of the
-    suite's average.
+    `name` is that in files of results, `title` as papers print it, `source` where it was read from, `size` the
+    number of scored items, `texts` all to encode, `lines` the items as text, for a checksum that no layout of
+    the files changes. `sides` are the same texts as queries and documents, or as first and second sides, which
+    two encoders may share; None if the set has no sides. `score` makes the result of the vectors and a seed
+    for folds and draws. `files` are sha256 by name, `note` is what a reader must know, perhaps after `MARK`,
+    `counted` whether it is part of the suite's average.
     """
 
     name: str

@@ -16,7 +16,11 @@ from trainers.processes import gather_pairs
 from trainers.settings import MOST, OWN, DropoutOptions, Presets, Training
 
 READS = ("views",)
-PREDICTORS = {"paper": ((True, True), 1), "code": ((True, False), 3)}  # the norms of an MLP and the number of MLPs
+# the norms of an MLP and the number of MLPs
+PREDICTORS = {
+    "paper": ((True, True), 1),
+    "code": ((True, False), 3),
+}
 CACHED_ROWS = 20_000  # rows whose vectors the warm-up keeps: 250 MB at 768 dimensions
 
 
@@ -24,22 +28,36 @@ class PARAMS(DropoutOptions):
     """The options of BSL."""
 
     momentum: float = Field(0.999, ge=0, le=1, description="Delta of Eq. 4; 1 never moves the target.")
-    predictor: Literal["paper", "code"] = Field("paper", description="One MLP with two BatchNorms; three with one.")
+    predictor: Literal["paper", "code"] = Field(
+        "paper", description="One MLP with two BatchNorms; three with one."
+    )
     width: int = Field(8, ge=1, description="Hidden width of the predictor in multiples of the dimension (k).")
     predictor_warmup: int = Field(0, ge=0, le=MOST, description="Steps that first fit the predictor alone.")
-    predictor_lr: float = Field(1.0, gt=0, le=1e6, description="Learning rate of the predictor in multiples of --lr.")
-    distance: Literal["cosine", "squared"] = Field("cosine", description="Eq. 2, or the squared one, 4 x Eq. 2 + 4.")
+    predictor_lr: float = Field(
+        1.0, gt=0, le=1e6, description="Learning rate of the predictor in multiples of --lr."
+    )
+    distance: Literal["cosine", "squared"] = Field(
+        "cosine", description="Eq. 2, or the squared one, 4 x Eq. 2 + 4."
+    )
 
 
 _COMMON = {"warmup": 0.1, "clip": 1.0, "batch_size": 64, "max_tokens": 64, "pooling": "mean", "eps": 1e-6}
-_CODE = {**_COMMON, "predictor": "code", "width": 10, "distance": "squared", "lr": 1e-4, "dev_similarity": "best"}
-# As printed; where the print is silent (schedule, clipping, length), as in the code. The decay is AdamW's: with L2
-# inside Adam, 0.01 would outweigh this loss's gradients and shrink every weight.
+_CODE = {
+    **_COMMON,
+    "predictor": "code",
+    "width": 10,
+    "distance": "squared",
+    "lr": 1e-4,
+    "dev_similarity": "best",
+}
+# As printed; where the print is silent (schedule, clipping, length), as in the code. The decay is AdamW's:
+# with L2 inside Adam, 0.01 would outweigh this loss's gradients and shrink every weight.
 _PAPER = {**_COMMON, "lr": 5e-4, "weight_decay": 0.01, "dev_similarity": "cosine"}
 _WARMED = {"momentum": 0.99, "predictor_lr": 50.0, "predictor_warmup": 125}
 PRESETS: Presets = {
-    # Ours, for some ten thousand pairs: a predictor that is first fitted to the untouched encoder and learns fast
-    # enough to be useful within so few steps, and an encoder that changes too slowly to lose what it knew.
+    # Ours, for some ten thousand pairs: a predictor that is first fitted to the untouched encoder and learns
+    # fast enough to be useful within so few steps, and an encoder that changes too slowly to lose what it
+    # knew.
     "tuned": {**_PAPER, **_WARMED, "lr": 2e-5, "weight_decay": 0.0, "pooling": OWN, "whiten": True},
     "paper": _PAPER,
     "code": _CODE,
@@ -53,12 +71,15 @@ PRESETS: Presets = {
 class Bsl(Objective):
     """Online encoder f and predictor p, trained; target encoder g, which follows f and gets no gradient (Eq. 1-4).
 
-    The target is float32: near a momentum of 1 steps are too small for bf16. Its pass has dropout, as the authors'.
+    The target is float32: near a momentum of 1 steps are too small for bf16. Its pass has dropout, as the
+    authors'.
     """
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
-        self.predictor = chain_mlps(self.dimension, params.width * self.dimension, *PREDICTORS[params.predictor])
+        self.predictor = chain_mlps(
+            self.dimension, params.width * self.dimension, *PREDICTORS[params.predictor]
+        )
         self.target = copy.deepcopy(encoder).float().requires_grad_(False)
         self.rates = {"predictor.": params.predictor_lr}
 
@@ -69,7 +90,9 @@ class Bsl(Objective):
         steps, size = self.params.predictor_warmup, training.batch_size
         if not steps:
             return
-        sample = [rows[place] for place in torch.randperm(len(rows))[: min(CACHED_ROWS, steps * size)].tolist()]
+        sample = [
+            rows[place] for place in torch.randperm(len(rows))[: min(CACHED_ROWS, steps * size)].tolist()
+        ]
         sample.sort(key=lambda row: len(row["left"]) + len(row["right"]))  # by length: little padding
         self.train()
         parts, device = [], next(self.predictor.parameters()).device

@@ -1,6 +1,7 @@
 """Contrastive learning: BSL's in-batch baseline (Zhang et al. 2021, Table 7) and SimCSE (Gao et al. 2021).
 
-If the pairs have hard negatives (columns `negative`, `negative_1` ...), each row is contrasted with all of the batch's.
+If the pairs have hard negatives (columns `negative`, `negative_1` ...), each row is contrasted with all of the
+batch's.
 """
 
 import copy
@@ -28,22 +29,42 @@ class PARAMS(DropoutOptions):
     """The options of contrastive learning."""
 
     temperature: float = Field(0.05, gt=0, description="Temperature of the cosines.")
-    negatives: Literal["both", "right"] = Field("both", description="Contrast views of both sides, or left with right.")
+    negatives: Literal["both", "right"] = Field(
+        "both", description="Contrast views of both sides, or left with right."
+    )
     positives: Literal["labels"] | None = Field(
         None, description="labels: all rows with the same label are positives; none: a row's own pair alone."
     )
     twice: bool = Field(False, description="Pair each sentence with itself; dropout alone makes the views.")
-    head: bool = Field(False, description="Train through a linear layer with tanh that the saved encoder lacks.")
-    keep_head: bool = Field(False, description="Put such a layer on an encoder without a Dense layer, and save it too.")
-    guide: str | None = Field(None, description="Encoder that finds false negatives, which are left out (GISTEmbed).")
+    head: bool = Field(
+        False, description="Train through a linear layer with tanh that the saved encoder lacks."
+    )
+    keep_head: bool = Field(
+        False, description="Put such a layer on an encoder without a Dense layer, and save it too."
+    )
+    guide: str | None = Field(
+        None, description="Encoder that finds false negatives, which are left out (GISTEmbed)."
+    )
     needs_negatives: bool = Field(False, description="Refuse pairs of which none has a hard negative.")
-    retain: float = Field(0.0, ge=0, description="Weight of the distance to the original vectors, which then guide.")
-    relate: float = Field(0.0, ge=0, description="Weight of the squared change of the cosines between a batch's views.")
+    retain: float = Field(
+        0.0, ge=0, description="Weight of the distance to the original vectors, which then guide."
+    )
+    relate: float = Field(
+        0.0, ge=0, description="Weight of the squared change of the cosines between a batch's views."
+    )
 
 
-# The print gives only the number of negatives: the temperature is that of the loss in the authors' repository, the
-# rest is what their script trains BSL with.
-_BSL = {"lr": 1e-4, "warmup": 0.1, "clip": 1.0, "eps": 1e-6, "batch_size": 64, "max_tokens": 64, "pooling": "mean"}
+# The print gives only the number of negatives: the temperature is that of the loss in the authors' repository,
+# the rest is what their script trains BSL with.
+_BSL = {
+    "lr": 1e-4,
+    "warmup": 0.1,
+    "clip": 1.0,
+    "eps": 1e-6,
+    "batch_size": 64,
+    "max_tokens": 64,
+    "pooling": "mean",
+}
 # On BERT-base; what the authors' scripts leave open is as in transformers' trainer.
 _SIMCSE = {"clip": 1.0, "max_tokens": 32, "pooling": "cls", "negatives": "right"}
 _HARD = {"needs_negatives": True}
@@ -57,7 +78,8 @@ PRESETS: Presets = {
     "supervised-simcse": {**_SIMCSE, "lr": 5e-5, "batch_size": 512, "epochs": 3, "keep_head": True, **_HARD},
     # Ours: adapts a good encoder to pairs of one's own domain without changing it elsewhere.
     "adapt": {**_BSL, "lr": 2e-5, "pooling": OWN, "retain": 1.0},
-    # Ours: learns that a hard negative, such as a denial, is another meaning, and keeps all other similarities.
+    # Ours: learns that a hard negative, such as a denial, is another meaning, and keeps all other
+    # similarities.
     "contradiction": {**_BSL, "lr": 2e-5, "pooling": OWN, "steps": 80, "relate": 60.0, "blend": 0.85, **_HARD},
     # Ours: sentences of one label together, before a classifier learns from few of them.
     "labels": {**_BSL, "lr": 2e-5, "pooling": OWN, "temperature": 0.1, "positives": "labels"},
@@ -94,7 +116,9 @@ class Contrastive(Objective):
             problem = f"{option}: the encoder as it is now is the guide"
             raise InputError(f"{problem}: leave out --guide, --keep-head, --whiten and --sharpen")
         if options.retain and options.relate:
-            raise InputError(f"{option} and --relate {options.relate:g} hold the encoder in two ways: give one of them")
+            raise InputError(
+                f"{option} and --relate {options.relate:g} hold the encoder in two ways: give one of them"
+            )
         objective = super().build(options, training, source)
         if is_held:
             from trainers.encoders.model import starting_model
@@ -108,7 +132,9 @@ class Contrastive(Objective):
         if self.params.twice:
             examples = replace(examples, left=examples.texts, right=examples.texts)
         if self.params.guide is not None and all(map(str.__eq__, examples.left, examples.right)):
-            raise InputError("--guide finds nothing where both views of every row are the same: use two (--no-twice)")
+            raise InputError(
+                "--guide finds nothing where both views of every row are the same: use two (--no-twice)"
+            )
         columns = super().columns(examples)
         texts = [examples.left, examples.right]
         missing = [np.array([not text for text in column]) for column in examples.negatives]
@@ -129,20 +155,27 @@ class Contrastive(Objective):
             count = counted(len({*filter(None, labels)}), "label")
             note(f"{count}: rows of one label are positives of each other")
         elif examples.classes and all(examples.classes):
-            note("all pairs have labels, which are not used: --preset labels makes rows of one label positives")
+            note(
+                "all pairs have labels, which are not used: --preset labels makes rows of one label positives"
+            )
         if self.teacher is not None:
             self.texts, columns["taught"] = number_texts(texts[:2] if self.params.relate else texts)
         return columns
 
     def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, taught: Tensor | None = None,
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        keys: Tensor,
+        taught: Tensor | None = None,
         labels: Tensor | None = None,
-    ) -> dict[str, Tensor]:  # fmt: skip
+    ) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
 
-        The ids ((2 + k)n, tokens) are those of first views, second views and k negatives, `taught` (n, 2 + k, d) the
-        guide's vectors of the same texts: strings that it finds more like the anchor than its positive are no
-        negatives, an own hard negative too if a guide is named (GISTEmbed). Those with the same label (`labels` (n,),
+        The ids ((2 + k)n, tokens) are those of first views, second views and k negatives, `taught` (n, 2 + k,
+        d) the guide's vectors of the same texts: strings that it finds more like the anchor than its positive
+        are no negatives, an own hard negative too if a guide is named (GISTEmbed). Those with the same label
+        (`labels` (n,),
         -1 for none) are further positives, those with another negatives, whatever the guide finds. `retain` or
         `relate` times `moved` is added: the mean of `1 - cos(v, v at the start)`, or `moved_cosines`.
         """
@@ -162,7 +195,12 @@ class Contrastive(Objective):
             settings = {"one_sided": self.params.negatives == "right"}
             positives = None if labels is None else same_label(keys, labels)
             loss = contrast(
-                outputs[:pairs], self.params.temperature, excluded, outputs[pairs:], positives=positives, **settings
+                outputs[:pairs],
+                self.params.temperature,
+                excluded,
+                outputs[pairs:],
+                positives=positives,
+                **settings,
             )
             if weight := self.params.retain or self.params.relate:
                 views, originals = vectors[:pairs], guide[:pairs]

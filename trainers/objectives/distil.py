@@ -1,13 +1,15 @@
 """Distillation of another encoder: its relations to a queue (ConGen, SCT), or its vectors, for another language.
 
-The teacher's vectors of the training texts are computed once and kept in the run's directory until the run is done. A
-student of another dimension gets a Dense layer with tanh, which is saved with it.
+The teacher's vectors of the training texts are computed once and kept in the run's directory until the run is
+done. A student of another dimension gets a Dense layer with tanh, which is saved with it.
 
-With `smooth_neighbours` an encoder adapts itself to a domain: the teacher is the encoder as it was, and each of its
-vectors is averaged with those of the nearest texts. What many neighbours share remains; what only one has goes.
+With `smooth_neighbours` an encoder adapts itself to a domain: the teacher is the encoder as it was, and each
+of its vectors is averaged with those of the nearest texts. What many neighbours share remains; what only one
+has goes.
 
-With `method` mse the second views are translations of the first, which the teacher reads. The student learns to give a
-translation the teacher's vector of its source: an encoder for another language, in the teacher's own space.
+With `method` mse the second views are translations of the first, which the teacher reads. The student learns
+to give a translation the teacher's vector of its source: an encoder for another language, in the teacher's own
+space.
 """
 
 from collections.abc import Sequence
@@ -47,20 +49,27 @@ class PARAMS(DropoutOptions):
         None, ge=1, description="Average the teacher's vectors with so many neighbours'; none: as they are."
     )
     teacher: str | None = Field(
-        None, min_length=1, validate_default=True,
+        None,
+        min_length=1,
+        validate_default=True,
         description="Encoder to learn from: a directory or a Hub name; none: the encoder itself, smoothed.",
-    )  # fmt: skip
+    )
     teacher_pooling: Pooling | None = Field(None, description="Pooling of the teacher; none: its own.")
     method: Literal["congen", "sct", "mse"] = Field(
-        "congen", description="The first view teaches both, or each the other, or its vector itself is to be met (mse)."
+        "congen",
+        description="The first view teaches both, or each the other, or its vector itself is to be met (mse).",
     )
     languages: Literal["new", "both"] = Field(
         "new", description="mse: read the language of the second views alone, or that of the first ones too."
     )
     vocabulary: int | None = Field(
-        None, ge=100, description="Pieces of a new vocabulary, learnt from these languages; none: the encoder's own."
+        None,
+        ge=100,
+        description="Pieces of a new vocabulary, learnt from these languages; none: the encoder's own.",
     )
-    queue: int = Field(65_536, ge=0, description="Teacher's vectors in the queue, or in each of SCT's two (k).")
+    queue: int = Field(
+        65_536, ge=0, description="Teacher's vectors in the queue, or in each of SCT's two (k)."
+    )
     teacher_temperature: float = Field(0.05, gt=0, description="Temperature of the teacher's relations.")
     student_temperature: float = Field(0.07, gt=0, description="Temperature of the student's relations.")
 
@@ -69,7 +78,9 @@ class PARAMS(DropoutOptions):
     def is_known(cls, teacher: str | None, others: ValidationInfo) -> str | None:
         """Let an encoder be its own teacher only if that smooths."""
         if teacher is None and not others.data.get("smooth_neighbours"):
-            raise ValueError("give an encoder to learn from, or --smooth-neighbours to adapt the encoder by itself")
+            raise ValueError(
+                "give an encoder to learn from, or --smooth-neighbours to adapt the encoder by itself"
+            )
         return teacher
 
     def check_views(self, views: Sequence[str]) -> None:
@@ -93,19 +104,41 @@ _OPTIMISER = {"lr": 5e-5, "epochs": 20, "warmup": 0.1, "weight_decay": 0.01, "cl
 _CONGEN = {**_OPTIMISER, "batch_size": 128, "max_tokens": 128, "pooling": "mean"}
 # Only the term of distillation, as in the authors' code; the print adds the self-supervised loss.
 _SCT = {
-    **_CONGEN, "method": "sct", "lr": 1e-4, "epochs": 10, "teacher_temperature": 0.04, "student_temperature": 0.05,
-}  # fmt: skip
-# Ours: fits a good encoder to text of a domain, towards the neighbourhoods that it sees there itself, by a linear layer
-# alone; more epochs go on with all layers.
+    **_CONGEN,
+    "method": "sct",
+    "lr": 1e-4,
+    "epochs": 10,
+    "teacher_temperature": 0.04,
+    "student_temperature": 0.05,
+}
+# Ours: fits a good encoder to text of a domain, towards the neighbourhoods that it sees there itself, by a
+# linear layer alone; more epochs go on with all layers.
 _ADAPT = {
-    **_CONGEN, "lr": 1e-5, "epochs": 0, "batch_size": 64, "max_tokens": 64, "pooling": OWN, "weight_decay": 0.0,
-    "sharpen": 10, "smooth_neighbours": 20, "student_temperature": 0.05,
-}  # fmt: skip
+    **_CONGEN,
+    "lr": 1e-5,
+    "epochs": 0,
+    "batch_size": 64,
+    "max_tokens": 64,
+    "pooling": OWN,
+    "weight_decay": 0.0,
+    "sharpen": 10,
+    "smooth_neighbours": 20,
+    "student_temperature": 0.05,
+}
 # Ours, with the loss of Reimers and Gurevych (2020): docs/language.md says how it was chosen.
 _LANGUAGE = {
-    "method": "mse", "vocabulary": 24_000, "dropout": 0.0, "pooling": OWN, "steps": 500, "batch_size": 64,
-    "max_tokens": 64, "group_by_length": True, "lr": 3e-4, "warmup": 0.1, "clip": 1.0,
-}  # fmt: skip
+    "method": "mse",
+    "vocabulary": 24_000,
+    "dropout": 0.0,
+    "pooling": OWN,
+    "steps": 500,
+    "batch_size": 64,
+    "max_tokens": 64,
+    "group_by_length": True,
+    "lr": 3e-4,
+    "warmup": 0.1,
+    "clip": 1.0,
+}
 PRESETS: Presets = {
     # Ours, for some ten thousand sentences and the bundled encoder.
     "tuned": {**_CONGEN, "lr": 1e-4, "epochs": 3, "batch_size": 64, "queue": 16_384},
@@ -120,7 +153,13 @@ PRESETS: Presets = {
     "congen-minilm-l12": {**_CONGEN, "queue": 16_384},
     # SCT's: BERT-base, tiny, mini and small.
     "sct": _SCT,
-    "sct-tiny": {**_SCT, "lr": 5e-4, "queue": 131_072, "teacher_temperature": 0.03, "student_temperature": 0.04},
+    "sct-tiny": {
+        **_SCT,
+        "lr": 5e-4,
+        "queue": 131_072,
+        "teacher_temperature": 0.03,
+        "student_temperature": 0.04,
+    },
     "sct-mini": _SCT,
     "sct-small": {**_SCT, "queue": 131_072},
 }
@@ -167,7 +206,11 @@ class Distil(Objective):
             order = torch.randperm(count, generator=generator).tolist()
             if is_first() and size and not self.smoothed:
                 few = f"queue of {size:,}: too few rows to set any aside for it, so all are trained on"
-                note(f"{held_out:,} of {count:,} rows fill the queue and are not trained on" if held_out else few)
+                note(
+                    f"{held_out:,} of {count:,} rows fill the queue and are not trained on"
+                    if held_out
+                    else few
+                )
             trained = sorted(order[held_out:])
             self.in_queue, taught = taught[order[:size], 0], taught[trained]
             examples = examples.take(trained)
@@ -184,9 +227,11 @@ class Distil(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, taught: Tensor) -> dict[str, Tensor]:
         """Return the loss and the student's vectors (2n, d); in training, move the queues on.
 
-        With s1, s2 the student's unit vectors of the two views, t1, t2 the teacher's, in `taught` (n, 1 or 2, d), SR as
-        in `relation_loss`, T and S the temperatures: `1/2 CE(SR(t1, Q, T), SR(s1, Q, S)) + 1/2 CE(SR(t1, Q, T), SR(s2,
-        Q, S))` (ConGen), `1/2 KL(SR(t2, Q2, T) || SR(s1, Q2, S)) + 1/2 KL(SR(t1, Q1, T) || SR(s2, Q1, S))` (SCT).
+        With s1, s2 the student's unit vectors of the two views, t1, t2 the teacher's, in `taught`
+        (n, 1 or 2, d), SR as in `relation_loss`, T and S the temperatures:
+
+        - ConGen: `1/2 CE(SR(t1, Q, T), SR(s1, Q, S)) + 1/2 CE(SR(t1, Q, T), SR(s2, Q, S))`
+        - SCT: `1/2 KL(SR(t2, Q2, T) || SR(s1, Q2, S)) + 1/2 KL(SR(t1, Q1, T) || SR(s2, Q1, S))`
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         sides = gather(taught).transpose(0, 1).contiguous()
@@ -197,8 +242,11 @@ class Distil(Objective):
             pairs = zip(self.queues, sides, strict=True)
             queues = [queue.vectors if self.smoothed else queue(side) for queue, side in pairs]
             temperatures = self.params.student_temperature, self.params.teacher_temperature
-            # The last queue teaches the first view: in SCT it is that of the other view, in ConGen the only one.
-            loss = loss_of(s1, sides[-1], queues[-1], *temperatures) + loss_of(s2, sides[0], queues[0], *temperatures)
+            # The last queue teaches the first view: in SCT it is that of the other view, in ConGen the only
+            # one.
+            loss = loss_of(s1, sides[-1], queues[-1], *temperatures) + loss_of(
+                s2, sides[0], queues[0], *temperatures
+            )
         return {"loss": loss / 2, "vectors": vectors.detach()}
 
 
@@ -245,11 +293,17 @@ class Translations(Objective):
         return {**ids, "taught": taught[:, 0]}
 
     def _check(self, examples: Examples) -> None:
-        shares = [share_unread(self.teacher_tokenizer, views[:SAMPLE]) for views in (examples.left, examples.right)]
-        name = f"the teacher's tokenizer does not know or cuts up {shares[0]:.0%} of the words of the first views"
+        shares = [
+            share_unread(self.teacher_tokenizer, views[:SAMPLE]) for views in (examples.left, examples.right)
+        ]
+        name = (
+            f"the teacher's tokenizer does not know or cuts up {shares[0]:.0%} of the words of the first views"
+        )
         if shares[0] > max(WRONG_WAY, shares[1]):
             problem = f"{name}, {shares[1]:.0%} of those of the second"
-            raise InputError(f"{problem}: the first must be in its language, so swap them (--columns of `build-pairs`)")
+            raise InputError(
+                f"{problem}: the first must be in its language, so swap them (--columns of `build-pairs`)"
+            )
         if is_first():
             note(f"the first views are in the teacher's language, the second translations; {name}")
 
@@ -258,7 +312,9 @@ class Translations(Objective):
         if self.paired:
             texts, translations = [*texts, *texts], [*translations, *texts]
         if is_first():
-            note(f"learning {self.params.vocabulary:,} pieces, and their input vectors from {len(texts):,} pairs")
+            note(
+                f"learning {self.params.vocabulary:,} pieces, and their input vectors from {len(texts):,} pairs"
+            )
         replace_vocabulary(self.encoder, texts, translations, self.params.vocabulary)
         vectors = self.encoder[0].model.get_input_embeddings().weight
         name = next(name for name, parameter in self.named_parameters() if parameter is vectors)

@@ -1,7 +1,7 @@
 """IS-BERT (Zhang et al. 2020): maximise the mutual information of a sentence's vector and its own n-grams.
 
-Give a task's own raw text as --text, as the paper does for AFS and SentEval; fine-tune on graded pairs afterwards
-(ssl + ft) with `train regression --encoder runs/isbert`.
+Give a task's own raw text as --text, as the paper does for AFS and SentEval; fine-tune on graded pairs
+afterwards (ssl + ft) with `train regression --encoder runs/isbert`.
 """
 
 from math import log
@@ -32,21 +32,25 @@ def _odd(widths: tuple[int, ...]) -> tuple[int, ...]:
 class PARAMS(Options):
     """The options of IS-BERT."""
 
-    widths: Annotated[tuple[int, ...], AfterValidator(_odd)] = Field(WIDTHS, description="Odd width of a convolution.")
+    widths: Annotated[tuple[int, ...], AfterValidator(_odd)] = Field(
+        WIDTHS, description="Odd width of a convolution."
+    )
     filters: int = Field(FILTERS, ge=1, description="Outputs of each convolution.")
     relu: bool = Field(True, description="ReLU after the convolutions.")
-    discriminator: Literal["learned", "dot"] = Field("learned", description="Learned score, or the dot product.")
+    discriminator: Literal["learned", "dot"] = Field(
+        "learned", description="Learned score, or the dot product."
+    )
 
 
-# As printed; where the print is silent (optimiser, schedule, clipping, length), as in the code. Unlike AdamW, the
-# authors' BertAdam has no bias correction: at a constant rate its steps are 3 times as large at step 100, 1.3 times at
-# step 1,000.
+# As printed; where the print is silent (optimiser, schedule, clipping, length), as in the code. Unlike AdamW,
+# the authors' BertAdam has no bias correction: at a constant rate its steps are 3 times as large at step 100,
+# 1.3 times at step 1,000.
 _OPTIMISER = {"lr": 2e-6, "eps": 1e-7, "weight_decay": 0.01, "warmup": 0.1, "clip": 1.0}
 _CODE = {**_OPTIMISER, "batch_size": 32, "max_tokens": 128, "relu": False, "discriminator": "dot"}
 _PAPER = {**_CODE, "lr": 1e-6, "relu": True, "discriminator": "learned"}
 PRESETS: Presets = {
-    # Ours, for some ten thousand sentences: within so few steps the printed rates hardly change the encoder. At this
-    # one the print's ReLU does more harm than good: after it no coordinate is negative.
+    # Ours, for some ten thousand sentences: within so few steps the printed rates hardly change the encoder.
+    # At this one the print's ReLU does more harm than good: after it no coordinate is negative.
     "tuned": {**_CODE, "lr": 6e-5},
     "paper": _PAPER,
     "code": _CODE,
@@ -64,7 +68,9 @@ class IsBert(Objective):
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         if (pooling := pooling_of(encoder)) != "mean":
-            raise InputError(f"--pooling {pooling}: IS-BERT's sentence vector is the mean of its tokens' vectors")
+            raise InputError(
+                f"--pooling {pooling}: IS-BERT's sentence vector is the mean of its tokens' vectors"
+            )
         encoder = with_cnn(encoder, params.widths, params.filters, relu=params.relu)
         super().__init__(encoder, max_tokens, params)
         place = pooling_at(encoder)
@@ -80,8 +86,9 @@ class IsBert(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return minus the estimate of Eq. 2 in nats, over all tokens of the batch, and the vectors (n, d).
 
-        `mean softplus(-T(c, y)) + mean softplus(T(c', y)) - 2 log 2`, over tokens c of each sentence y, and c' of the
-        others; [CLS] and [SEP] count, padding does not. Eq. 3 has sums instead of means, a factor that Adam ignores.
+        `mean softplus(-T(c, y)) + mean softplus(T(c', y)) - 2 log 2`, over tokens c of each sentence y, and c'
+        of the others; [CLS] and [SEP] count, padding does not. Eq. 3 has sums instead of means, a factor that
+        Adam ignores.
         """
         groups = group_tokens(self.encoder, input_ids, attention_mask, self.max_tokens)
         pooled = pool(self.encoder, groups)
@@ -92,7 +99,9 @@ class IsBert(Objective):
             projected = self.whole(sentences)
             for rows, features in groups:
                 scores = self.local(features["token_embeddings"]) @ projected.T  # (rows, tokens, sentences)
-                is_own = (torch.arange(len(sentences), device=pooled.device) == first_row + rows[:, None]).unsqueeze(1)
+                is_own = (
+                    torch.arange(len(sentences), device=pooled.device) == first_row + rows[:, None]
+                ).unsqueeze(1)
                 is_token = features["attention_mask"].unsqueeze(-1) > 0
                 matching = nn.functional.softplus(-scores).masked_fill(~(is_token & is_own), 0)
                 mismatching = nn.functional.softplus(scores).masked_fill(~(is_token & ~is_own), 0)

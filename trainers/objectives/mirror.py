@@ -1,6 +1,7 @@
 """Mirror-BERT (Liu et al. 2021): tell a string and its own corrupted copy from all other strings of the batch.
 
-The presets for sentences use the mean over the tokens, as the paper does with BERT. For RoBERTa it uses the first
+The presets for sentences use the mean over the tokens, as the paper does with BERT. For RoBERTa it uses the
+first
 token: add --pooling cls (and --drophead 0.05 to the preset drophead).
 """
 
@@ -28,17 +29,22 @@ READS = ("text", "views", "words")
 OUTPUT_PROJECTION = regex.compile(
     r"(^|\.)(attention\.(output\.dense|out_lin|dense|o_proj)|attn\.(Wo|o|o_proj)|self_attn\.o_proj)$"
 )
-"""Names of layers that take the concatenated heads of an attention: BERT's kin, ModernBERT, MPNet, ALBERT, Llama."""
+"""Names of layers that take the concatenated heads of an attention: BERT's kin, ModernBERT, MPNet, ALBERT,
+Llama."""
 COMPAT_SHORTEST = 30  # the authors' code masks nothing in shorter strings (characters)
 
 
 class PARAMS(Options):
     """The options of Mirror-BERT."""
 
-    loss: Literal["infonce", "ms"] = Field("infonce", description="InfoNCE, or multi-similarity over hard triplets.")
+    loss: Literal["infonce", "ms"] = Field(
+        "infonce", description="InfoNCE, or multi-similarity over hard triplets."
+    )
     temperature: float = Field(0.04, gt=0, description="Temperature of the cosines in InfoNCE.")
     span: int = Field(5, ge=0, description="Characters masked in one copy of each string; 0 masks none.")
-    dropout: float = Field(0.1, ge=0, lt=1, description="Rate of every dropout of the encoder, attention included.")
+    dropout: float = Field(
+        0.1, ge=0, lt=1, description="Rate of every dropout of the encoder, attention included."
+    )
     drophead: float = Field(0.0, ge=0, lt=1, description="Share of attention heads dropped; with --dropout 0.")
     controlled: bool = Field(False, description="Give both copies the same dropout masks; needs --span 0.")
     compat: bool = Field(False, description="Masks and negatives as in the authors' code.")
@@ -69,7 +75,9 @@ class Mirror(Objective):
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
         if params.controlled and params.span:
-            raise InputError("--controlled: a copy with a masked span cannot have the same dropout masks: add --span 0")
+            raise InputError(
+                "--controlled: a copy with a masked span cannot have the same dropout masks: add --span 0"
+            )
         super().__init__(encoder, max_tokens, params)
         self.literal_mask = params.compat
         if params.span and not params.compat and encoder.tokenizer.mask_token is None:
@@ -90,10 +98,14 @@ class Mirror(Objective):
         """Return one batch (2n, tokens), left sides first, and the `keys`; draw this epoch's masks."""
         if "mirrored" in rows[0]:
             span, mask = self.params.span, mask_span_compat if self.params.compat else mask_span
-            texts = [mask(row["right"], span, Random(row["seed"])) if row["mirrored"] else row["right"] for row in rows]
+            texts = [
+                mask(row["right"], span, Random(row["seed"])) if row["mirrored"] else row["right"]
+                for row in rows
+            ]
             shared = [{name: cell for name, cell in row.items() if name != "mirrored"} for row in rows]
             rows = [
-                {**row, "right": ids} for row, ids in zip(shared, self.tokenize(texts, column="view_b"), strict=True)
+                {**row, "right": ids}
+                for row, ids in zip(shared, self.tokenize(texts, column="view_b"), strict=True)
             ]
         return super().collate(rows)
 
@@ -109,7 +121,9 @@ class Mirror(Objective):
         vectors = gather_pairs(vectors)
         excluded = None if self.params.compat else equal_strings(gather(keys))
         ms = self.params.loss == "ms"
-        loss = multi_similarity(vectors, excluded) if ms else contrast(vectors, self.params.temperature, excluded)
+        loss = (
+            multi_similarity(vectors, excluded) if ms else contrast(vectors, self.params.temperature, excluded)
+        )
         return {"loss": loss, "vectors": vectors.detach()}
 
 
@@ -143,12 +157,16 @@ def set_drophead(model: nn.Module, rate: float) -> None:
     heads = getattr(getattr(model, "config", None), "num_attention_heads", 0)
     if not (projections and heads and projections[0].in_features % heads == 0):
         advice = "use --drophead 0, or an encoder like BERT, RoBERTa, XLM-R, ModernBERT, MPNet or DistilBERT"
-        raise InputError(f"--drophead {rate:g}: the heads of {type(model).__name__} are not known here; {advice}")
+        raise InputError(
+            f"--drophead {rate:g}: the heads of {type(model).__name__} are not known here; {advice}"
+        )
     for projection in projections:
         projection.register_forward_pre_hook(partial(_drop_heads, heads, rate))
 
 
-def _drop_heads(heads: int, rate: float, projection: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def _drop_heads(
+    heads: int, rate: float, projection: nn.Module, inputs: tuple[Any, ...]
+) -> tuple[Any, ...] | None:
     """Zero some heads in what an output projection takes, (sentences, tokens, heads * width), and scale the others."""
     if not projection.training:
         return None

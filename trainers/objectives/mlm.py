@@ -23,7 +23,8 @@ READS = ("text",)
 IGNORED = -100
 DISTILBERT = ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector")
 HEADS = (("cls",), ("lm_head",), DISTILBERT, ("head", "decoder"))
-"""The parts of a masked LM that turn token vectors into logits, in BERT, RoBERTa, DistilBERT and ModernBERT."""
+"""The parts of a masked LM that turn token vectors into logits, in BERT, RoBERTa, DistilBERT and
+ModernBERT."""
 
 
 class PARAMS(Options):
@@ -71,7 +72,9 @@ class MaskedLm(Objective):
     def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
         """Return a text's ids, masked, and its labels: a share of its ordinary tokens, at least one if it has any."""
         random = np.random.default_rng(seed)
-        ordinary = np.array([place for place, token in enumerate(ids) if token not in self.special], dtype=np.int64)
+        ordinary = np.array(
+            [place for place, token in enumerate(ids) if token not in self.special], dtype=np.int64
+        )
         count = min(len(ordinary), max(1, round(self.params.masked * len(ordinary))))
         places = random.choice(ordinary, size=count, replace=False) if count else ordinary
         fate = random.random(len(places))
@@ -83,19 +86,25 @@ class MaskedLm(Objective):
         masked[places] = np.where(fate < self.params.kept, masked[places], changed)
         return masked.tolist(), labels.tolist()
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, masked: Tensor) -> dict[str, Tensor]:
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, masked: Tensor
+    ) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats of the tokens at flat `masked`, their accuracy, and [CLS] vectors."""
         width = input_ids.shape[1]
         order, hidden = [], []
         for rows, longest in by_length(attention_mask):
-            features = {"input_ids": input_ids[rows, :longest], "attention_mask": attention_mask[rows, :longest]}
+            features = {
+                "input_ids": input_ids[rows, :longest],
+                "attention_mask": attention_mask[rows, :longest],
+            }
             tokens = self.encoder[0](features)["token_embeddings"].float()
             order.append(rows)
             hidden.append(nn.functional.pad(tokens, (0, 0, 0, width - longest)))
         vectors, places = torch.cat(hidden), torch.cat(order).argsort()
         logits = masked_lm_logits(self.masked_lm, vectors[places[masked // width], masked % width]).float()
         targets = labels.flatten()[masked]
-        # Data-parallel training averages over the processes. A batch of special tokens alone has a loss of 0, not 0/0.
+        # Data-parallel training averages over the processes. A batch of special tokens alone has a loss of 0,
+        # not 0/0.
         count = summed(torch.tensor(len(targets), device=targets.device)).clamp(min=1) / processes()
         loss = nn.functional.cross_entropy(logits, targets, reduction="sum") / count
         accuracy = (logits.detach().argmax(dim=-1) == targets).float().sum() / count

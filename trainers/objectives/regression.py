@@ -20,7 +20,9 @@ READS = ("graded",)
 class PARAMS(Options):
     """The options of regression."""
 
-    cnn: bool = Field(False, description="Start with IS-BERT's fresh CNN (widths 1, 3, 5) on an encoder without one.")
+    cnn: bool = Field(
+        False, description="Start with IS-BERT's fresh CNN (widths 1, 3, 5) on an encoder without one."
+    )
 
 
 # SBERT's script for STS-B; the print gives the batch of 16, 2e-5, the warm-up and Adam (for NLI).

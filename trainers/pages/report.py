@@ -35,14 +35,19 @@ PAGE, MAX_RUNS = "report.html", 6
 MARK = b'<meta name="generator" content="Twinviews report">'
 PAPERS = ["bsl", "mirror", "isbert"]
 TITLES = {
-    "loss": "Loss", "contrast": "Contrastive part of the loss",
+    "loss": "Loss",
+    "contrast": "Contrastive part of the loss",
     "moved": "Distance from the original vectors, part of the loss",
     "accuracy": "Share of masked tokens that are predicted right",
-    "dev": "Development set, x 100", "learning_rate": "Learning rate",
-    "alignment": "Alignment: distance of the two views", "uniformity": "Uniformity: lower is more even",
-    "spread": "Spread: 0 is one direction for all", "isotropy": "Isotropy: 1 is even in all directions",
-    "random_cosine": "Cosine of random pairs", "grad_norm": "Norm of the gradient",
-}  # fmt: skip
+    "dev": "Development set, x 100",
+    "learning_rate": "Learning rate",
+    "alignment": "Alignment: distance of the two views",
+    "uniformity": "Uniformity: lower is more even",
+    "spread": "Spread: 0 is one direction for all",
+    "isotropy": "Isotropy: 1 is even in all directions",
+    "random_cosine": "Cosine of random pairs",
+    "grad_norm": "Norm of the gradient",
+}
 """What is logged, in the order of the page; the parts of the loss, under their own names, follow the loss."""
 WIDTH, HEIGHT, BINS = 100, 40, 40
 NEAREST, MAX_MOVED = 5, 8
@@ -60,8 +65,8 @@ def report(
 ) -> None:
     """Write one HTML page about RUNs.
 
-    Loss and geometry over the steps; cosines and neighbours before and after the training, of the run's --dev, else of
-    what it was trained on; scores beside the papers'.
+    Loss and geometry over the steps; cosines and neighbours before and after the training, of the run's --dev,
+    else of what it was trained on; scores beside the papers'.
 
     Example: train report runs/bsl
     """
@@ -79,7 +84,9 @@ def report(
     results = [run for folder in runs if _needs_scores(folder) for run in read_runs(folder)]
     suites = dict.fromkeys(evaluation.stored.suite for run in results for evaluation in run.evaluations)
     titled = named(results)
-    tables = [table for name in suites for table in compare_suite(name, titled, published_tables(PAPERS, name))]
+    tables = [
+        table for name in suites for table in compare_suite(name, titled, published_tables(PAPERS, name))
+    ]
     judgements = [(Path(run.title), judged) for run in results for judged in judged_files(run)]
     tables += [judged.table for _, judged in judgements if not judged.sides]
     parts = [judged_part(*judgement) for judgement in judgements if judgement[1].sides]
@@ -113,7 +120,9 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
     """Return a run's name, its recipe and log (empty if missing), its last values, and its change, if any."""
     check_sums(run, "train it again with --overwrite")
     try:
-        texts = [(run / name).read_text("utf-8") if (run / name).is_file() else "" for name in (RECIPE, LOG, TIME)]
+        texts = [
+            (run / name).read_text("utf-8") if (run / name).is_file() else "" for name in (RECIPE, LOG, TIME)
+        ]
         recipe, end, *lines = map(json.loads, [texts[0] or "{}", texts[2] or "{}", *texts[1].splitlines()])
         if not all(isinstance(values, dict) for values in (recipe, end, *lines)):
             raise ValueError("a line is no object")
@@ -141,7 +150,9 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
     texts = [text for sides in columns.values() for side in sides for text in side]
     max_tokens = recipe["max_tokens"]
     before = starting_model(load_for_training(source, recipe["pooling"], max_tokens), source, max_tokens)
-    encodings = [Vectors.encode(model, texts) for model in (before, load_model(str(run), max_tokens=max_tokens))]
+    encodings = [
+        Vectors.encode(model, texts) for model in (before, load_model(str(run), max_tokens=max_tokens))
+    ]
     cosines = [{name: vectors.cosines(*sides) for name, sides in columns.items()} for vectors in encodings]
     low, outlines = histograms(cosines)
     first = list(dict.fromkeys(text for left, _ in columns.values() for text in left))
@@ -178,7 +189,8 @@ def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, 
 def moved(texts: Sequence[str], sides: Sequence[NDArray[np.float32]]) -> list[dict[str, Any]]:
     """Return the texts whose neighbours fell furthest behind from the first of the sides (texts, d) to the second."""
     near = min(NEAREST, len(texts) - 1)
-    cosines = [side @ side.T - 9 * np.eye(len(texts), dtype=np.float32) for side in map(unit, sides)]  # itself last
+    # itself last
+    cosines = [side @ side.T - 9 * np.eye(len(texts), dtype=np.float32) for side in map(unit, sides)]
     orders = [np.argsort(-side, axis=1, kind="stable") for side in cosines]
     ranks = 1 + np.take_along_axis(np.argsort(orders[1], axis=1), orders[0][:, :near], axis=1).mean(axis=1)
     changes = []
@@ -195,7 +207,9 @@ def histograms(sides: Sequence[Mapping[str, NDArray[np.float64]]]) -> tuple[floa
     """Draw the cosines of groups of pairs as polygons of one area, by side, behind the left end of their scale."""
     low = math.floor(10 * min(float(values.min()) for side in sides for values in side.values())) / 10
     edges = np.linspace(low, 1 + 1e-9, BINS + 1)
-    shares = [{name: np.histogram(values, edges)[0] / len(values) for name, values in side.items()} for side in sides]
+    shares = [
+        {name: np.histogram(values, edges)[0] / len(values) for name, values in side.items()} for side in sides
+    ]
     peak = max(float(share.max()) for side in shares for share in side.values())
     xs = np.repeat(np.linspace(0, WIDTH, BINS + 1), 2)
 
@@ -231,7 +245,8 @@ def charts(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def judged_part(run: Path, judged: "Judged") -> dict[str, Any]:
     """Return what the page shows of a judged table; its figures have scores and intervals as places out of 100 too."""
     estimates = [[of.estimate for of in side.values()] for side in judged.sides or ()]
-    lines = np.array([[(of.score, *score_interval(of)) for of in side] for side in estimates])  # side, figure, 3
+    # side, figure, 3
+    lines = np.array([[(of.score, *score_interval(of)) for of in side] for side in estimates])
     low, high = lines.min(), lines.max()
     places = ((lines - low) * 100 / ((high - low) or 1)).swapaxes(0, 1).tolist()
     rows = zip(judged.table.rows, places, strict=True)

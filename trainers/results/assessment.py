@@ -12,8 +12,12 @@ from trainers.results.significance import score_interval
 from trainers.results.wording import DECIMAL, cells
 
 AVERAGED = "an average treats its sets as independent"
-INTERVALS = f"intervals: 95%, of a share of as many independent items as the score's standard error has; {AVERAGED}"
-TESTS = f"tests: second minus first, sign-flip test by item, and the 95% interval that agrees with it; {AVERAGED}"
+INTERVALS = (
+    f"intervals: 95%, of a share of as many independent items as the score's standard error has; {AVERAGED}"
+)
+TESTS = (
+    f"tests: second minus first, sign-flip test by item, and the 95% interval that agrees with it; {AVERAGED}"
+)
 
 
 def assess(
@@ -33,7 +37,18 @@ def assess(
         rows = [(title, *line) for title, sets in titled_sets for line in _interval_lines(sets)]
         tables.append(Table(f"{suite}: intervals, {names}", columns, tuple(rows), columns[2:], (INTERVALS,)))
     if test:
-        columns = ("first", "second", "set", "items", "first score", "second score", "difference", "low", "high", "p")
+        columns = (
+            "first",
+            "second",
+            "set",
+            "items",
+            "first score",
+            "second score",
+            "difference",
+            "low",
+            "high",
+            "p",
+        )
         first, first_sets = titled_sets[0] if titled_sets else ("", {})
         rows = [
             (first, title, *cells(difference(pair, seed)))
@@ -58,7 +73,9 @@ def pairs(first: Sets, second: Sets) -> list[Pair]:
     def averaged(sets: Sets, names: Sequence[str]) -> Estimate:
         return mean_of_tables([sets[name].estimate for name in names])
 
-    return [Pair("", title, averaged(first, names), averaged(second, names)) for title, names in _set_lines(shared)]
+    return [
+        Pair("", title, averaged(first, names), averaged(second, names)) for title, names in _set_lines(shared)
+    ]
 
 
 def _set_lines(sets: Sets) -> list[tuple[str, list[str]]]:

@@ -70,7 +70,9 @@ def verdict_on(files: Mapping[str, Sequence[Path]], seed: int = 0) -> Verdict:
 
     Raises InputError if the items of a table differ, or no figure is defined for both of two encoders.
     """
-    tables = {name: {file.stem: read_sets(Evaluation(load(file), file)) for file in of} for name, of in files.items()}
+    tables = {
+        name: {file.stem: read_sets(Evaluation(load(file), file)) for file in of} for name, of in files.items()
+    }
     return verdict_of_sets(tables, seed)
 
 
@@ -84,7 +86,9 @@ def verdict_of_sets(encoders: Mapping[str, Mapping[str, Sets]], seed: int = 0) -
         name: {table: {of.stored.title: of.estimate for of in sets.values()} for table, sets in tables.items()}
         for name, tables in encoders.items()
     }
-    verdict = decide(start, scores, {name: _warnings(name, encoders[name].values()) for name in candidates}, seed=seed)
+    verdict = decide(
+        start, scores, {name: _warnings(name, encoders[name].values()) for name in candidates}, seed=seed
+    )
     if not all(candidate.figures for candidate in verdict.candidates):
         raise InputError(f"{', '.join(encoders[start])}: {UNDEFINED}")
     return verdict
@@ -92,7 +96,9 @@ def verdict_of_sets(encoders: Mapping[str, Mapping[str, Sets]], seed: int = 0) -
 
 def _warnings(name: str, tables: Iterable[Sets]) -> list[str]:
     """Return why the figures of an encoder are to be distrusted: what it learned from the judged texts."""
-    leaks = [of.stored.seen_in_training for sets in tables for of in sets.values() if of.stored.seen_in_training]
+    leaks = [
+        of.stored.seen_in_training for sets in tables for of in sets.values() if of.stored.seen_in_training
+    ]
     lines = []
     for leak in leaks:
         dev, texts, total = leak.get("dev", 0), leak.get("texts", 0), leak.get("of", 0)
@@ -123,7 +129,9 @@ def records(verdict: Verdict, baseline: Mapping[str, float]) -> list[dict[str, A
 def _scores(candidate: Candidate, side: Literal["before", "after"]) -> dict[str, float]:
     several = len({figure.table for figure in candidate.figures}) > 1
     return {
-        f"{figure.table.removeprefix('judge-')} {figure.title}" if several else figure.title: getattr(figure, side)
+        f"{figure.table.removeprefix('judge-')} {figure.title}" if several else figure.title: getattr(
+            figure, side
+        )
         for figure in candidate.figures
     }
 
@@ -169,12 +177,19 @@ def beside(model: str, directory: Path, suite: str, other: Other | None) -> Judg
     """
     file = directory / f"{suite}.json"
     own = Evaluation(load(file), file)
-    if other is None or not (start := other.folder / file.name).is_file() or not _are_of_one_table(start, file):
+    if (
+        other is None
+        or not (start := other.folder / file.name).is_file()
+        or not _are_of_one_table(start, file)
+    ):
         tables = assess(suite, [Run(model, [own])], intervals=True)
         if not tables:
             raise InputError(f"{suite}: {UNDEFINED}")
         return Judged(tables[0])
-    files = (_judged_with(file, start) if other.role == "untouched" else {}) or {other.title: start, model: file}
+    files = (_judged_with(file, start) if other.role == "untouched" else {}) or {
+        other.title: start,
+        model: file,
+    }
     verdict = verdict_on({name: [path] for name, path in files.items()})
     number = [path.resolve() for path in files.values()].index(file.resolve())
     figures = verdict.candidates[number - 1].figures
@@ -237,9 +252,16 @@ def _judged_with(file: Path, start: Path) -> dict[str, Path]:
     results = values.get("results") if isinstance(values, dict) else None
     if not isinstance(results, dict):
         return {}
-    files = {name: folder / path for name, paths in results.items() for path in paths if Path(path).name == file.name}
+    files = {
+        name: folder / path
+        for name, paths in results.items()
+        for path in paths
+        if Path(path).name == file.name
+    }
     paths = [path.resolve() for path in files.values()]
-    is_whole = start.resolve() in paths[:1] and file.resolve() in paths[1:] and all(path.is_file() for path in paths)
+    is_whole = (
+        start.resolve() in paths[:1] and file.resolve() in paths[1:] and all(path.is_file() for path in paths)
+    )
     return files if is_whole and _are_of_one_table(*paths) else {}
 
 

@@ -17,9 +17,9 @@ Change: TypeAlias = Literal["gain", "loss", "none", "constant", "few"]
 class Difference:
     """A figure of a candidate beside the start's, both x 100, and their difference with its 95% interval.
 
-    `items` is the number of groups of items, `independent` how many the figure rests on. `smallest` is the least gain
-    that such a table shows in four of five cases. `change` is "gain" or "loss" if that is clear, "constant" for a
-    figure that no item can change, "few" if there are too few items to tell.
+    `items` is the number of groups of items, `independent` how many the figure rests on. `smallest` is the
+    least gain that such a table shows in four of five cases. `change` is "gain" or "loss" if that is clear,
+    "constant" for a figure that no item can change, "few" if there are too few items to tell.
     """
 
     table: str
@@ -40,8 +40,9 @@ class Difference:
 class Candidate:
     """An encoder beside the start: all its figures, and the mean of those that can tell, None if none can.
 
-    `p` is that of the mean, as a gain among all candidates (Holm). `growth` is how many times as many items would show
-    a gain of this size in four of five cases; None if it is no gain. `warnings` are reasons to distrust the figures.
+    `p` is that of the mean, as a gain among all candidates (Holm). `growth` is how many times as many items
+    would show a gain of this size in four of five cases; None if it is no gain. `warnings` are reasons to
+    distrust the figures.
     """
 
     name: str

@@ -71,7 +71,9 @@ def _read_table(paper: Mapping[str, Any], values: Mapping[str, Any]) -> Publishe
     """Read columns `set`, `set/measure` and `average`, which is over `average_of` or the table's other sets."""
     names = [key.partition("/")[::2] for key in values["columns"]]
     averaged = tuple(values.get("average_of") or dict.fromkeys(name for name, _ in names if name != AVERAGE))
-    columns = [Column(averaged if name == AVERAGE else (name,), part or values["measure"]) for name, part in names]
+    columns = [
+        Column(averaged if name == AVERAGE else (name,), part or values["measure"]) for name, part in names
+    ]
     heads = dict(zip(columns, values["columns"].values(), strict=True))
     source = f"{paper['title']} {values.get('printed', 'Table ' + values['table'])}"
     marks = {**paper.get("marks", {}), **values.get("marks", {})}
@@ -94,7 +96,9 @@ def _read_figure(printed: str, times: int) -> Figure:
     value, _, deviation = (part.strip() for part in printed.partition("±"))
     # As decimals, so that .556 becomes exactly 55.6.
     digits = max(0, len(value.partition(".")[2]) - len(str(times)) + 1)
-    return Figure(float(Decimal(value) * times), digits, float(Decimal(deviation) * times) if deviation else None)
+    return Figure(
+        float(Decimal(value) * times), digits, float(Decimal(deviation) * times) if deviation else None
+    )
 
 
 def compare_suite(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable] = ()) -> list[Table]:
@@ -110,10 +114,14 @@ def compare_suite(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTab
 
 def _unprinted_columns(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable]) -> dict[Column, str]:
     """Return the columns of the sets that no paper prints, and without papers the average of the counted ones."""
-    printed = {name for table in tables for column in table.heads for name in column.sets if len(column.sets) == 1}
+    printed = {
+        name for table in tables for column in table.heads for name in column.sets if len(column.sets) == 1
+    }
     columns: dict[Column, str] = {}
     counted = []
-    for name, item in (pair for run in runs for evaluation in run.of(suite) for pair in evaluation.stored.sets.items()):
+    for name, item in (
+        pair for run in runs for evaluation in run.of(suite) for pair in evaluation.stored.sets.items()
+    ):
         if name not in printed:
             printed.add(name)
             metric = next(iter(item.figures), ALL)
@@ -150,13 +158,17 @@ def _table(
     return Table(title, columns, tuple(rows), tuple(heads.values()), tuple(notes))
 
 
-def _own_rows(run: Run, suite: str, columns: Sequence[Column], aggregations: Sequence[str | None]) -> Iterator[Row]:
+def _own_rows(
+    run: Run, suite: str, columns: Sequence[Column], aggregations: Sequence[str | None]
+) -> Iterator[Row]:
     seeds = [evaluation.stored for evaluation in run.of(suite)]
     of_seeds = f"{len(seeds)} of {run.seeds} seeds" if len(seeds) < run.seeds else f"{run.seeds} seeds"
     date = max((stored.date for stored in seeds), default="")[:10]
     source = ", ".join(part for part in ("ours", date, of_seeds if run.seeds > 1 else "") if part)
     items = [pair for stored in seeds for pair in stored.sets.items()]
-    marked_sets = {name for name, item in items if _is_resized(name, item) or (item.note or "").startswith(MARK)}
+    marked_sets = {
+        name for name, item in items if _is_resized(name, item) or (item.note or "").startswith(MARK)
+    }
     for aggregation in aggregations:
         cells: dict[Column, Figure] = {}
         for column in columns:
@@ -174,7 +186,9 @@ def _value(sets: Mapping[str, StoredSet], names: Sequence[str], metric: str) -> 
     """Return a set's figure, or the plain mean over sets; None unless all are there in the papers' sizes."""
     items = {name: sets[name] for name in names if name in sets}
     values = [value for item in items.values() if (value := item.figures.get(metric)) is not None]
-    if len(values) < len(names) or (len(items) > 1 and any(_is_resized(name, item) for name, item in items.items())):
+    if len(values) < len(names) or (
+        len(items) > 1 and any(_is_resized(name, item) for name, item in items.items())
+    ):
         return None
     return statistics.fmean(values)
 
@@ -228,6 +242,8 @@ def _set_notes(items: Sequence[tuple[str, str, StoredSet]]) -> Iterator[str]:
     if titles:
         yield f"{', '.join(titles)}: figures of different copies, by their checksums"
     leaks = [(run, item.title, item.seen_in_training) for run, _, item in items if item.seen_in_training]
-    counts = ((run, f"{title} {leak['texts']:,} of {leak['of']:,}") for run, title, leak in leaks if leak["texts"])
+    counts = (
+        (run, f"{title} {leak['texts']:,} of {leak['of']:,}") for run, title, leak in leaks if leak["texts"]
+    )
     for line, runs in group((", ".join(places), run) for run, places in group(counts).items()).items():
         yield f"{', '.join(runs)}: trained on texts of these sets: {line}"

@@ -1,8 +1,9 @@
 """A score as the sum of what each independent group of items contributes to it.
 
-For means that is exact. For other statistics it is their infinitesimal jackknife (Jaeckel 1972, Efron 1982): the score,
-and by how much it changes with an item's weight. Whatever the statistic, a difference of two scores is then a sum over
-the same groups, which one paired test can judge, and the mean of several figures is one too.
+For means that is exact. For other statistics it is their infinitesimal jackknife (Jaeckel 1972, Efron 1982):
+the score, and by how much it changes with an item's weight. Whatever the statistic, a difference of two scores
+is then a sum over the same groups, which one paired test can judge, and the mean of several figures is one
+too.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from trainers.evaluation.task import Predictions
 
 Floats: TypeAlias = "NDArray[np.float64]"
 Influence: TypeAlias = "tuple[float, Floats]"
-"""A score, and for each item its derivative by the item's weight, times the number of items; they add up to 0."""
+"""A score, and for each item its derivative by the item's weight, times the number of items; they add up to
+0."""
 
 LOWEST = {"spearman": -100.0}  # of the scores x 100; of other statistics 0
 SHARED = 0.05  # of the variance between clusterings of one table, what stays in the mean of ever more of them
@@ -28,9 +30,10 @@ SHARED = 0.05  # of the variance between clusterings of one table, what stays in
 class Estimate:
     """A score x 100, or a difference of scores.
 
-    `parts` (groups,) are what the groups contribute, their sum is the score. `weights` (groups,) are their shares of
-    the items. `independent` is how many independent items the score rests on: the groups, or those with the rarer gold
-    where there are two. `noise` is the variance that does not come from drawing items, `lowest` the least value.
+    `parts` (groups,) are what the groups contribute, their sum is the score. `weights` (groups,) are their
+    shares of the items. `independent` is how many independent items the score rests on: the groups, or those
+    with the rarer gold where there are two. `noise` is the variance that does not come from drawing items,
+    `lowest` the least value.
     """
 
     parts: Floats
@@ -66,7 +69,9 @@ class Estimate:
         """Return by how much this is greater, paired by groups."""
         weights = (self.weights + other.weights) / 2
         independent = min(self.independent, other.independent)
-        return Estimate(self.parts - other.parts, weights, independent, self.noise + other.noise, self.lowest - 100)
+        return Estimate(
+            self.parts - other.parts, weights, independent, self.noise + other.noise, self.lowest - 100
+        )
 
 
 def estimate(items: Predictions) -> Estimate:
@@ -111,7 +116,9 @@ def _mean(gold: Floats, outcomes: Floats) -> Influence:
 
 def _spearman(gold: Floats, similarities: Floats) -> Influence:
     x, y = map(_centred_ranks, (gold, similarities))
-    (xy, xy_changes), (xx, xx_changes), (yy, yy_changes) = (_moment(*sides) for sides in ((x, y), (x, x), (y, y)))
+    (xy, xy_changes), (xx, xx_changes), (yy, yy_changes) = (
+        _moment(*sides) for sides in ((x, y), (x, x), (y, y))
+    )
     if not xx * yy:
         return np.nan, np.full(len(x), np.nan)
     score = xy / np.sqrt(xx * yy)

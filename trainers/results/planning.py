@@ -14,8 +14,8 @@ from trainers.results.verdict import mean_change
 from trainers.results.wording import rounded, unit
 
 SPREADS = {"labelled texts": (10, 33), "queries": (10, 39), "graded pairs": (5, 17)}
-"""Standard deviations per item of the difference of the mean of the figures, in points: of an encoder that was changed
-a little, and of one that was changed much (`benchmarks/spreads.py`)."""
+"""Standard deviations per item of the difference of the mean of the figures, in points: of an encoder that was
+changed a little, and of one that was changed much (`benchmarks/spreads.py`)."""
 
 
 def typical_plan(gain: float) -> str:
@@ -24,9 +24,8 @@ def typical_plan(gain: float) -> str:
     for kind, spreads in SPREADS.items():
         low, high = (rounded(_needed(_of_spread(spread), gain)) for spread in spreads)
         kinds.append(f"{low} to {high} {kind}")
-    return (
-        f"{_aim(gain)}: {', '.join(kinds)}, by how much the encoder is changed; --judge FILE takes a table's own spread"
-    )
+    by = "by how much the encoder is changed; --judge FILE takes a table's own spread"
+    return f"{_aim(gain)}: {', '.join(kinds)}, {by}"
 
 
 def own_plan(before: Sets, after: Sets, gain: float) -> str:
@@ -39,7 +38,9 @@ def own_plan(before: Sets, after: Sets, gain: float) -> str:
     spread = math.sqrt(difference.variance * difference.groups)
     needed = rounded(_needed(difference, gain))
     title = next(iter(before.values())).stored.title
-    return f"{_aim(gain)}: {needed} {unit(title)} (here {difference.groups:,}, spread {spread:.0f} points each)"
+    return (
+        f"{_aim(gain)}: {needed} {unit(title)} (here {difference.groups:,}, spread {spread:.0f} points each)"
+    )
 
 
 def _aim(gain: float) -> str:

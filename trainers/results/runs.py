@@ -98,7 +98,9 @@ def read_sets(evaluation: Evaluation) -> Sets:
     try:
         arrays = read_arrays(file) if file.is_file() else {}
         for name in dict.fromkeys(key.rpartition("/")[0] for key in arrays):
-            gold, predicted, statistic = (arrays[f"{name}/{part}"] for part in ("gold", "predicted", "statistic"))
+            gold, predicted, statistic = (
+                arrays[f"{name}/{part}"] for part in ("gold", "predicted", "statistic")
+            )
             items = Predictions(statistic.item(), gold, predicted, arrays.get(f"{name}/groups"))
             stored = evaluation.stored.sets[name]
             scored = ScoredSet(stored, items, estimate(items))
@@ -117,7 +119,9 @@ def check_items(first: Sets, second: Sets) -> None:
     """Raise InputError if a set that both have is of different items."""
     for name, of in first.items():
         if name in second and of.stored.sha256 != second[name].stored.sha256:
-            raise InputError(f"{of.stored.title} has different items in the two runs: evaluate both on one copy")
+            raise InputError(
+                f"{of.stored.title} has different items in the two runs: evaluate both on one copy"
+            )
 
 
 def _runs(folders: Sequence[Path]) -> list[Run]:

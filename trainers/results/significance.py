@@ -1,7 +1,8 @@
 """A paired test that turns the signs of differences (Fisher 1935), the interval that agrees with it, and its power.
 
-If two encoders are equally good, each group of items could as well have favoured the other one. p is the share of the
-patterns of signs under which the sum is at least as far from 0. The interval is the test turned round, all differences
+If two encoders are equally good, each group of items could as well have favoured the other one. p is the share
+of the patterns of signs under which the sum is at least as far from 0. The interval is the test turned round,
+all differences
 that it does not reject: it leaves out 0 exactly if p is at most `LEVEL`.
 """
 
@@ -16,7 +17,11 @@ from trainers.results.estimates import Estimate, Floats
 
 LEVEL, POWER = 0.05, 0.8
 EXACT = 12  # with so many differences or fewer, all patterns of their signs are taken
-PATTERNS, BLOCK = 10_000, 500  # else so many, the first of them as it is, and how many of them are in memory at once
+# else so many, the first of them as it is, and how many of them are in memory at once
+PATTERNS, BLOCK = (
+    10_000,
+    500,
+)
 BUNDLES = 2_000  # if there are more groups, several have their signs turned together
 ZERO = 1e-9  # what rounding errors may make of 0
 
@@ -24,8 +29,9 @@ ZERO = 1e-9  # what rounding errors may make of 0
 def sign_test(difference: Estimate, seed: int = 0) -> tuple[float, float, float]:
     """Return the two-sided p of no difference, and low and high end of the 95% interval of the difference.
 
-    After a shift by d the sum is T - d, and under a pattern of signs A - d W, if that turns the sum of the weights, 1,
-    into W. The second is as far from 0 as the first for every d between (T - A) / (1 - W) and (T + A) / (1 + W).
+    After a shift by d the sum is T - d, and under a pattern of signs A - d W, if that turns the sum of the
+    weights, 1, into W. The second is as far from 0 as the first for every d between (T - A) / (1 - W) and (T +
+    A) / (1 + W).
     """
     total = difference.score
     sums, shares = _signed_sums(difference, seed)
@@ -80,8 +86,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def score_interval(score: Estimate) -> tuple[float, float]:
     """Return the 95% interval of a score by Wilson 1927, within its range.
 
-    Of a share p of n independent items, it holds all shares q whose own error sqrt(q (1 - q) / n) would explain p.
-    Other scores have as many items as a share with their standard error would have.
+    Of a share p of n independent items, it holds all shares q whose own error sqrt(q (1 - q) / n) would
+    explain p. Other scores have as many items as a share with their standard error would have.
     """
     from scipy.stats import t
 
@@ -100,7 +106,8 @@ def smallest_difference(difference: Estimate, comparisons: int = 1) -> float:
     squared, step, agreeing = _power(difference, comparisons)
     added = squared * step * agreeing
     gain = (added + math.sqrt(added**2 + 4 * squared * difference.variance)) / 2
-    # Outcomes of one item each must be so many, whatever the present spread, that chance would not turn all one way.
+    # Outcomes of one item each must be so many, whatever the present spread, that chance would not turn all
+    # one way.
     return max(gain, squared * step * (agreeing > 0))
 
 
@@ -114,8 +121,8 @@ def groups_needed(difference: Estimate, gain: float, comparisons: int = 1) -> in
 def _power(difference: Estimate, comparisons: int) -> tuple[float, float, float]:
     """Return how many standard errors a gain must be, squared; the usual size of a difference; how much of it is added.
 
-    Where most outcomes agree, a gain is outcomes that agreed and now differ, which adds to the variance; but some of
-    those that differed now agree, hence nine tenths.
+    Where most outcomes agree, a gain is outcomes that agreed and now differ, which adds to the variance; but
+    some of those that differed now agree, hence nine tenths.
     """
     from scipy.stats import norm, t
 

@@ -1,8 +1,9 @@
 """Which encoder to take, by tables that several were judged on: one rule, and its outcome as data.
 
-A candidate is better if the mean of its figures is: the mean over a table's figures, then over the tables. p comes from
-`sign_test`, at 5%. Gains are corrected for the number of candidates (Holm), since the best of many looks good by chance
-alone; losses are not, neither of the mean nor of a figure, since who changes an encoder should hear of them.
+A candidate is better if the mean of its figures is: the mean over a table's figures, then over the tables. p
+comes from `sign_test`, at 5%. Gains are corrected for the number of candidates (Holm), since the best of many
+looks good by chance alone; losses are not, neither of the mean nor of a figure, since who changes an encoder
+should hear of them.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def decide(
 ) -> Verdict:
     """Return the verdict on encoders beside the one named `start`, from their scores on the same items.
 
-    A figure that is undefined for one of two encoders does not count. `seed` draws patterns of signs where they are too
-    many to be taken all.
+    A figure that is undefined for one of two encoders does not count. `seed` draws patterns of signs where
+    they are too many to be taken all.
     """
     changes = {name: [*_pairs(scores[start], encoder)] for name, encoder in scores.items() if name != start}
     means = {name: mean for name, pairs in changes.items() if (mean := _mean_of(pairs))}
@@ -99,7 +100,9 @@ def _mean_of(pairs: Sequence[Pair]) -> Pair | None:
             tables[pair.table].append(pair)
     if not tables:
         return None
-    before = mean_of_tables([mean_of_figures([pair.before for pair in figures]) for figures in tables.values()])
+    before = mean_of_tables(
+        [mean_of_figures([pair.before for pair in figures]) for figures in tables.values()]
+    )
     after = mean_of_tables([mean_of_figures([pair.after for pair in figures]) for figures in tables.values()])
     return Pair(", ".join(tables), MEAN, before, after)
 

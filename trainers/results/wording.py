@@ -41,7 +41,9 @@ def _finding(candidate: Candidate, start: str) -> str:
     if candidate.growth and 1 < candidate.growth <= MOST:
         return f"{name} gains about {size}{worse}: {_advice(candidate, candidate.growth)}"
     direction = "gains" if mean.difference > 0 else "loses"
-    return f"{name} {direction} about {size}{worse}: no clear change, gains show here from {mean.smallest:.1f} on"
+    return (
+        f"{name} {direction} about {size}{worse}: no clear change, gains show here from {mean.smallest:.1f} on"
+    )
 
 
 def _range(figure: Difference) -> str:

@@ -47,7 +47,8 @@ def keep_best(folder: Path, objective: Objective, history: History) -> None:
     draft = folder / "best.tmp"
     save_file({name: tensor.contiguous() for name, tensor in objective.state_dict().items()}, draft)
     os.replace(draft, folder / BEST.format(step=step))
-    # A run that is killed before its next checkpoint resumes from an older one, whose best step may be older too.
+    # A run that is killed before its next checkpoint resumes from an older one, whose best step may be older
+    # too.
     steps = {step, *(best_step(history_of(checkpoint)) for checkpoint in checkpoints(folder))}
     for path in {*folder.glob("best-*")} - {folder / BEST.format(step=kept_step) for kept_step in steps}:
         path.unlink()
@@ -61,7 +62,9 @@ def restore_best(folder: Path, objective: Objective, history: History) -> int | 
         try:
             load_weights(objective, path)
         except (OSError, SafetensorError):
-            raise TwinviewsError(f"cannot read the best weights, {path}: train again with --overwrite") from None
+            raise TwinviewsError(
+                f"cannot read the best weights, {path}: train again with --overwrite"
+            ) from None
     return step
 
 

@@ -15,27 +15,57 @@ from pipelines.terminal.console import InputError, TwinviewsError, note
 from trainers.encoders.location import LOG, RECIPE, TIME
 
 DONE, CHECKPOINTS, WEIGHTS, STATE = "modules.json", "checkpoints", "model.safetensors", "trainer_state.json"
-LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")  # what killed runs leave and finished ones do not need
+# what killed runs leave and finished ones do not need
+LEFTOVERS = (
+    CHECKPOINTS,
+    ".saving-*",
+    ".*.augment.tmp",
+)
 ENCODER = (
-    SUMS, "README.md", "config.json", "config_sentence_transformers.json", "generation_config.json",
-    "modules.json", "sentence_bert_config.json", "model.safetensors", "model-*-of-*.safetensors",
+    SUMS,
+    "README.md",
+    "config.json",
+    "config_sentence_transformers.json",
+    "generation_config.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "model.safetensors",
+    "model-*-of-*.safetensors",
     "model.safetensors.index.json",
-    "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json",
-    "vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model", "chat_template.jinja",
-    "[1-9]_CNN", "[1-9]_Dense", "[1-9]_Dropout", "[1-9]_LayerNorm", "[1-9]_Normalize", "[1-9]_Pooling",
-    "[1-9]_WeightedLayerPooling", "[1-9]_WordWeights",
-)  # fmt: skip
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "tokenizer.model",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "chat_template.jinja",
+    "[1-9]_CNN",
+    "[1-9]_Dense",
+    "[1-9]_Dropout",
+    "[1-9]_LayerNorm",
+    "[1-9]_Normalize",
+    "[1-9]_Pooling",
+    "[1-9]_WeightedLayerPooling",
+    "[1-9]_WordWeights",
+)
 """The files and folders of an encoder."""
 MADE = (*LEFTOVERS, LOG, TIME, "evaluation", "report.html", *ENCODER)
-"""All that a training and `train evaluate` write into a run's directory; `--overwrite` removes nothing else."""
+"""All that a training and `train evaluate` write into a run's directory; `--overwrite` removes nothing
+else."""
 DATA = ("views", "text", "words", "graded", "dev", "dev_data")
 STARTS = ("encoder", "teacher", "guide")  # what a training begins with
 FREE = frozenset({*DATA, "save_every"})
-"""Settings that may change when a run is resumed: paths (the data are compared by hash) and what changes no result."""
+"""Settings that may change when a run is resumed: paths (the data are compared by hash) and what changes no
+result."""
 HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITTEN = ("inline_container", "PytorchStreamWriter", "Error while serializing")
-"""Parts of the messages with which torch and safetensors report a failed write, in errors other than OSError."""
+"""Parts of the messages with which torch and safetensors report a failed write, in errors other than
+OSError."""
 
 
 def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
@@ -68,7 +98,9 @@ def without_paths(recipe: Mapping[str, Any]) -> dict[str, Any]:
     def named(key: str, value: Any) -> Any:  # noqa: ANN401 - JSON
         if isinstance(value, list):
             return [named(key, part) for part in value]
-        if not isinstance(value, str) or (key in STARTS and HUB_NAME.fullmatch(value) and not Path(value).exists()):
+        if not isinstance(value, str) or (
+            key in STARTS and HUB_NAME.fullmatch(value) and not Path(value).exists()
+        ):
             return value
         return Path(value).name
 
@@ -106,7 +138,9 @@ def resumable(out: Path) -> Iterator[None]:
         if getattr(error, "errno", None) not in FULL and not any(part in text for part in UNWRITTEN):
             raise
         reason = getattr(error, "strerror", None) or text.splitlines()[0]
-        problem = f"cannot write all of {out} ({reason}): free space on its disk, then run the same command again"
+        problem = (
+            f"cannot write all of {out} ({reason}): free space on its disk, then run the same command again"
+        )
         raise TwinviewsError(problem) from error
 
 
@@ -133,13 +167,20 @@ def newest_checkpoint(out: Path) -> Path | None:
 def checkpoints(folder: Path) -> list[Path]:
     """Return all checkpoints in a folder, intact or not, the newest first."""
     steps = (path.name.removeprefix("checkpoint-") for path in folder.glob("checkpoint-*"))
-    return [folder / f"checkpoint-{step}" for step in sorted(map(int, filter(str.isdigit, steps)), reverse=True)]
+    return [
+        folder / f"checkpoint-{step}" for step in sorted(map(int, filter(str.isdigit, steps)), reverse=True)
+    ]
 
 
 def history_of(checkpoint: Path) -> list[dict[str, float]]:
     """Return what was logged up to a checkpoint, at last at its own step; raises InputError if that is damaged."""
     state = read_json(checkpoint / STATE)
     history = state.get("log_history") if isinstance(state, dict) else None
-    if not isinstance(history, list) or not history or not isinstance(history[-1], dict) or "step" not in history[-1]:
+    if (
+        not isinstance(history, list)
+        or not history
+        or not isinstance(history[-1], dict)
+        or "step" not in history[-1]
+    ):
         raise InputError(f"{checkpoint / STATE} has no log_history: remove the checkpoint, or train again")
     return history

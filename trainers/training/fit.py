@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
-from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import (
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 
 from pipelines.storage.files import write_if_changed, write_sums
 from pipelines.terminal.console import TwinviewsError, note, progress
@@ -22,7 +29,15 @@ from trainers.losses import geometry
 from trainers.objective import Objective, Row, resolve_precision
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
-from trainers.training.best import DEV, History, dev_scores, keep_best, load_weights, out_of_patience, restore_best
+from trainers.training.best import (
+    DEV,
+    History,
+    dev_scores,
+    keep_best,
+    load_weights,
+    out_of_patience,
+    restore_best,
+)
 from trainers.training.directory import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint
 
 if TYPE_CHECKING:
@@ -43,12 +58,18 @@ class Fitted(NamedTuple):
 
 
 def fit(
-    objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: "Examples | Task | None" = None
+    objective: Objective,
+    rows: Rows,
+    training: Training,
+    out: Path,
+    seed: int,
+    dev: "Examples | Task | None" = None,
 ) -> Fitted:
     """Train `objective`, freshly built on the CPU, in place, resuming from the newest checkpoint under `out`.
 
-    A resumed run ends with exactly the parameters of an uninterrupted one, several processes, all calling this, up to
-    rounding. Raises TwinviewsError: numbers are no longer finite. Raises InputError: a setting that cannot be had here.
+    A resumed run ends with exactly the parameters of an uninterrupted one, several processes, all calling
+    this, up to rounding. Raises TwinviewsError: numbers are no longer finite. Raises InputError: a setting
+    that cannot be had here.
     """
     out.mkdir(parents=True, exist_ok=True)
     start = copy.deepcopy(objective.encoder.state_dict()) if training.blend < 1 else {}
@@ -70,7 +91,9 @@ def fit(
         # Killed after its last step: Trainer would take another one.
         load_weights(objective, checkpoint / WEIGHTS)
     else:
-        trainer = ObjectiveTrainer(objective, rows, training, out, seed, dev, start, resumed=checkpoint is not None)
+        trainer = ObjectiveTrainer(
+            objective, rows, training, out, seed, dev, start, resumed=checkpoint is not None
+        )
         with progress("training", training.total_steps(len(rows)), unit="steps", done=done) as advance:
             trainer.add_callback(StepCallback(trainer, advance))
             torch.manual_seed(process_seed(seed))  # for dropout; checkpoints hold its state
@@ -114,7 +137,9 @@ def blended(encoder: nn.Module, start: Mapping[str, Tensor], share: float) -> It
             encoder.load_state_dict(trained)
 
 
-def score_on(dev: "Examples | Task | None", objective: Objective, training: Training, step: int) -> float | None:
+def score_on(
+    dev: "Examples | Task | None", objective: Objective, training: Training, step: int
+) -> float | None:
     """Return the score on a development set, computed in the first process for all, or None, with a warning."""
     score = None
     if dev is not None and is_first():
@@ -122,7 +147,9 @@ def score_on(dev: "Examples | Task | None", objective: Objective, training: Trai
 
         score = dev_score(dev, objective, training.precision, training.dev_similarity)
         if score is None:
-            note(f"warning: the score on --dev {training.dev} is undefined at step {step}: its texts are all alike")
+            note(
+                f"warning: the score on --dev {training.dev} is undefined at step {step}: its texts are all alike"
+            )
     return of_first(score)  # type: ignore[no-any-return]
 
 
@@ -136,23 +163,40 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
     """Return Trainer's arguments: silent, about fifty lines of log, checkpoints if `total` exceeds `save_every`."""
     cuda, precision = torch.cuda.is_available(), resolve_precision(training.precision)
     arguments = TrainingArguments(
-        output_dir=str(out / CHECKPOINTS), report_to="none", seed=seed,
-        num_train_epochs=training.epochs, max_steps=training.steps or -1,
+        output_dir=str(out / CHECKPOINTS),
+        report_to="none",
+        seed=seed,
+        num_train_epochs=training.epochs,
+        max_steps=training.steps or -1,
         per_device_train_batch_size=training.batch_size // processes(),
-        gradient_accumulation_steps=training.accumulate, learning_rate=training.lr, max_grad_norm=training.clip,
+        gradient_accumulation_steps=training.accumulate,
+        learning_rate=training.lr,
+        max_grad_norm=training.clip,
         lr_scheduler_type="constant_with_warmup" if training.schedule == "constant" else "linear",
-        warmup_steps=training.warmup, bf16=precision == "bf16", fp16=precision == "fp16", use_cpu=not cuda,
-        dataloader_drop_last=True, dataloader_pin_memory=cuda, accelerator_config={"non_blocking": cuda},
+        warmup_steps=training.warmup,
+        bf16=precision == "bf16",
+        fp16=precision == "fp16",
+        use_cpu=not cuda,
+        dataloader_drop_last=True,
+        dataloader_pin_memory=cuda,
+        accelerator_config={"non_blocking": cuda},
         remove_unused_columns=False,
         ddp_broadcast_buffers=False,  # all processes compute the same ones, such as queues of vectors
-        logging_steps=max(1, min(total // 50, training.save_every)), logging_first_step=True,
-        logging_nan_inf_filter=False, disable_tqdm=True, log_level="error", log_level_replica="error",
-        save_strategy="steps" if total > training.save_every else "no", save_steps=training.save_every,
+        logging_steps=max(1, min(total // 50, training.save_every)),
+        logging_first_step=True,
+        logging_nan_inf_filter=False,
+        disable_tqdm=True,
+        log_level="error",
+        log_level_replica="error",
+        save_strategy="steps" if total > training.save_every else "no",
+        save_steps=training.save_every,
         save_total_limit=2,  # the older one in case the newest is damaged
-    )  # fmt: skip
+    )
     if arguments.n_gpu > 1:
         # Trainer would split each batch, and with it the negatives, among the GPUs.
-        note(f"training on one of {arguments.n_gpu} GPUs: torchrun --nproc-per-node {arguments.n_gpu} uses all")
+        note(
+            f"training on one of {arguments.n_gpu} GPUs: torchrun --nproc-per-node {arguments.n_gpu} uses all"
+        )
         arguments._n_gpu = 1
     return arguments
 
@@ -165,7 +209,9 @@ def make_optimizer(objective: Objective, training: Training) -> torch.optim.Adam
             decay = training.weight_decay if training.decay_all or parameter.dim() > 1 else 0.0
             rate = next((rate for prefix, rate in objective.rates.items() if name.startswith(prefix)), 1.0)
             groups[decay, training.lr * rate].append(parameter)
-    settings = [{"params": parameters, "weight_decay": decay, "lr": lr} for (decay, lr), parameters in groups.items()]
+    settings = [
+        {"params": parameters, "weight_decay": decay, "lr": lr} for (decay, lr), parameters in groups.items()
+    ]
     return torch.optim.AdamW(settings, lr=training.lr, eps=training.eps, fused=True)
 
 
@@ -234,7 +280,9 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         warning = collapse(history[-1], dev_scores(history).get(0))
         if warning is not None and not self.collapsed:
             self.collapsed = True
-            note(f"warning: the encoder collapses: {warning} at step {step}; lower --lr or start from another encoder")
+            note(
+                f"warning: the encoder collapses: {warning} at step {step}; lower --lr or start from another encoder"
+            )
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:  # noqa: ANN401 - Trainer's own
         """Score what would be saved now, in the first process for all; keep the best weights, stop without patience."""
@@ -245,7 +293,9 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
             self.log(dict(metrics))
             if self.training.keep == "best" and is_first():
                 keep_best(self.out / CHECKPOINTS, self.model, self.state.log_history)
-        self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        self.control: TrainerControl = self.callback_handler.on_evaluate(
+            self.args, self.state, self.control, metrics
+        )
         self.control.should_training_stop |= out_of_patience(self.training, self.state.log_history)
         return metrics
 
@@ -263,8 +313,12 @@ class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is unt
     def on_optimizer_step(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Let the objective follow the optimiser's step, once a step however many batches it took."""
         objective = self.trainer.model
-        if state.global_step == 0 and all(parameter.grad is None for parameter in objective.encoder.parameters()):
-            raise TwinviewsError("no gradient reaches the encoder: compute the loss from vectors that are not detached")
+        if state.global_step == 0 and all(
+            parameter.grad is None for parameter in objective.encoder.parameters()
+        ):
+            raise TwinviewsError(
+                "no gradient reaches the encoder: compute the loss from vectors that are not detached"
+            )
         objective.after_step(state.global_step + 1, state.max_steps)
 
     def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401

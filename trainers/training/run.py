@@ -87,9 +87,14 @@ def train_seeds(name: str, values: Mapping[str, Any]) -> None:
     """Train with each seed; raises as `run_training` does."""
     out, first = values["out"] or Path("runs", name), values["seed"]
     seeds = range(first, first + values["seeds"])
-    runs = [Request.of(name, {**values, "seeds": None, "seed": seed, "out": out / f"seed-{seed}"}) for seed in seeds]
+    runs = [
+        Request.of(name, {**values, "seeds": None, "seed": seed, "out": out / f"seed-{seed}"})
+        for seed in seeds
+    ]
     if (out / RECIPE).is_file():
-        raise InputError(f"{out} holds a single run: give another --out, the runs of the seeds get folders in it")
+        raise InputError(
+            f"{out} holds a single run: give another --out, the runs of the seeds get folders in it"
+        )
     if values["dry_run"]:
         run_training(runs[0])
         note(f"the same for {len(runs)} seeds: {out}/seed-{first} to {out}/seed-{seeds[-1]}")
@@ -120,7 +125,8 @@ def _make_plan(request: Request) -> Plan:
     size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size:
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: using {size}")
-    similarity = training.dev_similarity if isinstance(dev, Examples | None) else "cosine"  # the only one of tables
+    # the only one of tables
+    similarity = training.dev_similarity if isinstance(dev, Examples | None) else "cosine"
     used = {"batch_size": size, "precision": precision, "dev_similarity": similarity}
     training = training.model_copy(update=used)
     hashes = {"data_xxh64": examples.digest(), "encoder_xxh64": source.digest()}
@@ -134,16 +140,24 @@ def _make_plan(request: Request) -> Plan:
     elif dev is not None:
         hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
     if examples.corpus is not None:
-        note(f"the linear layer is fitted to the {len(examples.corpus):,} sentences that the pairs were made of")
+        note(
+            f"the linear layer is fitted to the {len(examples.corpus):,} sentences that the pairs were made of"
+        )
         hashes["corpus_xxh64"] = Examples(examples.corpus, examples.corpus, examples.corpus).digest()
     settings, given = {**training.model_dump(), **params.model_dump()}, objective.presets[preset]
     unset = {key: NONE for key, value in settings.items() if value is None and given.get(key) is not None}
     recipe = {
         "command": request.objective,
         "twinviews": {"version": version("twinviews"), "rows": len(examples), **hashes},
-        **sources, "encoder": request.encoder, "preset": preset, "seed": request.seed, "limit": request.data.limit,
-        **settings, **unset, **({"epochs": None} if training.steps else {}),
-    }  # fmt: skip
+        **sources,
+        "encoder": request.encoder,
+        "preset": preset,
+        "seed": request.seed,
+        "limit": request.data.limit,
+        **settings,
+        **unset,
+        **({"epochs": None} if training.steps else {}),
+    }
     return Plan(source, examples, dev, training, params, recipe)
 
 
@@ -256,16 +270,24 @@ def _prompts(objective: "Objective", training: Training, recipe: Mapping[str, An
 
     encoder = objective.encoder
     given = dict(entry.partition("=")[::2] for entry in training.prompts)
-    if not given and "views" in recipe and {"query", "document"} <= {*filter(encoder.prompts.get, encoder.prompts)}:
+    if (
+        not given
+        and "views" in recipe
+        and {"query", "document"} <= {*filter(encoder.prompts.get, encoder.prompts)}
+    ):
         note("the prompts query and document are not used: --prompts view_a=query --prompts view_b=document")
     for column, name in given.items():
         if column not in COLUMNS or name not in encoder.prompts:
             problem = f"columns are {', '.join(COLUMNS)}, the encoder's prompts {', '.join(encoder.prompts) or 'none'}"
             raise InputError(f"--prompts {column}={name}: {problem}")
     if given and not all(getattr(module, "include_prompt", True) for module in encoder):
-        raise InputError("--prompts: the encoder's pooling leaves out its prompt, of which it can have one here")
+        raise InputError(
+            "--prompts: the encoder's pooling leaves out its prompt, of which it can have one here"
+        )
     if given and (objective.teacher is not None or not {"views", "graded"} & recipe.keys()):
-        raise InputError("--prompts: only trainings on pairs without a teacher, guide, --retain or --relate take them")
+        raise InputError(
+            "--prompts: only trainings on pairs without a teacher, guide, --retain or --relate take them"
+        )
     return {column: encoder.prompts[name] for column, name in given.items()}
 
 
@@ -277,7 +299,10 @@ def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], 
     with suppress(OSError, ValueError, YAMLError):  # another author's card can hold anything
         metadata = metadata_load(Path(source.path, "README.md")) or {}
     base = source.name if source.folder is None else str(metadata.get("base_model", ""))
-    origin = {"base": base if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", base) else None, "licence": metadata.get("license")}
+    origin = {
+        "base": base if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", base) else None,
+        "licence": metadata.get("license"),
+    }
     template = Template(CARD.read_text(encoding="utf-8"), keep_trailing_newline=True)
     named = directory.without_paths(recipe)  # a card is for others
     return str(template.render(recipe=named, steps=steps, trained=counted(steps, "step"), dev=dev, **origin))

@@ -27,7 +27,8 @@ class Identical(Filter):
         """Judge every pair."""
         sides = [pairs.strings(side) for side in SIDES]
         rows = zip(*sides, *map(_letters, sides), strict=True)
-        # Two texts of punctuation alone have no words, but may still differ. Letters are compared only to be fast.
+        # Two texts of punctuation alone have no words, but may still differ. Letters are compared only to be
+        # fast.
         reasons = [
             SAME if a == b else ALIKE if x == y and not self.exact and _words(a) == _words(b) != [] else None
             for a, b, x, y in rows

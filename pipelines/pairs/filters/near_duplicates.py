@@ -28,9 +28,10 @@ CHANCE = 1 / 256
 class NearDuplicates(Filter):
     """It remembers the pairs that it kept, the last `window` of them (0.3 GB per million).
 
-    A pair is dropped if the Jaccard similarity of its n-grams of `n` characters, those of both sides together, to
-    those of an earlier pair is at least `threshold`. It is estimated by the share of equal hashes, within 0.05 two
-    times out of three, or better. Pairs of one sentence by different views are meant to be alike and are not compared.
+    A pair is dropped if the Jaccard similarity of its n-grams of `n` characters, those of both sides together,
+    to those of an earlier pair is at least `threshold`. It is estimated by the share of equal hashes, within
+    0.05 two times out of three, or better. Pairs of one sentence by different views are meant to be alike and
+    are not compared.
     """
 
     by_row = False
@@ -45,14 +46,20 @@ class NearDuplicates(Filter):
         try:
             self._index = Index(self.window, self.threshold)
         except MemoryError:
-            raise InputError(f"--filter near-duplicates: no memory for window={self.window}: lower it") from None
+            raise InputError(
+                f"--filter near-duplicates: no memory for window={self.window}: lower it"
+            ) from None
         return self
 
     def __call__(self, pairs: PairColumns) -> Verdicts:
         """Judge every pair."""
-        sides, names = (zip(*(pairs.strings(side + end) for side in SIDES), strict=True) for end in ("", "_name"))
+        sides, names = (
+            zip(*(pairs.strings(side + end) for side in SIDES), strict=True) for end in ("", "_name")
+        )
         texts = (*pairs.strings("text"), *map("\0".join, names))
-        origins = np.array([xxh64_intdigest(text.encode()) for text in texts], dtype=np.uint64).reshape(2, -1).T
+        origins = (
+            np.array([xxh64_intdigest(text.encode()) for text in texts], dtype=np.uint64).reshape(2, -1).T
+        )
         dropped = self._index.add(sign(list(sides), self.n), origins)
         return Verdicts([REASON if is_near else None for is_near in dropped])
 
@@ -76,7 +83,9 @@ def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
     texts_so_far = np.array([len(texts) for texts in folded]).cumsum()
     starts = np.array([0, *(ends[texts_so_far - 1] - (n - 1) * texts_so_far)], dtype=np.uint64)
     signatures = array("I")
-    for row in RMinHash.digest_matrix_from_flat_token_hashes(grams[within_text], starts, HASHES, SEED).to_rows():
+    for row in RMinHash.digest_matrix_from_flat_token_hashes(
+        grams[within_text], starts, HASHES, SEED
+    ).to_rows():
         signatures.fromlist(row)
     return np.frombuffer(signatures, dtype=np.uint32).reshape(-1, HASHES)
 
@@ -84,16 +93,17 @@ def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
 class Index:
     """The signatures of the last `window` pairs, found by bands of hashes.
 
-    A band has as many hashes as pairs at the threshold can have and still meet with a probability of `RECALL`. Tables
-    take about 150 bytes per pair of the window at once, signatures and origins (hashes of text and views' names) 144.
+    A band has as many hashes as pairs at the threshold can have and still meet with a probability of `RECALL`.
+    Tables take about 150 bytes per pair of the window at once, signatures and origins (hashes of text and
+    views' names) 144.
     """
 
     def __init__(self, window: int, threshold: float) -> None:
         rows = max(r for r in range(1, HASHES // 2) if 1 - (1 - threshold**r) ** (HASHES // r) >= RECALL)
         self._window, self._threshold, self._rows, self._bands = window, threshold, rows, HASHES // rows
         self._slots = 1 << max(16, (2 * window - 1).bit_length())
-        # One table per band: the number, from 1, of the last pair with a hash. A pair that takes another's slot in one
-        # band hides it there but not in the others.
+        # One table per band: the number, from 1, of the last pair with a hash. A pair that takes another's
+        # slot in one band hides it there but not in the others.
         self._tables = np.zeros(self._bands * self._slots, dtype=np.uint32)
         self._signatures = np.zeros((window, HASHES), dtype=np.uint8)
         self._origins = np.zeros((window, 2), dtype=np.uint64)
@@ -102,7 +112,9 @@ class Index:
 
     def add(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64]) -> list[bool]:
         """Add pairs one by one, except those like an earlier one; returns which are. Shapes: (n, HASHES), (n, 2)."""
-        bands = signatures[:, : self._bands * self._rows].astype(np.uint64).reshape(-1, self._bands, self._rows)
+        bands = (
+            signatures[:, : self._bands * self._rows].astype(np.uint64).reshape(-1, self._bands, self._rows)
+        )
         hashes = bands @ self._factors
         slots = ((hashes ^ (hashes >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
         places, octets, dropped = slots + np.arange(self._bands) * self._slots, signatures.astype(np.uint8), []
@@ -134,7 +146,8 @@ class Index:
         np.maximum.at(newest, rows[alike], numbers[alike])
         first, dropped = self._added, []
         for number in newest.tolist():
-            dropped.append(number > max(0, self._added - self._window))  # the pairs added meanwhile may have ousted it
+            # the pairs added meanwhile may have ousted it
+            dropped.append(number > max(0, self._added - self._window))
             self._added += not dropped[-1]
         is_added, added = ~np.array(dropped), np.arange(first, self._added)
         self._signatures[added % self._window] = signatures[is_added]

@@ -14,14 +14,16 @@ from pipelines.pairs.filter import PairColumns, SideFilter, is_round_trip
 from pipelines.similarity import chrf
 
 BUNDLED, OTHERS = 0.97, 0.8
-"""The least cosines of round trips by the bundled models and by others. Of 300 round trips by the bundled ones, 85% of
-those with this cosine or more were acceptable to a reader, and they were two thirds of all acceptable ones."""
+"""The least cosines of round trips by the bundled models and by others. Of 300 round trips by the bundled
+ones, 85% of those with this cosine or more were acceptable to a reader, and they were two thirds of all
+acceptable ones."""
 
 
 class Paraphrase(SideFilter):
     """It ignores other views. The chrF of a random sentence is 12; cosines, of English only, are the bundled encoder's.
 
-    The least cosine, `meaning`, is by default 0.97 for the bundled models and 0.8 for others; 0: only chrF counts.
+    The least cosine, `meaning`, is by default 0.97 for the bundled models and 0.8 for others; 0: only chrF
+    counts.
     """
 
     min: float = Field(default=25.0, ge=0, le=100)
@@ -36,7 +38,9 @@ class Paraphrase(SideFilter):
             weights = find_encoder(STARTER, revision or None)
             usual = resolve_engine("auto", "auto", runtime.device, sampled=False)
             engine, precision = how.split("-") if "-" in how else usual
-            self.revision = f"{weights.revision}+{engine}-{precision}"  # an engine and its precision change cosines
+            self.revision = (
+                f"{weights.revision}+{engine}-{precision}"  # an engine and its precision change cosines
+            )
             self._judge = Judge(weights, engine, precision, runtime.device)
         return self
 

@@ -42,4 +42,6 @@ class Semantic(Bounds):
         vectors = model.encode(texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False)
         rows = {text: row for row, text in enumerate(texts)}
         left, right = (vectors[[rows[text] for text in side]] for side in sides)
-        return self.verdicts("semantic similarity", [round(float(score), 4) for score in (left * right).sum(axis=1)])
+        return self.verdicts(
+            "semantic similarity", [round(float(score), 4) for score in (left * right).sum(axis=1)]
+        )

@@ -10,7 +10,9 @@ from small_trainings import write_bert
 
 from trainers.evaluation.suites.sts import BENCHMARKS
 
-SENTENCES = [f"{WORDS[i % 6]} {WORDS[6 + i % 7]} {' '.join(WORDS[13 : 13 + i % 5])}".strip() for i in range(42)]
+SENTENCES = [
+    f"{WORDS[i % 6]} {WORDS[6 + i % 7]} {' '.join(WORDS[13 : 13 + i % 5])}".strip() for i in range(42)
+]
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +44,9 @@ def write_suite(root: Path) -> Path:
                 head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
                 files = {layout.files[0].format(name): head + "".join(lines)}
             else:
-                lines = [f"news\tx\t2016\t{i:04}\t{gold}\t{one}\t{two}\n" for i, (gold, one, two) in enumerate(rows)]
+                lines = [
+                    f"news\tx\t2016\t{i:04}\t{gold}\t{one}\t{two}\n" for i, (gold, one, two) in enumerate(rows)
+                ]
                 files = {layout.files[0].format(name): "".join(lines)}
             write_files(root / layout.folders[0], files)
     return root

@@ -11,7 +11,9 @@ from trainers.evaluation.task import Missing, Task
 
 evaluate = partial(train, "evaluate")
 
-VOCABULARY = "the a cat dog man woman runs sleeps eats sings fast slowly here there red old young train plays stops"
+VOCABULARY = (
+    "the a cat dog man woman runs sleeps eats sings fast slowly here there red old young train plays stops"
+)
 WORDS = VOCABULARY.split()
 
 
@@ -44,4 +46,6 @@ def write_files(folder: Path, files: Mapping[str, str | bytes], encoding: str = 
 def parted(read: Iterable[Task | Missing]) -> tuple[list[Any], list[Missing]]:
     """Return the sets of a suite that were found, and those that are missing."""
     items = list(read)
-    return [item for item in items if isinstance(item, Task)], [item for item in items if isinstance(item, Missing)]
+    return [item for item in items if isinstance(item, Task)], [
+        item for item in items if isinstance(item, Missing)
+    ]

@@ -25,7 +25,9 @@ def cosine(one: NDArray[np.float32], two: NDArray[np.float32]) -> float:
     return float(one.astype(np.float64) @ two / (np.linalg.norm(one) * np.linalg.norm(two)))
 
 
-def csls_loop(sources: NDArray[np.float32], candidates: NDArray[np.float32], query: int, k: int) -> list[float]:
+def csls_loop(
+    sources: NDArray[np.float32], candidates: NDArray[np.float32], query: int, k: int
+) -> list[float]:
     """CSLS by Eq. 4 of Lample et al. 2018, one cosine at a time."""
     scores = []
     near = sorted((cosine(sources[query], candidate) for candidate in candidates), reverse=True)[:k]
@@ -80,7 +82,9 @@ def test_rotated_vectors_are_linked_by_the_map_and_not_without_it() -> None:
     assert 100 * result.predictions.predicted.mean() == result.metrics["acc@1"]
 
 
-def write_pair(root: Path, pair: str, train: str = "of\tvon\nhouse\tHaus\n", test: str = "dog\tHund\n") -> None:
+def write_pair(
+    root: Path, pair: str, train: str = "of\tvon\nhouse\tHaus\n", test: str = "dog\tHund\n"
+) -> None:
     files = {f"yacle.train.freq.5k.{pair}.tsv": train, f"yacle.test.freq.2k.{pair}.tsv": test}
     write_files(root / pair, files)
 
@@ -122,7 +126,10 @@ def test_a_word_with_several_translations_counts_once(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize(
     ("test", "message"),
-    [("dog\tHund\n", "1 pairs of words, expected 2000"), ("dog Hund\n", "line 1: expected a word and its translation")],
+    [
+        ("dog\tHund\n", "1 pairs of words, expected 2000"),
+        ("dog Hund\n", "line 1: expected a word and its translation"),
+    ],
 )
 def test_a_wrong_file_is_one_line(tmp_path: Path, test: str, message: str) -> None:
     write_pair(tmp_path / "xling-eval", "en-fr", "a\tb\n" * 5000, test)

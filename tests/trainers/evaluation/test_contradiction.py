@@ -63,7 +63,9 @@ def test_the_bundled_set_stands_beside_the_others_and_in_no_average(
 def test_a_line_that_is_no_pair_is_named(data: Path) -> None:
     path = data / "nli/breaking_nli/dataset.jsonl"
     path.write_text('{"sentence1": "A", "sentence2": "B"}\n', encoding="utf-8")
-    with pytest.raises(InputError, match="line 1: expected a JSON object with sentence1, sentence2, gold_label"):
+    with pytest.raises(
+        InputError, match="line 1: expected a JSON object with sentence1, sentence2, gold_label"
+    ):
         read_pairs(BREAKING, str(data))
 
 

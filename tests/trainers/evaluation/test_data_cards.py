@@ -23,21 +23,34 @@ from trainers.evaluation.suites.sts_multilingual import MONOLINGUAL, STS17
 ROOT = Path(__file__).parents[3]
 CARDS = sorted((ROOT / "data_cards").glob("*.md"))
 OF_BENCHMARK = {
-    "stsb": "stsbenchmark", "stsb-dev": "stsbenchmark", "sickr": "sick", "sample": "sample-pairs",
-    "simlex999": "simlex-999", **{f"multisimlex-{code.lower()}": "multi-simlex" for code in LANGUAGES},
-}  # fmt: skip
+    "stsb": "stsbenchmark",
+    "stsb-dev": "stsbenchmark",
+    "sickr": "sick",
+    "sample": "sample-pairs",
+    "simlex999": "simlex-999",
+    **{f"multisimlex-{code.lower()}": "multi-simlex" for code in LANGUAGES},
+}
 PLACES: dict[str, tuple[str, ...]] = {
     **{f"sts{year}": ("sts",) for year in (12, 13, 14, 15, 16)},
-    "stsbenchmark": ("sts/stsbenchmark",), "sick": ("sts/SICK",), "stsb-multi-mt": ("sts/stsb-multi-mt",),
-    "sts17": ("sts17",), "simlex-999": ("lexical/simlex-999",), "multi-simlex": ("lexical/multi-simlex",),
-    "xling-eval": ("lexical/xling-eval/*",), "ukp-aspect": ("afs",), "qnli": ("qnli",),
-    "breaking-nli": ("nli/breaking_nli",), "counterfactual-snli": ("nli/counterfactual-snli/revised_hypothesis",),
+    "stsbenchmark": ("sts/stsbenchmark",),
+    "sick": ("sts/SICK",),
+    "stsb-multi-mt": ("sts/stsb-multi-mt",),
+    "sts17": ("sts17",),
+    "simlex-999": ("lexical/simlex-999",),
+    "multi-simlex": ("lexical/multi-simlex",),
+    "xling-eval": ("lexical/xling-eval/*",),
+    "ukp-aspect": ("afs",),
+    "qnli": ("qnli",),
+    "breaking-nli": ("nli/breaking_nli",),
+    "counterfactual-snli": ("nli/counterfactual-snli/revised_hypothesis",),
     "ncbi-disease": ("bel/ncbi-disease", "bel/dictionary"),
-    "bc5cdr": ("bel/bc5cdr", "bel/dictionary"), "xl-bel": ("bel/xl-bel",),
+    "bc5cdr": ("bel/bc5cdr", "bel/dictionary"),
+    "xl-bel": ("bel/xl-bel",),
     **{name: (f"senteval/{name.upper()}",) for name in ("mr", "cr", "subj", "mpqa", "sst", "trec", "mrpc")},
-    "multi30k": ("parallel/multi30k", "corpora/multi30k-task2"), "tatoeba": ("parallel/tatoeba-manythings",),
+    "multi30k": ("parallel/multi30k", "corpora/multi30k-task2"),
+    "tatoeba": ("parallel/tatoeba-manythings",),
     "mirror-10k": ("corpora",),
-}  # fmt: skip
+}
 """The folders of the research data that have the files of a card's checksums."""
 
 
@@ -67,14 +80,22 @@ def sizes() -> Iterator[tuple[str, str, object]]:
         if benchmark.name != "stsb-dev":
             yield card, "rows", sum(benchmark.sizes.values())
         if card.startswith("sts1"):
-            yield card, "subsets", {name.removeprefix("surprise."): size for name, size in benchmark.sizes.items()}
+            yield (
+                card,
+                "subsets",
+                {name.removeprefix("surprise."): size for name, size in benchmark.sizes.items()},
+            )
     yield "sts17", "subsets", {each.name.removeprefix("sts17-"): sum(each.sizes.values()) for each in STS17}
     yield (
         "sts-es",
         "subsets",
         {each.name: sum(each.sizes.values()) for each in MONOLINGUAL if each.name.endswith("-es")},
     )
-    yield "msrvid-ru", "rows", next(sum(each.sizes.values()) for each in MONOLINGUAL if each.name == "sts12-ru")
+    yield (
+        "msrvid-ru",
+        "rows",
+        next(sum(each.sizes.values()) for each in MONOLINGUAL if each.name == "sts12-ru"),
+    )
     yield "afs", "subsets", {name: size for each in AFS for name, size in each.sizes.items()}
     yield "ukp-aspect", "subsets", ASPECT.sizes
     for corpus in transfer.CORPORA:
@@ -113,7 +134,9 @@ def test_the_checksums_are_those_of_the_files(research_data: Path, card: str) ->
     }
     if not paths:
         pytest.skip(f"no files of {card}")
-    assert {name: content_sha256(path, name) for name, path in paths.items()} == {name: given[name] for name in paths}
+    assert {name: content_sha256(path, name) for name, path in paths.items()} == {
+        name: given[name] for name in paths
+    }
 
 
 def content_sha256(path: Path, name: str) -> str:

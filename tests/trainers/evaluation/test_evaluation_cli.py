@@ -118,11 +118,15 @@ def test_other_settings_have_folders_of_their_own(model: Path) -> None:
 def test_baselines_are_evaluated_by_name_and_named_in_the_title(
     arguments: list[str], title: str, folder: str, suite_data: Path, capsys: Capsys
 ) -> None:
-    Path("glove.txt").write_text("".join(f"{word} {i % 3} {i % 5} {i % 7}\n" for i, word in enumerate(WORDS[2:])))
+    Path("glove.txt").write_text(
+        "".join(f"{word} {i % 3} {i % 5} {i % 7}\n" for i, word in enumerate(WORDS[2:]))
+    )
     words = WordEmbeddings.from_text_file("glove.txt")
     SentenceTransformer(modules=[words, Pooling(3)], device="cpu").save("glove")
     Path("mine").mkdir()
-    Path("mine/encoders.py").write_text("def letters(texts): return [[text.count(c) for c in 'aeo'] for text in texts]")
+    Path("mine/encoders.py").write_text(
+        "def letters(texts): return [[text.count(c) for c in 'aeo'] for text in texts]"
+    )
     shutil.copytree(suite_data / "STS16-en-test", "some/STS16-en-test")
     assert evaluate(*arguments, "--data", "some") == 0
     assert capsys.readouterr().out.startswith(f"sts: {title}")
@@ -144,7 +148,10 @@ def test_baselines_are_evaluated_by_name_and_named_in_the_title(
         (["tiny", "--data", "nowhere"], "no data folder 'nowhere'"),
         (["tiny", "--data", "."], "no set of sts is in .; the first is STS12: "),
         (["tiny", "--seed", "-1"], "Invalid value for '--seed': Input should be greater than or equal to 0"),
-        (["tiny", "--pooling", "best"], "'best' is not one of 'mean', 'cls', 'first-last', 'padded-mean', 'max',"),
+        (
+            ["tiny", "--pooling", "best"],
+            "'best' is not one of 'mean', 'cls', 'first-last', 'padded-mean', 'max',",
+        ),
         (["./absent"], "no model directory './absent'"),
         (["tiny", "--out", "tiny/config.json"], "cannot write into the folder 'tiny/config.json'"),
         (["tiny", "--device", "abacus"], "--device abacus cannot be used here (Expected one of cpu"),

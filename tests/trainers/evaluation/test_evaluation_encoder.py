@@ -41,7 +41,9 @@ def test_bf16_is_close_but_not_equal_to_fp32(tiny_mlm: Path, sentences: list[str
     np.testing.assert_allclose(one, two, atol=0.2)
 
 
-def test_another_pooling_keeps_prompt_and_dimension(tiny_mlm: Path, sentences: list[str], tmp_path: Path) -> None:
+def test_another_pooling_keeps_prompt_and_dimension(
+    tiny_mlm: Path, sentences: list[str], tmp_path: Path
+) -> None:
     prompts = {"prompts": {"task": "the old man sings "}, "default_prompt_name": "task", "truncate_dim": 5}
     for pooling, other in (("mean", "cls"), ("cls", "mean"), ("cls", "cls")):
         modules = [Transformer(str(tiny_mlm)), Pooling(16, pooling, include_prompt=False)]
@@ -54,7 +56,9 @@ def test_another_pooling_keeps_prompt_and_dimension(tiny_mlm: Path, sentences: l
 
 
 @pytest.mark.parametrize("tail", ["Dense", "Normalize", "CNN"])
-def test_every_module_is_run(tiny_mlm: Path, sentences: list[str], tmp_path: Path, tail: str, capsys: Capsys) -> None:
+def test_every_module_is_run(
+    tiny_mlm: Path, sentences: list[str], tmp_path: Path, tail: str, capsys: Capsys
+) -> None:
     torch.manual_seed(0)
     first = Transformer(str(tiny_mlm))
     modules = {

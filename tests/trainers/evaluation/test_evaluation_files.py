@@ -57,8 +57,11 @@ def write(path: Path, text: str) -> Path:
 def test_line_ends_in_quotes_are_kept_and_rows_have_the_numbers_of_their_first_lines(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", '"two\nlines",1\r\n"odd\u2028end",2\n"three\r\nmore\nlines",3\nlast,4')
     assert csv_rows(path) == [
-        (1, ["two\nlines", "1"]), (3, ["odd\u2028end", "2"]), (4, ["three\nmore\nlines", "3"]), (7, ["last", "4"]),
-    ]  # fmt: skip
+        (1, ["two\nlines", "1"]),
+        (3, ["odd\u2028end", "2"]),
+        (4, ["three\nmore\nlines", "3"]),
+        (7, ["last", "4"]),
+    ]
     with pytest.raises(InputError, match="line 1: expected two sentences and a grade"):
         list(read_translated("", path))
 
@@ -77,7 +80,9 @@ def read_words(path: Path) -> object:
     ],
     ids=["translated", "afs", "multi-simlex"],
 )
-def test_broken_quotes_have_a_line(tmp_path: Path, read: Callable[[Path], object], text: str, broken: str) -> None:
+def test_broken_quotes_have_a_line(
+    tmp_path: Path, read: Callable[[Path], object], text: str, broken: str
+) -> None:
     with pytest.raises(InputError, match=r"x\.csv line 2: broken quotes"):
         read(write(tmp_path / "x.csv", text.format(broken)))
 
@@ -165,7 +170,9 @@ def test_vectors_of_an_encoder_without_an_identity_are_not_cached(tmp_path: Path
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "other", "array", "pickle"])
-def test_a_damaged_shard_is_encoded_again(tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_shard_is_encoded_again(
+    tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     cached(Counting(), tmp_path).encode(TEXTS)
     (shard,) = (tmp_path / NAME).glob("*.npz")
     whole = shard.read_bytes()
@@ -184,7 +191,9 @@ def test_a_damaged_shard_is_encoded_again(tmp_path: Path, damage: str, capsys: p
     assert f"{shard} is damaged and ignored" in capsys.readouterr().err
 
 
-def test_an_interrupted_evaluation_continues_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_evaluation_continues_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cache, "CHUNK", 2)
 
     class Interrupted(Counting):

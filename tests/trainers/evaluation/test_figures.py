@@ -85,7 +85,9 @@ def test_a_constant_list_has_no_correlation_even_when_its_mean_is_rounded() -> N
     assert pearson([1.0, 2.0, 3.0], [0.1, 0.1, 0.1]) is None
 
 
-def by_hand(queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: str) -> list[list[int]]:
+def by_hand(
+    queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: str
+) -> list[list[int]]:
     """Sort all keys by similarity, in plain Python; equal ones by their place."""
 
     def score(query: list[float], key: list[float]) -> float:
@@ -111,10 +113,17 @@ def test_vectors_are_compared_where_they_were_encoded() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.integers(1, 6), st.integers(1, 60), st.integers(1, 6), st.integers(1, 8), st.integers(1, 200),
-    st.sampled_from(["cosine", "dot"]), st.integers(0, 2**32 - 1),
-)  # fmt: skip
-def test_blocks_find_the_nearest(n: int, m: int, d: int, k: int, scores: int, similarity: str, seed: int) -> None:
+    st.integers(1, 6),
+    st.integers(1, 60),
+    st.integers(1, 6),
+    st.integers(1, 8),
+    st.integers(1, 200),
+    st.sampled_from(["cosine", "dot"]),
+    st.integers(0, 2**32 - 1),
+)
+def test_blocks_find_the_nearest(
+    n: int, m: int, d: int, k: int, scores: int, similarity: str, seed: int
+) -> None:
     # Few distinct values: many keys are equal, or equally near, or zero.
     values = np.random.default_rng(seed).integers(-1, 2, (n + m, d)).astype(np.float32)
     queries, keys = values[:n], values[n:]

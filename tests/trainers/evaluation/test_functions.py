@@ -43,7 +43,10 @@ def test_a_function_that_returns_any_kind_of_rows_is_an_encoder(wrap: Callable[.
         ("def f(texts): return None", r"gave an array of shape \(\) for 4 texts"),
         ("def f(texts): return [[1.0], [1.0, 2.0]] * 2", "failed on 4 texts: ValueError"),
         ("def f(texts):\n    return texts[99]", r"failed on 4 texts: IndexError: .*line 2"),
-        ("def f(texts): return [[float('nan')] for _ in texts]", "gives NaN or infinity, for example for 'the cat sat"),
+        (
+            "def f(texts): return [[float('nan')] for _ in texts]",
+            "gives NaN or infinity, for example for 'the cat sat",
+        ),
         ("import no_such_package\nf = len", r"cannot import .*: No module named 'no_such_package'"),
         ("f = 1 / 0", r"cannot import .*: ZeroDivisionError: "),
         ("import sys\nsys.exit(3)", "cannot import .*: SystemExit: 3"),

@@ -44,7 +44,9 @@ def known(suite: Suite, dimension: int = 12, decimals: int = 9, seed: int = 0) -
     """Vectors for the texts of a suite, also without their side; few decimals give many equal ones."""
     texts = list(dict.fromkeys(text for task in suite.tasks for text in task.texts))
     draws = np.random.default_rng(seed).standard_normal((len(texts), dimension))
-    vectors = Vectors.encode(Known(texts, np.round(draws, decimals).astype(np.float32) + np.float32(0.01)), texts)
+    vectors = Vectors.encode(
+        Known(texts, np.round(draws, decimals).astype(np.float32) + np.float32(0.01)), texts
+    )
     return vectors._replace(rows={str(text): row for text, row in vectors.rows.items()} | dict(vectors.rows))
 
 
@@ -68,14 +70,18 @@ def in_classes(count: int = 90, labels: int = 3) -> list[tuple[str, str]]:
 def of_classes(suite: Suite, rows: Sequence[tuple[str, str]]) -> Vectors:
     """Vectors that lie around a centre for each label, not too near."""
     vectors = known(suite)
-    centres = {label: np.eye(12)[place] * 2 for place, label in enumerate(sorted({label for _, label in rows}))}
+    centres = {
+        label: np.eye(12)[place] * 2 for place, label in enumerate(sorted({label for _, label in rows}))
+    }
     shifts = np.array([centres[label] for _, label in rows], dtype=np.float32)
     return vectors._replace(matrix=vectors.matrix + shifts)
 
 
 def test_labels_are_scored_as_scikit_learn_does(tmp_path: Path) -> None:
     rows = in_classes()
-    suite = read_judge(write_table(tmp_path / "my data.csv", ("Category", "text"), [row[::-1] for row in rows]))
+    suite = read_judge(
+        write_table(tmp_path / "my data.csv", ("Category", "text"), [row[::-1] for row in rows])
+    )
     assert re.fullmatch(r"judge-my-data-[0-9a-f]{6}", suite.name)
     vectors = of_classes(suite, rows)
     inputs = vectors.of([text for text, _ in rows])
@@ -138,7 +144,8 @@ def test_copies_of_a_text_stay_in_one_fold_and_are_drawn_together(tmp_path: Path
     rows = in_classes()
     copies = [*rows, *((text.upper() + "!", label) for text, label in rows)]
     once, twice = (
-        read_judge(write_table(tmp_path / f"{len(table)}.csv", ("text", "label"), table)) for table in (rows, copies)
+        read_judge(write_table(tmp_path / f"{len(table)}.csv", ("text", "label"), table))
+        for table in (rows, copies)
     )
     vectors = of_classes(once, rows)
     places = {text.upper() + "!": row for text, row in vectors.rows.items()}
@@ -193,7 +200,10 @@ def test_a_search_is_scored_as_ir_measures_does_with_ties_as_in_trec_eval(
     if decimals == 0:
         assert np.mean([len(np.unique(row.round(9))) for row in cosines]) < 0.7 * len(documents)
     cosines = cosines.round(12)  # what is equal but for the order of summing
-    run = {query: dict(zip(documents, row.tolist(), strict=True)) for query, row in zip(queries, cosines, strict=True)}
+    run = {
+        query: dict(zip(documents, row.tolist(), strict=True))
+        for query, row in zip(queries, cosines, strict=True)
+    }
     relevant: dict[str, dict[str, int]] = {}
     for query, name in named:
         relevant.setdefault(query, {})[name] = 1
@@ -206,7 +216,9 @@ def test_a_search_is_scored_as_ir_measures_does_with_ties_as_in_trec_eval(
     found = figures(suite, vectors)
     assert found["nDCG@10"] == pytest.approx(100 * expected[ndcg], abs=1e-6)
     assert found["recall@100"] == pytest.approx(100 * expected[recall], abs=1e-6)
-    assert found["MRR@10"] == pytest.approx(100 * np.mean([1 / rank if rank <= 10 else 0 for rank in ranks]), abs=1e-6)
+    assert found["MRR@10"] == pytest.approx(
+        100 * np.mean([1 / rank if rank <= 10 else 0 for rank in ranks]), abs=1e-6
+    )
 
 
 class Model(SimpleNamespace):
@@ -235,17 +247,26 @@ def test_figures_are_those_of_sentence_transformers_evaluators(tmp_path: Path) -
         relevant.setdefault(query, set()).add(document)
     texts = {document: document for _, document in named}
     judge = evaluation.InformationRetrievalEvaluator(
-        {query: query for query in relevant}, texts, relevant, mrr_at_k=[10], ndcg_at_k=[10],
-        precision_recall_at_k=[100], score_functions={"cosine": util.cos_sim},
-    )  # fmt: skip
+        {query: query for query in relevant},
+        texts,
+        relevant,
+        mrr_at_k=[10],
+        ndcg_at_k=[10],
+        precision_recall_at_k=[100],
+        score_functions={"cosine": util.cos_sim},
+    )
     theirs = judge(model_of(vectors))
     keys = {"nDCG@10": "cosine_ndcg@10", "MRR@10": "cosine_mrr@10", "recall@100": "cosine_recall@100"}
-    assert figures(suite, vectors) == pytest.approx({name: 100 * theirs[key] for name, key in keys.items()}, abs=1e-6)
+    assert figures(suite, vectors) == pytest.approx(
+        {name: 100 * theirs[key] for name, key in keys.items()}, abs=1e-6
+    )
     pairs = [(f"left {number}", f"right {number}", round(rng.random(), 1)) for number in range(80)]
     lefts, rights, grades = map(list, zip(*pairs, strict=True))
     suite = read_judge(write_table(tmp_path / "grades.csv", ("text1", "text2", "grade"), pairs))
     vectors = known(suite)
-    theirs = evaluation.EmbeddingSimilarityEvaluator(lefts, rights, grades, main_similarity="cosine")(model_of(vectors))
+    theirs = evaluation.EmbeddingSimilarityEvaluator(lefts, rights, grades, main_similarity="cosine")(
+        model_of(vectors)
+    )
     assert figures(suite, vectors) == {"Spearman": pytest.approx(100 * theirs["spearman_cosine"], abs=1e-6)}
     same = [int(grade > 0.6) for grade in grades]
     rows = list(zip(lefts, rights, map(bool, same), strict=True))
@@ -260,16 +281,39 @@ def test_figures_are_those_of_sentence_transformers_evaluators(tmp_path: Path) -
 
 PAIRS = ("text1", "text2", "grade")
 LISTS = [{"text": "a", "label": ["x"]}, {"text": "b", "label": ["y", "z"]}]
-GRADES = [("a", "b", "nan"), ("c", "d", "0.5"), ("e", "f", "1"), ("", "h", "0"), ("i", "j", "inf"), ("k", "l", "good")]
+GRADES = [
+    ("a", "b", "nan"),
+    ("c", "d", "0.5"),
+    ("e", "f", "1"),
+    ("", "h", "0"),
+    ("i", "j", "inf"),
+    ("k", "l", "good"),
+]
 
 
 @pytest.mark.parametrize(
     ("columns", "rows", "said"),
     [
-        (("title", "body"), [("a", "b")], "has the columns title, body: expected text and label; query and document"),
-        (("text", "label"), [("a", "")] * 9, "0 texts with 0 labels, 5 folds; left out: rows without text or label"),
-        (("text", "label"), [(str(number), "x") for number in range(9)], "9 texts with 1 label, 5 folds: nothing to"),
-        (("text", "label"), [(str(number), str(number)) for number in range(9)], "whose label has fewer than 5 (9)"),
+        (
+            ("title", "body"),
+            [("a", "b")],
+            "has the columns title, body: expected text and label; query and document",
+        ),
+        (
+            ("text", "label"),
+            [("a", "")] * 9,
+            "0 texts with 0 labels, 5 folds; left out: rows without text or label",
+        ),
+        (
+            ("text", "label"),
+            [(str(number), "x") for number in range(9)],
+            "9 texts with 1 label, 5 folds: nothing to",
+        ),
+        (
+            ("text", "label"),
+            [(str(number), str(number)) for number in range(9)],
+            "whose label has fewer than 5 (9)",
+        ),
         (("text", "label"), [("a", "['x', 'y']")] * 9, "the label \"['x', 'y']\" is a list or an object"),
         (("query", "document"), [("a", ""), ("b", " ")], "left out: queries without a document (2)"),
         (PAIRS, GRADES[:2], "1 pair with grades; left out: rows without two texts and a finite"),
@@ -278,7 +322,7 @@ GRADES = [("a", "b", "nan"), ("c", "d", "0.5"), ("e", "f", "1"), ("", "h", "0"),
         (("text",), [("a",)], "has the columns text: expected"),
         (("text", "label"), [("a", "b", "c")], "put texts with commas in quotes"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_judged_by_is_one_line(
     columns: tuple[str, ...], rows: list[tuple[object, ...]], said: str, tmp_path: Path, capsys: Capsys
 ) -> None:
@@ -294,7 +338,11 @@ def test_what_cannot_be_judged_by_is_one_line(
 @pytest.mark.parametrize(
     ("columns", "rows", "message"),
     [
-        (("text", "label"), [(str(number), "x") for number in range(9)], "9 texts with 1 label, 5 folds: nothing to"),
+        (
+            ("text", "label"),
+            [(str(number), "x") for number in range(9)],
+            "9 texts with 1 label, 5 folds: nothing to",
+        ),
         (("query", "document"), [("a", ""), ("b", " ")], "left out: queries without a document (2)"),
         (PAIRS, GRADES[3:], "bad.csv holds no graded pair"),
         (PAIRS, [("a", "b", 1), ("c", "d", 1)], "all of its 2 pairs have one grade"),
@@ -331,10 +379,13 @@ def test_rows_that_cannot_be_used_are_counted_and_documents_with_two_ids_are_one
     suite = read_judge(f"{path},{library}")
     said = capsys.readouterr().err
     for part in (
-        "a search, 3 queries on 3 documents, 1 relevant ones not among them", "rows without a query (1)",
+        "a search, 3 queries on 3 documents, 1 relevant ones not among them",
+        "rows without a query (1)",
         "queries without a document (1)",
-        "documents without text or id (1)", "documents that have another id too (1)", "(columns query, document)",
-    ):  # fmt: skip
+        "documents without text or id (1)",
+        "documents that have another id too (1)",
+        "(columns query, document)",
+    ):
         assert part in said
     assert figures(suite, known(suite))["recall@100"] == pytest.approx(200 / 3)
     write_table(tmp_path / "library.csv", ("id", "text"), [*documents, ("8", "another")])
@@ -349,8 +400,14 @@ def test_rows_that_cannot_be_used_are_counted_and_documents_with_two_ids_are_one
     [
         (["--shots", "3"], "--shots 3 is for --judge FILE"),
         (["--judge", "missing.csv"], "no file 'missing.csv'"),
-        (["--judge", "search.csv", "--shots", "3"], "--shots 3: search.csv has no column label, but query, document"),
-        (["--judge", "labels.csv,search.csv"], "search.csv: labels.csv has no column document, but text, label"),
+        (
+            ["--judge", "search.csv", "--shots", "3"],
+            "--shots 3: search.csv has no column label, but query, document",
+        ),
+        (
+            ["--judge", "labels.csv,search.csv"],
+            "search.csv: labels.csv has no column document, but text, label",
+        ),
     ],
 )
 def test_options_that_do_not_fit_are_one_line(
@@ -380,7 +437,10 @@ def test_a_run_is_judged_beside_the_untouched_encoder(run: Path, capsys: Capsys)
     capsys.readouterr()
     assert evaluate(run, "--judge", "own.csv") == 0
     shown = capsys.readouterr()
-    assert "own.csv: taken for 42 texts with 6 labels (always saying the largest: 16.7), 5 folds (col" in shown.err
+    assert (
+        "own.csv: taken for 42 texts with 6 labels (always saying the largest: 16.7), 5 folds (col"
+        in shown.err
+    )
     (start,) = Path("runs/evaluation").glob("tiny-*/*/judge-own.json")
     stored = [json.loads(file.read_text()) for file in (run / "evaluation/judge-own.json", start)]
     scores = [[part["figures"]["score"] for part in each["sets"].values()] for each in stored]
@@ -402,7 +462,11 @@ def test_a_run_is_judged_beside_the_untouched_encoder(run: Path, capsys: Capsys)
     assert start.stat().st_mtime_ns == times
     few = json.loads(start.with_name("judge-own-2-shots.json").read_text())
     assert few["settings"]["shots"] == 2
-    assert [part["title"] for part in few["sets"].values()] == ["2-NN accuracy", "regression accuracy", "k-means NMI"]
+    assert [part["title"] for part in few["sets"].values()] == [
+        "2-NN accuracy",
+        "regression accuracy",
+        "k-means NMI",
+    ]
 
 
 @pytest.mark.exhaustive
@@ -421,8 +485,16 @@ def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
     assert page.count("<strong>own.csv: ") == 1
     assert train("compare", run, "--with", "none", "--json") == 0
     out = capsys.readouterr().out
-    assert [row[0] for row in json.loads(out[out.index("{") :])["tables"][0]["rows"]] == ["tiny, untouched", "mirror"]
-    assert page.index("<strong>") < page.index("<dt>encoder</dt>") < page.index("Gained most") < page.index("Lost most")
+    assert [row[0] for row in json.loads(out[out.index("{") :])["tables"][0]["rows"]] == [
+        "tiny, untouched",
+        "mirror",
+    ]
+    assert (
+        page.index("<strong>")
+        < page.index("<dt>encoder</dt>")
+        < page.index("Gained most")
+        < page.index("Lost most")
+    )
     rows = Path("own.csv").read_text(encoding="utf-8").splitlines()
     Path("own.csv").write_text("\n".join(rows[:-1]), encoding="utf-8")
     assert evaluate("tiny", "--judge", "own.csv", "--out", start) == 0
@@ -437,7 +509,9 @@ def test_an_encoder_that_is_no_run_has_intervals_of_its_own(
     model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.chdir(model.parent)
-    write_table(Path("pairs.csv"), ("text1", "text2", "same"), [(a, b, a[0] == b[0]) for a in WORDS for b in WORDS[:9]])
+    write_table(
+        Path("pairs.csv"), ("text1", "text2", "same"), [(a, b, a[0] == b[0]) for a in WORDS for b in WORDS[:9]]
+    )
     assert evaluate("tiny", "--judge", "pairs.csv") == 0
     shown = capsys.readouterr()
     assert "judge-pairs: intervals, score" in shown.out
@@ -516,7 +590,18 @@ def test_the_results_of_the_untouched_encoder_are_not_taken_for_it(
 @pytest.mark.exhaustive
 def test_auto_judges_the_untouched_encoder_and_what_it_trains(run: Path, capsys: Capsys) -> None:
     """Killed after the first candidate, it goes on with the second and scores nothing again."""
-    options = ["--text", "text.txt", "--judge", "own.csv", "--encoder", "tiny", "--batch-size", 8, "--epochs", 40]
+    options = [
+        "--text",
+        "text.txt",
+        "--judge",
+        "own.csv",
+        "--encoder",
+        "tiny",
+        "--batch-size",
+        8,
+        "--epochs",
+        40,
+    ]
     assert train("auto", *options, "--dry-run") == 0
     assert "--epochs 0" in capsys.readouterr().err
     assert not Path("runs/auto").exists()
@@ -560,10 +645,18 @@ def judged(folder: Path, name: str, suite: Suite, vectors: Vectors) -> Path:
 @pytest.mark.parametrize(
     ("shifts", "best", "reason"),
     [
-        ((0.0, 0.0), "first", "keep first: second does exactly as well as first; third does exactly as well as first"),
+        (
+            (0.0, 0.0),
+            "first",
+            "keep first: second does exactly as well as first; third does exactly as well as first",
+        ),
         ((-2.0, -2.0), "first", "keep first: second is worse by "),
         (("noise", "noise"), "first", "no clear change, gains show here from "),
-        ((0.0, 2.0), "third", "take third, not first: second does exactly as well as first; third is better by "),
+        (
+            (0.0, 2.0),
+            "third",
+            "take third, not first: second does exactly as well as first; third is better by ",
+        ),
         ((0.5, 3.0), "third", "take third, not first: "),
     ],
 )
@@ -638,8 +731,12 @@ def test_the_text_that_gained_most_is_named(
         start = of_classes(suite, [row[::2] for row in rows])
         start.matrix[start.rows["a 7"]] = -10 * np.eye(12)[1] + np.eye(12)[0]
     moved = start._replace(matrix=start.matrix.copy())
-    moved.matrix[start.rows["a 7"]] = 10 * np.eye(12)[1] if columns[1] == "label" else start.matrix[start.rows["b 7"]]
-    files = [judged(tmp_path / name, name, suite, vectors) for name, vectors in (("start", start), ("moved", moved))]
+    moved.matrix[start.rows["a 7"]] = (
+        10 * np.eye(12)[1] if columns[1] == "label" else start.matrix[start.rows["b 7"]]
+    )
+    files = [
+        judged(tmp_path / name, name, suite, vectors) for name, vectors in (("start", start), ("moved", moved))
+    ]
     before, after = (read_sets(Evaluation(load(file), file)) for file in files)
     sides = Judged(Table("", (), (), ()), None, (before, after), shots)
     changes = {change.text: (change.before, change.after) for change in text_changes(tmp_path / "run", sides)}
@@ -730,8 +827,9 @@ def test_options_of_a_training_are_checked_before_anything_is_done(run: Path, ca
     for judge in ([], ["--judge", "own.csv"]):
         for option, message in (
             (["--nonsense", 3], "No such option: --nonsense"),
-            (["--judg", "own.csv"], "--judge"), (["--texts", "text.txt"], "--text"),
-        ):  # fmt: skip
+            (["--judg", "own.csv"], "--judge"),
+            (["--texts", "text.txt"], "--text"),
+        ):
             assert train(*options, *judge, *option) == 2
             assert message in capsys.readouterr().err
     assert not Path("runs/auto").exists()

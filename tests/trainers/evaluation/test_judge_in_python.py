@@ -15,8 +15,25 @@ from small_trainings import Capsys
 import trainers
 from pipelines.terminal.console import InputError, TwinviewsError
 
-WORDS = ["a", "red", "old", "train", "plays", "stops", "fast", "slowly", "here", "there", "young", "man", "woman"]
-TEXTS = [" ".join(WORDS[(row * step) % len(WORDS)] for step in range(1, 4 + row % 5)) + f" {row}" for row in range(60)]
+WORDS = [
+    "a",
+    "red",
+    "old",
+    "train",
+    "plays",
+    "stops",
+    "fast",
+    "slowly",
+    "here",
+    "there",
+    "young",
+    "man",
+    "woman",
+]
+TEXTS = [
+    " ".join(WORDS[(row * step) % len(WORDS)] for step in range(1, 4 + row % 5)) + f" {row}"
+    for row in range(60)
+]
 TABLES: dict[str, dict[str, list[Any]]] = {
     "label": {"text": TEXTS, "label": [row % 5 for row in range(60)]},
     "document": {"query": TEXTS[:20], "document": TEXTS[20:40]},
@@ -56,7 +73,9 @@ def test_figures_and_verdict_are_those_of_the_command(
 @pytest.mark.exhaustive
 def test_a_loaded_encoder_a_folder_and_its_function_are_one(tiny_mlm: Path) -> None:
     encoder = SentenceTransformer(str(tiny_mlm), device="cpu")
-    folder, loaded, function = (trainers.judge(of, TABLES["label"]) for of in (tiny_mlm, encoder, encoder.encode))
+    folder, loaded, function = (
+        trainers.judge(of, TABLES["label"]) for of in (tiny_mlm, encoder, encoder.encode)
+    )
     for other in (loaded, function):
         assert {title: pytest.approx(figure) for title, figure in other.figures.items()} == folder.figures
     assert trainers.compare(loaded, folder).outcome == "unclear"

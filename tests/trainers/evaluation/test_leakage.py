@@ -47,7 +47,9 @@ def test_every_set_has_its_own_count() -> None:
     assert leaks_of(["one"], {"": sets}) == {("", "a"): (1, 2), ("", "b"): (0, 1), ("", "empty"): (0, 0)}
 
 
-def test_a_run_on_pairs_has_seen_both_views_the_original_and_the_hard_negative(tiny_mlm: Path, tmp_path: Path) -> None:
+def test_a_run_on_pairs_has_seen_both_views_the_original_and_the_hard_negative(
+    tiny_mlm: Path, tmp_path: Path
+) -> None:
     rows = [
         ("the cat sleeps", "a cat sleeps", "the old cat sleeps"),
         ("a man runs", "a dog eats", "the man runs fast"),
@@ -65,11 +67,16 @@ def trained(tiny_mlm: Path, tmp_path: Path) -> Path:
     """A run on eight sentences, among them one of the set's."""
     lines = [f"the {word} cat sleeps here" for word in ("red", "old", "young", "fast", "a", "man", "dog")]
     (tmp_path / "sentences.txt").write_text("\n".join([*lines, "the cat, sleeps"]) + "\n", encoding="utf-8")
-    assert train("mirror", "--text", "sentences.txt", "--encoder", tiny_mlm, "--out", "project/runs/one", *FEW) == 0
+    assert (
+        train("mirror", "--text", "sentences.txt", "--encoder", tiny_mlm, "--out", "project/runs/one", *FEW)
+        == 0
+    )
     return tmp_path / "project" / "runs" / "one"
 
 
-def test_training_text_is_found_from_elsewhere(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_text_is_found_from_elsewhere(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     # A file of the same name with other text.

@@ -83,7 +83,13 @@ def test_biosyns_files_are_read_where_they_are(tmp_path: Path) -> None:
     assert found[0].note is None
     assert found[0].lines[-2:] == ["cough\tD1\n", "wheeze\t7|D2\n"]
     assert len(found[0].files) == 101
-    assert {item.name for item in missing} == {"bc5cdr-disease", "bc5cdr-chemical", "xl-bel", "askapatient", "cometa"}
+    assert {item.name for item in missing} == {
+        "bc5cdr-disease",
+        "bc5cdr-chemical",
+        "xl-bel",
+        "askapatient",
+        "cometa",
+    }
     assert all(str(tmp_path) in item.reason and "https://" in item.where for item in missing)
 
 
@@ -96,7 +102,9 @@ def test_biosyns_files_are_read_where_they_are(tmp_path: Path) -> None:
         ("bc5cdr-chemical", 500, 5386, "5386 mentions, expected 5385"),
     ],
 )
-def test_a_wrong_count_names_both_numbers(tmp_path: Path, name: str, files: int, mentions: int, message: str) -> None:
+def test_a_wrong_count_names_both_numbers(
+    tmp_path: Path, name: str, files: int, mentions: int, message: str
+) -> None:
     write_biosyn(tmp_path / name, files, mentions)
     with pytest.raises(InputError, match=message):
         linking.find(str(tmp_path))
@@ -153,17 +161,25 @@ def test_a_corpus_without_a_dictionary_or_of_another_size_is_an_error(tmp_path: 
 def test_sapberts_files_are_read_where_they_are(tmp_path: Path) -> None:
     languages = ("all", "de", "en", "es", "fi", "ja", "ko", "ru", "th", "tr", "zh")
     fold = "linking/askapatient/AskAPatient.fold-{}.test.preprocessed_query.txt"
-    write_files(tmp_path, {
-        "cometa/splits/stratified_general/test.csv": "ID\tTerm\tGeneral SNOMED ID\n" + '0\t"Ach ""y"\t1\n' * 4350,
-        "cometa/COMETA_id_sf_dictionary.txt": "1||Ache\n",
-        "linking/askapatient/AskAPatient.dict.txt": "7||insomnia\n",
-        **{fold.format(number): "7||no sleep\n" for number in range(10)},
-        **{f"bel/xl-bel/{code}_1k_test_query.txt": "".join(f"C{i}|C0||{code}{i}\n" for i in range(1000))
-           for code in languages},
-    })  # fmt: skip
+    write_files(
+        tmp_path,
+        {
+            "cometa/splits/stratified_general/test.csv": "ID\tTerm\tGeneral SNOMED ID\n"
+            + '0\t"Ach ""y"\t1\n' * 4350,
+            "cometa/COMETA_id_sf_dictionary.txt": "1||Ache\n",
+            "linking/askapatient/AskAPatient.dict.txt": "7||insomnia\n",
+            **{fold.format(number): "7||no sleep\n" for number in range(10)},
+            **{
+                f"bel/xl-bel/{code}_1k_test_query.txt": "".join(f"C{i}|C0||{code}{i}\n" for i in range(1000))
+                for code in languages
+            },
+        },
+    )
     _, missing = parted(linking.find(str(tmp_path)))
     assert "umls_onto" in next(item for item in missing if item.name == "xl-bel").reason
-    write_files(tmp_path / "bel/xl-bel", {"umls_onto_all_lang_cased_wikimed_only_399931.txt": "C0||zero\nC1||One\n"})
+    write_files(
+        tmp_path / "bel/xl-bel", {"umls_onto_all_lang_cased_wikimed_only_399931.txt": "C0||zero\nC1||One\n"}
+    )
     found, _ = parted(linking.find(str(tmp_path)))
     assert {item.name: item.size for item in found} == {"xl-bel": 10000, "askapatient": 10, "cometa": 4350}
     assert found[0].texts[:3] == ["zero", "one", "de0"]
@@ -182,7 +198,9 @@ def test_names_and_mentions_of_the_user_are_a_set(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="0 mentions and 2 names"):
         linking.find(str(tmp_path))
     (folder / "mentions.txt").unlink()
-    with pytest.raises(InputError, match=r"dictionary.txt \(id\|\|name\) and mentions.txt \(id\|\|mention\) are both"):
+    with pytest.raises(
+        InputError, match=r"dictionary.txt \(id\|\|name\) and mentions.txt \(id\|\|mention\) are both"
+    ):
         linking.find(str(tmp_path))
 
 
@@ -196,7 +214,9 @@ def test_the_real_corpora_have_the_published_counts(research_data: Path, tmp_pat
     assert sizes["bc5cdr-disease"][0] == 4424 - 61
     assert {item.name for item in missing} == {"bc5cdr-chemical", "xl-bel", "askapatient", "cometa"}
     notes = {item.name: item.note or "" for item in found}
-    assert notes["bc5cdr-disease"].endswith("mentions without a concept in the dictionary, counted as wrong: 6")
+    assert notes["bc5cdr-disease"].endswith(
+        "mentions without a concept in the dictionary, counted as wrong: 6"
+    )
     assert "counted as wrong" not in notes["ncbi-disease"]
 
 
@@ -237,14 +257,16 @@ def test_a_malformed_line_of_names_is_one_line(tmp_path: Path, line: str) -> Non
     ("text", "found"),
     [
         ("Mutations cause Wilson disease (WD) in man.", {"WD": "Wilson disease"}),
-        ("familial adenomatous polyposis (FAP) and ataxia-telangiectasia (A-T)",
-         {"FAP": "familial adenomatous polyposis", "A-T": "ataxia-telangiectasia"}),
+        (
+            "familial adenomatous polyposis (FAP) and ataxia-telangiectasia (A-T)",
+            {"FAP": "familial adenomatous polyposis", "A-T": "ataxia-telangiectasia"},
+        ),
         ("the heat shock protein (HSP; 70 kDa)", {"HSP": "heat shock protein"}),
         ("It was seen. Adults (WD) and more (see below)", {}),
         ("doxorubicin was given (P < 0.05)", {}),
         ("the ALD adrenoleukodystrophy ALD (ALD)", {}),
     ],
-)  # fmt: skip
+)
 def test_short_forms_in_brackets_are_found_with_their_long_forms(text: str, found: dict[str, str]) -> None:
     assert linking_files.abbreviations(text) == found
 
@@ -254,7 +276,9 @@ def test_abbreviations_composites_spelling_and_case_are_resolved() -> None:
         Annotation("WD", "SpecificDisease", "D006527"),
         Annotation("breast, colon and ovarian cancer", "CompositeMention", "D1|D2|D3"),
         Annotation("breast and ovarian cancer", "CompositeMention", "D1|D2|D3"),
-        Annotation("visual or auditory toxicity", "SpecificDisease", "D1|D2", "Visual toxicity|auditory toxicity"),
+        Annotation(
+            "visual or auditory toxicity", "SpecificDisease", "D1|D2", "Visual toxicity|auditory toxicity"
+        ),
         Annotation("Tumour-like leukaemia", "SpecificDisease", "D4"),
         Annotation("cough", "SpecificDisease", "-1"),
         Annotation("aspirin", "Chemical", "D5"),
@@ -290,8 +314,12 @@ def test_pubtator_files_give_texts_annotations_and_no_relations(tmp_path: Path) 
 
 def test_concept_files_split_composite_mentions_and_leave_out_those_without_a_concept(tmp_path: Path) -> None:
     path = tmp_path / "1.concept"
-    path.write_text("1||0|1||CompositeMention||breast cancer|Colon cancer||D1|D2\n\n2||0|1||Disease||cough||-1\n")
-    assert list(linking.read_concepts(path)) == [Mention(("breast cancer", "colon cancer"), frozenset({"D1", "D2"}))]
+    path.write_text(
+        "1||0|1||CompositeMention||breast cancer|Colon cancer||D1|D2\n\n2||0|1||Disease||cough||-1\n"
+    )
+    assert list(linking.read_concepts(path)) == [
+        Mention(("breast cancer", "colon cancer"), frozenset({"D1", "D2"}))
+    ]
     path.write_text("a||b\n")
     with pytest.raises(InputError, match=r"1\.concept line 1: expected pmid"):
         list(linking.read_concepts(path))

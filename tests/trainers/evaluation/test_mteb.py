@@ -22,11 +22,25 @@ class LocalSTS(AbsTaskSTS):
     """A task as MTEB has them, read from a folder."""
 
     metadata = TaskMetadata(
-        name="LocalSTS", description="Pairs of this test.", reference=None, type="STS", category="t2t",
-        modalities=["text"], eval_splits=["test"], eval_langs=["eng-Latn"], main_score="cosine_spearman", date=None,
-        domains=None, task_subtypes=None, license=None, annotations_creators=None, dialect=None, sample_creation=None,
-        bibtex_citation=None, dataset={"path": "local-sts", "revision": "1"},
-    )  # fmt: skip
+        name="LocalSTS",
+        description="Pairs of this test.",
+        reference=None,
+        type="STS",
+        category="t2t",
+        modalities=["text"],
+        eval_splits=["test"],
+        eval_langs=["eng-Latn"],
+        main_score="cosine_spearman",
+        date=None,
+        domains=None,
+        task_subtypes=None,
+        license=None,
+        annotations_creators=None,
+        dialect=None,
+        sample_creation=None,
+        bibtex_citation=None,
+        dataset={"path": "local-sts", "revision": "1"},
+    )
     min_score, max_score = 0, 5
 
 
@@ -35,7 +49,10 @@ def test_a_task_of_mteb_is_scored_by_mteb_and_filed_with_the_others(
 ) -> None:
     monkeypatch.chdir(model.parent)
     monkeypatch.setitem(_TASKS_REGISTRY, "LocalSTS", LocalSTS)
-    rows = [{"sentence1": text, "sentence2": sentences[-row], "score": row % 6} for row, text in enumerate(sentences)]
+    rows = [
+        {"sentence1": text, "sentence2": sentences[-row], "score": row % 6}
+        for row, text in enumerate(sentences)
+    ]
     Path("local-sts").mkdir()
     Path("local-sts/test.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     assert evaluate("tiny", "--mteb", "LocalSTS") == 0

@@ -21,7 +21,15 @@ from trainers.results.comparison import PAPERS, published_tables
 SUITES = (sts, sts_multilingual, lexical, lexical_crosslingual, afs)
 BENCHMARKS = {item.name: item for suite in SUITES for item in suite.BENCHMARKS} | {"qnli": qnli.QNLI}
 YEAR = replace(BENCHMARKS["sts12"], sizes={"MSRpar": 2, "surprise.OnWN": 1})
-PUBLISHED = {"sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sickr": 4927}
+PUBLISHED = {
+    "sts12": 3108,
+    "sts13": 1500,
+    "sts14": 3750,
+    "sts15": 3000,
+    "sts16": 1186,
+    "stsb": 1379,
+    "sickr": 4927,
+}
 PUBLISHED["stsb-dev"] = 1500
 SICK = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
 QNLI = "index\tquestion\tsentence\tlabel\n"
@@ -53,12 +61,16 @@ def year(folder: str = "STS12-en-test", prefix: str = "STS") -> dict[str, str | 
 
 FORMATS: dict[str, tuple[Benchmark, dict[str, str | bytes], list[tuple[str, str, float]]]] = {
     "a year without its ungraded lines, quotes and odd characters kept": (
-        YEAR, year(), [('a "b', "c", 4.5), ("d\u2028e", "f", 0.0), ("g", "h", 2.0)],
+        YEAR,
+        year(),
+        [('a "b', "c", 4.5), ("d\u2028e", "f", 0.0), ("g", "h", 2.0)],
     ),
     "STS-B, columns five to seven without quoting": (
         small("stsb", test=2),
-        {"stsbenchmark/sts-test.csv": 'main-news\tx\t2016\t1\t4.200\t"Quoted at one end\tIt said "no".\n'
-            "main-news\tx\t2016\t2\t0.0\tc\td\tsource\tsource\n"},
+        {
+            "stsbenchmark/sts-test.csv": 'main-news\tx\t2016\t1\t4.200\t"Quoted at one end\tIt said "no".\n'
+            "main-news\tx\t2016\t2\t0.0\tc\td\tsource\tsource\n"
+        },
         [('"Quoted at one end', 'It said "no".', 4.2), ("c", "d", 0.0)],
     ),
     "SICK, columns by name": (
@@ -68,15 +80,21 @@ FORMATS: dict[str, tuple[Benchmark, dict[str, str | bytes], list[tuple[str, str,
     ),
     "a track whose grades are in the next folder": (
         small("sts17-en-ar", ar__en=1),
-        {"STS2017.eval.v1.1/STS.input.track2.ar-en.txt": "one\twahid\n",
-         "STS2017.gs/STS.gs.track2.ar-en.txt": "4.5\n"},
+        {
+            "STS2017.eval.v1.1/STS.input.track2.ar-en.txt": "one\twahid\n",
+            "STS2017.gs/STS.gs.track2.ar-en.txt": "4.5\n",
+        },
         [("one", "wahid", 4.5)],
     ),
     "a track from the extended collection": (
-        small("sts17-en-es", es__en=1), {"STS2017-extended/STS.es-en.txt": "uno\tone\t3.2\n"}, [("uno", "one", 3.2)],
+        small("sts17-en-es", es__en=1),
+        {"STS2017-extended/STS.es-en.txt": "uno\tone\t3.2\n"},
+        [("uno", "one", 3.2)],
     ),
     "a pair of languages of that collection": (
-        small("sts17-en-de", en__de=1), {"STS2017-extended/STS.en-de.txt": "one\teins\t5\n"}, [("one", "eins", 5.0)],
+        small("sts17-en-de", en__de=1),
+        {"STS2017-extended/STS.en-de.txt": "one\teins\t5\n"},
+        [("one", "eins", 5.0)],
     ),
     "the Turkish track, of which the first pairs alone are graded": (
         small("sts17-en-tr", tr__en=1),
@@ -90,24 +108,32 @@ FORMATS: dict[str, tuple[Benchmark, dict[str, str | bytes], list[tuple[str, str,
     ),
     "QNLI, entailment is the positive": (
         replace(qnli.QNLI, sizes={"": 2}),
-        {"glue/QNLI/dev.tsv": f'{QNLI}0\tWho?\tA "quoted one.\tentailment\n1\tWhen?\tIt rains.\tnot_entailment\n'},
+        {
+            "glue/QNLI/dev.tsv": f'{QNLI}0\tWho?\tA "quoted one.\tentailment\n1\tWhen?\tIt rains.\tnot_entailment\n'
+        },
         [("Who?", 'A "quoted one.', 1.0), ("When?", "It rains.", 0.0)],
     ),
     "AFS, columns by name, without the ungraded": (
         replace(afs.AFS[0], sizes={"gun control": 2}),
-        {"afs/ArgPairs_GC.csv": 
-            AFS + '3.5,1,2,3,4,,,,9,"Guns, again",Arms\n,1,2,3,4,,,,9,never,graded\n0,1,2,3,4,,,,9,a,b\n'},
+        {
+            "afs/ArgPairs_GC.csv": AFS
+            + '3.5,1,2,3,4,,,,9,"Guns, again",Arms\n,1,2,3,4,,,,9,never,graded\n0,1,2,3,4,,,,9,a,b\n'
+        },
         [("Guns, again", "Arms", 3.5), ("a", "b", 0.0)],
     ),
     "UKP ASPECT, labels joined": (
         replace(afs.ASPECT, sizes={"Drones": 3, "Gmo": 1}),
-        {"afs/UKP_ASPECT.tsv": f"{ASPECT}Drones\ta\tb\tNS\nDrones\tc\td\tHS\nGmo\te\tf\tDTORCD\nDrones\tg\th\tSS\n"},
+        {
+            "afs/UKP_ASPECT.tsv": f"{ASPECT}Drones\ta\tb\tNS\nDrones\tc\td\tHS\nGmo\te\tf\tDTORCD\nDrones\tg\th\tSS\n"
+        },
         [("a", "b", 0.0), ("c", "d", 1.0), ("g", "h", 1.0), ("e", "f", 0.0)],
     ),
     "SimLex-999, columns by name": (
         small("simlex999", english=2),
-        {"simlex-999/SimLex-999.txt":
-            "word1\tword2\tPOS\tSimLex999\tconc\nold\tnew\tA\t1.58\t2\nsmart\twise\tA\t9.2\t1\n"},
+        {
+            "simlex-999/SimLex-999.txt": "word1\tword2\tPOS\tSimLex999\tconc\n"
+            "old\tnew\tA\t1.58\t2\nsmart\twise\tA\t9.2\t1\n"
+        },
         [("old", "new", 1.58), ("smart", "wise", 9.2)],
     ),
     "Multi-SimLex, words and grades joined by their id": (
@@ -123,12 +149,14 @@ FORMATS: dict[str, tuple[Benchmark, dict[str, str | bytes], list[tuple[str, str,
     # Pair 1 differs by 1.0, pair 2 by 2.5, pair 3 crosses as pair 1 does in one direction.
     "crossed languages: the mean grade, without what they grade apart": (
         replace(BENCHMARKS["multisimlex-eng-fra"], sizes={"ENG-EST": 3}),
-        {"multi-simlex/scores.csv": "ID,ENG,EST\n1,2.5,1.5\n2,0.5,3\n3,4,4\n",
-         "multi-simlex/translation.csv":
-            "ID,ENG 1,ENG 2,EST 1,EST 2\n1,arm,leg,käsi,jalg\n2,a,b,c,d\n3,arm,foot,pihk,jalg\n"},
+        {
+            "multi-simlex/scores.csv": "ID,ENG,EST\n1,2.5,1.5\n2,0.5,3\n3,4,4\n",
+            "multi-simlex/translation.csv": "ID,ENG 1,ENG 2,EST 1,EST 2\n"
+            "1,arm,leg,käsi,jalg\n2,a,b,c,d\n3,arm,foot,pihk,jalg\n",
+        },
         [("arm", "jalg", 2.0), ("leg", "käsi", 2.0), ("foot", "pihk", 4.0)],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -178,22 +206,51 @@ TOPIC, FACETS, PAPER = "afs/ArgPairs_GC.csv", "afs/UKP_ASPECT.tsv", "qnli/dev.ts
         broken("sts12", year(), GS, "4.5\n\nhigh\n", "line 3: expected two sentences and a grade, got"),
         broken("sts12", year(), INPUT, "a\tb\n\t\nalone\n", r"line 3: expected .*, got \['alone', '0'\]"),
         broken("sts12", year(), INPUT, b"a\tb\nc\td\n\xe9\tf\n", r"not UTF-8 text: byte 8 is 0xe9"),
-        broken("sickr", {}, "SICK/SICK_test_annotated.txt", "id\tone\n", "the columns sentence_A.* got 'id,one"),
+        broken(
+            "sickr", {}, "SICK/SICK_test_annotated.txt", "id\tone\n", "the columns sentence_A.* got 'id,one"
+        ),
         broken("sickr", {}, "SICK/SICK_test_annotated.txt", SICK + "6\tNo\tA\n", "line 2: expected 5 columns"),
-        broken("sts17-en-tr", TRACK6, "sts17/STS.gs.track6.tr-en.txt", "2\n1\n3\n", "2 lines as in STS.gs.track6"),
+        broken(
+            "sts17-en-tr", TRACK6, "sts17/STS.gs.track6.tr-en.txt", "2\n1\n3\n", "2 lines as in STS.gs.track6"
+        ),
         broken("stsb-de", {}, "stsb-multi-mt/stsb-de-test.csv", "a,b,2.5\ne,f\n", "line 2: expected two"),
-        broken("multisimlex-eng", SIMLEX, "multi-simlex/translation.csv", WORDS.replace("1,arm", "3,arm"),
-               "only one has"),
-        broken("multisimlex-eng", SIMLEX, "multi-simlex/translation.csv", WORDS.replace("arm", ""),
-               "line 3: expected two sentences and a grade"),
+        broken(
+            "multisimlex-eng",
+            SIMLEX,
+            "multi-simlex/translation.csv",
+            WORDS.replace("1,arm", "3,arm"),
+            "only one has",
+        ),
+        broken(
+            "multisimlex-eng",
+            SIMLEX,
+            "multi-simlex/translation.csv",
+            WORDS.replace("arm", ""),
+            "line 3: expected two sentences and a grade",
+        ),
         broken("afs-gun-control", {}, TOPIC, AFS, "AFS gun control .*: 0 graded pairs, expected 2000"),
-        broken("afs-gun-control", {}, TOPIC, AFS + '1,1,2,3,4,,,,9,a,b\n1,1,2,3,4,,,,9,"c,d\n2,1,2,3,4,,,,9,e,f\n',
-               "line 3: broken quotes"),
-        broken("ukp-aspect", {}, FACETS, ASPECT + "3d printing\ta\tb\tXX\n", "line 2: expected .* grade of DTORCD, NS"),
-        broken("qnli", {}, PAPER, QNLI + "0\ta\tb\tmaybe\n", "line 2: expected .* of entailment, not_entailment"),
+        broken(
+            "afs-gun-control",
+            {},
+            TOPIC,
+            AFS + '1,1,2,3,4,,,,9,a,b\n1,1,2,3,4,,,,9,"c,d\n2,1,2,3,4,,,,9,e,f\n',
+            "line 3: broken quotes",
+        ),
+        broken(
+            "ukp-aspect",
+            {},
+            FACETS,
+            ASPECT + "3d printing\ta\tb\tXX\n",
+            "line 2: expected .* grade of DTORCD, NS",
+        ),
+        broken(
+            "qnli", {}, PAPER, QNLI + "0\ta\tb\tmaybe\n", "line 2: expected .* of entailment, not_entailment"
+        ),
     ],
-)  # fmt: skip
-def test_broken_files_are_refused(name: str, files: dict[str, str | bytes], message: str, tmp_path: Path) -> None:
+)
+def test_broken_files_are_refused(
+    name: str, files: dict[str, str | bytes], message: str, tmp_path: Path
+) -> None:
     benchmark = YEAR if name == "sts12" else BENCHMARKS[name]
     if name == "sts17-en-tr":
         benchmark = small(name, tr__en=1)
@@ -253,7 +310,10 @@ def test_the_real_files_hold_the_published_counts(suite: ModuleType, research_da
     assert len(read) + len(missing) == len(known)
     assert all(item.where.startswith("http") for item in missing)
     by_name = {item.name: item for item in read}
-    grades = {name: [pair.gold for pairs in item.subsets.values() for pair in pairs] for name, item in by_name.items()}
+    grades = {
+        name: [pair.gold for pairs in item.subsets.values() for pair in pairs]
+        for name, item in by_name.items()
+    }
     for name, values in grades.items():
         top = {"simlex999": 10, "qnli": 1}.get(name, 6 if name.startswith("multisimlex") else 5)
         assert (1 if name == "sickr" else 0) <= min(values) <= max(values) <= top
@@ -278,7 +338,10 @@ VECTORS = Vectors({text: row for row, text in enumerate(TEXTS)}, MATRIX)
 
 def drawn(top: int = 6) -> Subsets:
     rows = {name: DRAW.integers(0, (20, 20, top), size=(size, 3)).tolist() for name, size in SIZES.items()}
-    return {name: tuple(Pair(TEXTS[a], TEXTS[b], float(gold)) for a, b, gold in found) for name, found in rows.items()}
+    return {
+        name: tuple(Pair(TEXTS[a], TEXTS[b], float(gold)) for a, b, gold in found)
+        for name, found in rows.items()
+    }
 
 
 def by_hand(subsets: Subsets) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -19,7 +19,9 @@ PROMPTS = {"query": "old red ", "document": "the cat ", "task": "a dog "}
 
 
 @pytest.fixture(scope="module", params=["prompts", "default prompt", "passage", "router"])
-def searching(request: pytest.FixtureRequest, tiny_mlm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def searching(
+    request: pytest.FixtureRequest, tiny_mlm: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     folder = tmp_path_factory.mktemp("searching")
     modules = [Transformer(str(tiny_mlm)), Pooling(16, "mean")]
     settings: dict[str, object] = {"prompts": PROMPTS, "default_prompt_name": "task"}
@@ -30,7 +32,9 @@ def searching(request: pytest.FixtureRequest, tiny_mlm: Path, tmp_path_factory: 
     elif request.param == "router":
         settings = {}
         modules = [Router.for_query_document(modules, [Transformer(str(tiny_mlm)), Pooling(16, "cls")])]
-    SentenceTransformer(modules=modules, device="cpu", **settings).save_pretrained(str(folder), create_model_card=False)
+    SentenceTransformer(modules=modules, device="cpu", **settings).save_pretrained(
+        str(folder), create_model_card=False
+    )
     return folder
 
 
@@ -60,9 +64,13 @@ def test_figures_are_those_of_sentence_transformers(
     for query in queries[:2]:
         relevant[distinct[query]].add(query)
     evaluator = InformationRetrievalEvaluator(
-        {number: query for query, number in distinct.items()}, {text: text for text in documents}, relevant,
-        accuracy_at_k=[1], precision_recall_at_k=[100], map_at_k=[10],
-    )  # fmt: skip
+        {number: query for query, number in distinct.items()},
+        {text: text for text in documents},
+        relevant,
+        accuracy_at_k=[1],
+        precision_recall_at_k=[100],
+        map_at_k=[10],
+    )
     found = evaluator(SentenceTransformer(str(searching), device="cpu").float())
     expected = [100 * found[f"cosine_{name}"] for name in ("ndcg@10", "mrr@10", "recall@100")]
     assert figures == pytest.approx(expected, abs=1e-3)
@@ -71,18 +79,26 @@ def test_figures_are_those_of_sentence_transformers(
 def test_sides_are_encoded_and_kept_apart(searching: Path, sentences: list[str], tmp_path: Path) -> None:
     encoder, model = load_model(str(searching)), SentenceTransformer(str(searching), device="cpu").float()
     texts = [*sentences[:5], *(Sided(text, side) for side in ("query", "document") for text in sentences[:5])]
-    parts = [model.encode(sentences[:5]), model.encode_query(sentences[:5]), model.encode_document(sentences[:5])]
+    parts = [
+        model.encode(sentences[:5]),
+        model.encode_query(sentences[:5]),
+        model.encode_document(sentences[:5]),
+    ]
     kept = cached(encoder, tmp_path)
     for _ in range(2):
         np.testing.assert_allclose(kept.encode(texts), np.concatenate(parts), atol=1e-5)
 
 
-def test_they_are_named_in_title_and_signature(searching: Path, search: tuple[Path, list[str], list[str]]) -> None:
+def test_they_are_named_in_title_and_signature(
+    searching: Path, search: tuple[Path, list[str], list[str]]
+) -> None:
     model = SentenceTransformer(str(searching), device="cpu").float()
     encoder = load_model(str(searching))
     (scores,) = evaluate_suites(encoder, [read_judge(str(search[0]))])
     named = [
-        f"{prompt!r}" for name, prompt in model.prompts.items() if name in ("query", "document", "task") and prompt
+        f"{prompt!r}"
+        for name, prompt in model.prompts.items()
+        if name in ("query", "document", "task") and prompt
     ]
     named += ["queries and documents routed"] * ("Router" in repr(model))
     assert named

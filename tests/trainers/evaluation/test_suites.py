@@ -94,7 +94,9 @@ def test_a_text_that_several_suites_share_is_encoded_once() -> None:
         return [[float(len(text))] for text in texts]
 
     one, two = lengths("one", "a", "bb", "ccc"), lengths("two", "bb", "dddd", "a")
-    found = evaluate_suites(FunctionEncoder(remembered, "remembered"), [suite("x", one), suite("y", two, one)], seed=5)
+    found = evaluate_suites(
+        FunctionEncoder(remembered, "remembered"), [suite("x", one), suite("y", two, one)], seed=5
+    )
     assert sorted(seen) == ["a", "bb", "ccc", "dddd"]
     assert [scores.values["distinct_texts"] for scores in found] == [3, 4]
     assert found[0].values["seconds"]["encoded_texts"] == 4
@@ -122,11 +124,25 @@ def test_a_figure_that_rounds_to_zero_has_no_sign() -> None:
     assert results_table(scores).rows == (("ONE", "1", "0.00", ""),)
 
 
-def test_two_suites_and_their_json(model: Path, another: str, suite_data: Path, tmp_path: Path, capsys: Capsys) -> None:
+def test_two_suites_and_their_json(
+    model: Path, another: str, suite_data: Path, tmp_path: Path, capsys: Capsys
+) -> None:
     data = shutil.copytree(suite_data / "SICK", tmp_path / "data" / "SICK").parent
     for name in ("one.txt", "two.txt"):
         (data / name).write_text("a cat\nthe dog")
-    arguments = [model, "--suite", another, "--suite", "sts", "--data", "data", "--pooling", "cls", "--seed", 3]
+    arguments = [
+        model,
+        "--suite",
+        another,
+        "--suite",
+        "sts",
+        "--data",
+        "data",
+        "--pooling",
+        "cls",
+        "--seed",
+        3,
+    ]
     assert evaluate(*arguments) == 0
     out, _ = capsys.readouterr()
     titles = [line for line in out.splitlines() if "pooling cls" in line]
@@ -159,7 +175,11 @@ def test_items_of_an_earlier_evaluation_are_removed(tmp_path: Path) -> None:
 
 def test_texts_seen_in_training(model: Path, another: str, tmp_path: Path, capsys: Capsys) -> None:
     (tmp_path / "text.txt").write_text("The dog.\nsomething else\n")
-    recipe = {"text": "text.txt", "seed": 1, "twinviews": {"data_xxh64": from_text(tmp_path / "text.txt").digest()}}
+    recipe = {
+        "text": "text.txt",
+        "seed": 1,
+        "twinviews": {"data_xxh64": from_text(tmp_path / "text.txt").digest()},
+    }
     (model / "recipe.json").write_text(json.dumps(recipe))
     (tmp_path / "one.txt").write_text("a cat\nthe dog\nthe dog\nthe man")
     arguments = [model, "--suite", another, "--data", tmp_path, "--pooling", "cls"]

@@ -51,7 +51,9 @@ def scores(table: Table, function: Function, shots: int | None = None) -> dict[s
 def predictions(suite: Suite, function: Function, task: int = 0) -> Predictions:
     texts = suite.tasks[task].texts
     distinct = list(dict.fromkeys(texts))
-    vectors = Vectors.encode(Known(distinct, function([str(text) for text in distinct]).astype(np.float32)), texts)
+    vectors = Vectors.encode(
+        Known(distinct, function([str(text) for text in distinct]).astype(np.float32)), texts
+    )
     items = suite.tasks[task].score(vectors, 1).predictions
     assert items is not None
     return items
@@ -62,7 +64,9 @@ def test_a_function_is_given_plain_strings() -> None:
     assert scores(table, encoder(TEXTS)) == scores(table, lambda texts: encoder(TEXTS)(list(texts)))
 
 
-def by_ir_measures(function: Plain, relevant: dict[str, dict[str, int]], documents: Sequence[str]) -> dict[str, float]:
+def by_ir_measures(
+    function: Plain, relevant: dict[str, dict[str, int]], documents: Sequence[str]
+) -> dict[str, float]:
     """The figures by the library, each query's own text left out."""
 
     def cosine(first: str, second: str) -> float:
@@ -89,9 +93,13 @@ def test_relevance_is_a_grade_and_0_is_not_relevant() -> None:
 
 
 def test_relevant_documents_that_are_missing_count_as_not_found(tmp_path: Path, capsys: Capsys) -> None:
-    write_files(tmp_path, {"library.csv": "id,text\n" + "".join(f"d{row},{TEXTS[row]}\n" for row in range(20, 40))})
+    write_files(
+        tmp_path, {"library.csv": "id,text\n" + "".join(f"d{row},{TEXTS[row]}\n" for row in range(20, 40))}
+    )
     named = [("text 1", "d20"), ("text 1", "d90"), ("text 2", "d21"), ("text 3", "d91"), ("text 4", "d92")]
-    write_files(tmp_path, {"queries.csv": "query,document\n" + "".join(f"{query},{name}\n" for query, name in named)})
+    write_files(
+        tmp_path, {"queries.csv": "query,document\n" + "".join(f"{query},{name}\n" for query, name in named)}
+    )
     table = f"{tmp_path / 'queries.csv'},{tmp_path / 'library.csv'}"
     assert scores(table, encoder(TEXTS))["recall@100"] == pytest.approx(100 * (0.5 + 1 + 0 + 0) / 4)
     assert "4 queries on 20 documents, 3 relevant ones not among them" in capsys.readouterr().err
@@ -140,7 +148,9 @@ def test_a_folder_in_the_layout_of_beir_is_read_with_titles_and_without_the_own_
     (folder / "qrels").mkdir(parents=True)
     for name, rows, ending in zip(("queries", "corpus"), (queries, documents), endings, strict=True):
         table = Dataset.from_list(rows)
-        table.to_json(folder / (name + ending)) if ending == ".jsonl" else table.to_parquet(folder / (name + ending))
+        table.to_json(folder / (name + ending)) if ending == ".jsonl" else table.to_parquet(
+            folder / (name + ending)
+        )
     qrels = [("7", "3", 1), ("q1", "4", 2), ("q1", "5", 1), ("q2", "6", 0), ("q3", "7", 1), ("gone", "7", 1)]
     lines = "".join(f"{query}\t{document}\t{grade}\n" for query, document, grade in qrels)
     write_files(folder, {"qrels/test.tsv": "query-id\tcorpus-id\tscore\n" + lines})
@@ -148,7 +158,9 @@ def test_a_folder_in_the_layout_of_beir_is_read_with_titles_and_without_the_own_
     function = encoder([*TEXTS, *joined.values()])
     relevant = {TEXTS[40]: {"3": 1}, TEXTS[41]: {"4": 2, "5": 1}, TEXTS[43]: {"7": 1}}
     flat = Plain({**function, **{name: function[text] for name, text in joined.items()}})
-    expected = by_ir_measures(flat, {TEXTS[41]: relevant[TEXTS[41]], TEXTS[43]: relevant[TEXTS[43]]}, [*joined])
+    expected = by_ir_measures(
+        flat, {TEXTS[41]: relevant[TEXTS[41]], TEXTS[43]: relevant[TEXTS[43]]}, [*joined]
+    )
     first = by_ir_measures(flat, {TEXTS[40]: {"3": 1}}, [name for name in joined if name != "7"])
     found = scores(folder, function)
     for name in expected:
@@ -161,7 +173,9 @@ def test_a_folder_in_the_layout_of_beir_is_read_with_titles_and_without_the_own_
         read_judge("beir/queries.jsonl,beir/corpus.jsonl" if endings[1] == ".jsonl" else "beir/queries.jsonl")
     (folder / "qrels/test.tsv").rename(folder / "qrels/dev.tsv")
     write_files(folder, {"qrels/train.tsv": "query-id\tcorpus-id\tscore\n"})
-    with pytest.raises(InputError, match=r"has no qrels/test.tsv: give one of its splits, such as beir/qrels/dev.tsv"):
+    with pytest.raises(
+        InputError, match=r"has no qrels/test.tsv: give one of its splits, such as beir/qrels/dev.tsv"
+    ):
         read_judge("beir")
     with pytest.raises(InputError, match=r"is a folder with no qrels/test.tsv beside queries.jsonl"):
         read_judge(str(tmp_path))
@@ -175,13 +189,22 @@ NLI = {"premise": TEXTS[:30], "hypothesis": TEXTS[30:]}
     [
         ({**NLI, "label": [row % 3 for row in range(30)]}, r"label \(0, 1, 2\) is a class as in NLI"),
         ({**NLI, "label": [float(row % 2) for row in range(30)]}, "is a class as in NLI"),
-        ({"sentence1": TEXTS[:30], "sentence2": TEXTS[30:], "label": ["neutral"] * 30}, "call its column `same`"),
+        (
+            {"sentence1": TEXTS[:30], "sentence2": TEXTS[30:], "label": ["neutral"] * 30},
+            "call its column `same`",
+        ),
         ({"sentence1": TEXTS[:30], "sentence2": TEXTS[30:], "label": [row % 3 for row in range(30)]}, "NLI"),
-        ({"text": TEXTS[:30], "text_pair": TEXTS[30:], "label": [1] * 30}, "two texts a row and a label: text, text"),
-        ({"question": TEXTS[:30], "sentence": TEXTS[30:], "label": [1] * 30}, "has two texts a row and a label"),
+        (
+            {"text": TEXTS[:30], "text_pair": TEXTS[30:], "label": [1] * 30},
+            "two texts a row and a label: text, text",
+        ),
+        (
+            {"question": TEXTS[:30], "sentence": TEXTS[30:], "label": [1] * 30},
+            "has two texts a row and a label",
+        ),
         ({"text": TEXTS, "topic": TEXTS}, "a label label, category, class or intent; .*: rename yours"),
     ],
-)  # fmt: skip
+)
 def test_classes_of_pairs_are_no_grades_and_no_labels_of_a_text(table: dict[str, Any], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         read_judge(table)
@@ -240,7 +263,9 @@ def test_copies_and_groups_are_drawn_together_in_every_table(kind: str) -> None:
     groups = predictions(read_judge(copies), function).groups
     assert groups is not None
     assert (len(groups), groups.max() + 1) == (60, 30)
-    grouped = predictions(read_judge({**table, "group": [f"talk {row // 2}" for row in range(30)]}), function).groups
+    grouped = predictions(
+        read_judge({**table, "group": [f"talk {row // 2}" for row in range(30)]}), function
+    ).groups
     assert grouped is not None
     assert (grouped == np.repeat(np.arange(15), 2)).all()
     assert len(set(predictions(read_judge(table), function).groups)) == 30  # type: ignore[arg-type]
@@ -296,8 +321,13 @@ def test_a_constant_encoder_is_undefined_without_a_warning(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("similarity", "theirs"), [("dot", dot_score), ("euclidean", euclidean_sim)])
-def test_an_encoder_is_searched_by_the_similarity_that_it_declares(similarity: str, theirs: Callable[..., Any]) -> None:
-    queries, documents = RNG.standard_normal((20, 6)), RNG.standard_normal((300, 6)) * RNG.uniform(0.1, 9, (300, 1))
+def test_an_encoder_is_searched_by_the_similarity_that_it_declares(
+    similarity: str, theirs: Callable[..., Any]
+) -> None:
+    queries, documents = (
+        RNG.standard_normal((20, 6)),
+        RNG.standard_normal((300, 6)) * RNG.uniform(0.1, 9, (300, 1)),
+    )
     names = [f"text {row}" for row in range(320)]
     known = Known(names, np.concatenate([queries, documents]).astype(np.float32))
     known.similarity = similarity  # type: ignore[attr-defined]
@@ -329,7 +359,13 @@ def test_tables_and_functions_come_in_many_types(tmp_path: Path) -> None:
         assert scores(other, function) == expected
     rows = function(TEXTS[:3]).astype(np.float32)
     tensors = torch.tensor(rows, requires_grad=True)
-    for output in (tensors, list(tensors), csr_array(rows), [list(row) for row in rows], (*map(torch.tensor, rows),)):
+    for output in (
+        tensors,
+        list(tensors),
+        csr_array(rows),
+        [list(row) for row in rows],
+        (*map(torch.tensor, rows),),
+    ):
         np.testing.assert_array_equal(as_matrix(output), rows)
     assert as_matrix([row.bfloat16() for row in tensors]).dtype == np.float32
     for options, problem in (
@@ -340,10 +376,16 @@ def test_tables_and_functions_come_in_many_types(tmp_path: Path) -> None:
             trainers.judge(function, table, **options)  # type: ignore[arg-type]
 
 
-def test_a_table_has_a_column_of_tf_idf(tmp_path: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_has_a_column_of_tf_idf(
+    tmp_path: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    write_files(tmp_path, {"own.py": "def f(texts):\n    return [[len(text), hash(text) % 7] for text in texts]\n"})
-    rows = "".join(f"{'the train stops' if row % 2 else 'a cat sleeps'} {row},{row % 2}\n" for row in range(40))
+    write_files(
+        tmp_path, {"own.py": "def f(texts):\n    return [[len(text), hash(text) % 7] for text in texts]\n"}
+    )
+    rows = "".join(
+        f"{'the train stops' if row % 2 else 'a cat sleeps'} {row},{row % 2}\n" for row in range(40)
+    )
     write_files(tmp_path, {"own.csv": "text,label\n" + rows})
     assert evaluate("own:f", "--judge", "own.csv", "--json") == 0
     values = json.loads(capsys.readouterr().out)

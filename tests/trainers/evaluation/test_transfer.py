@@ -34,7 +34,9 @@ def read(name: str, data: Path, *items: int) -> Parts:
     return transfer.read_parts(about, paths)
 
 
-def data(rows: int, dimension: int, classes: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def data(
+    rows: int, dimension: int, classes: int, seed: int = 0
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Return vectors and classes that follow from them, with some errors."""
     rng = np.random.default_rng(seed)
     inputs = rng.normal(size=(rows, dimension)) / np.sqrt(np.arange(1, dimension + 1)) + 0.5
@@ -59,14 +61,18 @@ def plain_search(strengths: tuple[float, ...], seed: int, folds: int) -> Any:  #
 @pytest.mark.exhaustive_after(2)
 @pytest.mark.parametrize(("dense", "classes"), [*product((transfer.DENSE, 0), (2, 3))])
 @pytest.mark.parametrize("strengths", [WITHIN, BEFORE_TEST])
-def test_the_grid_search_agrees(dense: int, classes: int, strengths: tuple[float, ...], monkeypatch: Patch) -> None:
+def test_the_grid_search_agrees(
+    dense: int, classes: int, strengths: tuple[float, ...], monkeypatch: Patch
+) -> None:
     # With either solver.
     monkeypatch.setattr(transfer, "DENSE", dense)
     monkeypatch.setattr(transfer, "FOLDS", 4)
     inputs, labels = data(200, 10, classes, seed=1)
     rows = np.arange(200)
     train, test = rows[:120], rows[120:]
-    found, choice = judge(centred(inputs), labels, train, test, transfer.folded(labels, train, 1111), strengths)
+    found, choice = judge(
+        centred(inputs), labels, train, test, transfer.folded(labels, train, 1111), strengths
+    )
     search = plain_search(strengths, 1111, 4).fit(inputs[train].astype(np.float64), labels[train])
     np.testing.assert_array_equal(found, search.predict(inputs[test]))
     assert choice["strength"] == search.best_params_["C"]
@@ -78,7 +84,9 @@ def test_development_items_choose_the_strength_and_are_not_trained_on() -> None:
     inputs, labels = data(260, 10, 2, seed=2)
     train, dev, test = np.split(np.arange(260), [80, 170])
     found, choice = judge(centred(inputs), labels, train, test, [(train, dev)], WITHIN)
-    models = [LogisticRegression(C=strength, tol=1e-8).fit(inputs[train], labels[train]) for strength in WITHIN]
+    models = [
+        LogisticRegression(C=strength, tol=1e-8).fit(inputs[train], labels[train]) for strength in WITHIN
+    ]
     shares = [model.score(inputs[dev], labels[dev]) for model in models]
     best = int(np.argmax(shares))
     assert min(shares) < max(shares)
@@ -99,7 +107,9 @@ def senteval_folds(folder: Path, files: Sequence[str]) -> list[tuple[str, int, i
     texts = [" ".join(words or ["."]) for words, _ in corpus]
     labels = np.array([label for _, label in corpus])
     folds = np.empty(len(labels), dtype=int)
-    splits = StratifiedKFold(n_splits=10, shuffle=True, random_state=1111).split(np.zeros((len(labels), 1)), labels)
+    splits = StratifiedKFold(n_splits=10, shuffle=True, random_state=1111).split(
+        np.zeros((len(labels), 1)), labels
+    )
     for number, (_, test) in enumerate(splits):
         folds[test] = number
     return list(zip(texts, labels.tolist(), folds.tolist(), strict=True))
@@ -111,7 +121,13 @@ def our_folds(parts: Parts, monkeypatch: Patch) -> list[tuple[str, int, int]]:
     vectors = Vectors.encode(Known(texts, np.arange(len(texts), dtype=np.float32)[:, None] + 1), texts)
     found: list[tuple[str, int, int]] = []
 
-    def known(inputs: NDArray[np.float64], classes: NDArray[np.int64], train: Any, test: Any, *more: Any) -> Any:  # noqa: ANN401 - as `judge`
+    def known(
+        inputs: NDArray[np.float64],
+        classes: NDArray[np.int64],
+        train: Any,  # noqa: ANN401 - as `judge`
+        test: Any,  # noqa: ANN401
+        *more: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
         if not found:
             rows = np.rint(inputs[:, 0] - inputs[:, 0].min()).astype(int)
             found.extend((texts[row], int(label), -1) for row, label in zip(rows, classes, strict=True))
@@ -160,7 +176,9 @@ def test_pairs_are_classified_by_difference_and_product() -> None:
     first, second = matrix[:100], matrix[100:]
     labels = (first[:, 0] * second[:, 0] + 0.8 * rng.normal(size=100) > -0.3).astype(np.int64)
     pairs = [Labelled(texts[row], int(labels[row]), texts[100 + row]) for row in range(100)]
-    result = score_labelled({"train": pairs[:60], "test": pairs[60:]}, Vectors.encode(Known(texts, matrix), texts), 1)
+    result = score_labelled(
+        {"train": pairs[:60], "test": pairs[60:]}, Vectors.encode(Known(texts, matrix), texts), 1
+    )
     features = np.hstack([abs(first - second), first * second]).astype(np.float64)
     search = plain_search(BEFORE_TEST, 1, 10).fit(features[:60], labels[:60])
     predicted = search.predict(features[60:])
@@ -176,29 +194,50 @@ MRPC_HEADER = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n"
 @pytest.mark.parametrize(
     ("folder", "files", "expected"),
     [
-        ("CR", {"custrev.pos": "good  , really\n\n", "custrev.neg": "bad .\n"},
-         {"all": [Labelled("good , really", 1), Labelled("", 1), Labelled("bad .", 0)]}),
-        ("TREC", {"train_5500.label": "NUM:dist How far : 3 ?\nABBR:exp What is caf\xe9 ?\n",
-                  "TREC_10.label": "LOC:city Where ?\n"},
-         {"train": [Labelled("How far : 3 ?", 5), Labelled("What is café ?", 0)], "test": [Labelled("Where ?", 4)]}),
-        ("MRPC", {"msr_paraphrase_train.txt": f'{MRPC_HEADER}1\t1\t2\t"A" said\tB "said\r\n',
-                  "msr_paraphrase_test.txt": f"{MRPC_HEADER}0\t3\t4\tC\tD\r\n"},
-         {"train": [Labelled('"A" said', 1, 'B "said')], "test": [Labelled("C", 0, "D")]}),
+        (
+            "CR",
+            {"custrev.pos": "good  , really\n\n", "custrev.neg": "bad .\n"},
+            {"all": [Labelled("good , really", 1), Labelled("", 1), Labelled("bad .", 0)]},
+        ),
+        (
+            "TREC",
+            {
+                "train_5500.label": "NUM:dist How far : 3 ?\nABBR:exp What is caf\xe9 ?\n",
+                "TREC_10.label": "LOC:city Where ?\n",
+            },
+            {
+                "train": [Labelled("How far : 3 ?", 5), Labelled("What is café ?", 0)],
+                "test": [Labelled("Where ?", 4)],
+            },
+        ),
+        (
+            "MRPC",
+            {
+                "msr_paraphrase_train.txt": f'{MRPC_HEADER}1\t1\t2\t"A" said\tB "said\r\n',
+                "msr_paraphrase_test.txt": f"{MRPC_HEADER}0\t3\t4\tC\tD\r\n",
+            },
+            {"train": [Labelled('"A" said', 1, 'B "said')], "test": [Labelled("C", 0, "D")]},
+        ),
     ],
-)  # fmt: skip
+)
 def test_formats_are_read(tmp_path: Path, folder: str, files: dict[str, str], expected: Parts) -> None:
     """With empty lines, Latin-1, a header and quotation marks."""
     write_files(tmp_path / folder, files, "latin-1" if folder == "TREC" else "utf-8")
     found = read(folder.lower(), tmp_path, *((1, 1) if folder == "MRPC" else (2, 1)))
     assert found == expected
     # A full stop is encoded for a text without words.
-    assert [text for items in found.values() for item in items for text in item.texts].count(".") == (folder == "CR")
+    assert [text for items in found.values() for item in items for text in item.texts].count(".") == (
+        folder == "CR"
+    )
 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("fine\t1\nno label\n", r"sentiment-train line 2: expected a sentence and a label of 0 or 1.*got 'no label'"),
+        (
+            "fine\t1\nno label\n",
+            r"sentiment-train line 2: expected a sentence and a label of 0 or 1.*got 'no label'",
+        ),
         ("fine\t1\nodd\t2\n", r"line 2: expected a sentence and a label"),
         ("fine\t1\n", r"sentiment-train: 1 items, expected 2"),
     ],
@@ -217,8 +256,14 @@ def test_the_real_files_are_read_whole(research_data: Path) -> None:
     assert missing == []
     real = {item.name: item for item in found}
     assert {name: item.size for name, item in real.items()} == {
-        "mr": 10662, "cr": 3775, "subj": 10000, "mpqa": 10606, "sst2": 1821, "trec": 500, "mrpc": 1725,
-    }  # fmt: skip
+        "mr": 10662,
+        "cr": 3775,
+        "subj": 10000,
+        "mpqa": 10606,
+        "sst2": 1821,
+        "trec": 500,
+        "mrpc": 1725,
+    }
     assert list(real) == list(BY_NAME)
     assert len(real) == transfer.COUNTED
     assert all(text.strip() for item in real.values() for text in item.texts)

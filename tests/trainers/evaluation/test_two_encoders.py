@@ -32,7 +32,11 @@ def test_each_side_is_embedded_by_its_own_encoder() -> None:
 
     alone = trainers.judge(one_hot, SEARCH).figures
     both = trainers.judge(one_hot, SEARCH, documents_encoder=moved).figures
-    assert {title: figure[0] for title, figure in both.items()} == {"nDCG@10": 100, "MRR@10": 100, "recall@100": 100}
+    assert {title: figure[0] for title, figure in both.items()} == {
+        "nDCG@10": 100,
+        "MRR@10": 100,
+        "recall@100": 100,
+    }
     assert alone["MRR@10"][0] < 50
     same = {"text1": TEXTS[:6] * 2, "text2": TEXTS[6:] + TEXTS[:6], "same": [1] * 6 + [0] * 6}
     assert trainers.judge(one_hot, same, documents_encoder=moved).figures["average precision"][0] == 100
@@ -42,7 +46,11 @@ def test_each_side_is_embedded_by_its_own_encoder() -> None:
     ("table", "other", "problem"),
     [
         ({"text": TEXTS, "label": ["a", "b"] * 6}, one_hot, "two encoders cannot share it"),
-        (SEARCH, lambda texts: one_hot(texts)[:, :3], "of 12 numbers, <lambda> of 3: give two encoders of one space"),
+        (
+            SEARCH,
+            lambda texts: one_hot(texts)[:, :3],
+            "of 12 numbers, <lambda> of 3: give two encoders of one space",
+        ),
     ],
 )
 def test_what_two_encoders_cannot_score_is_one_line(table: dict, other: object, problem: str) -> None:
@@ -85,7 +93,9 @@ def test_every_translation_that_is_there_is_a_set_and_english_beside_it_another(
     assert values["model"]["documents"]["name"] == "other"
     (stored,) = Path("runs/evaluation").glob("tiny-*/cls-documents-other/sts-multilingual.json")
     assert json.loads(stored.read_text()) == values
-    pairs = list(read_beside_english("test", *sorted((translations / "stsb-multi-mt").glob("*-[de]*-test.csv"))))
+    pairs = list(
+        read_beside_english("test", *sorted((translations / "stsb-multi-mt").glob("*-[de]*-test.csv")))
+    )
     first, second, gold = zip(*pairs, strict=True)
     assert (first[0][:3], second[0][:3]) == ("de ", "en ")
     sides = load_model("tiny", pooling="cls").encode(first), load_model("other").encode(second)

@@ -14,7 +14,15 @@ from small_trainings import train
 from trainers.evaluation.task import Predictions
 
 compare = partial(train, "compare")
-SIZES = {"sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sickr": 4927}
+SIZES = {
+    "sts12": 3108,
+    "sts13": 1500,
+    "sts14": 3750,
+    "sts15": 3000,
+    "sts16": 1186,
+    "stsb": 1379,
+    "sickr": 4927,
+}
 SIZES |= dict.fromkeys(("afs-gun-control", "afs-gay-marriage", "afs-death-penalty"), 2000)
 NAMES = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
 
@@ -68,9 +76,15 @@ def similar(seed: int, noise: float, size: int = 300, gold_seed: int = 0) -> Pre
 
 
 def write_run(
-    name: str, each: Mapping[str, Any] = {}, *, suite: str = "sts", items: Mapping[str, Predictions] = {},
-    sets: Mapping[str, Any] = {}, model: Mapping[str, Any] = {}, precision: str = "fp32",
-) -> Path:  # fmt: skip
+    name: str,
+    each: Mapping[str, Any] = {},
+    *,
+    suite: str = "sts",
+    items: Mapping[str, Predictions] = {},
+    sets: Mapping[str, Any] = {},
+    model: Mapping[str, Any] = {},
+    precision: str = "fp32",
+) -> Path:
     """Write one suite's results of a run, by default the figures of its items, and return the run's directory."""
     folder = Path(name, "evaluation")
     folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +95,13 @@ def write_run(
         "model": {"name": name, "pooling": "mean", "weights": {"model.safetensors": "0" * 64}, **model},
         "settings": {"precision": precision},
         "sets": {
-            key: {"title": key.upper(), "size": SIZES.get(key, 4), "sha256": key, **usual, "figures": dict(found)}
+            key: {
+                "title": key.upper(),
+                "size": SIZES.get(key, 4),
+                "sha256": key,
+                **usual,
+                "figures": dict(found),
+            }
             | dict(sets.get(key, {}))
             for key, found in (each or figures_of(items)).items()
         },

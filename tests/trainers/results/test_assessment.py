@@ -38,8 +38,10 @@ def test_two_runs_are_tested_set_by_set(capsys: Capsys) -> None:
     _, table = tables(capsys.readouterr().out)
     found = table["rows"]
     assert [(each["first"], each["second"], each["set"]) for each in found] == [
-        ("good", "bad", "STSB"), ("good", "bad", "SICKR"), ("good", "bad", "average of 2"),
-    ]  # fmt: skip
+        ("good", "bad", "STSB"),
+        ("good", "bad", "SICKR"),
+        ("good", "bad", "average of 2"),
+    ]
     changed, kept, average = found
     values = {key: float(changed[key]) for key in ("first score", "second score", "difference", "low", "high")}
     assert values["difference"] == pytest.approx(values["second score"] - values["first score"], abs=0.011)
@@ -58,15 +60,20 @@ def test_suites_and_runs_without_items_are_left_out(capsys: Capsys) -> None:
     bare = write_run("bare", figures_of({"stsb": items}))
     for run in (full, other):
         write_run(str(run), {"stsb-train": {"isotropy": 0.5}}, suite="geometry")
-    write_run("full", {"mr": {"accuracy": 75.0}}, suite="transfer",
-              items={"mr": Predictions("mean", np.ones(4), np.array([1.0, 0.0, 1.0, 1.0]))})  # fmt: skip
+    write_run(
+        "full",
+        {"mr": {"accuracy": 75.0}},
+        suite="transfer",
+        items={"mr": Predictions("mean", np.ones(4), np.array([1.0, 0.0, 1.0, 1.0]))},
+    )
     options = ("--with", "none", "--intervals", "--test", "--json")
     assert compare(full, bare, other, *options) == 0
     found = tables(capsys.readouterr().out)
     assert [table["title"] for table in found if ":" in table["title"]] == [
-        "sts: intervals, Spearman over all pairs of a set", "sts: tests, Spearman over all pairs of a set",
+        "sts: intervals, Spearman over all pairs of a set",
+        "sts: tests, Spearman over all pairs of a set",
         "transfer: intervals, accuracy",
-    ]  # fmt: skip
+    ]
     (tested,) = [table for table in found if "tests" in table["title"]]
     assert [row["second"] for row in tested["rows"]] == ["other"]
     assert compare(full, bare, "--test") == 2
@@ -81,7 +88,11 @@ def test_a_set_without_a_score_is_not_tested(capsys: Capsys) -> None:
         items = {"stsb": similar(seed, 2.0), "sickr": similar(seed, 1.0), "sts12": last}
         runs.append(write_run(name, items=items))
     assert compare(*runs, "--with", "none", "--test", "--json") == 0
-    assert [row["set"] for row in tables(capsys.readouterr().out)[-1]["rows"]] == ["STSB", "SICKR", "average of 2"]
+    assert [row["set"] for row in tables(capsys.readouterr().out)[-1]["rows"]] == [
+        "STSB",
+        "SICKR",
+        "average of 2",
+    ]
 
 
 def test_runs_of_different_items_are_not_tested(capsys: Capsys) -> None:

@@ -20,7 +20,17 @@ def test_our_row_is_above_the_papers_rows_and_their_sources(capsys: Capsys) -> N
     (ours,) = lines(shown, "mine")
     assert ours == ["mine", *(f"{score}.00" for score in (*range(60, 67), 63)), "ours, 2026-11-21"]
     (theirs,) = lines(shown, "BERT + Mirror  ")
-    assert theirs[1:] == ["67.0", "80.1", "71.3", "81.2", "74.3", "76.4", "69.9", "74.3", "Mirror-BERT Table 3"]
+    assert theirs[1:] == [
+        "67.0",
+        "80.1",
+        "71.3",
+        "81.2",
+        "74.3",
+        "76.4",
+        "69.9",
+        "74.3",
+        "Mirror-BERT Table 3",
+    ]
     assert shown.index("mine") < shown.index("SBERT*")
 
 
@@ -31,7 +41,17 @@ def test_our_run_has_a_row_for_every_aggregation_of_the_papers(capsys: Capsys) -
     plain, weighted = lines(shown.out, "mine")
     assert plain[:4] == ["mine", "all", "60.00", "61.00"]
     # Without a weighted mean of STS13 there is no average.
-    assert weighted == ["mine", "weighted", "80.00", "82.00", "83.00", "84.00", "85.00", "86.00", "ours, 2026-11-21"]
+    assert weighted == [
+        "mine",
+        "weighted",
+        "80.00",
+        "82.00",
+        "83.00",
+        "84.00",
+        "85.00",
+        "86.00",
+        "ours, 2026-11-21",
+    ]
     (flow,) = lines(shown.out, "BERT-flow  ")
     assert flow[1] == "weighted"
     assert "subsets are joined in different ways (all, weighted)" in shown.err
@@ -80,7 +100,9 @@ def test_a_figure_that_not_every_seed_has_is_empty(tmp_path: Path, capsys: Capsy
 
 def test_other_metrics_have_columns_of_their_own(capsys: Capsys) -> None:
     names = ("afs-gun-control", "afs-gay-marriage", "afs-death-penalty")
-    run = write_run("mine", {name: {"all": 50.0 + i, "pearson": 40.0 + i} for i, name in enumerate(names)}, suite="afs")
+    run = write_run(
+        "mine", {name: {"all": 50.0 + i, "pearson": 40.0 + i} for i, name in enumerate(names)}, suite="afs"
+    )
     assert compare(run, "--with", "bsl,isbert") == 0
     shown = capsys.readouterr().out
     ours, topics = lines(shown, "mine  ")
@@ -96,7 +118,9 @@ def test_sets_that_no_paper_prints_have_a_table_of_their_own(capsys: Capsys) -> 
     _, rest = tables(capsys.readouterr().out)
     assert rest["title"] == "sts, sets without a printed row"
     # The heading names every measure but Spearman.
-    assert rest["rows"] == [{"model": "mine", "NEW auc": "77.00", "OTHER": "50.00", "source": "ours, 2026-11-21"}]
+    assert rest["rows"] == [
+        {"model": "mine", "NEW auc": "77.00", "OTHER": "50.00", "source": "ours, 2026-11-21"}
+    ]
 
 
 @pytest.mark.parametrize("named", ["mine", "mine/evaluation", "mine/evaluation/sts.json"])
@@ -205,7 +229,10 @@ def test_two_evaluations_of_the_program_itself_can_be_compared(tiny_bert: Path, 
 
 
 NOTED = {"stsb": {"note": "tokenised text"}, "sickr": {"note": "raw; whole"}}
-SEEN = {"stsb": {"seen_in_training": {"texts": 267, "of": 2550}}, "sickr": {"seen_in_training": {"texts": 0, "of": 9}}}
+SEEN = {
+    "stsb": {"seen_in_training": {"texts": 267, "of": 2550}},
+    "sickr": {"seen_in_training": {"texts": 0, "of": 9}},
+}
 COPIES = [{name: {"sha256": copy} for name in ("sts12", "sickr")} for copy in "aba"]
 
 

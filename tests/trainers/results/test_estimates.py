@@ -51,7 +51,9 @@ STATISTICS: list[tuple[str, np.ndarray, np.ndarray, Callable[[np.ndarray], float
 ]
 
 
-@pytest.mark.parametrize(("statistic", "gold", "predicted", "weighted"), STATISTICS, ids=lambda value: str(value)[:8])
+@pytest.mark.parametrize(
+    ("statistic", "gold", "predicted", "weighted"), STATISTICS, ids=lambda value: str(value)[:8]
+)
 def test_a_contribution_is_how_much_the_score_moves_with_an_items_weight(
     statistic: str, gold: np.ndarray, predicted: np.ndarray, weighted: Callable[[np.ndarray], float]
 ) -> None:
@@ -65,9 +67,13 @@ def test_a_contribution_is_how_much_the_score_moves_with_an_items_weight(
 def test_scores_are_those_of_scipy_and_scikit_learn() -> None:
     items = similar(1, 2.0)
     assert estimate(items).score == pytest.approx(figure(items))
-    runs = [KMeans(4, n_init=1, random_state=run).fit_predict(RNG.standard_normal((SIZE, 3))) for run in range(3)]
+    runs = [
+        KMeans(4, n_init=1, random_state=run).fit_predict(RNG.standard_normal((SIZE, 3))) for run in range(3)
+    ]
     found = estimate(Predictions("nmi", CLASSES.astype(float), np.stack(runs, 1).astype(float)))
-    assert found.score == pytest.approx(100 * np.mean([normalized_mutual_info_score(CLASSES, run) for run in runs]))
+    assert found.score == pytest.approx(
+        100 * np.mean([normalized_mutual_info_score(CLASSES, run) for run in runs])
+    )
     assert found.noise > 0
 
 

@@ -37,7 +37,8 @@ def test_as_many_as_a_tables_own_spread_plans_show_the_gain() -> None:
 
 def test_a_gain_of_half_the_size_needs_four_times_as_many() -> None:
     numbers = [
-        [int(number.replace(",", "")) for number in re.findall(r"([\d,]+) to", typical_plan(gain))] for gain in (2, 1)
+        [int(number.replace(",", "")) for number in re.findall(r"([\d,]+) to", typical_plan(gain))]
+        for gain in (2, 1)
     ]
     assert len(numbers[0]) == 3
     assert np.array(numbers[1]) / numbers[0] == pytest.approx(4, rel=0.05)

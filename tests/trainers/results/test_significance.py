@@ -104,8 +104,8 @@ def test_a_gain_of_the_smallest_size_shows_in_four_of_five_tables(differing: int
 def test_as_many_items_as_are_said_to_be_needed_show_the_gain() -> None:
     present = of_changes(400, 18, 14)
     size = groups_needed(present, 1.0)
-    assert smallest_difference(of_changes(size, round(18 / 400 * size), round(14 / 400 * size))) == pytest.approx(
-        1, 0.02
-    )
+    assert smallest_difference(
+        of_changes(size, round(18 / 400 * size), round(14 / 400 * size))
+    ) == pytest.approx(1, 0.02)
     assert groups_needed(present, smallest_difference(present)) == pytest.approx(400, abs=1)
     assert groups_needed(present, 1.0, comparisons=3) > size

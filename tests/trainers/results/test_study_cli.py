@@ -68,8 +68,10 @@ def test_killed_seeds_continue_where_they_stopped(small: list[str]) -> None:
     assert train(*arguments, "--out", "whole") == 0
     train_killed(
         lambda: list(Path("killed/seed-2").glob("checkpoints/checkpoint-*/trainer_state.json")),
-        *arguments, "--out", "killed",
-    )  # fmt: skip
+        *arguments,
+        "--out",
+        "killed",
+    )
     before = stamps(Path("killed/seed-1"))
     assert before
     assert not Path("killed/seed-2/modules.json").exists()
@@ -80,7 +82,19 @@ def test_killed_seeds_continue_where_they_stopped(small: list[str]) -> None:
 
 
 def test_dry_run_shows_the_first_training_and_where_all_go(small: list[str], capsys: Capsys) -> None:
-    arguments = ["distil", *small, "--teacher", small[3], "--queue", 10, "--epochs", 1, "--dry-run", "--seeds", 3]
+    arguments = [
+        "distil",
+        *small,
+        "--teacher",
+        small[3],
+        "--queue",
+        10,
+        "--epochs",
+        1,
+        "--dry-run",
+        "--seeds",
+        3,
+    ]
     assert train(*arguments) == 0
     captured = capsys.readouterr()
     shown = dict(re.findall(r"^(rows|optimiser steps|out) +(\S+) *$", captured.out, re.MULTILINE))
@@ -101,10 +115,13 @@ def test_seeds_with_other_options_are_refused_and_left_as_they_are(small: list[s
     assert {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*.*")} == before
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["--seeds", "1", "--preset", "best"], "no preset 'best'"),
-    (["--seeds", "0"], "--seeds"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--seeds", "1", "--preset", "best"], "no preset 'best'"),
+        (["--seeds", "0"], "--seeds"),
+    ],
+)
 def test_bad_input(arguments: list[str], message: str, small: list[str], capsys: Capsys) -> None:
     assert train("mirror", *small, *arguments) == 2
     assert message in error_line(capsys)

@@ -46,7 +46,8 @@ def test_five_positives_of_five_hundred_pairs_decide_nothing() -> None:
     gold = (np.arange(500) < 5).astype(float)
     sides = [estimate(Predictions("ap", gold, gold * good + RNG.random(500))) for good in (0, 1)]
     verdict = decide(
-        "start", {"start": {"own": {"average precision": sides[0]}}, "other": {"own": {"average precision": sides[1]}}}
+        "start",
+        {"start": {"own": {"average precision": sides[0]}}, "other": {"own": {"average precision": sides[1]}}},
     )
     assert str(verdict) == "no verdict: other: 5 independent pairs of the rarer kind, it needs 20"
 
@@ -60,7 +61,11 @@ def test_four_gains_of_a_thousand_are_none() -> None:
 
 def test_a_loss_in_one_figure_is_not_hidden_by_a_correction() -> None:
     """Alone its p is below 5%, and times three it would not be."""
-    figures = {"5-NN accuracy": hits(gains=60), "regression accuracy": hits(gains=60), "k-means NMI": hits(4, 14)}
+    figures = {
+        "5-NN accuracy": hits(gains=60),
+        "regression accuracy": hits(gains=60),
+        "k-means NMI": hits(4, 14),
+    }
     verdict = of_figures(figures)
     (candidate,) = verdict.candidates
     assert 0.05 / 3 < candidate.figures[2].p <= 0.05

@@ -1,7 +1,8 @@
 """The suites of evaluation sets, a file each and the entry points `twinviews.suites`, by name.
 
-A module has `BENCHMARKS` of graded pairs, or `find(data)`, which returns tasks or `Missing` of a folder, and where they
-are not those of the pairs `METRICS`, in column order, and `COUNTED`, the number of sets in its average.
+A module has `BENCHMARKS` of graded pairs, or `find(data)`, which returns tasks or `Missing` of a folder, and
+where they are not those of the pairs `METRICS`, in column order, and `COUNTED`, the number of sets in its
+average.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,8 @@ from pipelines.terminal.console import InputError, Plugins
 ALL = "all"
 SMOKE_TEST = "sample"  # the bundled suite: it reads no data and is not a benchmark, so `all` leaves it out
 SUITES = Plugins(
-    __name__, lambda module: None if hasattr(module, "find") or hasattr(module, "BENCHMARKS") else "it has no find"
+    __name__,
+    lambda module: None if hasattr(module, "find") or hasattr(module, "BENCHMARKS") else "it has no find",
 )
 suite_names, load_suite = SUITES.names, SUITES.module
 

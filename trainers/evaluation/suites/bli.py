@@ -1,6 +1,7 @@
 """Bilingual lexicon induction on xling-eval: Procrustes map, CSLS and cosine retrieval, mapped and unmapped.
 
-Glavas et al. 2019; Mirror-BERT's Table 6; mapped vectors as in VecMap, unit, centred and unit, orthogonally mapped.
+Glavas et al. 2019; Mirror-BERT's Table 6; mapped vectors as in VecMap, unit, centred and unit, orthogonally
+mapped.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,22 @@ from trainers.evaluation.task import MARK, Missing, Predictions, Result, Task
 from trainers.files import bad_line, check_count, filled_lines, find_files, sha256_of, tsv_rows
 
 METRICS = ("acc@1", "MRR", "cosine acc@1", "unmapped acc@1")
-PRINTED = ("mapped, CSLS", "mapped, CSLS", "mapped, cosine", "unmapped, CSLS")  # the part that each metric is of
-REPORTED = ("en-fr", "en-it", "en-ru", "en-tr", "it-fr", "ru-fr")  # the pairs of Mirror-BERT's Table 6, in its order
+# the part that each metric is of
+PRINTED = (
+    "mapped, CSLS",
+    "mapped, CSLS",
+    "mapped, cosine",
+    "unmapped, CSLS",
+)
+# the pairs of Mirror-BERT's Table 6, in its order
+REPORTED = (
+    "en-fr",
+    "en-it",
+    "en-ru",
+    "en-tr",
+    "it-fr",
+    "ru-fr",
+)
 COUNTED = len(REPORTED)
 
 FOLDERS = ("xling-eval", "xling-eval/bli_datasets", "bli_datasets")
@@ -76,16 +91,24 @@ def neighbourhood(
     """Return each vector's mean cosine with its 10 nearest of `others`, shape (n,): r of CSLS (Lample et al. 2018)."""
     k = min(NEIGHBOURS, len(others))
     blocks = score_blocks(unit(vectors), unit(others), device)
-    return torch.cat([torch.topk(block, k, dim=1).values.mean(dim=1).cpu() for _, block in blocks]).float().numpy()
+    return (
+        torch.cat([torch.topk(block, k, dim=1).values.mean(dim=1).cpu() for _, block in blocks])
+        .float()
+        .numpy()
+    )
 
 
 def ranks(
-    queries: NDArray[np.float32], candidates: NDArray[np.float32], translations: Sequence[Sequence[int]],
-    penalties: NDArray[np.float32], device: str | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
+    queries: NDArray[np.float32],
+    candidates: NDArray[np.float32],
+    translations: Sequence[Sequence[int]],
+    penalties: NDArray[np.float32],
+    device: str | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the ranks, from 1, of each query's best translation among the candidates, by CSLS and by cosine.
 
-    CSLS is 2 cos(q, c) - r(q) - r(c) (Lample et al. 2018, Eq. 4), r(c) in `penalties` (m,); r(q) changes no rank.
+    CSLS is 2 cos(q, c) - r(q) - r(c) (Lample et al. 2018, Eq. 4), r(c) in `penalties` (m,); r(q) changes no
+    rank.
     """
     by_csls, by_cosine = np.zeros((2, len(queries)), np.int64)
     for start, block in score_blocks(unit(queries), unit(candidates), device):
@@ -130,15 +153,22 @@ def _read(pair: str, data: str) -> Task | Missing:
     for word, translation in test:
         translations.setdefault(source[word], {})[target[translation]] = None
     lexicon = Lexicon(
-        tuple(source), tuple(target), tuple((source[word], target[translation]) for word, translation in train),
+        tuple(source),
+        tuple(target),
+        tuple((source[word], target[translation]) for word, translation in train),
         {word: tuple(right) for word, right in translations.items()},
-    )  # fmt: skip
+    )
     return Task(
-        name=f"bli-{pair}", title=f"BLI {pair}", source=str(root / pair), note=note,
-        files={f"{path.parent.name}/{path.name}": sha256_of(path) for path in paths}, size=len(lexicon.test),
-        texts=[*source, *target], lines=[f"{part}\n" for part in (*lexicon[:3], sorted(lexicon.test.items()))],
+        name=f"bli-{pair}",
+        title=f"BLI {pair}",
+        source=str(root / pair),
+        note=note,
+        files={f"{path.parent.name}/{path.name}": sha256_of(path) for path in paths},
+        size=len(lexicon.test),
+        texts=[*source, *target],
+        lines=[f"{part}\n" for part in (*lexicon[:3], sorted(lexicon.test.items()))],
         score=partial(score_lexicon, lexicon),
-    )  # fmt: skip
+    )
 
 
 def _entries(path: Path, size: int) -> list[list[str]]:

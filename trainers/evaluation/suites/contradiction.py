@@ -10,7 +10,16 @@ from itertools import product
 from pathlib import Path
 
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.pairs import Benchmark, Layout, Pair, Pairs, Subsets, checked_pair, read_pairs, score_binary
+from trainers.evaluation.pairs import (
+    Benchmark,
+    Layout,
+    Pair,
+    Pairs,
+    Subsets,
+    checked_pair,
+    read_pairs,
+    score_binary,
+)
 from trainers.evaluation.task import Missing, Result
 from trainers.files import Rows, bad_line, columns, filled_lines, tsv_rows
 
@@ -39,7 +48,13 @@ def _read(names: tuple[str, ...], subset: str, path: Path) -> Iterator[Pair]:
 
 
 def _set(
-    name: str, title: str, size: int, where: str, folders: tuple[str, ...], file: str, names: tuple[str, ...] = NLI
+    name: str,
+    title: str,
+    size: int,
+    where: str,
+    folders: tuple[str, ...],
+    file: str,
+    names: tuple[str, ...] = NLI,
 ) -> Benchmark:
     layout = Layout(folders, (file,), partial(_read, names))
     return Benchmark(name, title, {"": size}, where, (layout,), binary=True, counted=where != BUNDLED)
@@ -48,22 +63,42 @@ def _set(
 PACKAGE, BUNDLED = str(resources.files("trainers.evaluation")), "part of this package"
 _SICK = ("sentence_A", "sentence_B", "entailment_judgment")
 BENCHMARKS = (
-    _set("sick-nli", "SICK", 2134, "https://alt.qcri.org/semeval2014/task1", ("SICK",),
-         "SICK_test_annotated.txt", _SICK),
-    _set("breaking-nli", "Breaking NLI", 8146, "https://github.com/BIU-NLP/Breaking_NLI",
-         ("breaking_nli", "nli/breaking_nli"), "dataset.jsonl"),
-    _set("counterfactual-snli", "counterfactual SNLI", 523,
-         "https://github.com/acmi-lab/counterfactually-augmented-data",
-         ("counterfactual-snli/revised_hypothesis", "nli/counterfactual-snli/revised_hypothesis"), "test.tsv"),
+    _set(
+        "sick-nli",
+        "SICK",
+        2134,
+        "https://alt.qcri.org/semeval2014/task1",
+        ("SICK",),
+        "SICK_test_annotated.txt",
+        _SICK,
+    ),
+    _set(
+        "breaking-nli",
+        "Breaking NLI",
+        8146,
+        "https://github.com/BIU-NLP/Breaking_NLI",
+        ("breaking_nli", "nli/breaking_nli"),
+        "dataset.jsonl",
+    ),
+    _set(
+        "counterfactual-snli",
+        "counterfactual SNLI",
+        523,
+        "https://github.com/acmi-lab/counterfactually-augmented-data",
+        ("counterfactual-snli/revised_hypothesis", "nli/counterfactual-snli/revised_hypothesis"),
+        "test.tsv",
+    ),
     _set("sample-contradictions", "bundled pairs", 40, BUNDLED, ("sample",), "contradictions.tsv"),
-)  # fmt: skip
+)
 
 
 def find(data: str) -> list[Pairs | Missing]:
     """Read the sets in a folder, and beside any of them the bundled one."""
     *read, bundled = (read_pairs(item, data if item.counted else PACKAGE) for item in BENCHMARKS)
     sets = [*read, bundled] if any(isinstance(item, Pairs) for item in read) else read
-    return [replace(item, score=partial(score, item.subsets)) if isinstance(item, Pairs) else item for item in sets]
+    return [
+        replace(item, score=partial(score, item.subsets)) if isinstance(item, Pairs) else item for item in sets
+    ]
 
 
 def score(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:

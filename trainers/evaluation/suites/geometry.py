@@ -18,22 +18,37 @@ from trainers.evaluation.task import Missing, Result, Task
 from trainers.losses import isotropy, spread
 
 METRICS = (
-    "isotropy", "mean-norm", "spread", "uniformity", "alignment",
-    "random-cosine", "random-sd", "positive-cosine", "positive-sd",
-)  # fmt: skip
+    "isotropy",
+    "mean-norm",
+    "spread",
+    "uniformity",
+    "alignment",
+    "random-cosine",
+    "random-sd",
+    "positive-cosine",
+    "positive-sd",
+)
 UNITS = (
-    "isotropy and spread go from 0 to 1, uniformity (a log) from -8 to 0, alignment (a squared distance) from 0 to 4"
+    "isotropy and spread go from 0 to 1, uniformity (a log) from -8 to 0, "
+    "alignment (a squared distance) from 0 to 4"
 )
 POSITIVE = 4.0  # the least grade of a positive pair, of 0 to 5
 BLOCK = 1024  # rows of the matrix of all cosines that are computed at a time
 
 
-def score_texts(texts: Sequence[str], positive: Sequence[tuple[str, str]], vectors: Vectors, seed: int = 0) -> Result:
+def score_texts(
+    texts: Sequence[str], positive: Sequence[tuple[str, str]], vectors: Vectors, seed: int = 0
+) -> Result:
     """Return the metrics of the distinct texts, of all pairs of these, and of the pairs of equal meaning."""
     matrix = vectors.of(list(dict.fromkeys(texts)))
     rows = torch.from_numpy(matrix)
     norm = float(np.linalg.norm(matrix.mean(axis=0, dtype=np.float64)))
-    metrics = {"isotropy": float(isotropy(rows)), "mean-norm": norm, "spread": float(spread(rows)), **all_pairs(matrix)}
+    metrics = {
+        "isotropy": float(isotropy(rows)),
+        "mean-norm": norm,
+        "spread": float(spread(rows)),
+        **all_pairs(matrix),
+    }
     if positive:
         cosines = vectors.cosines(*([pair[side] for pair in positive] for side in (0, 1)))
         mean = float(cosines.mean())
@@ -50,7 +65,9 @@ def all_pairs(vectors: NDArray[np.float32]) -> dict[str, float]:
         # The columns left of the block belong to earlier blocks.
         later = np.triu(np.ones((len(block), len(rows) - start), dtype=np.bool_), 1)
         cosines = (block @ rows[start:].T)[later]
-        sums += [terms.sum(dtype=np.float64) for terms in (cosines, np.square(cosines), np.exp(4 * cosines - 4))]
+        sums += [
+            terms.sum(dtype=np.float64) for terms in (cosines, np.square(cosines), np.exp(4 * cosines - 4))
+        ]
     mean, square, near = (sums / (len(rows) * (len(rows) - 1) // 2)).tolist()
     deviation = float(np.sqrt(max(square - mean**2, 0.0)))
     return {"uniformity": float(np.log(near)), "random-cosine": mean, "random-sd": deviation}
@@ -61,7 +78,9 @@ def find(data: str) -> list[Task | Missing]:
     sets: list[Task | Missing] = []
     for item in (read_pairs(benchmark, data) for benchmark in (STSB, STSB_TRAIN)):
         if isinstance(item, Pairs):
-            positive = [pair[:2] for subset in item.subsets.values() for pair in subset if pair.gold >= POSITIVE]
+            positive = [
+                pair[:2] for subset in item.subsets.values() for pair in subset if pair.gold >= POSITIVE
+            ]
             item = replace(item, note=UNITS, counted=False, score=partial(score_texts, item.texts, positive))
         sets.append(item)
     return sets

@@ -26,11 +26,28 @@ def read_multi_simlex(language: str, scores: Path, words: Path) -> Iterator[Pair
         yield checked_pair(f"{words} line {number}", texts, grade)
 
 
-SIMLEX = Layout(("simlex-999", "SimLex-999"), ("SimLex-999.txt",), column_reader("word1", "word2", "SimLex999"))
+SIMLEX = Layout(
+    ("simlex-999", "SimLex-999"), ("SimLex-999.txt",), column_reader("word1", "word2", "SimLex999")
+)
 MULTI_SIMLEX = Layout(("multi-simlex", "Multi-SimLex"), ("scores.csv", "translation.csv"), read_multi_simlex)
 BENCHMARKS: tuple[Benchmark, ...] = (
-    *(Benchmark(f"multisimlex-{code.lower()}", f"Multi-SimLex {code}", {code: 1888}, "https://multisimlex.com",
-                (MULTI_SIMLEX,), counted=code in MIRROR_LANGUAGES) for code in LANGUAGES),
-    Benchmark("simlex999", "SimLex-999", {"english": 999}, "https://fh295.github.io/SimLex-999.zip", (SIMLEX,),
-              counted=False),
-)  # fmt: skip
+    *(
+        Benchmark(
+            f"multisimlex-{code.lower()}",
+            f"Multi-SimLex {code}",
+            {code: 1888},
+            "https://multisimlex.com",
+            (MULTI_SIMLEX,),
+            counted=code in MIRROR_LANGUAGES,
+        )
+        for code in LANGUAGES
+    ),
+    Benchmark(
+        "simlex999",
+        "SimLex-999",
+        {"english": 999},
+        "https://fh295.github.io/SimLex-999.zip",
+        (SIMLEX,),
+        counted=False,
+    ),
+)

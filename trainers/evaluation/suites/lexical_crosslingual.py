@@ -24,8 +24,12 @@ def read_crossed(languages: str, scores: Path, words: Path) -> Iterator[Pair]:
 
 BENCHMARKS = tuple(
     Benchmark(
-        f"multisimlex-{languages.lower()}", f"Multi-SimLex {languages}", {languages: pairs}, "https://multisimlex.com",
-        (MULTI_SIMLEX._replace(read=read_crossed),), note=NOTE,
+        f"multisimlex-{languages.lower()}",
+        f"Multi-SimLex {languages}",
+        {languages: pairs},
+        "https://multisimlex.com",
+        (MULTI_SIMLEX._replace(read=read_crossed),),
+        note=NOTE,
     )
     for languages, pairs in SIZES.items()
-)  # fmt: skip
+)

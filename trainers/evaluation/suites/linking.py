@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors, nearest
 from trainers.evaluation.task import Missing, Predictions, Result, Task
-from trainers.files import bad_line, check_count, columns, csv_rows, filled_lines, find_file, sha256_of, usual_places
+from trainers.files import (
+    bad_line,
+    check_count,
+    columns,
+    csv_rows,
+    filled_lines,
+    find_file,
+    sha256_of,
+    usual_places,
+)
 
 RANKS = {"acc@1": 1, "acc@5": 5}
 METRICS = tuple(RANKS)
@@ -19,7 +28,8 @@ METRICS = tuple(RANKS)
 BIOSYN = "https://github.com/dmis-lab/BioSyn#datasets"
 SAPBERT = "https://github.com/cambridgeltl/sapbert/tree/main/evaluation"
 REMARK = "note.txt"  # what results must say of files that are not BioSyn's own
-CORPORA = frozenset({"bc5cdr", "BC5CDR", "NCBI-disease", "NCBI_disease"})  # folders of corpora, to be converted
+# folders of corpora, to be converted
+CORPORA = frozenset({"bc5cdr", "BC5CDR", "NCBI-disease", "NCBI_disease"})
 
 UNLINKED = frozenset({"", "-", "-1", "cui-less"})  # what corpora write for a mention that has no concept
 
@@ -45,7 +55,9 @@ def joined(entries: Iterable[Entry]) -> Names:
 
 def concepts(text: str) -> frozenset[str]:
     """Return the ids of a field such as `C567755|613097`, `D009794+D007592` or `MESH:D001943`, without prefixes."""
-    ids = (part.strip().removeprefix("MESH:").removeprefix("OMIM:") for part in text.replace("+", "|").split("|"))
+    ids = (
+        part.strip().removeprefix("MESH:").removeprefix("OMIM:") for part in text.replace("+", "|").split("|")
+    )
     return frozenset(part for part in ids if part.lower() not in UNLINKED)
 
 
@@ -55,7 +67,9 @@ def read_names(path: Path, *, synonyms: bool = True) -> Iterator[Entry]:
         ids, _, names = line.partition("||")
         if line.count("||") != 1 or not ids.strip() or not names.strip():
             raise bad_line(path, number, "id||name", line)
-        yield from ((name.strip().lower(), concepts(ids)) for name in (names.split("|") if synonyms else [names]))
+        yield from (
+            (name.strip().lower(), concepts(ids)) for name in (names.split("|") if synonyms else [names])
+        )
 
 
 def read_queries(path: Path) -> Iterator[Mention]:
@@ -99,37 +113,66 @@ class MentionSet(NamedTuple):
 MENTION_SETS = (
     *(
         MentionSet(
-            title.lower(), title, (title.lower(),), "test_dictionary.txt", "processed_test/*.concept", files,
-            read_concepts, mentions, fewest, where=BIOSYN,
+            title.lower(),
+            title,
+            (title.lower(),),
+            "test_dictionary.txt",
+            "processed_test/*.concept",
+            files,
+            read_concepts,
+            mentions,
+            fewest,
+            where=BIOSYN,
         )
         for title, files, mentions, fewest in (
-            ("NCBI-disease", 100, 960, 960), ("BC5CDR-disease", 500, 4424, 4300), ("BC5CDR-chemical", 500, 5385, 5300),
+            ("NCBI-disease", 100, 960, 960),
+            ("BC5CDR-disease", 500, 4424, 4300),
+            ("BC5CDR-chemical", 500, 5385, 5300),
         )
     ),
     MentionSet(
-        "xl-bel", "XL-BEL", ("xl-bel", "xl_bel", "xlbel_v0.0", "xl_bel/xlbel_v0.0", "xl-bel/xlbel_v0.0"),
-        "umls_onto_all_lang_cased_wikimed_only_399931.txt", "??_1k_test_query.txt", 10, read_queries, 10000,
+        "xl-bel",
+        "XL-BEL",
+        ("xl-bel", "xl_bel", "xlbel_v0.0", "xl_bel/xlbel_v0.0", "xl-bel/xlbel_v0.0"),
+        "umls_onto_all_lang_cased_wikimed_only_399931.txt",
+        "??_1k_test_query.txt",
+        10,
+        read_queries,
+        10000,
         note="the mean of ten languages; lower-cased",
     ),
     MentionSet(
-        "askapatient", "AskAPatient", ("askapatient", "AskAPatient"), "AskAPatient.dict.txt",
-        "AskAPatient.fold-[0-9].test.preprocessed_query.txt", 10, read_queries,
+        "askapatient",
+        "AskAPatient",
+        ("askapatient", "AskAPatient"),
+        "AskAPatient.dict.txt",
+        "AskAPatient.fold-[0-9].test.preprocessed_query.txt",
+        10,
+        read_queries,
         note="the mentions of all ten test folds together; their number is not checked",
     ),
     MentionSet(
-        "cometa", "COMETA", ("cometa", "COMETA"), "COMETA_id_sf_dictionary.txt",
-        "splits/stratified_general/test.csv", 1, read_cometa, 4350, note="stratified general split",
+        "cometa",
+        "COMETA",
+        ("cometa", "COMETA"),
+        "COMETA_id_sf_dictionary.txt",
+        "splits/stratified_general/test.csv",
+        1,
+        read_cometa,
+        4350,
+        note="stratified general split",
         where=f"{SAPBERT} or, on request, https://github.com/cambridgeltl/cometa",
     ),
-)  # fmt: skip
+)
 
 
 def score_mentions(mentions: Sequence[Mention], names: Names, vectors: Vectors, seed: int = 0) -> Result:
     """Return accuracy @1 and @5 by the nearest names of a dictionary, by cosine; nothing is drawn.
 
-    A mention is right @k if one of the k nearest distinct names has any of its ids, a composite one if each part is:
-    BioSyn's rule (Sung et al. 2020). SapBERT's script (Liu et al. 2021) keeps equal names apart and ranks by dot
-    product. Parts: the same by dot product, and of the mentions that are not word for word in the dictionary.
+    A mention is right @k if one of the k nearest distinct names has any of its ids, a composite one if each
+    part is: BioSyn's rule (Sung et al. 2020). SapBERT's script (Liu et al. 2021) keeps equal names apart and
+    ranks by dot product. Parts: the same by dot product, and of the mentions that are not word for word in the
+    dictionary.
     """
     texts, entries = list(dict.fromkeys(part for mention in mentions for part in mention.parts)), list(names)
     queries, keys = vectors.of(texts), vectors.of(entries)
@@ -140,7 +183,9 @@ def score_mentions(mentions: Sequence[Mention], names: Names, vectors: Vectors, 
         rows = dict(zip(texts, nearest(queries, keys, last, similarity, vectors.device).tolist(), strict=True))
 
         def rank(part: str, ids: frozenset[str]) -> int:
-            return next((rank for rank, row in enumerate(rows[part], 1) if names[entries[row]] & ids), last + 1)
+            return next(
+                (rank for rank, row in enumerate(rows[part], 1) if names[entries[row]] & ids), last + 1
+            )
 
         worst = np.array([max(rank(part, mention.ids) for part in mention.parts) for mention in mentions])
         return worst[:, None] <= np.array(list(RANKS.values()))
@@ -173,7 +218,10 @@ def _read(benchmark: MentionSet, data: Path) -> Task | Missing:
         reason = f"no {benchmark.folders[0]}/ with {benchmark.dictionary} and {pattern} below {data}"
         return Missing(benchmark.name, title, reason, benchmark.where)
     check_count(folder, len(paths), benchmark.files, f"files {pattern}")
-    mentions, names = [mention for path in paths for mention in benchmark.read(path)], joined(read_names(dictionary))
+    mentions, names = (
+        [mention for path in paths for mention in benchmark.read(path)],
+        joined(read_names(dictionary)),
+    )
     published = benchmark.mentions or len(mentions)
     if not (benchmark.fewest or published) <= len(mentions) <= published:
         check_count(folder, len(mentions), published, "mentions")
@@ -189,19 +237,31 @@ def _read(benchmark: MentionSet, data: Path) -> Task | Missing:
     lines = [f"\t{'|'.join(parts)}\t{'|'.join(sorted(ids))}\n" for parts, ids in mentions]
     lines += [f"{entry}\t{'|'.join(sorted(ids))}\n" for entry, ids in names.items()]
     return Task(
-        name=benchmark.name, title=title, source=str(folder), note="; ".join(filter(None, (note, count))) or None,
-        files={f"{path.parent.name}/{path.name}": sha256_of(path) for path in (dictionary, *paths)}, counted=False,
-        size=len(mentions), texts=[*names, *(part for mention in mentions for part in mention.parts)],
-        lines=lines, score=partial(score_mentions, mentions, names),
-    )  # fmt: skip
+        name=benchmark.name,
+        title=title,
+        source=str(folder),
+        note="; ".join(filter(None, (note, count))) or None,
+        files={f"{path.parent.name}/{path.name}": sha256_of(path) for path in (dictionary, *paths)},
+        counted=False,
+        size=len(mentions),
+        texts=[*names, *(part for mention in mentions for part in mention.parts)],
+        lines=lines,
+        score=partial(score_mentions, mentions, names),
+    )
 
 
 def _own(data: Path) -> Iterator[Task]:
     """Read a user's sets: `linking/<name>/dictionary.txt` of id||name and `mentions.txt` of id||mention."""
     reserved = CORPORA.union(*(benchmark.folders for benchmark in MENTION_SETS))
-    for folder in sorted(path for path in (data / "linking").glob("*") if path.is_dir() and path.name not in reserved):
-        own = MentionSet(folder.name, folder.name, (folder.name,), "dictionary.txt", "mentions.txt", 1, read_queries)
+    for folder in sorted(
+        path for path in (data / "linking").glob("*") if path.is_dir() and path.name not in reserved
+    ):
+        own = MentionSet(
+            folder.name, folder.name, (folder.name,), "dictionary.txt", "mentions.txt", 1, read_queries
+        )
         task = _read(own, folder.parent)
         if isinstance(task, Missing):
-            raise InputError(f"{folder}: dictionary.txt (id||name) and mentions.txt (id||mention) are both needed")
+            raise InputError(
+                f"{folder}: dictionary.txt (id||name) and mentions.txt (id||mention) are both needed"
+            )
         yield task

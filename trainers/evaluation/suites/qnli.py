@@ -7,7 +7,12 @@ LABELS = {"entailment": 1, "not_entailment": 0}  # the sentence contains the ans
 _READ = column_reader("question", "sentence", "label", labels=LABELS)
 
 QNLI = Benchmark(
-    "qnli", "QNLI dev", {"": 5463}, "https://dl.fbaipublicfiles.com/glue/data/QNLIv2.zip",
-    (Layout(("qnli", "QNLI", "glue/QNLI", "glue_data/QNLI"), ("dev.tsv",), _READ),), counted=False, binary=True,
-)  # fmt: skip
+    "qnli",
+    "QNLI dev",
+    {"": 5463},
+    "https://dl.fbaipublicfiles.com/glue/data/QNLIv2.zip",
+    (Layout(("qnli", "QNLI", "glue/QNLI", "glue_data/QNLI"), ("dev.tsv",), _READ),),
+    counted=False,
+    binary=True,
+)
 BENCHMARKS = (QNLI,)

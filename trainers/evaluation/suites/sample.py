@@ -6,10 +6,14 @@ from importlib import resources
 from trainers.evaluation.pairs import Benchmark, Layout, Pairs, column_reader, read_pairs
 
 SAMPLE = Benchmark(
-    "sample", "smoke test", {"sample": 300}, "part of this package",
-    (Layout(("sample",), ("pairs.tsv",), column_reader("sentence1", "sentence2", "score")),), counted=False,
+    "sample",
+    "smoke test",
+    {"sample": 300},
+    "part of this package",
+    (Layout(("sample",), ("pairs.tsv",), column_reader("sentence1", "sentence2", "score")),),
+    counted=False,
     note="written for this project; no benchmark, its figures compare with nothing else",
-)  # fmt: skip
+)
 
 
 def find(data: str) -> list[Pairs]:

@@ -30,14 +30,20 @@ def _year(year: int, original: str, archive: str, sizes: dict[str, int]) -> Benc
     # The original archive of 2016 has the year in its file names.
     files = ("STS*.input.{}.txt", "STS*.gs.{}.txt")
     return Benchmark(
-        f"sts{year}", f"STS{year}", sizes, f"{SENTEVAL} or {SEMEVAL}/{archive}",
-        (Layout((f"STS{year}-en-test", original), files, read_gold),), cased=True,
-    )  # fmt: skip
+        f"sts{year}",
+        f"STS{year}",
+        sizes,
+        f"{SENTEVAL} or {SEMEVAL}/{archive}",
+        (Layout((f"STS{year}-en-test", original), files, read_gold),),
+        cased=True,
+    )
 
 
 def _stsb(name: str, title: str, split: str, size: int, *, counted: bool) -> Benchmark:
     layout = Layout(("stsbenchmark", "STSBenchmark", "STS-B"), ("sts-{}.csv",), read_stsb)
-    return Benchmark(name, title, {split: size}, f"{SEMEVAL}/4/48/Stsbenchmark.tar.gz", (layout,), counted=counted)
+    return Benchmark(
+        name, title, {split: size}, f"{SEMEVAL}/4/48/Stsbenchmark.tar.gz", (layout,), counted=counted
+    )
 
 
 _SICK = column_reader("sentence_A", "sentence_B", "relatedness_score")
@@ -45,27 +51,45 @@ STSB = _stsb("stsb", "STS-B", "test", 1379, counted=True)
 STSB_TRAIN = _stsb("stsb-train", "STS-B train", "train", 5749, counted=False)
 BENCHMARKS: tuple[Benchmark, ...] = (
     _year(
-        12, "test-gold", "4/40/STS2012-en-test.zip",
+        12,
+        "test-gold",
+        "4/40/STS2012-en-test.zip",
         {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},
     ),
-    # The fourth subset of 2013, SMT, has sentences that only the LDC may distribute; the papers leave it out too.
+    # The fourth subset of 2013, SMT, has sentences that only the LDC may distribute; the papers leave it out
+    # too.
     _year(13, "test-gs", "2/2f/STS2013-en-test.zip", {"FNWN": 189, "headlines": 750, "OnWN": 561}),
     _year(
-        14, "sts-en-test-gs-2014", "8/8c/STS2014-en-test.zip",
+        14,
+        "sts-en-test-gs-2014",
+        "8/8c/STS2014-en-test.zip",
         {"deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "OnWN": 750, "tweet-news": 750},
     ),
     _year(
-        15, "test_evaluation_task2a", "d/da/STS2015-en-test.zip",
+        15,
+        "test_evaluation_task2a",
+        "d/da/STS2015-en-test.zip",
         {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
     ),
     _year(
-        16, "sts2016-english-with-gs-v1.0", "9/98/STS2016-en-test.zip",
-        {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
+        16,
+        "sts2016-english-with-gs-v1.0",
+        "9/98/STS2016-en-test.zip",
+        {
+            "answer-answer": 254,
+            "headlines": 249,
+            "plagiarism": 230,
+            "postediting": 244,
+            "question-question": 209,
+        },
     ),
     STSB,
     Benchmark(
-        "sickr", "SICK-R", {"test": 4927}, "http://alt.qcri.org/semeval2014/task1/data/uploads/sick_test_annotated.zip",
+        "sickr",
+        "SICK-R",
+        {"test": 4927},
+        "http://alt.qcri.org/semeval2014/task1/data/uploads/sick_test_annotated.zip",
         (Layout(("SICK",), ("SICK_test_annotated.txt",), _SICK),),
     ),
     _stsb("stsb-dev", "STS-B dev", "dev", 1500, counted=False),
-)  # fmt: skip
+)

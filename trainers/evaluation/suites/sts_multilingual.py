@@ -11,7 +11,9 @@ from trainers.evaluation.task import Missing
 from trainers.files import Rows, bad_line, check_count, csv_rows, tsv_rows, usual_places
 
 _STS17 = "https://alt.qcri.org/semeval2017/task1/data/uploads/sts2017.eval.v1.1.zip and sts2017.gs.zip"
-_EXTENDED = "https://public.ukp.informatik.tu-darmstadt.de/reimers/sentence-transformers/datasets/STS2017-extended.zip"
+_EXTENDED = (
+    "https://public.ukp.informatik.tu-darmstadt.de/reimers/sentence-transformers/datasets/STS2017-extended.zip"
+)
 _MULTI_MT = "https://github.com/PhilipMay/stsb-multi-mt"
 _MULTI_MT_FOLDERS = ("stsb-multi-mt", "stsb_multi_mt", "stsb-multi-mt/data")
 _MSRVID = "http://files.deeppavlov.ai/datasets/STS2012_MSRvid_translated.tar.gz"
@@ -28,7 +30,12 @@ def _sts17(name: str, file: str, track: str = "") -> Benchmark:
     extended = Layout(("STS2017-extended", "sts17"), (f"STS.{file}.txt",), read_scored_lines)
     first, second = name.split("-")
     benchmark = Benchmark(
-        f"sts17-{name}", f"STS17 {name.upper()}", {name: 250}, _EXTENDED, (extended,), two_sided=first != second
+        f"sts17-{name}",
+        f"STS17 {name.upper()}",
+        {name: 250},
+        _EXTENDED,
+        (extended,),
+        two_sided=first != second,
     )
     if not track:
         return benchmark
@@ -61,21 +68,43 @@ def _gold(
 
 MONOLINGUAL = (
     _gold(
-        "sts14-es", "STS14 ES", {"news": 480, "wikipedia": 324},
-        ("sts-es-test.2014", "STS2014-es-test", "sts-es-test", "STS14-es-test"), f"{SEMEVAL}/9/9a/STS2014-es-test.zip",
+        "sts14-es",
+        "STS14 ES",
+        {"news": 480, "wikipedia": 324},
+        ("sts-es-test.2014", "STS2014-es-test", "sts-es-test", "STS14-es-test"),
+        f"{SEMEVAL}/9/9a/STS2014-es-test.zip",
     ),
     _gold(
-        "sts15-es", "STS15 ES", {"newswire": 500, "wikipedia": 251}, ("STS2015-es-test", "sts2015-es", "STS15-es-test"),
+        "sts15-es",
+        "STS15 ES",
+        {"newswire": 500, "wikipedia": 251},
+        ("STS2015-es-test", "sts2015-es", "STS15-es-test"),
         f"{SEMEVAL}/9/9d/STS2015-es-test.zip",
     ),
     _gold(
-        "sts12-ru", "STS12 MSRvid RU", {"MSRvid": 750}, ("STS2012_MSRvid_translated",), _MSRVID,
+        "sts12-ru",
+        "STS12 MSRvid RU",
+        {"MSRvid": 750},
+        ("STS2012_MSRvid_translated",),
+        _MSRVID,
         "translated by machine and checked by hand; Mirror-BERT's Russian STS",
     ),
-)  # fmt: skip
+)
 
 
-LANGUAGES = ("en", "de", "es", "fr", "it", "nl", "pl", "pt", "ru", "zh")  # of the distribution; others are read too
+# of the distribution; others are read too
+LANGUAGES = (
+    "en",
+    "de",
+    "es",
+    "fr",
+    "it",
+    "nl",
+    "pl",
+    "pt",
+    "ru",
+    "zh",
+)
 SPLITS = {"test": 1379, "dev": 1500}
 TRANSLATED = "machine translated (DeepL)"
 read_translated = partial(read_scored_lines, rows=csv_rows)
@@ -126,7 +155,9 @@ def languages_in(data: str) -> list[str]:
     """Return the languages whose translation of STS-B is in a folder, those of the distribution first."""
     folders = usual_places(_MULTI_MT_FOLDERS, Path(data).expanduser())
     names = {path.name.split("-")[1] for folder in folders for path in folder.glob("stsb-*-*.csv*")}
-    return sorted(names, key=lambda name: (LANGUAGES.index(name) if name in LANGUAGES else len(LANGUAGES), name))
+    return sorted(
+        names, key=lambda name: (LANGUAGES.index(name) if name in LANGUAGES else len(LANGUAGES), name)
+    )
 
 
 def find(data: str) -> list[Pairs | Missing]:
@@ -137,7 +168,9 @@ def find(data: str) -> list[Pairs | Missing]:
     lacks = {benchmark.name for benchmark in stsb}
     sets = [item for item in present if not (isinstance(item, Missing) and item.name in lacks)]
     if not any(item.name in lacks for item in sets):
-        sets.append(Missing("stsb-multi-mt", "translated STS-B", f"no {_MULTI_MT_FOLDERS[0]} in {data}", _MULTI_MT))
+        sets.append(
+            Missing("stsb-multi-mt", "translated STS-B", f"no {_MULTI_MT_FOLDERS[0]} in {data}", _MULTI_MT)
+        )
     return sets
 
 

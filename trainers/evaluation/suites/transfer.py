@@ -60,8 +60,8 @@ Parts: TypeAlias = Mapping[str, Sequence[Labelled]]  # a set's items, in file or
 class Corpus(NamedTuple):
     """What is known of a set before it is read: `files` have their part and number of items, after `header` lines.
 
-    A line must match `form`, in words `line`; its groups `first` and `second` are the texts, and `label` is one of
-    `classes`. Without classes, the first file has class 1 and the second class 0.
+    A line must match `form`, in words `line`; its groups `first` and `second` are the texts, and `label` is
+    one of `classes`. Without classes, the first file has class 1 and the second class 0.
     """
 
     name: str
@@ -76,7 +76,9 @@ class Corpus(NamedTuple):
 
 
 def _binary(name: str, sizes: Mapping[str, int]) -> Corpus:
-    return Corpus(name.lower(), name, (name,), {file: ("all", size) for file, size in sizes.items()}, bytewise=True)
+    return Corpus(
+        name.lower(), name, (name,), {file: ("all", size) for file, size in sizes.items()}, bytewise=True
+    )
 
 
 CORPORA = (
@@ -86,34 +88,52 @@ CORPORA = (
     _binary("SUBJ", {"subj.objective": 5000, "subj.subjective": 5000}),
     _binary("MPQA", {"mpqa.pos": 3312, "mpqa.neg": 7294}),
     Corpus(
-        "sst2", "SST-2", ("SST/binary", "sst/binary", "SST2"),
+        "sst2",
+        "SST-2",
+        ("SST/binary", "sst/binary", "SST2"),
         {"sentiment-train": ("train", 67349), "sentiment-dev": ("dev", 872), "sentiment-test": ("test", 1821)},
-        r"(?P<first>[^\t]*)\t\s*(?P<label>[01])\s*", "a sentence and a label of 0 or 1, a tab between them", ("0", "1"),
+        r"(?P<first>[^\t]*)\t\s*(?P<label>[01])\s*",
+        "a sentence and a label of 0 or 1, a tab between them",
+        ("0", "1"),
     ),
     Corpus(
-        "trec", "TREC", ("TREC",), {"train_5500.label": ("train", 5452), "TREC_10.label": ("test", 500)},
-        r"(?P<label>[A-Z]+):[^ ]* (?P<first>.*)", "TYPE:type and a question",
-        ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"), bytewise=True,
+        "trec",
+        "TREC",
+        ("TREC",),
+        {"train_5500.label": ("train", 5452), "TREC_10.label": ("test", 500)},
+        r"(?P<label>[A-Z]+):[^ ]* (?P<first>.*)",
+        "TYPE:type and a question",
+        ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"),
+        bytewise=True,
     ),
     Corpus(
-        "mrpc", "MRPC", ("MRPC",),
+        "mrpc",
+        "MRPC",
+        ("MRPC",),
         {"msr_paraphrase_train.txt": ("train", 4076), "msr_paraphrase_test.txt": ("test", 1725)},
         r"(?P<label>[01])(?:\t[^\t]*){2}\t(?P<first>[^\t]*)\t(?P<second>[^\t]*)",
-        "quality (0 or 1), two numbers and two sentences", ("0", "1"), header=1,
+        "quality (0 or 1), two numbers and two sentences",
+        ("0", "1"),
+        header=1,
     ),
-)  # fmt: skip
+)
 
 
 def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
     """Return the accuracy, and F1 of a set of pairs, x 100; outcomes are in file order, `seed` shuffles the folds.
 
-    SentEval's is the mean over folds, and one model a class; here it is of all items, and a multinomial model's.
+    SentEval's is the mean over folds, and one model a class; here it is of all items, and a multinomial
+    model's.
     """
     train, dev, test = parts.get("all") or parts["train"], parts.get("dev", ()), parts.get("test", ())
     places = senteval_places(train)
     inputs, classes = _features([*(train[place] for place in places), *dev, *test], vectors, len(train))
     train_rows, dev_rows, test_rows = np.split(np.arange(len(classes)), [len(train), len(train) + len(dev)])
-    folds = {} if test else {f"fold {number}": fold for number, fold in enumerate(folded(classes, train_rows, seed), 1)}
+    folds = (
+        {}
+        if test
+        else {f"fold {number}": fold for number, fold in enumerate(folded(classes, train_rows, seed), 1)}
+    )
     predicted, choices = np.zeros_like(classes), {}
     for name, (rows, held_out) in (folds or {"chosen": (train_rows, test_rows)}).items():
         inner = [(train_rows, dev_rows)] if dev else folded(classes, rows, seed)
@@ -139,7 +159,8 @@ def senteval_places(items: Sequence[Labelled]) -> list[int]:
 def _features(items: Sequence[Labelled], vectors: Vectors, train: int) -> tuple[Floats, Rows]:
     """Return the classifier's inputs, (n, d) or for pairs |u - v| and u * v, (n, 2 d), and the classes.
 
-    In float64, as rounding stops the solvers early; less the mean of the first `train`, which saves lbfgs many steps.
+    In float64, as rounding stops the solvers early; less the mean of the first `train`, which saves lbfgs many
+    steps.
     """
     first, *second = (vectors.of(side) for side in zip(*(item.texts for item in items), strict=True))
     if second:
@@ -150,7 +171,9 @@ def _features(items: Sequence[Labelled], vectors: Vectors, train: int) -> tuple[
 
 def folded(classes: Rows, rows: Rows, seed: int) -> list[Split]:
     """Return `FOLDS` stratified folds of `rows`, shuffled by the seed: training and held-out rows of each."""
-    splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(np.zeros((len(rows), 1)), classes[rows])
+    splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(
+        np.zeros((len(rows), 1)), classes[rows]
+    )
     return [(rows[train], rows[test]) for train, test in splits]
 
 
@@ -174,7 +197,9 @@ def judge(
         accuracies = np.round(100 * np.mean(list(pool.map(shares, inner)), axis=0), 2)
         best = int(np.argmax(accuracies))
         # More exact than those of the splits, because there are few of them.
-        model = LogisticRegression(**(solver | {"tol": 1e-8}), max_iter=10_000, warm_start=True, C=strengths[best])
+        model = LogisticRegression(
+            **(solver | {"tol": 1e-8}), max_iter=10_000, warm_start=True, C=strengths[best]
+        )
         predicted = model.fit(inputs[train], classes[train]).predict(inputs[test])
     return predicted, {"strength": strengths[best], "inner": float(accuracies[best])}
 
@@ -192,11 +217,16 @@ def find(data: str) -> list[Task | Missing]:
         protocol = next(text for part, text in PROTOCOLS.items() if part in parts)
         items = [(part, item) for part, part_items in parts.items() for item in part_items]
         task = Task(
-            name=corpus.name, title=corpus.title, source=str(paths[0].parent), note=f"{protocol}; {DIFFERS}",
-            files={path.name: sha256_of(path) for path in paths}, score=partial(score_labelled, parts),
-            texts=[text for _, item in items for text in item.texts], size=len(parts.get("all") or parts["test"]),
+            name=corpus.name,
+            title=corpus.title,
+            source=str(paths[0].parent),
+            note=f"{protocol}; {DIFFERS}",
+            files={path.name: sha256_of(path) for path in paths},
+            score=partial(score_labelled, parts),
+            texts=[text for _, item in items for text in item.texts],
+            size=len(parts.get("all") or parts["test"]),
             lines=[f"{part}\t{item.label}\t{item.texts[0]}\t{item.second or ''}\n" for part, item in items],
-        )  # fmt: skip
+        )
         sets.append(task)
     return sets
 
@@ -211,7 +241,9 @@ def read_parts(corpus: Corpus, paths: Sequence[Path]) -> Parts:
             match = re.fullmatch(corpus.form, line)
             if not match or (corpus.classes and match["label"] not in corpus.classes):
                 raise bad_line(path, number, corpus.line, line)
-            first, *second = (" ".join(text.split()) for name, text in match.groupdict().items() if name != "label")
+            first, *second = (
+                " ".join(text.split()) for name, text in match.groupdict().items() if name != "label"
+            )
             label = corpus.classes.index(match["label"]) if corpus.classes else 1 - place
             parts.setdefault(part, []).append(Labelled(first, label, *second))
     return parts
