@@ -30,6 +30,7 @@ REQUIRED = (
     "pipelines/inspection/templates/report.html",
     "pipelines/storage/templates/card.md",
     "trainers/evaluation/sample/pairs.tsv",
+    "trainers/evaluation/suites/sts.yaml",
     "trainers/pages/templates/report.html",
     "trainers/py.typed",
 )

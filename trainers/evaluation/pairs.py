@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors, rounded
-from trainers.evaluation.task import Missing, Predictions, Result, Task
+from trainers.evaluation.task import Missing, Predictions, Result, Task, declared
 from trainers.files import Rows, check_count, columns, find_files, sha256_of, tsv_rows
 
 # Spearman under each aggregation, Pearson over all pairs; x 100
@@ -44,10 +44,10 @@ Reader: TypeAlias = Callable[..., Iterator[Pair]]
 class Layout(NamedTuple):
     """A distribution: usual folders, the files of each subset (`{}`), their reader, other folders for some files."""
 
-    folders: tuple[str, ...]
-    files: tuple[str, ...]
+    folders: Sequence[str]
+    files: Sequence[str]
     read: Reader
-    beside: tuple[str, ...] = ()
+    beside: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Benchmark:
     title: str
     sizes: Mapping[str, int]
     where: str
-    layouts: tuple[Layout, ...]
+    layouts: Sequence[Layout]
     counted: bool = True
     exact: bool = True
     cased: bool = False
@@ -158,6 +158,20 @@ def column_reader(
                 yield checked_pair(f"{path} line {number}", (first, second), grade, labels)
 
     return read
+
+
+def read_benchmarks(suite: str, **readers: Reader) -> tuple[Benchmark, ...]:
+    """Return the sets that a suite's YAML file declares; a layout names one of the readers, or has `columns`."""
+    return tuple(
+        Benchmark(**{**values, "layouts": [_layout(layout, readers) for layout in values["layouts"]]})
+        for values in declared(suite)
+    )
+
+
+def _layout(values: Mapping[str, Any], readers: Mapping[str, Reader]) -> Layout:
+    columns, labels = values.get("columns", ()), values.get("labels")
+    read = readers[values["read"]] if "read" in values else column_reader(*columns, labels=labels)
+    return Layout(values["folders"], values["files"], read, values.get("beside", ()))
 
 
 def read_pairs(benchmark: Benchmark, data: str) -> Pairs | Missing:

@@ -4,6 +4,7 @@ import hashlib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -90,6 +91,14 @@ class Missing(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.title}: {self.reason}; get it from {self.where}"
+
+
+def declared(suite: str) -> list[dict[str, Any]]:
+    """Return the sets that a suite's YAML file declares, in the order of its table."""
+    import yaml
+
+    text = (Path(__file__).parent / "suites" / f"{suite}.yaml").read_text(encoding="utf-8")
+    return list(yaml.safe_load(text))
 
 
 class Suite(NamedTuple):

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.pairs import Pair, read_pairs
+from trainers.evaluation.pairs import Benchmark, Pair, read_pairs
 from trainers.evaluation.suites import contradiction
 from trainers.evaluation.task import Missing, Task
 
@@ -37,7 +37,7 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("benchmark", [SICK, BREAKING, COUNTERFACTUAL], ids=lambda benchmark: benchmark.name)
-def test_a_set_is_its_entailed_and_contradicted_pairs(data: Path, benchmark: contradiction.Benchmark) -> None:
+def test_a_set_is_its_entailed_and_contradicted_pairs(data: Path, benchmark: Benchmark) -> None:
     task = read_pairs(replace(benchmark, sizes={"": 2}), str(data))
     assert isinstance(task, Task)
     assert [line[0] for line in task.lines] == ["1", "0"]

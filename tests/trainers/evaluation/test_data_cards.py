@@ -11,14 +11,13 @@ import pytest
 import yaml
 
 from trainers.evaluation.suites import bli, linking, transfer
-from trainers.evaluation.suites.afs import AFS, ASPECT
+from trainers.evaluation.suites.afs import BENCHMARKS as ARGUMENTS
 from trainers.evaluation.suites.contradiction import BENCHMARKS as CONTRADICTION
 from trainers.evaluation.suites.lexical import BENCHMARKS as LEXICAL
-from trainers.evaluation.suites.lexical import LANGUAGES
-from trainers.evaluation.suites.qnli import QNLI
+from trainers.evaluation.suites.qnli import BENCHMARKS as QNLI
 from trainers.evaluation.suites.sample import SAMPLE
 from trainers.evaluation.suites.sts import BENCHMARKS as STS
-from trainers.evaluation.suites.sts_multilingual import MONOLINGUAL, STS17
+from trainers.evaluation.suites.sts_multilingual import SETS as MULTILINGUAL
 
 ROOT = Path(__file__).parents[3]
 CARDS = sorted((ROOT / "data_cards").glob("*.md"))
@@ -28,7 +27,7 @@ OF_BENCHMARK = {
     "sickr": "sick",
     "sample": "sample-pairs",
     "simlex999": "simlex-999",
-    **{f"multisimlex-{code.lower()}": "multi-simlex" for code in LANGUAGES},
+    **{item.name: "multi-simlex" for item in LEXICAL if item.name.startswith("multi")},
 }
 PLACES: dict[str, tuple[str, ...]] = {
     **{f"sts{year}": ("sts",) for year in (12, 13, 14, 15, 16)},
@@ -75,7 +74,7 @@ def test_a_card_is_complete(card: Path) -> None:
 
 def sizes() -> Iterator[tuple[str, str, object]]:
     """Yield card, key and the value that the code checks a file's size against."""
-    for benchmark in (*STS, *LEXICAL, SAMPLE, QNLI, *CONTRADICTION[1:]):
+    for benchmark in (*STS, *LEXICAL, SAMPLE, *QNLI, *CONTRADICTION[1:]):
         card = OF_BENCHMARK.get(benchmark.name, benchmark.name)
         if benchmark.name != "stsb-dev":
             yield card, "rows", sum(benchmark.sizes.values())
@@ -85,19 +84,18 @@ def sizes() -> Iterator[tuple[str, str, object]]:
                 "subsets",
                 {name.removeprefix("surprise."): size for name, size in benchmark.sizes.items()},
             )
-    yield "sts17", "subsets", {each.name.removeprefix("sts17-"): sum(each.sizes.values()) for each in STS17}
+    sums = {item.name: sum(item.sizes.values()) for item in MULTILINGUAL}
+    tracks = {name.removeprefix("sts17-"): size for name, size in sums.items() if name.startswith("sts17-")}
+    yield "sts17", "subsets", tracks
     yield (
         "sts-es",
         "subsets",
-        {each.name: sum(each.sizes.values()) for each in MONOLINGUAL if each.name.endswith("-es")},
+        {name: sums[name] for name in ("sts14-es", "sts15-es")},
     )
-    yield (
-        "msrvid-ru",
-        "rows",
-        next(sum(each.sizes.values()) for each in MONOLINGUAL if each.name == "sts12-ru"),
-    )
-    yield "afs", "subsets", {name: size for each in AFS for name, size in each.sizes.items()}
-    yield "ukp-aspect", "subsets", ASPECT.sizes
+    yield "msrvid-ru", "rows", sums["sts12-ru"]
+    *topics, aspect = ARGUMENTS
+    yield "afs", "subsets", {name: size for item in topics for name, size in item.sizes.items()}
+    yield "ukp-aspect", "subsets", aspect.sizes
     for corpus in transfer.CORPORA:
         parts, card = dict(corpus.files.values()), corpus.name.replace("sst2", "sst")
         if "all" in parts:

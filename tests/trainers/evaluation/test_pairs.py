@@ -19,7 +19,7 @@ from trainers.evaluation.suites import afs, lexical, lexical_crosslingual, qnli,
 from trainers.results.comparison import PAPERS, published_tables
 
 SUITES = (sts, sts_multilingual, lexical, lexical_crosslingual, afs)
-BENCHMARKS = {item.name: item for suite in SUITES for item in suite.BENCHMARKS} | {"qnli": qnli.QNLI}
+BENCHMARKS = {item.name: item for suite in SUITES for item in suite.BENCHMARKS} | {"qnli": qnli.BENCHMARKS[0]}
 YEAR = replace(BENCHMARKS["sts12"], sizes={"MSRpar": 2, "surprise.OnWN": 1})
 PUBLISHED = {
     "sts12": 3108,
@@ -107,14 +107,14 @@ FORMATS: dict[str, tuple[Benchmark, dict[str, str | bytes], list[tuple[str, str,
         [("Ein Kind, allein.", 'Sie sagte "nein".', 2.5)],
     ),
     "QNLI, entailment is the positive": (
-        replace(qnli.QNLI, sizes={"": 2}),
+        replace(qnli.BENCHMARKS[0], sizes={"": 2}),
         {
             "glue/QNLI/dev.tsv": f'{QNLI}0\tWho?\tA "quoted one.\tentailment\n1\tWhen?\tIt rains.\tnot_entailment\n'
         },
         [("Who?", 'A "quoted one.', 1.0), ("When?", "It rains.", 0.0)],
     ),
     "AFS, columns by name, without the ungraded": (
-        replace(afs.AFS[0], sizes={"gun control": 2}),
+        replace(BENCHMARKS["afs-gun-control"], sizes={"gun control": 2}),
         {
             "afs/ArgPairs_GC.csv": AFS
             + '3.5,1,2,3,4,,,,9,"Guns, again",Arms\n,1,2,3,4,,,,9,never,graded\n0,1,2,3,4,,,,9,a,b\n'
@@ -122,7 +122,7 @@ FORMATS: dict[str, tuple[Benchmark, dict[str, str | bytes], list[tuple[str, str,
         [("Guns, again", "Arms", 3.5), ("a", "b", 0.0)],
     ),
     "UKP ASPECT, labels joined": (
-        replace(afs.ASPECT, sizes={"Drones": 3, "Gmo": 1}),
+        replace(BENCHMARKS["ukp-aspect"], sizes={"Drones": 3, "Gmo": 1}),
         {
             "afs/UKP_ASPECT.tsv": f"{ASPECT}Drones\ta\tb\tNS\nDrones\tc\td\tHS\nGmo\te\tf\tDTORCD\nDrones\tg\th\tSS\n"
         },
@@ -185,7 +185,7 @@ def test_a_missing_set_says_what_is_missing_and_where_to_get_it(tmp_path: Path) 
     assert f"STS12: no folder STS12-en-test or test-gold below {tmp_path}; get it from http" in str(absent)
     (write_files(tmp_path, year()) / "STS12-en-test" / "STS.gs.MSRpar.txt").unlink()
     assert "lacks STS*.gs.MSRpar.txt" in str(read_pairs(YEAR, str(tmp_path)))
-    assert "QNLIv2.zip" in str(read_pairs(qnli.QNLI, str(tmp_path)))
+    assert "QNLIv2.zip" in str(read_pairs(qnli.BENCHMARKS[0], str(tmp_path)))
 
 
 def broken(name: str, files: dict[str, str | bytes], path: str, content: str | bytes, message: str) -> object:
@@ -269,7 +269,7 @@ def test_the_checksum_depends_on_the_pairs_not_on_the_layout(tmp_path: Path) -> 
     # As stored results have it: subset, grade and both texts, without a subset's name for QNLI.
     assert found(YEAR, tmp_path / "one").lines[0] == 'MSRpar\t4.5\ta "b\tc\n'
     _, files, _ = FORMATS["QNLI, entailment is the positive"]
-    read = found(replace(qnli.QNLI, sizes={"": 2}), write_files(tmp_path, files))
+    read = found(replace(qnli.BENCHMARKS[0], sizes={"": 2}), write_files(tmp_path, files))
     assert read.lines[1] == "0\tWhen?\tIt rains.\n"
 
 
@@ -282,10 +282,10 @@ def test_which_copy_of_the_text_was_read_is_noted(tmp_path: Path) -> None:
 
 def test_another_size_than_a_rounded_published_one_is_noted_and_not_averaged(tmp_path: Path) -> None:
     write_files(tmp_path, {TOPIC: AFS + "3.5,1,2,3,4,,,,9,a,b\n1,1,2,3,4,,,,9,c,d\n"})
-    few = found(afs.AFS[0], tmp_path)
+    few = found(BENCHMARKS["afs-gun-control"], tmp_path)
     assert few.note == "2 graded pairs in this copy, the papers speak of 2000: not averaged"
     assert not few.counted
-    whole = found(replace(afs.AFS[0], sizes={"gun control": 2}), tmp_path)
+    whole = found(replace(BENCHMARKS["afs-gun-control"], sizes={"gun control": 2}), tmp_path)
     assert (whole.counted, whole.note) == (True, None)
 
 

@@ -2,7 +2,7 @@
 
 A module has `BENCHMARKS` of graded pairs, or `find(data)`, which returns tasks or `Missing` of a folder, and
 where they are not those of the pairs `METRICS`, in column order, and `COUNTED`, the number of sets in its
-average.
+average. What is known of its sets before they are read may lie beside it in a YAML file of its name.
 """
 
 from collections.abc import Sequence

@@ -11,12 +11,11 @@ from pathlib import Path
 
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.pairs import (
-    Benchmark,
-    Layout,
     Pair,
     Pairs,
     Subsets,
     checked_pair,
+    read_benchmarks,
     read_pairs,
     score_binary,
 )
@@ -47,48 +46,11 @@ def _read(names: tuple[str, ...], subset: str, path: Path) -> Iterator[Pair]:
             yield checked_pair(f"{path} line {number}", (first, second), label.lower(), LABELS)
 
 
-def _set(
-    name: str,
-    title: str,
-    size: int,
-    where: str,
-    folders: tuple[str, ...],
-    file: str,
-    names: tuple[str, ...] = NLI,
-) -> Benchmark:
-    layout = Layout(folders, (file,), partial(_read, names))
-    return Benchmark(name, title, {"": size}, where, (layout,), binary=True, counted=where != BUNDLED)
-
-
-PACKAGE, BUNDLED = str(resources.files("trainers.evaluation")), "part of this package"
-_SICK = ("sentence_A", "sentence_B", "entailment_judgment")
-BENCHMARKS = (
-    _set(
-        "sick-nli",
-        "SICK",
-        2134,
-        "https://alt.qcri.org/semeval2014/task1",
-        ("SICK",),
-        "SICK_test_annotated.txt",
-        _SICK,
-    ),
-    _set(
-        "breaking-nli",
-        "Breaking NLI",
-        8146,
-        "https://github.com/BIU-NLP/Breaking_NLI",
-        ("breaking_nli", "nli/breaking_nli"),
-        "dataset.jsonl",
-    ),
-    _set(
-        "counterfactual-snli",
-        "counterfactual SNLI",
-        523,
-        "https://github.com/acmi-lab/counterfactually-augmented-data",
-        ("counterfactual-snli/revised_hypothesis", "nli/counterfactual-snli/revised_hypothesis"),
-        "test.tsv",
-    ),
-    _set("sample-contradictions", "bundled pairs", 40, BUNDLED, ("sample",), "contradictions.tsv"),
+PACKAGE = str(resources.files("trainers.evaluation"))
+BENCHMARKS = read_benchmarks(
+    "contradiction",
+    nli=partial(_read, NLI),
+    sick=partial(_read, ("sentence_A", "sentence_B", "entailment_judgment")),
 )
 
 

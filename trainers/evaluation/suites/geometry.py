@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from trainers.encoders.vectors import Vectors, unit
-from trainers.evaluation.pairs import Pairs, read_pairs
-from trainers.evaluation.suites.sts import STSB, STSB_TRAIN
+from trainers.evaluation.pairs import Pairs, read_benchmarks, read_pairs
+from trainers.evaluation.suites.sts import read_stsb
 from trainers.evaluation.task import Missing, Result, Task
 from trainers.losses import isotropy, spread
 
@@ -28,11 +28,8 @@ METRICS = (
     "positive-cosine",
     "positive-sd",
 )
-UNITS = (
-    "isotropy and spread go from 0 to 1, uniformity (a log) from -8 to 0, "
-    "alignment (a squared distance) from 0 to 4"
-)
 POSITIVE = 4.0  # the least grade of a positive pair, of 0 to 5
+SETS = read_benchmarks("geometry", stsb=read_stsb)
 BLOCK = 1024  # rows of the matrix of all cosines that are computed at a time
 
 
@@ -76,11 +73,11 @@ def all_pairs(vectors: NDArray[np.float32]) -> dict[str, float]:
 def find(data: str) -> list[Task | Missing]:
     """Read the sentences; the pairs graded at least `POSITIVE` are the positive ones."""
     sets: list[Task | Missing] = []
-    for item in (read_pairs(benchmark, data) for benchmark in (STSB, STSB_TRAIN)):
+    for item in (read_pairs(benchmark, data) for benchmark in SETS):
         if isinstance(item, Pairs):
             positive = [
                 pair[:2] for subset in item.subsets.values() for pair in subset if pair.gold >= POSITIVE
             ]
-            item = replace(item, note=UNITS, counted=False, score=partial(score_texts, item.texts, positive))
+            item = replace(item, score=partial(score_texts, item.texts, positive))
         sets.append(item)
     return sets

@@ -4,12 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.terminal.console import InputError
-from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair, column_reader
+from trainers.evaluation.pairs import Pair, checked_pair, read_benchmarks
 from trainers.files import columns, csv_rows
 
 LOST = "null"  # Estonian for zero; the published table has an empty cell, as its readers took it for missing
-LANGUAGES = ("ENG", "FRA", "EST", "ARA", "CMN", "RUS", "SPA", "POL", "CYM", "FIN", "HEB", "SWA", "YUE")
-MIRROR_LANGUAGES = LANGUAGES[:8]  # the languages that Mirror-BERT averages over
 
 
 def read_multi_simlex(language: str, scores: Path, words: Path) -> Iterator[Pair]:
@@ -26,28 +24,4 @@ def read_multi_simlex(language: str, scores: Path, words: Path) -> Iterator[Pair
         yield checked_pair(f"{words} line {number}", texts, grade)
 
 
-SIMLEX = Layout(
-    ("simlex-999", "SimLex-999"), ("SimLex-999.txt",), column_reader("word1", "word2", "SimLex999")
-)
-MULTI_SIMLEX = Layout(("multi-simlex", "Multi-SimLex"), ("scores.csv", "translation.csv"), read_multi_simlex)
-BENCHMARKS: tuple[Benchmark, ...] = (
-    *(
-        Benchmark(
-            f"multisimlex-{code.lower()}",
-            f"Multi-SimLex {code}",
-            {code: 1888},
-            "https://multisimlex.com",
-            (MULTI_SIMLEX,),
-            counted=code in MIRROR_LANGUAGES,
-        )
-        for code in LANGUAGES
-    ),
-    Benchmark(
-        "simlex999",
-        "SimLex-999",
-        {"english": 999},
-        "https://fh295.github.io/SimLex-999.zip",
-        (SIMLEX,),
-        counted=False,
-    ),
-)
+BENCHMARKS = read_benchmarks("lexical", language=read_multi_simlex)

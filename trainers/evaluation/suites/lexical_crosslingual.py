@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from trainers.evaluation.pairs import Benchmark, Pair
-from trainers.evaluation.suites.lexical import MULTI_SIMLEX, read_multi_simlex
+from trainers.evaluation.pairs import Pair, read_benchmarks
+from trainers.evaluation.suites.lexical import read_multi_simlex
 
 AGREE = 1.2  # the most that two languages' grades of a crossed pair may differ: a fifth of the scale
-NOTE = "made of the aligned pairs as its authors describe it; their own files may differ in single pairs"
-SIZES = {"ENG-FRA": 1786, "ENG-CMN": 2919, "ENG-HEB": 2967, "FRA-CMN": 1801, "FRA-HEB": 2461, "CMN-HEB": 2698}
 
 
 def read_crossed(languages: str, scores: Path, words: Path) -> Iterator[Pair]:
@@ -22,14 +20,4 @@ def read_crossed(languages: str, scores: Path, words: Path) -> Iterator[Pair]:
     return (Pair(*crossing, grade) for crossing, grade in crossings.items())
 
 
-BENCHMARKS = tuple(
-    Benchmark(
-        f"multisimlex-{languages.lower()}",
-        f"Multi-SimLex {languages}",
-        {languages: pairs},
-        "https://multisimlex.com",
-        (MULTI_SIMLEX._replace(read=read_crossed),),
-        note=NOTE,
-    )
-    for languages, pairs in SIZES.items()
-)
+BENCHMARKS = read_benchmarks("lexical_crosslingual", crossed=read_crossed)

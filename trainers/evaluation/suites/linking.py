@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors, nearest
-from trainers.evaluation.task import Missing, Predictions, Result, Task
+from trainers.evaluation.task import Missing, Predictions, Result, Task, declared
 from trainers.files import (
     bad_line,
     check_count,
@@ -25,8 +25,6 @@ from trainers.files import (
 RANKS = {"acc@1": 1, "acc@5": 5}
 METRICS = tuple(RANKS)
 
-BIOSYN = "https://github.com/dmis-lab/BioSyn#datasets"
-SAPBERT = "https://github.com/cambridgeltl/sapbert/tree/main/evaluation"
 REMARK = "note.txt"  # what results must say of files that are not BioSyn's own
 # folders of corpora, to be converted
 CORPORA = frozenset({"bc5cdr", "BC5CDR", "NCBI-disease", "NCBI_disease"})
@@ -99,7 +97,7 @@ class MentionSet(NamedTuple):
 
     name: str
     title: str
-    folders: tuple[str, ...]
+    folders: Sequence[str]
     dictionary: str
     pattern: str
     files: int
@@ -107,63 +105,11 @@ class MentionSet(NamedTuple):
     mentions: int | None = None
     fewest: int | None = None
     note: str | None = None
-    where: str = SAPBERT
+    where: str = ""
 
 
-MENTION_SETS = (
-    *(
-        MentionSet(
-            title.lower(),
-            title,
-            (title.lower(),),
-            "test_dictionary.txt",
-            "processed_test/*.concept",
-            files,
-            read_concepts,
-            mentions,
-            fewest,
-            where=BIOSYN,
-        )
-        for title, files, mentions, fewest in (
-            ("NCBI-disease", 100, 960, 960),
-            ("BC5CDR-disease", 500, 4424, 4300),
-            ("BC5CDR-chemical", 500, 5385, 5300),
-        )
-    ),
-    MentionSet(
-        "xl-bel",
-        "XL-BEL",
-        ("xl-bel", "xl_bel", "xlbel_v0.0", "xl_bel/xlbel_v0.0", "xl-bel/xlbel_v0.0"),
-        "umls_onto_all_lang_cased_wikimed_only_399931.txt",
-        "??_1k_test_query.txt",
-        10,
-        read_queries,
-        10000,
-        note="the mean of ten languages; lower-cased",
-    ),
-    MentionSet(
-        "askapatient",
-        "AskAPatient",
-        ("askapatient", "AskAPatient"),
-        "AskAPatient.dict.txt",
-        "AskAPatient.fold-[0-9].test.preprocessed_query.txt",
-        10,
-        read_queries,
-        note="the mentions of all ten test folds together; their number is not checked",
-    ),
-    MentionSet(
-        "cometa",
-        "COMETA",
-        ("cometa", "COMETA"),
-        "COMETA_id_sf_dictionary.txt",
-        "splits/stratified_general/test.csv",
-        1,
-        read_cometa,
-        4350,
-        note="stratified general split",
-        where=f"{SAPBERT} or, on request, https://github.com/cambridgeltl/cometa",
-    ),
-)
+READERS = {"concepts": read_concepts, "queries": read_queries, "cometa": read_cometa}
+MENTION_SETS = [MentionSet(**{**values, "read": READERS[values["read"]]}) for values in declared("linking")]
 
 
 def score_mentions(mentions: Sequence[Mention], names: Names, vectors: Vectors, seed: int = 0) -> Result:

@@ -3,17 +3,9 @@
 from dataclasses import replace
 from importlib import resources
 
-from trainers.evaluation.pairs import Benchmark, Layout, Pairs, column_reader, read_pairs
+from trainers.evaluation.pairs import Pairs, read_benchmarks, read_pairs
 
-SAMPLE = Benchmark(
-    "sample",
-    "smoke test",
-    {"sample": 300},
-    "part of this package",
-    (Layout(("sample",), ("pairs.tsv",), column_reader("sentence1", "sentence2", "score")),),
-    counted=False,
-    note="written for this project; no benchmark, its figures compare with nothing else",
-)
+(SAMPLE,) = read_benchmarks("sample")
 
 
 def find(data: str) -> list[Pairs]:

@@ -18,8 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]
 
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.suites.sts import SENTEVAL
-from trainers.evaluation.task import Missing, Predictions, Result, Task
+from trainers.evaluation.task import Missing, Predictions, Result, Task, declared
 from trainers.files import bad_line, check_count, file_lines, find_files, sha256_of
 
 METRICS = ("accuracy", "f1")  # of all items, and of class 1 if papers report it (MRPC), both x 100
@@ -66,57 +65,17 @@ class Corpus(NamedTuple):
 
     name: str
     title: str
-    folders: tuple[str, ...]
+    where: str
+    folders: Sequence[str]
     files: Mapping[str, tuple[str, int]]
     form: str = "(?P<first>.*)"
     line: str = "a sentence"
-    classes: tuple[str, ...] = ()
+    classes: Sequence[str] = ()
     header: int = 0
     bytewise: bool = False
 
 
-def _binary(name: str, sizes: Mapping[str, int]) -> Corpus:
-    return Corpus(
-        name.lower(), name, (name,), {file: ("all", size) for file, size in sizes.items()}, bytewise=True
-    )
-
-
-CORPORA = (
-    _binary("MR", {"rt-polarity.pos": 5331, "rt-polarity.neg": 5331}),
-    _binary("CR", {"custrev.pos": 2407, "custrev.neg": 1368}),
-    # SentEval calls objective sentences positive.
-    _binary("SUBJ", {"subj.objective": 5000, "subj.subjective": 5000}),
-    _binary("MPQA", {"mpqa.pos": 3312, "mpqa.neg": 7294}),
-    Corpus(
-        "sst2",
-        "SST-2",
-        ("SST/binary", "sst/binary", "SST2"),
-        {"sentiment-train": ("train", 67349), "sentiment-dev": ("dev", 872), "sentiment-test": ("test", 1821)},
-        r"(?P<first>[^\t]*)\t\s*(?P<label>[01])\s*",
-        "a sentence and a label of 0 or 1, a tab between them",
-        ("0", "1"),
-    ),
-    Corpus(
-        "trec",
-        "TREC",
-        ("TREC",),
-        {"train_5500.label": ("train", 5452), "TREC_10.label": ("test", 500)},
-        r"(?P<label>[A-Z]+):[^ ]* (?P<first>.*)",
-        "TYPE:type and a question",
-        ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"),
-        bytewise=True,
-    ),
-    Corpus(
-        "mrpc",
-        "MRPC",
-        ("MRPC",),
-        {"msr_paraphrase_train.txt": ("train", 4076), "msr_paraphrase_test.txt": ("test", 1725)},
-        r"(?P<label>[01])(?:\t[^\t]*){2}\t(?P<first>[^\t]*)\t(?P<second>[^\t]*)",
-        "quality (0 or 1), two numbers and two sentences",
-        ("0", "1"),
-        header=1,
-    ),
-)
+CORPORA = [Corpus(**values) for values in declared("transfer")]
 
 
 def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
@@ -210,8 +169,7 @@ def find(data: str) -> list[Task | Missing]:
     for corpus in CORPORA:
         paths = find_files(list(corpus.files), corpus.folders, Path(data).expanduser())
         if isinstance(paths, str):
-            where = f"{SENTEVAL} or SentEval's get_transfer_data.bash"
-            sets.append(Missing(corpus.name, corpus.title, paths, where))
+            sets.append(Missing(corpus.name, corpus.title, paths, corpus.where))
             continue
         parts = read_parts(corpus, paths)
         protocol = next(text for part, text in PROTOCOLS.items() if part in parts)
