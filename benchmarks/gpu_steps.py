@@ -21,7 +21,7 @@ from transformers import AutoModelForMaskedLM
 from trainers.data.examples import Examples, Rows
 from trainers.encoders.location import locate
 from trainers.objective import Objective, autocast
-from trainers.settings import Training, load_objective, objective_options, resolve
+from trainers.settings import Training, load_objective, resolve
 from trainers.training.fit import make_optimizer
 
 Batch = dict[str, Tensor]
@@ -49,7 +49,7 @@ class Prepared:
 
 def examples(name: str, pairs: int, tokens: int) -> Examples:
     """Texts that fill the limit of tokens: pairs of them, or twice as many where each is a row."""
-    alone = objective_options(name).reads == ("text",)
+    alone = load_objective(name).READS == ("text",)
     texts = sentences(2 * pairs, tokens - 2, tokens - 2)
     left, right = (texts, texts) if alone else (texts[:pairs], texts[pairs:])
     return Examples(left, left, right, labels=[row % 6 / 5 for row in range(pairs)])
@@ -58,7 +58,7 @@ def examples(name: str, pairs: int, tokens: int) -> Examples:
 @lru_cache(maxsize=1)
 def prepare(name: str, bert: Path, pairs: int, tokens: int) -> Prepared:
     """Build an objective of the first preset, without dropout, and do what comes before its first step."""
-    options = objective_options(name)
+    module = load_objective(name)
     chosen = {
         "batch_size": pairs,
         "max_tokens": tokens,
@@ -66,11 +66,11 @@ def prepare(name: str, bert: Path, pairs: int, tokens: int) -> Prepared:
         "dropout": 0.0,
         "teacher": str(bert),
     }
-    fields = {*Training.model_fields, *options.params.model_fields}
+    fields = {*Training.model_fields, *module.PARAMS.model_fields}
     chosen = {key: value for key, value in chosen.items() if key in fields}
-    _, training, params = resolve(options.presets, options.params, None, chosen, own_pooling="mean")
+    _, training, params = resolve(module.PRESETS, module.PARAMS, None, chosen, own_pooling="mean")
     torch.manual_seed(1)
-    objective = load_objective(name).build(params, training, locate(str(bert)))
+    objective = module.build(params, training, locate(str(bert)))
     rows: Any = Rows(objective.columns(examples(name, pairs, tokens)), 1)
     with tempfile.TemporaryDirectory() as scratch:
         objective.before_training(Path(scratch))

@@ -1,13 +1,12 @@
 """The objectives and their options, those of every training, and what a user asks for; all of it without torch."""
 
-import ast
 import re
-from collections.abc import Mapping
-from functools import cache
-from importlib.util import find_spec
+import tomllib
+from collections.abc import Callable, Mapping
 from math import ceil
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, TypeVar, get_args
+from pkgutil import resolve_name
+from typing import Any, Literal, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -27,24 +26,26 @@ POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
 
 class Options(BaseModel):
-    """Options of a command or of a part of it."""
+    """Options of a command or of a part of it; the string below a field is its help."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class DataOptions(Options):
     """The data of a training; without any, what `augment` writes by default."""
 
-    views: list[str] | None = Field(None, description="Pairs; again for more. [data/pairs.arrow]")
-    text: Path | None = Field(None, description="Sentences, one a line, or a dataset folder. [data/sentences]")
-    words: str | None = Field(
-        None, description="Words, one a line, or a language's most frequent ones: en, en:5000."
-    )
-    graded: Path | None = Field(None, description="Graded pairs: a TSV or CSV file such as STS-B's or SICK's.")
-    scale: str | None = Field(
-        None, description="LOW:HIGH of --graded. [STS-B's file 0:5, SICK's 1:5, others 0:1]"
-    )
-    limit: int | None = Field(None, ge=1, description="Take the first N rows only, of several files of each.")
+    views: list[str] | None = None
+    """Pairs; again for more. [data/pairs.arrow]"""
+    text: Path | None = None
+    """Sentences, one a line, or a dataset folder. [data/sentences]"""
+    words: str | None = None
+    """Words, one a line, or a language's most frequent ones: en, en:5000."""
+    graded: Path | None = None
+    """Graded pairs: a TSV or CSV file such as STS-B's or SICK's."""
+    scale: str | None = None
+    """LOW:HIGH of --graded. [STS-B's file 0:5, SICK's 1:5, others 0:1]"""
+    limit: int | None = Field(None, ge=1)
+    """Take the first N rows only, of several files of each."""
 
 
 def data_keys(reads: tuple[str, ...]) -> set[str]:
@@ -55,66 +56,67 @@ def data_keys(reads: tuple[str, ...]) -> set[str]:
 class DropoutOptions(Options):
     """The option of an objective that sets its encoder's dropout."""
 
-    dropout: float | None = Field(None, ge=0, lt=1, description="Dropout rate of the encoder; none: its own.")
+    dropout: float | None = Field(None, ge=0, lt=1)
+    """Dropout rate of the encoder; none: its own."""
 
 
 class Training(Options):
     """Optimiser, schedule, batches and lengths: the options that are not specific to an objective."""
 
-    epochs: float = Field(
-        1.0, ge=0, le=1e6, description="Passes over the data; 0 saves the start, such as whitened vectors."
-    )
-    steps: int | None = Field(None, ge=1, le=MOST, description="Optimiser steps, instead of --epochs.")
-    batch_size: int = Field(
-        64, ge=2, description="Rows per batch, over all processes; a smaller last one is dropped."
-    )
-    accumulate: int = Field(1, ge=1, description="Batches per step; in-batch negatives come from one batch.")
-    group_by_length: bool = Field(False, description="Batch texts of similar length, for less padding.")
-    lr: float = Field(gt=0, le=1e30, description="Peak learning rate of AdamW.")
-    schedule: Literal["linear", "constant"] = Field("linear", description="Learning rate after the warm-up.")
-    warmup: float = Field(0.0, ge=0, lt=1, description="Share of the steps in which the rate rises from 0.")
-    weight_decay: float = Field(0.0, ge=0, description="Decoupled weight decay.")
-    decay_all: bool = Field(False, description="Decay biases and norms too, not only matrices.")
-    eps: float = Field(1e-8, gt=0, description="AdamW's epsilon.")
-    clip: float = Field(0.0, ge=0, description="Clip the gradient's norm to this; 0 leaves it.")
-    max_tokens: int = Field(64, ge=4, description="Longer texts are cut here, special tokens included.")
-    pooling: Pooling = Field("mean", description="How the tokens' vectors become one.")
-    prompts: tuple[str, ...] = Field(
-        (),
-        description="COLUMN=NAME, such as view_a=query: the encoder's prompt before a column's texts; again for more.",
-    )
-    whiten: bool = Field(
-        False, description="Begin whitened on the pairs' sentences, or the text (Su et al. 2021)."
-    )
-    sharpen: int | None = Field(
-        None, ge=0, description="Begin with a layer that draws texts to so many neighbours."
-    )
-    blend: float = Field(
-        1.0, ge=0, le=1, description="Share of the trained weights in those saved; the rest: the start's."
-    )
-    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
-        "auto", description="Number format; auto: bf16 or fp32."
-    )
-    cached: int | None = Field(
-        None, ge=1, description="Embed this many texts at a time, for less memory (GradCache)."
-    )
-    save_every: int = Field(500, ge=1, description="Optimiser steps between checkpoints.")
-    dev: str | None = Field(
-        None, description="To score on: a file as --judge of `train evaluate`, or stsb-dev."
-    )
-    dev_data: str | None = Field(None, description="The folder that --dev is in; none: TWINVIEWS_DATA.")
-    dev_similarity: Literal["cosine", "best"] = Field(
-        "cosine", description="Cosine, or the best of four similarities."
-    )
-    evaluations: int = Field(
-        10, ge=1, le=10_000, description="How often to score on --dev, the last time at the end."
-    )
-    keep: Literal["best", "last"] = Field(
-        "best", description="Save the encoder that was best on --dev, or the last."
-    )
-    patience: int | None = Field(
-        None, ge=1, description="Stop after this many scores on --dev without a new best."
-    )
+    epochs: float = Field(1.0, ge=0, le=1e6)
+    """Passes over the data; 0 saves the start, such as whitened vectors."""
+    steps: int | None = Field(None, ge=1, le=MOST)
+    """Optimiser steps, instead of --epochs."""
+    batch_size: int = Field(64, ge=2)
+    """Rows per batch, over all processes; a smaller last one is dropped."""
+    accumulate: int = Field(1, ge=1)
+    """Batches per step; in-batch negatives come from one batch."""
+    group_by_length: bool = False
+    """Batch texts of similar length, for less padding."""
+    lr: float = Field(gt=0, le=1e30)
+    """Peak learning rate of AdamW."""
+    schedule: Literal["linear", "constant"] = "linear"
+    """Learning rate after the warm-up."""
+    warmup: float = Field(0.0, ge=0, lt=1)
+    """Share of the steps in which the rate rises from 0."""
+    weight_decay: float = Field(0.0, ge=0)
+    """Decoupled weight decay."""
+    decay_all: bool = False
+    """Decay biases and norms too, not only matrices."""
+    eps: float = Field(1e-8, gt=0)
+    """AdamW's epsilon."""
+    clip: float = Field(0.0, ge=0)
+    """Clip the gradient's norm to this; 0 leaves it."""
+    max_tokens: int = Field(64, ge=4)
+    """Longer texts are cut here, special tokens included."""
+    pooling: Pooling = "mean"
+    """How the tokens' vectors become one."""
+    prompts: tuple[str, ...] = ()
+    """COLUMN=NAME, such as view_a=query: the encoder's prompt before a column's texts; again for more."""
+    whiten: bool = False
+    """Begin whitened on the pairs' sentences, or the text (Su et al. 2021)."""
+    sharpen: int | None = Field(None, ge=0)
+    """Begin with a layer that draws texts to so many neighbours."""
+    blend: float = Field(1.0, ge=0, le=1)
+    """Share of the trained weights in those saved; the rest: the start's."""
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
+    """Number format; auto: bf16 or fp32."""
+    cached: int | None = Field(None, ge=1)
+    """Embed this many texts at a time, for less memory (GradCache)."""
+    save_every: int = Field(500, ge=1)
+    """Optimiser steps between checkpoints."""
+    dev: str | None = None
+    """To score on: a file as --judge of `train evaluate`, or stsb-dev."""
+    dev_data: str | None = None
+    """The folder that --dev is in; none: TWINVIEWS_DATA."""
+    dev_similarity: Literal["cosine", "best"] = "cosine"
+    """Cosine, or the best of four similarities."""
+    evaluations: int = Field(10, ge=1, le=10_000)
+    """How often to score on --dev, the last time at the end."""
+    keep: Literal["best", "last"] = "best"
+    """Save the encoder that was best on --dev, or the last."""
+    patience: int | None = Field(None, ge=1)
+    """Stop after this many scores on --dev without a new best."""
 
     @property
     def begins_linear(self) -> bool:
@@ -171,63 +173,37 @@ def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
 
 
 PARTS = ("READS", "PRESETS", "PARAMS", "build")
+"""What a module needs to be an objective: the kinds of data that it reads, the usual one first; its presets, the
+first the default; its own options; and `build(options, training, source)`, which loads the encoder and returns the
+`Objective` that trains it."""
 OBJECTIVES = Plugins(
     "trainers.objectives",
     lambda module: next((f"it has no {part}" for part in PARTS if not getattr(module, part, None)), None),
 )
 objective_names, load_objective = OBJECTIVES.names, OBJECTIVES.module
-"""All objectives, and the module of one: its `build(options, training, source)` loads the encoder and returns
-the `Objective` that trains it. The rest of its `PARTS` are as in `ObjectiveOptions`."""
-
-
-class ObjectiveOptions(NamedTuple):
-    """What an objective reads, the usual first, its presets, the first the default, and its own options."""
-
-    reads: tuple[str, ...]
-    presets: Presets
-    params: type[BaseModel]
-    text: str
-
-
-@cache
-def objective_options(name: str) -> ObjectiveOptions:
-    """Return the options of an objective; of ours without importing what trains it. Raises InputError: no such one."""
-    if name not in objective_names() or OBJECTIVES.entry_point(name) is not None:
-        module = load_objective(name)
-        return ObjectiveOptions(module.READS, module.PRESETS, module.PARAMS, module.__doc__ or name)
-    tree, path = _source(name)
-    # From the end: a statement is run if it defines a name that those after it need.
-    needed, statements = set(PARTS) - {"build"}, list[ast.stmt]()
-    for statement in reversed(tree.body):
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            statement.names = [alias for alias in statement.names if (alias.asname or alias.name) in needed]
-            is_needed = bool(statement.names)
-        else:
-            targets = getattr(statement, "targets", [getattr(statement, "target", statement)])
-            is_needed = bool(needed & {getattr(node, "id", getattr(node, "name", None)) for node in targets})
-        if is_needed:
-            statements.insert(0, statement)
-            needed |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-    values: dict[str, Any] = {"__name__": f"{OBJECTIVES.package}.{name}"}
-    exec(compile(ast.Module(statements, []), path, "exec"), values)
-    return ObjectiveOptions(
-        values["READS"], values["PRESETS"], values["PARAMS"], ast.get_docstring(tree) or name
-    )
 
 
 def summary(name: str) -> str:
     """Return one line about an objective: the first of its docstring, or where another package has it."""
     point = OBJECTIVES.entry_point(name)
-    return (
-        f"An objective of {point.value}."
-        if point
-        else (ast.get_docstring(_source(name)[0]) or name).splitlines()[0]
-    )
+    text = load_objective(name).__doc__ or name if point is None else f"An objective of {point.value}."
+    return text.splitlines()[0]
 
 
-def _source(name: str) -> tuple[ast.Module, Path]:
-    spec: Any = find_spec(f"{OBJECTIVES.package}.{name.replace('-', '_')}")
-    return ast.parse(Path(spec.origin).read_text(encoding="utf-8")), Path(spec.origin)
+def read_presets(module: str) -> Presets:
+    """Return the presets in the TOML file beside a module, each with the values of the one that it is `like`."""
+    tables = tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+
+    def values(name: str) -> dict[str, Any]:
+        own = dict(tables[name])
+        return (values(own.pop("like")) if "like" in own else {}) | own
+
+    return {name: values(name) for name in tables}
+
+
+def later(place: str) -> Callable[..., Any]:
+    """Return a function by its `module:name`, imported when it is called."""
+    return lambda *arguments: resolve_name(place)(*arguments)
 
 
 class Request(Options):
@@ -236,33 +212,36 @@ class Request(Options):
     objective: str
     data: DataOptions
     chosen: Mapping[str, Any]
-    encoder: str | None = Field(
-        None, description="Encoder to start from: directory or Hub name. [the bundled starter]"
-    )
-    preset: str | None = Field(None, description="A preset of the objective. [the first one]")
-    out: Path | None = Field(None, description="Directory of the run, or of all seeds. [runs/NAME]")
-    seed: int = Field(1, ge=0, lt=1 << 32, description="Decides order, dropout and masks.")
-    seeds: int | None = Field(
-        None, ge=1, le=1000, description="Train with N seeds, from --seed on, into OUT/seed-1 and so on."
-    )
-    dry_run: bool = Field(False, description="Say what would be done; write nothing.")
-    overwrite: bool = Field(False, description="Delete the run in --out and train again.")
+    encoder: str | None = None
+    """Encoder to start from: directory or Hub name. [the bundled starter]"""
+    preset: str | None = None
+    """A preset of the objective. [the first one]"""
+    out: Path | None = None
+    """Directory of the run, or of all seeds. [runs/NAME]"""
+    seed: int = Field(1, ge=0, lt=1 << 32)
+    """Decides order, dropout and masks."""
+    seeds: int | None = Field(None, ge=1, le=1000)
+    """Train with N seeds, from --seed on, into OUT/seed-1 and so on."""
+    dry_run: bool = False
+    """Say what would be done; write nothing."""
+    overwrite: bool = False
+    """Delete the run in --out and train again."""
 
     @classmethod
     def of(cls, name: str, values: Mapping[str, Any]) -> Self:
         """Pick the request out of `values`, options by key, among them others; raises InputError for an invalid one."""
-        objective = objective_options(name)
-        data = checked(DataOptions, {key: values[key] for key in data_keys(objective.reads)})
-        keys = {**objective.params.model_fields, **Training.model_fields}
+        objective = load_objective(name)
+        data = checked(DataOptions, {key: values[key] for key in data_keys(objective.READS)})
+        keys = {**objective.PARAMS.model_fields, **Training.model_fields}
         # Typer gives an empty list for a list that was not given.
         chosen = {key: None if values[key] in ([], ()) else values[key] for key in keys}
         own = {key: values[key] for key, field in cls.model_fields.items() if field.description is not None}
-        preset = objective.presets.get(own["preset"] or "", {})
+        preset = objective.PRESETS.get(own["preset"] or "", {})
         if own["encoder"] is None and (values.get("method") or preset.get("method")) == "mse":
             own["encoder"] = values["teacher"]  # the student stays in its space
         return checked(cls, {"objective": name, "data": data, "chosen": chosen, **own})
 
     def resolved(self, own_pooling: Pooling) -> tuple[str, Training, Any]:
         """Return the preset's name, the training settings and the objective's own options; raises as `resolve`."""
-        objective = objective_options(self.objective)
-        return resolve(objective.presets, objective.params, self.preset, self.chosen, own_pooling=own_pooling)
+        objective = load_objective(self.objective)
+        return resolve(objective.PRESETS, objective.PARAMS, self.preset, self.chosen, own_pooling=own_pooling)

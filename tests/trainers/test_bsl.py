@@ -14,7 +14,8 @@ from torch import nn
 
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
-from trainers.objectives.bsl import PARAMS, PREDICTORS, Bsl, chain_mlps
+from trainers.networks.bsl import PREDICTORS, Bsl, chain_mlps
+from trainers.objectives.bsl import PARAMS
 
 
 class Linear(nn.Module):

@@ -14,7 +14,8 @@ from small_trainings import batch_of, build
 from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.location import locate
-from trainers.objectives.contrastive import PARAMS, PRESETS, Contrastive
+from trainers.networks.contrastive import Contrastive
+from trainers.objectives.contrastive import PARAMS, PRESETS
 from trainers.settings import resolve
 
 

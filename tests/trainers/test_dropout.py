@@ -10,7 +10,7 @@ from transformers import AutoConfig, AutoModel, XLMConfig, XLMModel
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.modules import set_dropout
-from trainers.objectives.mirror import head_weights, set_drophead
+from trainers.networks.mirror import head_weights, set_drophead
 
 KINDS = ("bert", "roberta", "xlm-roberta", "electra", "distilbert", "modernbert", "mpnet", "albert")
 SIZES = {"vocab_size": 40, "hidden_size": 16, "embedding_size": 16, "intermediate_size": 24, "hidden_dim": 24}

@@ -14,7 +14,7 @@ from pipelines.terminal.console import InputError
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
 from trainers.encoders.modules import parts_of
-from trainers.objectives.isbert import IsBert
+from trainers.networks.isbert import IsBert
 
 
 def objective_of(encoder: Path, preset: str, **given: object) -> IsBert:

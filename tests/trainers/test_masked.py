@@ -17,8 +17,9 @@ from transformers import AutoModelForMaskedLM
 from pipelines.terminal.console import InputError
 from trainers.data.examples import from_pairs
 from trainers.encoders.model import load_model as load_for_scores
-from trainers.objectives.mirror import mask_span, mask_span_compat
-from trainers.objectives.mlm import IGNORED, PARAMS, MaskedLm, masked_lm_logits
+from trainers.networks.mirror import mask_span, mask_span_compat
+from trainers.networks.mlm import IGNORED, MaskedLm, masked_lm_logits
+from trainers.objectives.mlm import PARAMS
 
 
 def whole_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:

@@ -20,8 +20,8 @@ from trainers.encoders.location import locate
 from trainers.encoders.model import load_model
 from trainers.encoders.modules import sharpen
 from trainers.encoders.vectors import smooth
-from trainers.objectives.distil import Distil
-from trainers.objectives.sct import Sct
+from trainers.networks.distil import Distil
+from trainers.networks.sct import Sct
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from pipelines.terminal.console import ConfigOption
-from trainers.settings import DataOptions, Presets, Request, Training, data_keys, objective_options
+from trainers.settings import DataOptions, Presets, Request, Training, data_keys, load_objective
 
 FILES = {"views": "data/pairs.arrow", "text": "sentences.txt", "words": "en:10000", "graded": "sts-train.csv"}
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -93,7 +93,7 @@ def command_of(
 
 def objective_command(name: str) -> tuple[Callable[..., None], str]:
     """Return `train NAME`, for one encoder or several `--seeds`, and the end of its `--help`."""
-    objective = objective_options(name)
+    objective = load_objective(name)
 
     def run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the options
         # A recipe has one of them: the other one, typed, replaces it.
@@ -111,17 +111,17 @@ def objective_command(name: str) -> tuple[Callable[..., None], str]:
 
         run_training(request)
 
-    presets, names, heading = objective.presets, [*objective.presets], "Encoder and preset"
-    shared = Training.model_fields.keys() - objective.params.model_fields
+    presets, names, heading = objective.PRESETS, [*objective.PRESETS], "Encoder and preset"
+    shared = Training.model_fields.keys() - objective.PARAMS.model_fields
     options = [
-        *parameters(DataOptions, "Data", keys=data_keys(objective.reads)),
+        *parameters(DataOptions, "Data", keys=data_keys(objective.READS)),
         *parameters(Request, heading, keys=["encoder"]),
         option("preset", str | None, f"One of {', '.join(names)}. [{names[0]}]", None, heading, names),
-        *parameters(objective.params, f"Objective ({name})", presets=presets),
+        *parameters(objective.PARAMS, f"Objective ({name})", presets=presets),
         *parameters(Training, "Training", keys=shared, presets=presets),
         *parameters(Request, "Running", keys=Request.model_fields.keys() - {"encoder", "preset"}),
     ]
-    command = f"  train {name} --{objective.reads[0]} {FILES.get(objective.reads[0], 'FILE')}"
+    command = f"  train {name} --{objective.READS[0]} {FILES.get(objective.READS[0], 'FILE')}"
     # \b keeps click from joining the lines.
     epilog = f"\b\nExamples:\n{command} --encoder bert-base-uncased\n{command} --seeds 3"
-    return command_of(run, options, objective.text), epilog
+    return command_of(run, options, objective.__doc__), epilog

@@ -1,1 +1,1 @@
-"""One file per objective; its name is the command's name."""
+"""What each objective reads, its options and its presets, one file each, whose name is the command's; no torch."""

@@ -1,160 +1,28 @@
 """BSL (Zhang et al. 2021): predict the target network's vector of one view from the online network's of the other."""
 
-import copy
-from collections.abc import Sequence
 from typing import Literal
 
-import torch
 from pydantic import Field
-from torch import Tensor, nn
-from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from pipelines.terminal.console import progress
-from trainers.encoders.modules import Encoder
-from trainers.objective import Objective, Row, autocast, embed, float32
-from trainers.processes import gather_pairs
-from trainers.settings import MOST, OWN, DropoutOptions, Presets, Training
+from trainers.settings import MOST, DropoutOptions, later, read_presets
 
 READS = ("views",)
-# the norms of an MLP and the number of MLPs
-PREDICTORS = {
-    "paper": ((True, True), 1),
-    "code": ((True, False), 3),
-}
-CACHED_ROWS = 20_000  # rows whose vectors the warm-up keeps: 250 MB at 768 dimensions
+PRESETS = read_presets(__file__)
+build = later("trainers.networks.bsl:Bsl.build")
 
 
 class PARAMS(DropoutOptions):
     """The options of BSL."""
 
-    momentum: float = Field(0.999, ge=0, le=1, description="Delta of Eq. 4; 1 never moves the target.")
-    predictor: Literal["paper", "code"] = Field(
-        "paper", description="One MLP with two BatchNorms; three with one."
-    )
-    width: int = Field(8, ge=1, description="Hidden width of the predictor in multiples of the dimension (k).")
-    predictor_warmup: int = Field(0, ge=0, le=MOST, description="Steps that first fit the predictor alone.")
-    predictor_lr: float = Field(
-        1.0, gt=0, le=1e6, description="Learning rate of the predictor in multiples of --lr."
-    )
-    distance: Literal["cosine", "squared"] = Field(
-        "cosine", description="Eq. 2, or the squared one, 4 x Eq. 2 + 4."
-    )
-
-
-_COMMON = {"warmup": 0.1, "clip": 1.0, "batch_size": 64, "max_tokens": 64, "pooling": "mean", "eps": 1e-6}
-_CODE = {
-    **_COMMON,
-    "predictor": "code",
-    "width": 10,
-    "distance": "squared",
-    "lr": 1e-4,
-    "dev_similarity": "best",
-}
-# As printed; where the print is silent (schedule, clipping, length), as in the code. The decay is AdamW's:
-# with L2 inside Adam, 0.01 would outweigh this loss's gradients and shrink every weight.
-_PAPER = {**_COMMON, "lr": 5e-4, "weight_decay": 0.01, "dev_similarity": "cosine"}
-_WARMED = {"momentum": 0.99, "predictor_lr": 50.0, "predictor_warmup": 125}
-PRESETS: Presets = {
-    # Ours, for some ten thousand pairs: a predictor that is first fitted to the untouched encoder and learns
-    # fast enough to be useful within so few steps, and an encoder that changes too slowly to lose what it
-    # knew.
-    "tuned": {**_PAPER, **_WARMED, "lr": 2e-5, "weight_decay": 0.0, "pooling": OWN, "whiten": True},
-    "paper": _PAPER,
-    "code": _CODE,
-    # BSL-SBERT, as in the authors' script for it: start from a supervised encoder, train on entailment pairs.
-    "post-training": {**_CODE, "momentum": 0.9999},
-    # BSL-uns: start from mBERT, train on sentences and their translations.
-    "multilingual": {**_CODE, "lr": 5e-5},
-}
-
-
-class Bsl(Objective):
-    """Online encoder f and predictor p, trained; target encoder g, which follows f and gets no gradient (Eq. 1-4).
-
-    The target is float32: near a momentum of 1 steps are too small for bf16. Its pass has dropout, as the
-    authors'.
-    """
-
-    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens, params)
-        self.predictor = chain_mlps(
-            self.dimension, params.width * self.dimension, *PREDICTORS[params.predictor]
-        )
-        self.target = copy.deepcopy(encoder).float().requires_grad_(False)
-        self.rates = {"predictor.": params.predictor_lr}
-
-    def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
-        """Whiten, then fit the predictor alone, for `predictor_warmup` steps: a fresh one would damage the encoder."""
-        super().before_first_step(rows, training)
-        self.target.load_state_dict(self.encoder.state_dict())
-        steps, size = self.params.predictor_warmup, training.batch_size
-        if not steps:
-            return
-        sample = [
-            rows[place] for place in torch.randperm(len(rows))[: min(CACHED_ROWS, steps * size)].tolist()
-        ]
-        sample.sort(key=lambda row: len(row["left"]) + len(row["right"]))  # by length: little padding
-        self.train()
-        parts, device = [], next(self.predictor.parameters()).device
-        bar = progress("vectors for the predictor", len(sample))
-        with bar as advance, torch.no_grad(), autocast(device, training.precision):
-            for start in range(0, len(sample), size):
-                batch = self.collate(sample[start : start + size])
-                ids, mask = (batch[name].to(device) for name in ("input_ids", "attention_mask"))
-                parts.append(torch.stack(embed(self.encoder, ids, mask, self.max_tokens).chunk(2)))
-                advance(parts[-1].shape[1])
-        vectors = torch.cat(parts, dim=1)  # views, rows, d
-        parameters, lr = self.predictor.parameters(), training.lr * self.params.predictor_lr
-        optimizer = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.0, eps=training.eps, fused=True)
-        for _ in range(steps):
-            views = vectors[:, torch.randperm(vectors.shape[1], device=device)[:size]]
-            predicted = self.predictor(views.flatten(0, 1))
-            loss = -nn.functional.cosine_similarity(predicted, views.flip(0).flatten(0, 1), dim=-1).mean()
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-        optimizer.zero_grad()
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
-        """Return the loss of Eq. 2 over n pairs and the online vectors (2n, d).
-
-        The mean of `D(z, h) = -<z/|z|, h/|h|>` (Eq. 1), z a view's prediction, h the target's vector of the other view.
-        """
-        online = gather_pairs(self.embed(input_ids, attention_mask))
-        with torch.no_grad():
-            target = gather_pairs(embed(self.target, input_ids, attention_mask, self.max_tokens))
-        with float32(online.device):
-            opposite = target.roll(len(target) // 2, dims=0)
-            loss = -nn.functional.cosine_similarity(self.predictor(online), opposite, dim=-1).mean()
-        if self.params.distance == "squared":
-            loss = 4 * loss + 4
-        return {"loss": loss, "vectors": online.detach()}
-
-    @torch.no_grad()
-    def after_step(self, step: int, total: int) -> None:
-        """Move the target: `xi <- delta xi + (1 - delta) theta` (Eq. 4), parameters only, as the authors do."""
-        theta = [parameter.float() for parameter in self.encoder.parameters()]
-        average = get_ema_multi_avg_fn(self.params.momentum)  # type: ignore[no-untyped-call]
-        average(list(self.target.parameters()), theta, step)
-
-
-build = Bsl.build
-
-
-class ViewNorm(nn.BatchNorm1d):
-    """BatchNorm over each view of rows (2n, d) separately, as in the equations and the authors' code."""
-
-    def forward(self, rows: Tensor) -> Tensor:
-        """Normalise each half of `rows` by its own mean and variance (in training)."""
-        return torch.cat([super(ViewNorm, self).forward(view) for view in rows.chunk(2)])
-
-
-def chain_mlps(dimension: int, hidden: int, norms: Sequence[bool], count: int) -> nn.Sequential:
-    """Return `count` chained MLPs, d to d, with a hidden layer and ReLU for each of `norms` (with BatchNorm or not)."""
-    layers: list[nn.Module] = []
-    for _ in range(count):
-        for place, norm in enumerate(norms):
-            first = nn.Linear(hidden if place else dimension, hidden)
-            layers += [first, *([ViewNorm(hidden)] if norm else []), nn.ReLU()]
-        layers.append(nn.Linear(hidden, dimension))
-    return nn.Sequential(*layers)
+    momentum: float = Field(0.999, ge=0, le=1)
+    """Delta of Eq. 4; 1 never moves the target."""
+    predictor: Literal["paper", "code"] = "paper"
+    """One MLP with two BatchNorms; three with one."""
+    width: int = Field(8, ge=1)
+    """Hidden width of the predictor in multiples of the dimension (k)."""
+    predictor_warmup: int = Field(0, ge=0, le=MOST)
+    """Steps that first fit the predictor alone."""
+    predictor_lr: float = Field(1.0, gt=0, le=1e6)
+    """Learning rate of the predictor in multiples of --lr."""
+    distance: Literal["cosine", "squared"] = "cosine"
+    """Eq. 2, or the squared one, 4 x Eq. 2 + 4."""

@@ -4,221 +4,37 @@ If the pairs have hard negatives (columns `negative`, `negative_1` ...), each ro
 batch's.
 """
 
-import copy
-from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Literal
 
-import numpy as np
 from pydantic import Field
-from torch import Tensor, nn
 
-from pipelines.terminal.console import InputError, counted, note
-from trainers.data.examples import Examples, number_texts
-from trainers.encoders.location import Source
-from trainers.encoders.modules import Encoder, add_layer, has_dense, width_of
-from trainers.losses import closer_than_positive, contrast, equal_strings, moved_cosines, same_label
-from trainers.objective import Objective, float32
-from trainers.processes import gather, gather_pairs
-from trainers.settings import OWN, DropoutOptions, Presets, Training
+from trainers.settings import DropoutOptions, later, read_presets
 
 READS = ("views", "text")
-STAND_IN = "-"  # embedded for a missing hard negative, so that all batches have one shape; nothing is compared with it
+PRESETS = read_presets(__file__)
+build = later("trainers.networks.contrastive:Contrastive.build")
 
 
 class PARAMS(DropoutOptions):
     """The options of contrastive learning."""
 
-    temperature: float = Field(0.05, gt=0, description="Temperature of the cosines.")
-    negatives: Literal["both", "right"] = Field(
-        "both", description="Contrast views of both sides, or left with right."
-    )
-    positives: Literal["labels"] | None = Field(
-        None, description="labels: all rows with the same label are positives; none: a row's own pair alone."
-    )
-    twice: bool = Field(False, description="Pair each sentence with itself; dropout alone makes the views.")
-    head: bool = Field(
-        False, description="Train through a linear layer with tanh that the saved encoder lacks."
-    )
-    keep_head: bool = Field(
-        False, description="Put such a layer on an encoder without a Dense layer, and save it too."
-    )
-    guide: str | None = Field(
-        None, description="Encoder that finds false negatives, which are left out (GISTEmbed)."
-    )
-    needs_negatives: bool = Field(False, description="Refuse pairs of which none has a hard negative.")
-    retain: float = Field(
-        0.0, ge=0, description="Weight of the distance to the original vectors, which then guide."
-    )
-    relate: float = Field(
-        0.0, ge=0, description="Weight of the squared change of the cosines between a batch's views."
-    )
-
-
-# The print gives only the number of negatives: the temperature is that of the loss in the authors' repository,
-# the rest is what their script trains BSL with.
-_BSL = {
-    "lr": 1e-4,
-    "warmup": 0.1,
-    "clip": 1.0,
-    "eps": 1e-6,
-    "batch_size": 64,
-    "max_tokens": 64,
-    "pooling": "mean",
-}
-# On BERT-base; what the authors' scripts leave open is as in transformers' trainer.
-_SIMCSE = {"clip": 1.0, "max_tokens": 32, "pooling": "cls", "negatives": "right"}
-_HARD = {"needs_negatives": True}
-_TWICE = {**_SIMCSE, "lr": 3e-5, "batch_size": 64, "twice": True, "head": True}
-PRESETS: Presets = {
-    "bsl": _BSL,
-    "simcse": _TWICE,
-    # Ours, for some ten thousand sentences: SimCSE in a whitened space, at a rate that uses so few steps.
-    "tuned": {**_TWICE, "lr": 5e-5, "whiten": True},
-    # Entailment pairs of NLI and their contradictions.
-    "supervised-simcse": {**_SIMCSE, "lr": 5e-5, "batch_size": 512, "epochs": 3, "keep_head": True, **_HARD},
-    # Ours: adapts a good encoder to pairs of one's own domain without changing it elsewhere.
-    "adapt": {**_BSL, "lr": 2e-5, "pooling": OWN, "retain": 1.0},
-    # Ours: learns that a hard negative, such as a denial, is another meaning, and keeps all other
-    # similarities.
-    "contradiction": {**_BSL, "lr": 2e-5, "pooling": OWN, "steps": 80, "relate": 60.0, "blend": 0.85, **_HARD},
-    # Ours: sentences of one label together, before a classifier learns from few of them.
-    "labels": {**_BSL, "lr": 2e-5, "pooling": OWN, "temperature": 0.1, "positives": "labels"},
-}
-
-
-class Contrastive(Objective):
-    """One encoder; each view of a sentence is told from all others of the batch (SimCSE: arXiv:2104.08821)."""
-
-    keyed = True
-    teacher_role = "guide"
-
-    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens, params)
-        if params.keep_head and not has_dense(encoder):
-            from sentence_transformers.sentence_transformer.modules import Dense
-
-            linear: Any = train_only_head(encoder, width_of(encoder))[0]
-            width = linear.out_features
-            weights = linear.weight.detach(), linear.bias.detach()
-            add_layer(encoder, Dense(width, width, True, nn.Tanh(), *weights))
-        if params.guide is not None:
-            from trainers.encoders.model import load_model
-
-            self.teacher = load_model(params.guide)
-        self.head = train_only_head(encoder, self.dimension) if params.head else nn.Identity()
-
-    @classmethod
-    def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
-        """Load the encoder, and the guide: another encoder, or with `retain` or `relate` this one as it is now."""
-        option = f"--retain {options.retain:g}" if options.retain else f"--relate {options.relate:g}"
-        is_held = bool(options.retain or options.relate)
-        if is_held and (options.guide is not None or options.keep_head or training.begins_linear):
-            problem = f"{option}: the encoder as it is now is the guide"
-            raise InputError(f"{problem}: leave out --guide, --keep-head, --whiten and --sharpen")
-        if options.retain and options.relate:
-            raise InputError(
-                f"{option} and --relate {options.relate:g} hold the encoder in two ways: give one of them"
-            )
-        objective = super().build(options, training, source)
-        if is_held:
-            from trainers.encoders.model import starting_model
-
-            objective.teacher = starting_model(copy.deepcopy(objective.encoder), source, training.max_tokens)
-            objective.teacher_role = "start"
-        return objective
-
-    def columns(self, examples: Examples) -> dict[str, Any]:
-        """Return the ids of views and k negatives, the `keys` (n, 3 + k), and the guide's texts, if it can find any."""
-        if self.params.twice:
-            examples = replace(examples, left=examples.texts, right=examples.texts)
-        if self.params.guide is not None and all(map(str.__eq__, examples.left, examples.right)):
-            raise InputError(
-                "--guide finds nothing where both views of every row are the same: use two (--no-twice)"
-            )
-        columns = super().columns(examples)
-        texts = [examples.left, examples.right]
-        missing = [np.array([not text for text in column]) for column in examples.negatives]
-        filled = int(sum((~places).sum() for places in missing))
-        if self.params.needs_negatives and not filled:
-            advice = "build them with --negative-view contradiction, or --pairs entailment --negatives"
-            raise InputError(f"no pair has a hard negative, which this preset trains on: {advice}")
-        for number, column in enumerate(examples.negatives):
-            texts.append([text or STAND_IN for text in column])
-            columns[f"negative_{number}"] = self.tokenize(texts[-1], column="negative")
-        if missing:
-            note(f"hard negatives: {filled:,} in {len(examples):,} pairs")
-            columns["keys"] = number_texts([examples.texts, *texts])[1]
-            columns["keys"][:, 3:][np.stack(missing, axis=1)] = -1
-        if labels := examples.positive_labels(self.params.positives):
-            columns["labels"] = number_texts([labels])[1].ravel()
-            columns["labels"][[not label for label in labels]] = -1
-            count = counted(len({*filter(None, labels)}), "label")
-            note(f"{count}: rows of one label are positives of each other")
-        elif examples.classes and all(examples.classes):
-            note(
-                "all pairs have labels, which are not used: --preset labels makes rows of one label positives"
-            )
-        if self.teacher is not None:
-            self.texts, columns["taught"] = number_texts(texts[:2] if self.params.relate else texts)
-        return columns
-
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor,
-        keys: Tensor,
-        taught: Tensor | None = None,
-        labels: Tensor | None = None,
-    ) -> dict[str, Tensor]:
-        """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
-
-        The ids ((2 + k)n, tokens) are those of first views, second views and k negatives, `taught` (n, 2 + k,
-        d) the guide's vectors of the same texts: strings that it finds more like the anchor than its positive
-        are no negatives, an own hard negative too if a guide is named (GISTEmbed). Those with the same label
-        (`labels` (n,),
-        -1 for none) are further positives, those with another negatives, whatever the guide finds. `retain` or
-        `relate` times `moved` is added: the mean of `1 - cos(v, v at the start)`, or `moved_cosines`.
-        """
-        vectors = gather_pairs(self.embed(input_ids, attention_mask), len(input_ids) // len(keys))
-        keys = gather(keys)
-        pairs = 2 * len(keys)
-        excluded, parts = equal_strings(keys), {}
-        with float32(vectors.device):
-            outputs = self.head(vectors)
-            labels = None if labels is None else gather(labels)
-            guide = vectors[:0] if taught is None else gather(taught).transpose(0, 1).flatten(0, 1)
-            if taught is not None and not self.params.relate:
-                closer = closer_than_positive(guide[:pairs], guide[pairs:], keep_own=self.params.guide is None)
-                if labels is not None:  # other labels are true negatives, however close
-                    closer[:, :pairs] &= ((labels < 0)[:, None] | (labels < 0)).repeat(2, 2)
-                excluded |= closer
-            settings = {"one_sided": self.params.negatives == "right"}
-            positives = None if labels is None else same_label(keys, labels)
-            loss = contrast(
-                outputs[:pairs],
-                self.params.temperature,
-                excluded,
-                outputs[pairs:],
-                positives=positives,
-                **settings,
-            )
-            if weight := self.params.retain or self.params.relate:
-                views, originals = vectors[:pairs], guide[:pairs]
-                if self.params.retain:
-                    distance = (1 - nn.functional.cosine_similarity(views, originals, dim=-1)).mean()
-                else:
-                    distance = moved_cosines(views, originals)
-                parts = {"contrast": loss.detach(), "moved": distance.detach()}
-                loss = loss + weight * distance
-        return {"loss": loss, **parts, "vectors": vectors[:pairs].detach()}
-
-
-build = Contrastive.build
-
-
-def train_only_head(encoder: Encoder, dimension: int) -> nn.Sequential:
-    """Return SimCSE's head, d -> d and tanh, initialised like the encoder's own layers."""
-    linear = nn.Linear(dimension, dimension)
-    nn.init.normal_(linear.weight, std=getattr(encoder[0].model.config, "initializer_range", 0.02))
-    nn.init.zeros_(linear.bias)
-    return nn.Sequential(linear, nn.Tanh())
+    temperature: float = Field(0.05, gt=0)
+    """Temperature of the cosines."""
+    negatives: Literal["both", "right"] = "both"
+    """Contrast views of both sides, or left with right."""
+    positives: Literal["labels"] | None = None
+    """labels: all rows with the same label are positives; none: a row's own pair alone."""
+    twice: bool = False
+    """Pair each sentence with itself; dropout alone makes the views."""
+    head: bool = False
+    """Train through a linear layer with tanh that the saved encoder lacks."""
+    keep_head: bool = False
+    """Put such a layer on an encoder without a Dense layer, and save it too."""
+    guide: str | None = None
+    """Encoder that finds false negatives, which are left out (GISTEmbed)."""
+    needs_negatives: bool = False
+    """Refuse pairs of which none has a hard negative."""
+    retain: float = Field(0.0, ge=0)
+    """Weight of the distance to the original vectors, which then guide."""
+    relate: float = Field(0.0, ge=0)
+    """Weight of the squared change of the cosines between a batch's views."""

@@ -5,180 +5,31 @@ first
 token: add --pooling cls (and --drophead 0.05 to the preset drophead).
 """
 
-from collections.abc import Sequence
-from functools import partial
-from random import Random
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-import regex
-import torch
 from pydantic import Field
-from torch import Tensor, nn
 
-from pipelines.terminal.console import InputError
-from trainers.data.examples import Examples
-from trainers.encoders.loading import PADDED, position_limit
-from trainers.encoders.modules import MASK, Encoder, is_padded, set_max_tokens
-from trainers.losses import contrast, equal_strings, multi_similarity
-from trainers.objective import Objective, Row
-from trainers.processes import gather, gather_pairs
-from trainers.settings import Options, Presets
+from trainers.settings import Options, later, read_presets
 
 READS = ("text", "views", "words")
-OUTPUT_PROJECTION = regex.compile(
-    r"(^|\.)(attention\.(output\.dense|out_lin|dense|o_proj)|attn\.(Wo|o|o_proj)|self_attn\.o_proj)$"
-)
-"""Names of layers that take the concatenated heads of an attention: BERT's kin, ModernBERT, MPNet, ALBERT,
-Llama."""
-COMPAT_SHORTEST = 30  # the authors' code masks nothing in shorter strings (characters)
+PRESETS = read_presets(__file__)
+build = later("trainers.networks.mirror:Mirror.build")
 
 
 class PARAMS(Options):
     """The options of Mirror-BERT."""
 
-    loss: Literal["infonce", "ms"] = Field(
-        "infonce", description="InfoNCE, or multi-similarity over hard triplets."
-    )
-    temperature: float = Field(0.04, gt=0, description="Temperature of the cosines in InfoNCE.")
-    span: int = Field(5, ge=0, description="Characters masked in one copy of each string; 0 masks none.")
-    dropout: float = Field(
-        0.1, ge=0, lt=1, description="Rate of every dropout of the encoder, attention included."
-    )
-    drophead: float = Field(0.0, ge=0, lt=1, description="Share of attention heads dropped; with --dropout 0.")
-    controlled: bool = Field(False, description="Give both copies the same dropout masks; needs --span 0.")
-    compat: bool = Field(False, description="Masks and negatives as in the authors' code.")
-
-
-_OPTIMISER = {"batch_size": 200, "lr": 2e-5, "schedule": "constant", "weight_decay": 0.01, "decay_all": True}
-_SENTENCE = {**_OPTIMISER, "temperature": 0.04, "span": 5, "max_tokens": 50, "epochs": 1, "pooling": "mean"}
-_PHRASE = {**_OPTIMISER, "temperature": 0.04, "span": 2, "max_tokens": 25, "epochs": 2, "pooling": "cls"}
-PRESETS: Presets = {
-    "sentence": _SENTENCE,
-    "phrase": _PHRASE,
-    "word": {**_PHRASE, "span": 0, "temperature": 0.2},
-    # The rows of Tables 7 and 8.
-    "drophead": {**_SENTENCE, "dropout": 0.0, "drophead": 0.2},
-    "no-dropout": {**_SENTENCE, "dropout": 0.0},
-    "no-mask": {**_SENTENCE, "span": 0},
-    "neither": {**_SENTENCE, "dropout": 0.0, "span": 0},
-    "controlled": {**_SENTENCE, "span": 0, "controlled": True},
-    "ms": {**_SENTENCE, "loss": "ms"},
-    "code": {**_SENTENCE, "compat": True, "pooling": "padded-mean"},
-}
-
-
-class Mirror(Objective):
-    """One encoder; a string's copies differ by a masked span in one of them and by dropout (arXiv:2104.08027)."""
-
-    keyed = True
-
-    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
-        if params.controlled and params.span:
-            raise InputError(
-                "--controlled: a copy with a masked span cannot have the same dropout masks: add --span 0"
-            )
-        super().__init__(encoder, max_tokens, params)
-        self.literal_mask = params.compat
-        if params.span and not params.compat and encoder.tokenizer.mask_token is None:
-            raise InputError(f"--span {params.span}: the encoder's tokenizer has no mask token: give --span 0")
-        if params.compat and is_padded(encoder):
-            set_max_tokens(encoder, min(PADDED, position_limit(encoder)))
-        set_drophead(encoder[0].model, params.drophead)
-
-    def columns(self, examples: Examples) -> dict[str, Any]:
-        """Return the ids of both sides and the `keys`; for right sides to mask in each epoch, texts instead."""
-        columns = super().columns(examples)
-        mirrored = np.fromiter(map(str.__eq__, examples.left, examples.right), bool)
-        if self.params.span and mirrored.any():
-            columns |= {"right": examples.right, "mirrored": mirrored}
-        return columns
-
-    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return one batch (2n, tokens), left sides first, and the `keys`; draw this epoch's masks."""
-        if "mirrored" in rows[0]:
-            span, mask = self.params.span, mask_span_compat if self.params.compat else mask_span
-            texts = [
-                mask(row["right"], span, Random(row["seed"])) if row["mirrored"] else row["right"]
-                for row in rows
-            ]
-            shared = [{name: cell for name, cell in row.items() if name != "mirrored"} for row in rows]
-            rows = [
-                {**row, "right": ids}
-                for row, ids in zip(shared, self.tokenize(texts, column="view_b"), strict=True)
-            ]
-        return super().collate(rows)
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
-        """Return the mean loss of all processes' anchors, in nats for InfoNCE, and their vectors."""
-        if self.params.controlled:  # one side after the other, from the same random state
-            left, right = zip(input_ids.chunk(2), attention_mask.chunk(2), strict=True)
-            with torch.random.fork_rng(devices=[input_ids.device] if input_ids.is_cuda else []):
-                vectors = self.embed(*left)
-            vectors = torch.cat([vectors, self.embed(*right)])
-        else:
-            vectors = self.embed(input_ids, attention_mask)
-        vectors = gather_pairs(vectors)
-        excluded = None if self.params.compat else equal_strings(gather(keys))
-        ms = self.params.loss == "ms"
-        loss = (
-            multi_similarity(vectors, excluded) if ms else contrast(vectors, self.params.temperature, excluded)
-        )
-        return {"loss": loss, "vectors": vectors.detach()}
-
-
-build = Mirror.build
-
-
-def mask_span(text: str, characters: int, random: Random) -> str:
-    """Replace one random run of `characters` graphemes by `[MASK]`; a text no longer than that stays as it is."""
-    starts = [*(match.start() for match in regex.finditer(r"\X", text)), len(text)]
-    last = len(starts) - 1 - characters
-    if last <= 0:
-        return text
-    start = random.randrange(last + 1)
-    return text[: starts[start]] + MASK + text[starts[start + characters] :]
-
-
-def mask_span_compat(text: str, characters: int, random: Random) -> str:
-    """Mask as the authors' code does: the first occurrence of the drawn substring, never the last character."""
-    if len(text) < max(COMPAT_SHORTEST, characters + 1):
-        return text
-    start = random.randrange(len(text) - characters)
-    return text.replace(text[start : start + characters], f" {MASK} ", 1)
-
-
-def set_drophead(model: nn.Module, rate: float) -> None:
-    """Drop attention heads, never all, in training (Zhou et al. 2020); raises InputError if they are not known."""
-    if rate == 0:
-        return
-    linears = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
-    projections = [module for name, module in linears if OUTPUT_PROJECTION.search(name)]
-    heads = getattr(getattr(model, "config", None), "num_attention_heads", 0)
-    if not (projections and heads and projections[0].in_features % heads == 0):
-        advice = "use --drophead 0, or an encoder like BERT, RoBERTa, XLM-R, ModernBERT, MPNet or DistilBERT"
-        raise InputError(
-            f"--drophead {rate:g}: the heads of {type(model).__name__} are not known here; {advice}"
-        )
-    for projection in projections:
-        projection.register_forward_pre_hook(partial(_drop_heads, heads, rate))
-
-
-def _drop_heads(
-    heads: int, rate: float, projection: nn.Module, inputs: tuple[Any, ...]
-) -> tuple[Any, ...] | None:
-    """Zero some heads in what an output projection takes, (sentences, tokens, heads * width), and scale the others."""
-    if not projection.training:
-        return None
-    joined: Tensor = inputs[0]
-    weights = head_weights(len(joined), heads, rate, joined.device)
-    apart = joined.view(*joined.shape[:-1], heads, -1) * weights[:, None, :, None].to(joined.dtype)
-    return (apart.flatten(-2), *inputs[1:])
-
-
-def head_weights(sentences: int, heads: int, rate: float, device: torch.device) -> Tensor:
-    """Draw (sentences, heads): 0 for a dropped head, heads / kept for a kept one; a row's sum is always `heads`."""
-    draws = torch.rand(sentences, heads, device=device)
-    # The head with the highest draw stays even where all were to be dropped.
-    masks = (draws >= rate) | (draws == draws.amax(dim=1, keepdim=True))
-    return masks * (heads / masks.sum(dim=1, keepdim=True))
+    loss: Literal["infonce", "ms"] = "infonce"
+    """InfoNCE, or multi-similarity over hard triplets."""
+    temperature: float = Field(0.04, gt=0)
+    """Temperature of the cosines in InfoNCE."""
+    span: int = Field(5, ge=0)
+    """Characters masked in one copy of each string; 0 masks none."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Rate of every dropout of the encoder, attention included."""
+    drophead: float = Field(0.0, ge=0, lt=1)
+    """Share of attention heads dropped; with --dropout 0."""
+    controlled: bool = False
+    """Give both copies the same dropout masks; needs --span 0."""
+    compat: bool = False
+    """Masks and negatives as in the authors' code."""

@@ -1,132 +1,20 @@
 """Masked language modelling (Devlin et al. 2019), to adapt an encoder to a domain or to give it a masked-LM head."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-import torch
 from pydantic import Field
-from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 
-from pipelines.terminal.console import InputError
-from trainers.data.examples import Examples
-from trainers.encoders.loading import load_masked_lm, save_encoder
-from trainers.encoders.location import Source
-from trainers.encoders.modules import Encoder
-from trainers.objective import Objective, Row, by_length
-from trainers.processes import processes, summed
-from trainers.settings import Options, Presets, Training
+from trainers.settings import Options, later, read_presets
 
 READS = ("text",)
-IGNORED = -100
-DISTILBERT = ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector")
-HEADS = (("cls",), ("lm_head",), DISTILBERT, ("head", "decoder"))
-"""The parts of a masked LM that turn token vectors into logits, in BERT, RoBERTa, DistilBERT and
-ModernBERT."""
+PRESETS = read_presets(__file__)
+build = later("trainers.networks.mlm:build")
 
 
 class PARAMS(Options):
     """The options of masked language modelling."""
 
-    masked: float = Field(0.15, gt=0, lt=1, description="Share of a text's tokens to predict.")
-    kept: float = Field(0.1, ge=0, le=0.5, description="Share of those that stay as they are.")
-    random: float = Field(0.1, ge=0, le=0.5, description="Share of those that become a random token.")
-
-
-_OPTIMISER = {"warmup": 0.06, "weight_decay": 0.01, "clip": 1.0, "epochs": 3}
-_COMMON = {**_OPTIMISER, "batch_size": 64, "max_tokens": 128, "group_by_length": True}
-PRESETS: Presets = {
-    # A model that already is a masked LM, to be adapted to new text.
-    "adapt": {**_COMMON, "lr": 5e-5},
-    # An encoder without a masked-LM head: the head must be learned.
-    "head": {**_COMMON, "lr": 3e-4},
-}
-
-
-class MaskedLm(Objective):
-    """A masked language model (arXiv:1810.04805); `encoder` is its part below the head."""
-
-    paired = False
-    cacheable = False
-
-    def __init__(self, masked_lm: nn.Module, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens, params)
-        self.masked_lm = masked_lm
-        if encoder.tokenizer.mask_token_id is None:
-            raise InputError("the encoder's tokenizer has no mask token: it cannot be trained as a masked LM")
-        self.special = frozenset(encoder.tokenizer.all_special_ids)
-
-    def columns(self, examples: Examples) -> dict[str, Any]:
-        """Return the ids of each text."""
-        return {"ids": self.tokenize(examples.texts)}
-
-    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return masked ids and mask (n, tokens), `labels`, -100 if not predicted, and flat positions `masked`."""
-        texts = [self._draw(row["ids"], row["seed"]) for row in rows]
-        labels = pad_sequence([torch.tensor(targets) for _, targets in texts], True, IGNORED)
-        masked = (labels.flatten() != IGNORED).nonzero().squeeze(1)
-        return {**self.pad([ids for ids, _ in texts]), "labels": labels, "masked": masked}
-
-    def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
-        """Return a text's ids, masked, and its labels: a share of its ordinary tokens, at least one if it has any."""
-        random = np.random.default_rng(seed)
-        ordinary = np.array(
-            [place for place, token in enumerate(ids) if token not in self.special], dtype=np.int64
-        )
-        count = min(len(ordinary), max(1, round(self.params.masked * len(ordinary))))
-        places = random.choice(ordinary, size=count, replace=False) if count else ordinary
-        fate = random.random(len(places))
-        replacement = random.integers(len(self.encoder.tokenizer), size=len(places))
-        masked, labels = np.array(ids), np.full(len(ids), IGNORED)
-        labels[places] = masked[places]
-        share = self.params.kept + self.params.random
-        changed = np.where(fate < share, replacement, self.encoder.tokenizer.mask_token_id)
-        masked[places] = np.where(fate < self.params.kept, masked[places], changed)
-        return masked.tolist(), labels.tolist()
-
-    def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, masked: Tensor
-    ) -> dict[str, Tensor]:
-        """Return the mean cross-entropy in nats of the tokens at flat `masked`, their accuracy, and [CLS] vectors."""
-        width = input_ids.shape[1]
-        order, hidden = [], []
-        for rows, longest in by_length(attention_mask):
-            features = {
-                "input_ids": input_ids[rows, :longest],
-                "attention_mask": attention_mask[rows, :longest],
-            }
-            tokens = self.encoder[0](features)["token_embeddings"].float()
-            order.append(rows)
-            hidden.append(nn.functional.pad(tokens, (0, 0, 0, width - longest)))
-        vectors, places = torch.cat(hidden), torch.cat(order).argsort()
-        logits = masked_lm_logits(self.masked_lm, vectors[places[masked // width], masked % width]).float()
-        targets = labels.flatten()[masked]
-        # Data-parallel training averages over the processes. A batch of special tokens alone has a loss of 0,
-        # not 0/0.
-        count = summed(torch.tensor(len(targets), device=targets.device)).clamp(min=1) / processes()
-        loss = nn.functional.cross_entropy(logits, targets, reduction="sum") / count
-        accuracy = (logits.detach().argmax(dim=-1) == targets).float().sum() / count
-        return {"loss": loss, "accuracy": accuracy, "vectors": vectors[:, 0].detach()}
-
-    def save(self, path: Path, card: str) -> None:
-        """Write the whole masked LM; loaded by sentence-transformers, it is the encoder with its pooling."""
-        save_encoder(self.encoder, path, card, masked_lm=self.masked_lm)
-
-
-def masked_lm_logits(model: nn.Module, vectors: Tensor) -> Tensor:
-    """Return the logits (n, vocabulary) of token vectors (n, d); raises InputError if the head is not known."""
-    head = next((parts for parts in HEADS if all(hasattr(model, part) for part in parts)), None)
-    if head is None:
-        problem = f"{type(model).__name__}: its masked-LM head is not known"
-        raise InputError(f"{problem}; use a BERT, RoBERTa, DistilBERT or ModernBERT")
-    for part in head:
-        vectors = getattr(model, part)(vectors)
-    return vectors
-
-
-def build(options: PARAMS, training: Training, source: Source) -> MaskedLm:
-    """Load the model with its head, or with a new one over its own word embeddings."""
-    encoder, model = load_masked_lm(source, training.pooling, training.max_tokens)
-    return MaskedLm(model, encoder, training.max_tokens, options)
+    masked: float = Field(0.15, gt=0, lt=1)
+    """Share of a text's tokens to predict."""
+    kept: float = Field(0.1, ge=0, le=0.5)
+    """Share of those that stay as they are."""
+    random: float = Field(0.1, ge=0, le=0.5)
+    """Share of those that become a random token."""

@@ -1,57 +1,14 @@
 """Regression of two vectors' cosine on graded pairs (Reimers and Gurevych 2019), with IS-BERT's ssl + ft and ft."""
 
-from typing import Any
-
-import numpy as np
-from pydantic import Field
-from torch import Tensor
-from torch.nn import functional
-
-from trainers.data.examples import Examples
-from trainers.encoders.modules import Encoder, with_cnn
-from trainers.objective import Objective, float32
-from trainers.objectives.isbert import FILTERS, WIDTHS
-from trainers.processes import gather, gather_pairs
-from trainers.settings import Options, Presets
+from trainers.settings import Options, later, read_presets
 
 READS = ("graded",)
+PRESETS = read_presets(__file__)
+build = later("trainers.networks.regression:Regression.build")
 
 
 class PARAMS(Options):
     """The options of regression."""
 
-    cnn: bool = Field(
-        False, description="Start with IS-BERT's fresh CNN (widths 1, 3, 5) on an encoder without one."
-    )
-
-
-# SBERT's script for STS-B; the print gives the batch of 16, 2e-5, the warm-up and Adam (for NLI).
-_OPTIMISER = {"lr": 2e-5, "warmup": 0.1, "weight_decay": 0.01, "clip": 1.0, "batch_size": 16, "epochs": 4}
-_SBERT = {**_OPTIMISER, "max_tokens": 128, "pooling": "mean"}
-PRESETS: Presets = {"sbert": _SBERT, "isbert-ft": {**_SBERT, "cnn": True}}
-
-
-class Regression(Objective):
-    """One encoder, with its CNN if it has one; the squared error of the cosines (arXiv:1908.10084)."""
-
-    paired = False
-
-    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
-        if params.cnn:
-            encoder = with_cnn(encoder, WIDTHS, FILTERS, relu=True)
-        super().__init__(encoder, max_tokens, params)
-
-    def columns(self, examples: Examples) -> dict[str, Any]:
-        """Return the ids of both sentences and the grades."""
-        return {**super().columns(examples), "grades": np.asarray(examples.labels, np.float32)}
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, grades: Tensor) -> dict[str, Tensor]:
-        """Return all processes' mean squared error of the cosines with the `grades` (n,), and the vectors (2n, d)."""
-        vectors = gather_pairs(self.embed(input_ids, attention_mask))
-        with float32(vectors.device):
-            first, second = vectors.chunk(2)
-            loss = functional.mse_loss(functional.cosine_similarity(first, second, dim=-1), gather(grades))
-        return {"loss": loss, "vectors": vectors.detach()}
-
-
-build = Regression.build
+    cnn: bool = False
+    """Start with IS-BERT's fresh CNN (widths 1, 3, 5) on an encoder without one."""

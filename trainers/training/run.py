@@ -30,7 +30,7 @@ from trainers.encoders.location import RECIPE, TIME, Source, locate
 from trainers.encoders.modules import WHITENING
 from trainers.objective import resolve_precision
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
-from trainers.settings import NONE, OBJECTIVES, Options, Request, Training, load_objective, objective_options
+from trainers.settings import NONE, OBJECTIVES, Options, Request, Training, load_objective
 from trainers.training import directory
 
 if TYPE_CHECKING:
@@ -107,10 +107,10 @@ def train_seeds(name: str, values: Mapping[str, Any]) -> None:
 
 
 def _make_plan(request: Request) -> Plan:
-    source, objective = locate(request.encoder), objective_options(request.objective)
+    source, objective = locate(request.encoder), load_objective(request.objective)
     preset, training, params = request.resolved(source.pooling())
     precision = resolve_precision(training.precision)
-    examples, sources = read_examples(request.data, objective.reads)
+    examples, sources = read_examples(request.data, objective.READS)
     if len(examples) < 2:
         kind, value = next(iter(sources.items()))
         data = value if isinstance(value, str) else " and ".join(value)
@@ -121,7 +121,7 @@ def _make_plan(request: Request) -> Plan:
         params.check_views(sources.get("views", ()))
     if training.begins_linear:
         examples = with_corpus(examples, sources.get("views", ()))
-    dev = _read_dev(training, objective.presets[preset], examples)
+    dev = _read_dev(training, objective.PRESETS[preset], examples)
     size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size:
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: using {size}")
@@ -144,7 +144,7 @@ def _make_plan(request: Request) -> Plan:
             f"the linear layer is fitted to the {len(examples.corpus):,} sentences that the pairs were made of"
         )
         hashes["corpus_xxh64"] = Examples(examples.corpus, examples.corpus, examples.corpus).digest()
-    settings, given = {**training.model_dump(), **params.model_dump()}, objective.presets[preset]
+    settings, given = {**training.model_dump(), **params.model_dump()}, objective.PRESETS[preset]
     unset = {key: NONE for key, value in settings.items() if value is None and given.get(key) is not None}
     recipe = {
         "command": request.objective,

@@ -1,0 +1,218 @@
+"""What distillation trains: a student, by a teacher's relations to a queue, or by its vectors."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pipelines.terminal.console import InputError, note
+from trainers.data.examples import Examples, number_texts
+from trainers.encoders.location import Source
+from trainers.encoders.modules import Encoder, add_layer, has_dense, width_of
+from trainers.encoders.vectors import smooth
+from trainers.encoders.vocabulary import replace_vocabulary, share_unread
+from trainers.losses import Queue, relation_loss
+from trainers.objective import Objective, float32
+from trainers.objectives.distil import PARAMS
+from trainers.processes import gather, gather_pairs, is_first, of_first
+from trainers.settings import Training
+
+if TYPE_CHECKING:  # it takes seconds to import
+    from trainers.encoders.model import EmbeddingModel
+
+SAMPLE = 1000  # rows by which the teacher's language is known
+
+
+VOCABULARY_RATE = 5.0  # factor on the learning rate of a new vocabulary's input vectors
+WRONG_WAY = 0.25  # share of unread words above which the teacher does not read a language
+
+
+class Distil(Objective):
+    """The student, the teacher's vectors of the texts, and a queue for each view that teaches (arXiv:2311.03228)."""
+
+    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
+        super().__init__(encoder, max_tokens, params)
+        self.congen = params.method == "congen"
+        self.smoothed = self.congen and params.smooth_neighbours is not None
+        teacher = _load_teacher(params)
+        width = int(teacher.model.get_embedding_dimension())
+        if self.dimension != width or (self.congen and not self.smoothed and not has_dense(encoder)):
+            _add_dense(encoder, width)
+        # ConGen's is filled once the teacher's vectors are computed.
+        sizes = [0] if self.congen else [params.queue, params.queue]
+        self.queues: Any = nn.ModuleList(Queue(size, width) for size in sizes)
+        self.teacher = teacher
+        self.in_queue = np.zeros(0, np.int64)
+        self.batch_size = 1  # rows in a batch of the training, over all processes, once it is built
+
+    @classmethod
+    def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
+        """Load the encoder, and itself as the teacher if none is given."""
+        if options.teacher is None:
+            own = source.modules() and training.pooling == source.pooling()
+            pooling = options.teacher_pooling or (None if own else training.pooling)
+            options = options.model_copy(update={"teacher": source.name, "teacher_pooling": pooling})
+        objective = super().build(options, training, source)
+        objective.batch_size = training.batch_size
+        return objective
+
+    def columns(self, examples: Examples) -> dict[str, Any]:
+        """Return the ids of the rows to train on, and the views that teach; the run's seed fills ConGen's queue."""
+        self.texts, taught = number_texts([examples.left, examples.right][: len(self.queues)])
+        if self.congen:
+            count = len(examples)
+            held_out = self.params.held_out(count, self.batch_size)
+            size = held_out or min(self.params.queue, count)
+            # The seed that torch was given; other processes than the first may have another one.
+            generator = torch.Generator().manual_seed(of_first(torch.initial_seed()))
+            order = torch.randperm(count, generator=generator).tolist()
+            if is_first() and size and not self.smoothed:
+                few = f"queue of {size:,}: too few rows to set any aside for it, so all are trained on"
+                note(
+                    f"{held_out:,} of {count:,} rows fill the queue and are not trained on"
+                    if held_out
+                    else few
+                )
+            trained = sorted(order[held_out:])
+            self.in_queue, taught = taught[order[:size], 0], taught[trained]
+            examples = examples.take(trained)
+        return {**super().columns(examples), "taught": taught}
+
+    def before_training(self, folder: Path) -> None:
+        """Compute the teacher's vectors and fill ConGen's queue; raises InputError if `folder` holds another's."""
+        super().before_training(folder)
+        if self.params.smooth_neighbours:
+            self.taught = smooth(self.taught, self.params.smooth_neighbours)
+        if self.congen:
+            self.queues[0].vectors = torch.from_numpy(self.taught[self.in_queue]).to(self.queues[0].vectors)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, taught: Tensor) -> dict[str, Tensor]:
+        """Return the loss and the student's vectors (2n, d); in training, move the queues on.
+
+        With s1, s2 the student's unit vectors of the two views, t1, t2 the teacher's, in `taught`
+        (n, 1 or 2, d), SR as in `relation_loss`, T and S the temperatures:
+
+        - ConGen: `1/2 CE(SR(t1, Q, T), SR(s1, Q, S)) + 1/2 CE(SR(t1, Q, T), SR(s2, Q, S))`
+        - SCT: `1/2 KL(SR(t2, Q2, T) || SR(s1, Q2, S)) + 1/2 KL(SR(t1, Q1, T) || SR(s2, Q1, S))`
+        """
+        vectors = gather_pairs(self.embed(input_ids, attention_mask))
+        sides = gather(taught).transpose(0, 1).contiguous()
+        loss_of = partial(relation_loss, divergence=not self.congen)
+        with float32(vectors.device):
+            s1, s2 = nn.functional.normalize(vectors, dim=-1).chunk(2)
+            # A smoothed queue has all texts already, or as many as it takes.
+            pairs = zip(self.queues, sides, strict=True)
+            queues = [queue.vectors if self.smoothed else queue(side) for queue, side in pairs]
+            temperatures = self.params.student_temperature, self.params.teacher_temperature
+            # The last queue teaches the first view: in SCT it is that of the other view, in ConGen the only
+            # one.
+            loss = loss_of(s1, sides[-1], queues[-1], *temperatures) + loss_of(
+                s2, sides[0], queues[0], *temperatures
+            )
+        return {"loss": loss / 2, "vectors": vectors.detach()}
+
+
+class Translations(Objective):
+    """The student, whose vectors of translations are to be the teacher's of their sources (arXiv:2004.09813)."""
+
+    whitenable = False
+
+    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
+        super().__init__(encoder, max_tokens, params)
+        self.teacher = teacher = _load_teacher(params)
+        self.teacher_tokenizer = teacher.model.tokenizer
+        width = int(teacher.model.get_embedding_dimension())
+        if self.dimension != width:
+            _add_dense(encoder, width)
+        self.paired = params.languages == "both"
+        self.trained: int | None = None  # rows that the training sees, where that is known
+
+    @classmethod
+    def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
+        """Load the encoder and its teacher."""
+        objective = super().build(options, training, source)
+        objective.trained = training.steps and training.steps * training.batch_size * training.accumulate
+        if training.precision == "bf16" and objective.teacher is not None:  # half the time
+            objective.teacher = replace(objective.teacher, precision="bf16")
+        return objective
+
+    def columns(self, examples: Examples) -> dict[str, Any]:
+        """Learn the new vocabulary, if any, of all rows; return the ids of those to train on, and what teaches them.
+
+        Raises InputError if the teacher reads the second views better than the first.
+        """
+        self._check(examples)
+        if self.params.vocabulary:
+            self._replace_vocabulary(examples)
+        if self.trained is not None and self.trained < len(examples):
+            generator = torch.Generator().manual_seed(of_first(torch.initial_seed()))
+            rows = torch.randperm(len(examples), generator=generator)[: self.trained]
+            examples = examples.take(sorted(rows.tolist()))
+        self.texts, taught = number_texts([examples.left])
+        ids = {"right": self.tokenize(examples.right)}
+        if self.paired:
+            ids = {"left": self.tokenize(examples.left), **ids}
+        return {**ids, "taught": taught[:, 0]}
+
+    def _check(self, examples: Examples) -> None:
+        shares = [
+            share_unread(self.teacher_tokenizer, views[:SAMPLE]) for views in (examples.left, examples.right)
+        ]
+        name = (
+            f"the teacher's tokenizer does not know or cuts up {shares[0]:.0%} of the words of the first views"
+        )
+        if shares[0] > max(WRONG_WAY, shares[1]):
+            problem = f"{name}, {shares[1]:.0%} of those of the second"
+            raise InputError(
+                f"{problem}: the first must be in its language, so swap them (--columns of `build-pairs`)"
+            )
+        if is_first():
+            note(f"the first views are in the teacher's language, the second translations; {name}")
+
+    def _replace_vocabulary(self, examples: Examples) -> None:
+        texts, translations = list(examples.left), list(examples.right)
+        if self.paired:
+            texts, translations = [*texts, *texts], [*translations, *texts]
+        if is_first():
+            note(
+                f"learning {self.params.vocabulary:,} pieces, and their input vectors from {len(texts):,} pairs"
+            )
+        replace_vocabulary(self.encoder, texts, translations, self.params.vocabulary)
+        vectors = self.encoder[0].model.get_input_embeddings().weight
+        name = next(name for name, parameter in self.named_parameters() if parameter is vectors)
+        self.rates = {name: VOCABULARY_RATE}
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, taught: Tensor) -> dict[str, Tensor]:
+        """Return the loss and the student's vectors, (n, d) or (2n, d).
+
+        With f the student's unit vectors, g the teacher's, in `taught` (n, d): the mean of `|f(t) - g(s)|^2` over the
+        translations t of s; with both languages, its mean with that of `|f(s) - g(s)|^2`.
+        """
+        vectors = self.embed(input_ids, attention_mask)
+        with float32(vectors.device):
+            students = nn.functional.normalize(vectors, dim=-1)
+            targets = taught.repeat(len(students) // len(taught), 1)
+            loss = (students - targets).square().sum(dim=-1).mean()
+        return {"loss": loss, "vectors": vectors.detach()}
+
+
+def _load_teacher(params: PARAMS) -> "EmbeddingModel":
+    from trainers.encoders.model import load_model
+
+    return load_model(str(params.teacher), pooling=params.teacher_pooling)
+
+
+def _add_dense(encoder: Encoder, width: int) -> None:
+    from sentence_transformers.sentence_transformer.modules import Dense
+
+    add_layer(encoder, Dense(width_of(encoder), width, activation_function=nn.Tanh()))
+    encoder.truncate_dim = None  # its vectors are as long as the teacher's
+
+
+def build(options: PARAMS, training: Training, source: Source) -> Objective:
+    """Load the encoder and its teacher, and itself as the teacher if none is given."""
+    return (Translations if options.method == "mse" else Distil).build(options, training, source)

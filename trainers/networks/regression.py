@@ -1,0 +1,37 @@
+"""What regression trains: an encoder whose cosines are to be the grades."""
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+from torch.nn import functional
+
+from trainers.data.examples import Examples
+from trainers.encoders.modules import Encoder, with_cnn
+from trainers.objective import Objective, float32
+from trainers.objectives.isbert import FILTERS, WIDTHS
+from trainers.objectives.regression import PARAMS
+from trainers.processes import gather, gather_pairs
+
+
+class Regression(Objective):
+    """One encoder, with its CNN if it has one; the squared error of the cosines (arXiv:1908.10084)."""
+
+    paired = False
+
+    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
+        if params.cnn:
+            encoder = with_cnn(encoder, WIDTHS, FILTERS, relu=True)
+        super().__init__(encoder, max_tokens, params)
+
+    def columns(self, examples: Examples) -> dict[str, Any]:
+        """Return the ids of both sentences and the grades."""
+        return {**super().columns(examples), "grades": np.asarray(examples.labels, np.float32)}
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, grades: Tensor) -> dict[str, Tensor]:
+        """Return all processes' mean squared error of the cosines with the `grades` (n,), and the vectors (2n, d)."""
+        vectors = gather_pairs(self.embed(input_ids, attention_mask))
+        with float32(vectors.device):
+            first, second = vectors.chunk(2)
+            loss = functional.mse_loss(functional.cosine_similarity(first, second, dim=-1), gather(grades))
+        return {"loss": loss, "vectors": vectors.detach()}
