@@ -1,11 +1,14 @@
 """The options of commands, as dataclasses that jobs take and typer reads; imports nothing heavy, for `--help`."""
 
+import ast
 import inspect
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import cache, partial, wraps
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -21,93 +24,28 @@ Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "
 SENTENCES = Path("data/sentences")
 MAX_DOCUMENT = 50
 """Millions of characters of a document, which is held in memory several times."""
+SAMPLE_ROWS = 2_000
+"""Rows of which statistics are."""
 
-SOURCES_HELP = "Files (ingested to data/sentences) or a folder of sentences. [data/sentences, else the sample]"
-ADDRESS_HELP = "Address of the Ray cluster. [a local or new one]"
-MIN_WORDS_HELP = "Drop sentences of fewer words; a letter of Chinese, Japanese, Thai and the like is one."
-FILES_HELP = (
-    "Text, Markdown, HTML, CSV, TSV, JSONL, Parquet or Arrow files, .gz and .zst of these, hf:NAME[:CONFIG][:SPLIT], "
-    "or - for stdin."
-)
-COLUMN_HELP = (
-    "Column of the sentences: by name, as translation.en if it is inside another, or (CSV, TSV) by number from 1. A "
-    "CSV's first row is its header if it names that column, text or sentence. [text, sentence or the only one]"
-)
-CONFLICT_HELP = "For a text with several labels or pairs: keep its first row, drop the text, or fail."
-DOCUMENT_HELP = (
-    "Refuse Markdown, HTML and JSON arrays of more million characters: each is held in memory whole."
-)
-LABELS_HELP = "Labels are spans: [[start, end, label], ...]."
-NLI_HELP = (
-    f"For entailment NLI files (JSONL, TSV, CSV) or hf:NAME, for --columns any tables, else: {SOURCES_HELP}"
-)
-PAIRS_HELP = (
-    "best: sentence x the best of its views; bsl: two views (back-translations); original: sentence x each view; self: "
-    "sentence x itself; multilingual: sentence x each translation; entailment: premise x entailed hypothesis of NLI "
-    "sources; columns: sentence x its `pair`, or two --columns of tables; neighbours: sentences near each other in a "
-    "document; labels: sentences of one label. [best for back-translations by the bundled models, else bsl]"
-)
-VIEW_HELP = (
-    "A view to pair, by its folder's name in data/views or its path; missing ones are made. For bsl twice, for "
-    "best, original and multilingual once or more; for columns, neighbours and labels, a seed draws each side from the "
-    "sentence and its views. [for best and bsl: backtranslate-de, backtranslate-fr]"
-)
-FILTER_HELP = (
-    "Drop pairs by a filter: NAME or NAME:key=value,key=value, such as semantic:min=0.6,encoder=starter; may be "
-    "repeated."
-)
-DEFAULT_FILTERS_HELP = "Drop back-translations that are no paraphrases, and pairs of two equal texts."
-ALTERNATIVES_HELP = (
-    "Make pairs of a view's alternatives too, not of its first text alone; those left out are counted. [only for "
-    "import-views]"
-)
-STRICT_HELP = (
-    "For bsl: drop a sentence unless both back-translations pass. Else an alternative or the sentence itself takes "
-    "the place of one that does not."
-)
-REJECTS_HELP = "Arrow stream file for the dropped pairs, with their reasons."
-NEGATIVES_HELP = (
-    "For entailment: add a column `negative`, a contradiction of the same premise; held in memory."
-)
-PAIRS_OUT_HELP = "File to write. [data/pairs.arrow; with --shards the folder data/pairs]"
-NEGATIVE_VIEW_HELP = (
-    "For original, bsl and columns: a column `negative` of this view of the sentence, such as contradiction, where it "
-    "is ok; made if missing."
-)
-COLUMNS_HELP = (
-    "For columns: LEFT,RIGHT, two columns of the tables given as SOURCE; "
-    "for entailment PREMISE,HYPOTHESIS,LABEL."
-)
-MEANINGS_HELP = "For entailment: what other labels mean, such as 0=entailment,1=neutral,2=contradiction."
-PER_SENTENCE_HELP = "For labels: pairs per sentence, on average; each label has equally many, if it can."
-PAIRS_SEED_HELP = "Seed of the views to make and of draws. [that of the other view, else 0]"
-
-
-def _check_size(value: int | None) -> int | None:
-    if value is not None and abs(value) > MAX_INTEGER:
-        raise typer.BadParameter(f"Input should be between {-MAX_INTEGER} and {MAX_INTEGER}")
-    return value
-
-
-Number = partial(typer.Option, callback=_check_size)
 Running, Output = (partial(typer.Option, rich_help_panel=panel) for panel in ("Running", "Output"))
-RunningNumber, OutputNumber = partial(Running, callback=_check_size), partial(Output, callback=_check_size)
-LimitOption = Annotated[int | None, RunningNumber(min=1, help="Only the first N sentences.")]
-WorkersOption = Annotated[int, RunningNumber(min=1, help="Worker processes; they share the GPUs.")]
-DeviceOption = Annotated[str, Running(help="auto, cpu, cuda or cuda:N.")]
-BatchTokensOption = Annotated[int | None, RunningNumber(min=1, help="Tokens in a batch, padding included.")]
-DryRunOption = Annotated[bool, Output("--dry-run", help="Show what would be made; write nothing.")]
-OverwriteOption = Annotated[bool, Output("--overwrite", help="Replace an earlier output of this program.")]
-JsonOption = Annotated[bool, Output("--json", help="Results as JSON.")]
+LimitOption = Annotated[int | None, Running(min=1)]
+WorkersOption = Annotated[int, Running(min=1)]
+DeviceOption = Annotated[str, Running()]
+BatchTokensOption = Annotated[int | None, Running(min=1)]
+JsonOption = Annotated[bool, Output()]
+SampleOption = Annotated[int, typer.Option(min=0)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
     """The options of every command that writes; keyword-only, so that a command's own come first."""
 
-    dry_run: DryRunOption = False
-    overwrite: OverwriteOption = False
+    dry_run: Annotated[bool, Output()] = False
+    """Show what would be made; write nothing."""
+    overwrite: Annotated[bool, Output()] = False
+    """Replace an earlier output of this program."""
     json: JsonOption = False
+    """Results as JSON."""
     config: ConfigOption = None
 
 
@@ -115,19 +53,28 @@ class OutputOptions:
 class ViewOptions(OutputOptions):
     """The options that every view command has."""
 
-    sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=SOURCES_HELP)] = None
-    out: Annotated[Path | None, Output(help="Folder of the view dataset. [data/views/NAME]")] = None
-    seed: Annotated[int, RunningNumber(help="Seed of the run; each row's seed comes from it.")] = 0
+    sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...")] = None
+    """Files (ingested to data/sentences) or a folder of sentences. [data/sentences, else the sample]"""
+    out: Annotated[Path | None, Output()] = None
+    """Folder of the view dataset. [data/views/NAME]"""
+    seed: Annotated[int, Running()] = 0
+    """Seed of the run; each row's seed comes from it."""
     limit: LimitOption = None
-    shard_size: Annotated[int, OutputNumber(min=1, help="Rows committed at once.")] = SHARD_ROWS
+    """Only the first N sentences."""
+    shard_size: Annotated[int, Output(min=1)] = SHARD_ROWS
+    """Rows committed at once."""
     workers: WorkersOption = 1
+    """Worker processes; they share the GPUs."""
     device: DeviceOption = "auto"
+    """auto, cpu, cuda or cuda:N."""
     batch_tokens: BatchTokensOption = None
-    engine: Annotated[Literal["local", "ray"], Running(help="Run workers here, or on a Ray cluster.")] = (
-        "local"
-    )
-    address: Annotated[str | None, Running(help=ADDRESS_HELP)] = None
-    profile: Annotated[bool, Running("--profile", help="Print seconds by stage on stderr.")] = False
+    """Tokens in a batch, padding included."""
+    engine: Annotated[Literal["local", "ray"], Running()] = "local"
+    """Run workers here, or on a Ray cluster."""
+    address: Annotated[str | None, Running()] = None
+    """Address of the Ray cluster. [a local or new one]"""
+    profile: Annotated[bool, Running()] = False
+    """Print seconds by stage on stderr."""
 
     @property
     def runtime(self) -> Runtime:
@@ -139,63 +86,103 @@ class ViewOptions(OutputOptions):
 class IngestOptions(OutputOptions):
     """What to ingest and how: without `split`, each row is a sentence."""
 
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help=FILES_HELP, show_default=False)]
-    column: Annotated[str | None, typer.Option(help=COLUMN_HELP)] = None
-    label_column: Annotated[str, typer.Option(help="Column to keep as label, if there is one.")] = "label"
-    labels: Annotated[Literal["spans"] | None, typer.Option(help=LABELS_HELP)] = None
-    pair_column: Annotated[str, typer.Option(help="Column to keep as pair, if there is one.")] = "pair"
-    on_conflict: Annotated[Literal["first", "drop", "fail"], typer.Option(help=CONFLICT_HELP)] = "first"
-    format: Annotated[Format | None, typer.Option(help="Format of all sources, whatever their endings.")] = (
-        None
-    )
-    split: Annotated[Literal["sentences"] | None, typer.Option(help="Split running text into sentences.")] = (
-        None
-    )
-    language: Annotated[str, typer.Option(help="The language for --split, such as en, de or zh.")] = "en"
-    max_document: Annotated[int, Number(min=1, help=DOCUMENT_HELP)] = MAX_DOCUMENT
-    min_words: Annotated[int | None, Number(min=0, help=MIN_WORDS_HELP)] = None
-    max_words: Annotated[int | None, Number(min=1, help="Drop sentences of more words.")] = None
-    out: Annotated[Path, Output(help="Folder of the sentences.")] = SENTENCES
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", show_default=False)]
+    """Text, Markdown, HTML, CSV, TSV, JSONL, Parquet or Arrow files, .gz and .zst of these,
+    hf:NAME[:CONFIG][:SPLIT], or - for stdin."""
+    column: str | None = None
+    """Column of the sentences: by name, as translation.en if it is inside another, or (CSV, TSV) by number from 1.
+    A CSV's first row is its header if it names that column, text or sentence. [text, sentence or the only one]"""
+    label_column: str = "label"
+    """Column to keep as label, if there is one."""
+    labels: Literal["spans"] | None = None
+    """Labels are spans: [[start, end, label], ...]."""
+    pair_column: str = "pair"
+    """Column to keep as pair, if there is one."""
+    on_conflict: Literal["first", "drop", "fail"] = "first"
+    """For a text with several labels or pairs: keep its first row, drop the text, or fail."""
+    format: Format | None = None
+    """Format of all sources, whatever their endings."""
+    split: Literal["sentences"] | None = None
+    """Split running text into sentences."""
+    language: str = "en"
+    """The language for --split, such as en, de or zh."""
+    max_document: Annotated[int, typer.Option(min=1)] = MAX_DOCUMENT
+    """Refuse Markdown, HTML and JSON arrays of more million characters: each is held in memory whole."""
+    min_words: Annotated[int | None, typer.Option(min=0)] = None
+    """Drop sentences of fewer words; a letter of Chinese, Japanese, Thai and the like is one."""
+    max_words: Annotated[int | None, typer.Option(min=1)] = None
+    """Drop sentences of more words."""
+    out: Annotated[Path, Output()] = SENTENCES
+    """Folder of the sentences."""
     limit: LimitOption = None
-    shard_size: Annotated[int, OutputNumber(min=1, help="Rows in a shard.")] = 50_000
+    """Only the first N sentences."""
+    shard_size: Annotated[int, Output(min=1)] = 50_000
+    """Rows in a shard."""
 
     @property
     def words(self) -> tuple[int, int | None] | None:
         """The fewest and the most words of a sentence (None: any number); None if neither was given."""
-        return (
-            None
-            if self.min_words is None and self.max_words is None
-            else (self.min_words or 0, self.max_words)
-        )
+        if self.min_words is None and self.max_words is None:
+            return None
+        return self.min_words or 0, self.max_words
 
 
 @dataclass(frozen=True)
 class PairsOptions(OutputOptions):
     """The options of `build-pairs`."""
 
-    sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=NLI_HELP)] = None
-    pairs: Annotated[Policy | None, typer.Option(help=PAIRS_HELP)] = None
-    view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP)] = None
-    filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP)] = None
-    default_filters: Annotated[bool, typer.Option(help=DEFAULT_FILTERS_HELP)] = True
-    alternatives: Annotated[bool | None, typer.Option(help=ALTERNATIVES_HELP)] = None
-    strict: Annotated[bool, typer.Option("--strict", help=STRICT_HELP)] = False
-    rejects: Annotated[Path | None, Output(help=REJECTS_HELP)] = None
-    negatives: Annotated[bool, typer.Option("--negatives", help=NEGATIVES_HELP)] = False
-    negative_view: Annotated[str | None, typer.Option(help=NEGATIVE_VIEW_HELP)] = None
-    columns: Annotated[str | None, typer.Option(help=COLUMNS_HELP)] = None
-    labels: Annotated[str | None, typer.Option(help=MEANINGS_HELP)] = None
-    distance: Annotated[int, Number(min=1, help="For neighbours: how many sentences away, at most.")] = 1
-    per_sentence: Annotated[int, Number(min=1, help=PER_SENTENCE_HELP)] = 4
-    out: Annotated[Path | None, Output(help=PAIRS_OUT_HELP)] = None
-    shards: Annotated[
-        int | None, OutputNumber(min=1, help="Write a folder of N shards, for large outputs.")
-    ] = None
-    seed: Annotated[int | None, RunningNumber(help=PAIRS_SEED_HELP)] = None
-    limit: Annotated[int | None, RunningNumber(min=1, help="Only the first N sentences, or NLI rows.")] = None
+    sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...")] = None
+    """For entailment NLI files (JSONL, TSV, CSV) or hf:NAME, for --columns any tables, else: Files (ingested to
+    data/sentences) or a folder of sentences. [data/sentences, else the sample]"""
+    pairs: Policy | None = None
+    """best: sentence x the best of its views; bsl: two views (back-translations); original: sentence x each view;
+    self: sentence x itself; multilingual: sentence x each translation; entailment: premise x entailed hypothesis of
+    NLI sources; columns: sentence x its `pair`, or two --columns of tables; neighbours: sentences near each other in
+    a document; labels: sentences of one label. [best for back-translations by the bundled models, else bsl]"""
+    view: list[str] | None = None
+    """A view to pair, by its folder's name in data/views or its path; missing ones are made. For bsl twice, for
+    best, original and multilingual once or more; for columns, neighbours and labels, a seed draws each side from
+    the sentence and its views. [for best and bsl: backtranslate-de, backtranslate-fr]"""
+    filter: list[str] | None = None
+    """Drop pairs by a filter: NAME or NAME:key=value,key=value, such as semantic:min=0.6,encoder=starter; may be
+    repeated."""
+    default_filters: bool = True
+    """Drop back-translations that are no paraphrases, and pairs of two equal texts."""
+    alternatives: bool | None = None
+    """Make pairs of a view's alternatives too, not of its first text alone; those left out are counted. [only for
+    import-views]"""
+    strict: bool = False
+    """For bsl: drop a sentence unless both back-translations pass. Else an alternative or the sentence itself takes
+    the place of one that does not."""
+    rejects: Annotated[Path | None, Output()] = None
+    """Arrow stream file for the dropped pairs, with their reasons."""
+    negatives: bool = False
+    """For entailment: add a column `negative`, a contradiction of the same premise; held in memory."""
+    negative_view: str | None = None
+    """For original, bsl and columns: a column `negative` of this view of the sentence, such as contradiction, where
+    it is ok; made if missing."""
+    columns: str | None = None
+    """For columns: LEFT,RIGHT, two columns of the tables given as SOURCE; for entailment PREMISE,HYPOTHESIS,LABEL."""
+    labels: str | None = None
+    """For entailment: what other labels mean, such as 0=entailment,1=neutral,2=contradiction."""
+    distance: Annotated[int, typer.Option(min=1)] = 1
+    """For neighbours: how many sentences away, at most."""
+    per_sentence: Annotated[int, typer.Option(min=1)] = 4
+    """For labels: pairs per sentence, on average; each label has equally many, if it can."""
+    out: Annotated[Path | None, Output()] = None
+    """File to write. [data/pairs.arrow; with --shards the folder data/pairs]"""
+    shards: Annotated[int | None, Output(min=1)] = None
+    """Write a folder of N shards, for large outputs."""
+    seed: Annotated[int | None, Running()] = None
+    """Seed of the views to make and of draws. [that of the other view, else 0]"""
+    limit: LimitOption = None
+    """Only the first N sentences, or NLI rows."""
     workers: WorkersOption = 1
+    """Worker processes; they share the GPUs."""
     device: DeviceOption = "auto"
+    """auto, cpu, cuda or cuda:N."""
     batch_tokens: BatchTokensOption = None
+    """Tokens in a batch, padding included."""
 
     @property
     def target(self) -> Path:
@@ -208,6 +195,114 @@ class PairsOptions(OutputOptions):
         return ViewOptions(workers=self.workers, device=self.device, batch_tokens=self.batch_tokens)
 
 
+@dataclass(frozen=True)
+class InspectOptions:
+    """The options of `inspect`."""
+
+    path: Annotated[Path, typer.Argument()]
+    """A folder of sentences, of a view or of pairs, or a pairs.arrow."""
+    rows: Annotated[int, typer.Option(min=0)] = 5
+    """Sample rows to show, spread evenly."""
+    seed: int | None = None
+    """Draw the rows and the sample at random."""
+    sample: SampleOption = SAMPLE_ROWS
+    """Rows to sample for the statistics; 0 for all."""
+    status: str | None = None
+    """Of a view, show only rows with this status, such as ok."""
+    json: JsonOption = False
+    """Results as JSON."""
+    config: ConfigOption = None
+
+
+@dataclass(frozen=True)
+class ReportOptions(OutputOptions):
+    """The options of `report`."""
+
+    path: Annotated[Path, typer.Argument()]
+    """A folder of sentences, of a view or of pairs, or a pairs.arrow."""
+    out: Annotated[Path | None, Output()] = None
+    """File to write. [PATH with the ending .report.html]"""
+    rows: Annotated[int, typer.Option(min=0)] = 20
+    """Sample rows on the page, spread evenly."""
+    seed: int = 0
+    """Seed of the sample of the statistics."""
+    sample: SampleOption = SAMPLE_ROWS
+    """Rows to sample for the statistics; 0 for all."""
+
+
+@dataclass(frozen=True)
+class ExportOptions(OutputOptions):
+    """The options of `export`."""
+
+    path: Annotated[Path, typer.Argument()]
+    """A folder of sentences, of a view or of pairs, or a pairs.arrow."""
+    to: str = "parquet"
+    """Format to write (parquet, jsonl or csv), or hf:NAME, a dataset on the Hub."""
+    out: Annotated[Path | None, Output()] = None
+    """File to write. [PATH with the format's ending]"""
+    public: bool = False
+    """For hf: make it public."""
+    license: str = "unknown"
+    """For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0."""
+    limit: LimitOption = None
+    """Only the first N rows."""
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """The options of `verify`."""
+
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...")]
+    """Datasets, pairs, rejects or exports, or a folder that holds some, such as data."""
+    json: JsonOption = False
+    """Results as JSON."""
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """The options of `views`."""
+
+    json: JsonOption = False
+    """Results as JSON."""
+
+
+@cache
+def _help_texts() -> dict[tuple[str, str], str]:
+    """The docstring of every field above, by the names of its class and its own."""
+    module = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+    return {
+        (definition.name, ast.unparse(field.target)): " ".join(ast.literal_eval(text.value).split())
+        for definition in module.body
+        if isinstance(definition, ast.ClassDef)
+        for field, text in pairwise(definition.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
+    }
+
+
+def _check_size(value: Any) -> Any:  # noqa: ANN401 - whatever an option holds
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        raise typer.BadParameter(f"Input should be between {-MAX_INTEGER} and {MAX_INTEGER}")
+    return value
+
+
+def option_parameters(options_class: type) -> list[inspect.Parameter]:
+    """The fields of a class of options as typer reads them, with their docstrings as help."""
+    annotations, parameters = get_type_hints(options_class, include_extras=True), []
+    for name, parameter in inspect.signature(options_class).parameters.items():
+        annotation = annotations[name]
+        if get_origin(annotation) is not Annotated:
+            annotation = Annotated[annotation, typer.Option()]
+        kind, shared = get_args(annotation)
+        option = copy(shared)
+        texts = (_help_texts().get((owner.__name__, name)) for owner in options_class.__mro__)
+        option.help = next(filter(None, texts), option.help)
+        option.callback = option.callback or _check_size
+        if parameter.default is False:
+            option.param_decls = (f"--{name.replace('_', '-')}",)
+        parameters.append(parameter.replace(annotation=Annotated[kind, option]))
+    return parameters
+
+
 def with_options(function: Callable[[Any], None]) -> Callable[..., None]:
     """A command for typer that calls `function(options)`, with an option for every field of the options' class."""
     options_class = get_type_hints(function)["options"]
@@ -216,5 +311,5 @@ def with_options(function: Callable[[Any], None]) -> Callable[..., None]:
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
         function(options_class(**values))
 
-    command.__signature__ = inspect.signature(options_class)  # type: ignore[attr-defined]
+    command.__signature__ = inspect.Signature(option_parameters(options_class))  # type: ignore[attr-defined]
     return command

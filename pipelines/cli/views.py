@@ -20,7 +20,7 @@ from augment.view import (
     view_label,
     view_options,
 )
-from pipelines.options import ViewOptions
+from pipelines.options import ViewOptions, option_parameters
 from pipelines.storage.dataset import Dataset, check_folder
 from pipelines.storage.files import resolve_path
 from pipelines.storage.recipe import parse_yaml
@@ -52,7 +52,7 @@ def describe_view(name: str) -> tuple[str, str]:
 def add_view_command(app: typer.Typer, name: str) -> None:
     """Add the subcommand of a view; raises TwinviewsError if it names a parameter like an option of every view."""
     fields = {key: _option(key, field) for key, field in view_options(name).items()}
-    sources, *shared = inspect.signature(ViewOptions).parameters.values()
+    sources, *shared = option_parameters(ViewOptions)
     clashes = sorted(fields.keys() & {option.name for option in (sources, *shared)})
     if clashes:
         raise TwinviewsError(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import regex
@@ -13,6 +12,7 @@ from augment.errors import InputError
 from augment.text.edits import find_edits
 from augment.view import Edit
 from pipelines.inspection.opened import QUANTILES, Statistics, open_path, statistics
+from pipelines.options import InspectOptions
 from pipelines.similarity import UNSPACED
 from pipelines.storage.pair_files import NEGATIVE
 from pipelines.terminal.console import (
@@ -115,20 +115,19 @@ def lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Piece]]]:
             yield str(row.get(f"{name}_name") or name), pieces(old, row[name], edits or ())
 
 
-def inspect(
-    path: Path, shown: int, seed: int | None, sampled: int, *, status: str | None = None, as_json: bool
-) -> None:
+def inspect(options: InspectOptions) -> None:
     """Print counts, statistics over a sample, and rows: spread evenly, or drawn like the sample if there is a seed.
 
     With a status only such rows of a view are shown. Raises InputError if there is no such row.
     """
-    opened = open_path(path)
-    if status is not None and status not in opened.counts.get("statuses", {}):
-        statuses = ", ".join(opened.counts.get("statuses", {})) or "no status at all"
-        raise InputError(f"--status {status}: {path} has {statuses}: leave it out, or give one of them")
-    rows = opened.sample(shown, seed, **({} if status is None else {"status": status})).to_pylist()
-    summary = statistics(opened, sampled, seed or 0)
-    if as_json:
+    path, status, seed, opened = options.path, options.status, options.seed, open_path(options.path)
+    statuses = opened.counts.get("statuses", {})
+    if status is not None and status not in statuses:
+        present = ", ".join(statuses) or "no status at all"
+        raise InputError(f"--status {status}: {path} has {present}: leave it out, or give one of them")
+    rows = opened.sample(options.rows, seed, **({} if status is None else {"status": status})).to_pylist()
+    summary = statistics(opened, options.sample, seed or 0)
+    if options.json:
         parts = {"counts": opened.counts, "statistics": asdict(summary), "sample": rows}
         show_json({"kind": opened.kind, "path": str(path), **opened.facts, **parts})
         return

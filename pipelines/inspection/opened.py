@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
-from pipelines.inspection import SAMPLE_ROWS
+from pipelines.options import SAMPLE_ROWS
 from pipelines.similarity import chrf, chrf_signature, self_bleu
 from pipelines.storage.dataset import open_dataset
 from pipelines.storage.files import sibling_path

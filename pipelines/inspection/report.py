@@ -1,6 +1,7 @@
 """A dataset as one HTML page that needs no other file: provenance, statistics, rows with their changes."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -12,6 +13,7 @@ from augment.meaning.judge import sentence_encoder
 from augment.models.weights import STARTER_ENCODER
 from pipelines.inspection.inspect import figure, heading, lines, percent, sampling
 from pipelines.inspection.opened import QUANTILES, DatasetReader, statistics
+from pipelines.options import ReportOptions
 from pipelines.storage.card import file_name, public_params, public_signature
 from pipelines.storage.dataset import REPORT_FILE
 from pipelines.storage.files import is_written_by, sibling_path, write_if_changed
@@ -32,28 +34,20 @@ def report_path(path: Path) -> Path:
     return path / REPORT_FILE if is_pairs else sibling_path(path, REPORT_FILE)
 
 
-def write_report(
-    out: Path, opened: DatasetReader, rows: int, sampled: int, seed: int, *, overwrite: bool
-) -> bool:
-    """Write a report; False if it exists already. Raises InputError for another file, or report without `overwrite`."""
-    with locked_file(out):
+def write_report(out: Path, opened: DatasetReader, options: ReportOptions) -> bool:
+    """Write a report, except in a dry run; False if it exists already.
+
+    Raises InputError for another file, or report without `overwrite`.
+    """
+    with nullcontext() if options.dry_run else locked_file(out):
         check_free(out, overwrite=True)
-        html = report_html(opened, rows, sampled, seed)
+        html = report_html(opened, options)
         if out.exists() and out.read_bytes() == html.encode():
             return False
-        check_free(out, overwrite=overwrite)
-        write_if_changed(out, html)
+        check_free(out, overwrite=options.overwrite)
+        if not options.dry_run:
+            write_if_changed(out, html)
     return True
-
-
-def check_report(
-    out: Path, opened: DatasetReader, rows: int, sampled: int, seed: int, *, overwrite: bool
-) -> None:
-    """Raise InputError as `write_report` does, by what a report says that it was made of; computes nothing."""
-    digest = opened.facts.get("digest", opened.facts.get("sha256", ""))
-    text = out.read_text(encoding="utf-8", errors="replace") if out.is_file() else ""
-    is_same = f": {_command(rows, sampled, seed)}</p>" in text and str(digest) in text
-    check_free(out, overwrite=overwrite or is_same)
 
 
 def check_free(out: Path, *, overwrite: bool) -> None:
@@ -66,9 +60,9 @@ def check_free(out: Path, *, overwrite: bool) -> None:
             )
 
 
-def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> str:
-    """The page: `rows` spread evenly, of a view some with each reason, and statistics of `sampled` rows (0: of all)."""
-    summary = statistics(opened, sampled, seed)
+def report_html(opened: DatasetReader, options: ReportOptions) -> str:
+    """The page: `rows` spread evenly, of a view some with each reason, and statistics of `sample` rows (0: of all)."""
+    rows, summary = options.rows, statistics(opened, options.sample, options.seed)
     numbers = [(name, number) for name, number in flat(opened.counts) if isinstance(number, int)]
     greatest = max((number for _, number in numbers), default=0)
     groups = {"Rows, spread evenly": opened.sample(rows)}
@@ -99,7 +93,7 @@ def report_html(opened: DatasetReader, rows: int, sampled: int, seed: int) -> st
         quantiles=list(QUANTILES),
         groups=shown,
         sampling=sampling(summary),
-        command=_command(rows, sampled, seed),
+        command=f"augment report --rows {rows} --sample {options.sample} --seed {options.seed}",
     )
 
 
@@ -112,10 +106,6 @@ def _add_cosines(rows: Iterable[dict[str, Any]]) -> None:
         views, seconds, negatives = vectors.reshape(3, len(contrasted), -1)
         for row, view, second, negative in zip(contrasted, views, seconds, negatives, strict=True):
             row |= {"cosine of view_b": float(view @ second), f"cosine of {NEGATIVE}": float(view @ negative)}
-
-
-def _command(rows: int, sampled: int, seed: int) -> str:
-    return f"augment report --rows {rows} --sample {sampled} --seed {seed}"
 
 
 def written(value: object) -> str:

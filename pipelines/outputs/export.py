@@ -16,6 +16,7 @@ import yaml
 
 from augment.errors import InputError, TwinviewsError
 from pipelines.inspection.opened import DatasetReader
+from pipelines.options import ExportOptions
 from pipelines.sentences.rows import as_text
 from pipelines.storage.dataset import CARD_FILE
 from pipelines.storage.files import atomic_write, sha256_of, sibling_path, write_if_changed
@@ -27,27 +28,25 @@ from pipelines.terminal.console import counted
 GROUP_BYTES = 100_000_000
 
 
-def export(
-    opened: DatasetReader, rows: int, to: str, out: Path, *, overwrite: bool, dry_run: bool = False
-) -> bool:
+def export(opened: DatasetReader, rows: int, out: Path, options: ExportOptions) -> bool:
     """Write the first rows in a format, or return False for this very export; raises InputError if `out` is taken."""
-    recipe = sibling_path(out, "recipe.json")
+    recipe, to = sibling_path(out, "recipe.json"), options.to
     is_ours, made = command_of(recipe) == "export", read_made(recipe)
     source = [file.sha256 or sha256_of(file.path) for file in opened.files]
-    options = {"path": str(opened.path), "to": to, "limit": rows if rows < opened.rows else None}
+    settings = {"path": str(opened.path), "to": to, "limit": rows if rows < opened.rows else None}
     if out.is_file() and made.get("source") == [source, to, rows] and made.get("sha256") == sha256_of(out):
         with locked_file(out):  # removes what a killed run left
             return False
-    if out.is_dir() or (out.exists() and not (overwrite and is_ours)):
+    if out.is_dir() or (out.exists() and not (options.overwrite and is_ours)):
         raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else ""))
     if recipe.exists() and not is_ours:
         raise InputError(f"{recipe} was not written by this command: move it, or choose another --out")
     check_recipe_collision(out)
-    if not dry_run:
+    if not options.dry_run:
         with locked_file(out), atomic_write(out) as stream:
             _write_rows(stream, opened, rows, to)
             facts = {"sha256": sha256_of(Path(stream.name)), "source": [source, to, rows]}
-            write_if_changed(recipe, recipe_text("export", options, made=facts))
+            write_if_changed(recipe, recipe_text("export", settings, made=facts))
     return True
 
 
@@ -92,52 +91,46 @@ def _tables(opened: DatasetReader, rows: int) -> Iterator[pa.Table]:
             return
 
 
-def push(opened: DatasetReader, rows: int, to: str, *, public: bool, license: str, overwrite: bool) -> str:
+def push(opened: DatasetReader, rows: int, options: ExportOptions) -> str:
     """Put the first rows on the Hub, as `hf:OWNER/NAME` or `hf:NAME`, with the dataset's card; returns the address.
 
     A missing repository is made. An existing one must be as public as asked for, and needs `overwrite` if it
     holds files. Raises InputError for a wrong name, no permission or another repository, TwinviewsError if the
     Hub failed.
     """
-    from huggingface_hub import HfApi
     from huggingface_hub.errors import HFValidationError, HTTPError, OfflineModeIsEnabled  # type: ignore[attr-defined]
 
-    api, kind = HfApi(), "dataset"
     with TemporaryDirectory() as folder:
         with Path(folder, "train.parquet").open("wb") as stream:
             _write_rows(stream, opened, rows, "parquet")
-        Path(folder, "README.md").write_text(_hub_card(opened, license), encoding="utf-8")
+        Path(folder, "README.md").write_text(_hub_card(opened, options.license), encoding="utf-8")
         try:
-            repository = api.create_repo(
-                to.removeprefix("hf:"), repo_type=kind, private=not public, exist_ok=True
-            )
-            info = api.dataset_info(repository.repo_id)
-            if info.private is public:
-                state = "private: leave --public out" if public else "public: give --public"
-                raise InputError(f"{repository} exists and is {state}, or choose another name")
-            if not overwrite and any(file.rfilename != ".gitattributes" for file in info.siblings or ()):
-                raise InputError(f"{repository} holds files: choose another name, or --overwrite it")
-            message = f"Add {counted(rows, 'row')}"
-            api.upload_folder(
-                repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=message
-            )
-        except (
-            HFValidationError,
-            OfflineModeIsEnabled,
-            HTTPError,
-            OSError,
-            RuntimeError,
-            ValueError,
-        ) as error:
+            return _upload(folder, f"Add {counted(rows, 'row')}", options)
+        except (HTTPError, OSError, RuntimeError, ValueError) as error:
             problem = " ".join(str(error).split())[:200] or type(error).__name__
             status = getattr(getattr(error, "response", None), "status_code", None)
             is_mistake = isinstance(error, HFValidationError | OfflineModeIsEnabled) or status in (401, 403)
             advice = (
                 "check the name (hf:OWNER/NAME), your token (`hf auth login`, or HF_TOKEN) and the network"
             )
-            raise (InputError if is_mistake else TwinviewsError)(
-                f"--to {to} failed ({problem}): {advice}"
-            ) from None
+            kind = InputError if is_mistake else TwinviewsError
+            raise kind(f"--to {options.to} failed ({problem}): {advice}") from None
+
+
+def _upload(folder: str, message: str, options: ExportOptions) -> str:
+    from huggingface_hub import HfApi
+
+    api, kind, public = HfApi(), "dataset", options.public
+    repository = api.create_repo(
+        options.to.removeprefix("hf:"), repo_type=kind, private=not public, exist_ok=True
+    )
+    info = api.dataset_info(repository.repo_id)
+    if info.private is public:
+        state = "private: leave --public out" if public else "public: give --public"
+        raise InputError(f"{repository} exists and is {state}, or choose another name")
+    if not options.overwrite and any(file.rfilename != ".gitattributes" for file in info.siblings or ()):
+        raise InputError(f"{repository} holds files: choose another name, or --overwrite it")
+    api.upload_folder(repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=message)
     return str(repository)
 
 

@@ -10,10 +10,9 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from augment.errors import InputError, TwinviewsError
-from pipelines.inspection import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.inspection.opened import open_path
 from pipelines.inspection.report import check_free, report_html
-from pipelines.options import PairsOptions
+from pipelines.options import PairsOptions, ReportOptions
 from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pairs_batch, pairs_schema
 from pipelines.pairs.filter import Filter
 from pipelines.pairs.pair import Candidate
@@ -105,7 +104,7 @@ def save_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
         if not (is_sealed(content) and digest.encode() in content):
             try:
                 check_free(report, overwrite=True)
-                write_if_changed(report, report_html(open_path(out), REPORT_ROWS, SAMPLE_ROWS, 0))
+                write_if_changed(report, report_html(open_path(out), ReportOptions(out)))
             except (TwinviewsError, OSError) as error:  # the pairs are made
                 note(f"no report was written: {error}")
     return counts, made_now
