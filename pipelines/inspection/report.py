@@ -16,7 +16,7 @@ from pipelines.inspection.opened import QUANTILES, DatasetReader, statistics
 from pipelines.options import ReportOptions
 from pipelines.storage.card import file_name, public_params, public_signature
 from pipelines.storage.dataset import REPORT_FILE
-from pipelines.storage.files import is_written_by, sibling_path, write_if_changed
+from pipelines.storage.files import is_sealed, is_written_by, sibling_path, write_if_changed
 from pipelines.storage.lock import locked_file
 from pipelines.storage.pair_files import NEGATIVE
 from pipelines.storage.plan import read_plan
@@ -35,19 +35,24 @@ def report_path(path: Path) -> Path:
 
 
 def write_report(out: Path, opened: DatasetReader, options: ReportOptions) -> bool:
-    """Write a report, except in a dry run; False if it exists already.
+    """Write a report, except in a dry run; False if it is there already, by what it says that it was made of.
 
     Raises InputError for another file, or report without `overwrite`.
     """
+    digest = opened.facts.get("digest") or opened.facts.get("sha256")
     with nullcontext() if options.dry_run else locked_file(out):
-        check_free(out, overwrite=True)
-        html = report_html(opened, options)
-        if out.exists() and out.read_bytes() == html.encode():
+        page = out.read_bytes() if out.is_file() else b""
+        made_of = f"twinviews {__version__}: {_command(options)}</p>", digest or ""
+        if digest and is_sealed(page) and all(mark.encode() in page for mark in made_of):
             return False
         check_free(out, overwrite=options.overwrite)
         if not options.dry_run:
-            write_if_changed(out, html)
+            write_if_changed(out, report_html(opened, options))
     return True
+
+
+def _command(options: ReportOptions) -> str:
+    return f"augment report --rows {options.rows} --sample {options.sample} --seed {options.seed}"
 
 
 def check_free(out: Path, *, overwrite: bool) -> None:
@@ -93,7 +98,7 @@ def report_html(opened: DatasetReader, options: ReportOptions) -> str:
         quantiles=list(QUANTILES),
         groups=shown,
         sampling=sampling(summary),
-        command=f"augment report --rows {rows} --sample {options.sample} --seed {options.seed}",
+        command=_command(options),
     )
 
 

@@ -16,7 +16,7 @@ from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pa
 from pipelines.pairs.filter import Filter, make_filter
 from pipelines.pairs.labels import label_row_pairs
 from pipelines.pairs.neighbours import neighbour_row_pairs
-from pipelines.pairs.nli import TableColumns, nli_sources, table_columns, table_pairs, table_plan
+from pipelines.pairs.nli import TableColumns, nli_sources, table_columns, table_pairs
 from pipelines.pairs.pair import BLOCK_ROWS, ORIGINAL, SECOND, Candidate, Sentence, SideInfo
 from pipelines.pairs.policies import (
     BSL_VIEWS,
@@ -44,8 +44,16 @@ from pipelines.views.windows import ViewRun
 if TYPE_CHECKING:
     import datasets
 
-ROW_PAIRS = {"columns": "columns", "neighbours": "distance", "labels": "per_sentence"}
-"""Policies that pair a sentence, or a view of it, with another text, and their own option."""
+ROW_PAIRS = ("columns", "neighbours", "labels")
+"""Policies that pair a sentence, or a view of it, with another text."""
+OWN_OPTIONS = {
+    "negatives": ["entailment"],
+    "strict": ["bsl"],
+    "columns": ["columns", "entailment"],
+    "distance": ["neighbours"],
+    "per_sentence": ["labels"],
+}
+"""Options that only some policies have."""
 
 
 def make_pairs(
@@ -79,7 +87,9 @@ def make_pairs(
     option or filter, TwinviewsError if no pair is left.
     """
     _check_arguments(pairs, views=views, filter=filter)
-    texts = _distinct(sentences)
+    texts = [*dict.fromkeys(text for text in checked_texts(sentences) if text)]
+    if not texts:
+        raise InputError("there is no sentence to pair: give some that are not empty")
     specs = _labelled(views or (BSL_VIEWS if pairs in ("best", "bsl") else ()))
     negative = _labelled([negative_view] if negative_view else [])
     check_views(pairs, specs, negative)
@@ -87,33 +97,25 @@ def make_pairs(
     filters = _filters(pairs, specs.values(), filter, default_filters, runtime)
     loaded = {label: loaded_view(spec, device) for label, spec in {**specs, **negative}.items()}
     results = {label: view(texts, seed) for label, view in loaded.items()}
-    rows = (
+    viewed = [
         Sentence(row_id(text), text, {name: views[text] for name, views in results.items()}) for text in texts
-    )
+    ]
     built = {label: loaded[label].view.spec for label in specs}
-    candidates = _candidates(
-        pairs, view_pairs(pairs, built, next(iter(negative), None)), describe_sides(built), rows
-    )
-    from datasets import Dataset as ArrowDataset
-
-    return ArrowDataset(_table(candidates, filters, runtime))
+    made = view_pairs(pairs, built, next(iter(negative), None))
+    return _dataset(_candidates(made, describe_sides(built), iter(viewed)), filters, runtime)
 
 
-def _table(candidates: Candidates, filters: Sequence[Filter], runtime: Runtime) -> pa.Table:
+def _dataset(candidates: Candidates, filters: Sequence[Filter], runtime: Runtime) -> "datasets.Dataset":
     """The pairs that the filters keep; raises TwinviewsError if there are none."""
     counts, pairs = PairCounts(candidates), list[Candidate]()
     for block in judged_blocks(candidates, filters, runtime):
         counts.add(block)
         pairs += [candidate for candidate in block if candidate.reason is None]
     counts.as_dict()  # raises if there are none
-    return pa.Table.from_batches([pairs_batch(pairs, pairs_schema(candidates, filters))])
+    from datasets import Dataset as ArrowDataset
 
-
-def _distinct(sentences: Iterable[str]) -> list[str]:
-    texts = [*dict.fromkeys(text for text in checked_texts(sentences) if text)]
-    if not texts:
-        raise InputError("there is no sentence to pair: give some that are not empty")
-    return texts
+    schema = pairs_schema(candidates, filters)
+    return ArrowDataset(pa.Table.from_batches([pairs_batch(pairs, schema)]))
 
 
 def _check_arguments(pairs: str, **lists: Sequence[str | ViewSpec]) -> None:
@@ -136,18 +138,13 @@ def _labelled(views: Iterable[str | ViewSpec]) -> dict[str, ViewSpec]:
     return specs
 
 
-def _candidates(
-    policy: str, pairs: ViewPairs, sides: Mapping[str, SideInfo], sentences: Iterator[Sentence]
-) -> Candidates:
+def _candidates(pairs: ViewPairs, sides: Mapping[str, SideInfo], sentences: Iterator[Sentence]) -> Candidates:
     """The candidates of sentences with their views, in memory or on disk."""
     is_english = all(side.language in (None, "en") for side in sides.values())
-    judge = sentence_judge() if policy == "best" and is_english else None
-
-    def blocks() -> Iterator[list[Candidate]]:
-        while block := [*islice(sentences, BLOCK_ROWS)]:
-            yield block_candidates(pairs, block, judge)
-
-    return Candidates(blocks(), sides, [NEGATIVE] if pairs.negative else [])
+    judge = sentence_judge() if pairs.is_best and is_english else None
+    blocks = iter(lambda: [*islice(sentences, BLOCK_ROWS)], [])
+    candidates = (block_candidates(pairs, block, judge) for block in blocks)
+    return Candidates(candidates, sides, [NEGATIVE] if pairs.negative else [])
 
 
 def _filters(
@@ -170,57 +167,33 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
 
     Raises InputError if sources, views, filters or output do not fit, TwinviewsError if no pair is left.
     """
-    policy, chosen, filters = _check(options)
+    policy, table, chosen, filters = _check(options)
     for text in chain.from_iterable(filter.notes() for filter in filters):
         note(text)
     with TemporaryDirectory() as spool:
-        if _is_table(options):
-            table = _columns(options)
+        if table is not None:
             sources = nli_sources(options.sources or (), Path(spool), table)
-            how = (
-                "premises and hypotheses that they entail"
-                if table.is_nli
-                else f"columns {' and '.join(table.names)}"
-            )
-            made_by = {source.name: how for source in sources}
-            plan = table_plan(sources, options.limit, table, negatives=options.negatives)
-            candidates = table_pairs(sources, options.limit, table, negatives=options.negatives)
+            candidates, plan, made_by = table_pairs(sources, options.limit, table, options.negatives)
         else:
-            candidates, plan, made_by = _viewed_pairs(
-                policy, chosen, sentences_for(options.sources or ()), options
-            )
-        settings = {
-            "sources": options.sources,
-            "pairs": policy,
-            "view": options.view or plan.params.get("view") or None,
-            "negatives": options.negatives or None,
-            "negative_view": options.negative_view,
-            "columns": options.columns,
-            "labels": options.labels,
-            **{key: plan.params.get(key) for key in ("distance", "per_sentence")},
-            "alternatives": options.alternatives,
-            "strict": options.strict or None,
-            "seed": options.seed,
-            "filter": [filter.text() for filter in filters] or None,
-            "default_filters": None if options.default_filters else False,
-        }
-        return save_pairs(PairsJob(candidates, plan, made_by, filters, options, settings))
+            sentences = sentences_for(options.sources or ())
+            candidates, plan, made_by = _viewed_pairs(policy, chosen, sentences, options)
+        return save_pairs(PairsJob(candidates, plan, made_by, filters, options))
 
 
 def preview_pairs(options: PairsOptions) -> dict[str, Any]:
     """What `build_pairs` would do; nothing is written, and no earlier output is compared."""
-    policy, chosen, filters = _check(options)
+    policy, table, chosen, filters = _check(options)
     preview: dict[str, Any] = {"out": str(options.target), "pairs": policy}
-    if _is_table(options):
+    if table is not None:
         with TemporaryDirectory() as spool:
-            sources = nli_sources(options.sources or (), Path(spool), _columns(options))
+            sources = nli_sources(options.sources or (), Path(spool), table)
             preview["sources"] = [source.name for source in sources]
     else:
         sentences = sentences_for(options.sources or (), dry_run=True)
         if policy in ROW_PAIRS and sentences.receipts:
             _row_pairs(policy, options, sentences)  # raises for sentences that do not fit
         planned = plan_views(chosen, sentences, options, policy)
-        describe_sides({name: ViewSpec(view.plan.name, view.plan.params) for name, view in planned.items()})
+        describe_sides({name: view.plan.spec for name, view in planned.items()})
         preview["sentences"] = _limited(sentences, options)
         missing = {name: preview_run(view) for name, view in planned.items() if isinstance(view, ViewRun)}
         preview |= {"views": list(planned), "views_to_make": missing}
@@ -228,8 +201,13 @@ def preview_pairs(options: PairsOptions) -> dict[str, Any]:
     return preview | ({} if options.rejects is None else {"rejects": str(options.rejects)})
 
 
-def _check(options: PairsOptions) -> tuple[str, dict[Path, ChosenView], list[Filter]]:
-    """The policy, the views by their folders, the negative one last, and the filters; nothing is read or made yet."""
+def _check(
+    options: PairsOptions,
+) -> tuple[str, TableColumns | None, dict[Path, ChosenView], list[Filter]]:
+    """The policy, the columns of tables, the views by folder, the negative one last, and the filters.
+
+    Nothing is read or made yet.
+    """
     _check_outputs(options)
     names = options.view or (BSL_VIEWS if options.pairs in (None, "best", "bsl") else ())
     chosen = choose_views(names)
@@ -237,21 +215,18 @@ def _check(options: PairsOptions) -> tuple[str, dict[Path, ChosenView], list[Fil
     policy = options.pairs or usual
     negative = choose_views([options.negative_view]) if options.negative_view else {}
     _check_policy(policy, options)
+    columns = table_columns(options.columns, options.labels, is_nli=policy == "entailment")
     specs, negative_specs = (
         {folder.name: view.spec for folder, view in views.items()} for views in (chosen, negative)
     )
     check_views(policy, specs, negative_specs)
-    filters = _filters(
-        policy, specs.values(), options.filter or (), options.default_filters, options.view_options.runtime
-    )
+    runtime = options.view_options.runtime
+    filters = _filters(policy, specs.values(), options.filter or (), options.default_filters, runtime)
     chosen |= negative
-    if options.seed is not None and not chosen and policy != "labels":
-        raise InputError(
-            f"--seed {options.seed}: --pairs {policy} makes no views and draws nothing: leave it out"
-        )
-    if options.alternatives is not None and not chosen:
-        raise InputError(f"--alternatives: --pairs {policy} makes no views and draws nothing: leave it out")
-    return policy, chosen, filters
+    for option, is_drawn in {"seed": policy == "labels", "alternatives": False}.items():
+        if getattr(options, option) is not None and not (chosen or is_drawn):
+            raise InputError(f"--{option}: --pairs {policy} makes no views and draws nothing: leave it out")
+    return policy, columns if columns.is_nli or columns.names else None, chosen, filters
 
 
 def _check_outputs(options: PairsOptions) -> None:
@@ -274,18 +249,14 @@ def _check_outputs(options: PairsOptions) -> None:
 
 def _check_policy(policy: str, options: PairsOptions) -> None:
     """Raise InputError for an option or a source that is for another policy."""
-    if options.negatives and policy != "entailment":
-        raise InputError(f"--negatives needs --pairs entailment, not {policy}: leave it out")
-    if options.strict and policy != "bsl":
-        raise InputError(f"--strict needs --pairs bsl, not {policy}: leave it out")
+    for option, policies in OWN_OPTIONS.items():
+        if policy not in policies and getattr(options, option) != getattr(PairsOptions, option):
+            name = option.replace("_", "-")
+            raise InputError(f"--{name} needs --pairs {policies[0]}, not {policy}: leave it out")
     if options.negative_view is not None and options.columns is not None:
         raise InputError(
             f"--negative-view {options.negative_view} is of sentences, not of --columns: leave it out"
         )
-    for owner, name in ROW_PAIRS.items():
-        is_taken = policy == owner or (policy, name) == ("entailment", "columns")
-        if not is_taken and getattr(options, name) != getattr(PairsOptions, name):
-            raise InputError(f"--{name.replace('_', '-')} needs --pairs {owner}, not {policy}: leave it out")
     if policy in ROW_PAIRS and options.alternatives:
         raise InputError(f"--alternatives: --pairs {policy} takes the first text of a view: leave it out")
     sources = options.sources or []
@@ -300,15 +271,6 @@ def _check_policy(policy: str, options: PairsOptions) -> None:
             else "run `augment ingest --split sentences` first"
         )
         raise InputError(f"--pairs {policy} needs more than the sentences of a file: {advice}")
-    _columns(options)
-
-
-def _is_table(options: PairsOptions) -> bool:
-    return options.pairs == "entailment" or options.columns is not None
-
-
-def _columns(options: PairsOptions) -> TableColumns:
-    return table_columns(options.columns, options.labels, is_nli=options.pairs == "entailment")
 
 
 def _viewed_pairs(
@@ -318,26 +280,25 @@ def _viewed_pairs(
 
     Returns the candidates, what decides them, and how each side was made.
     """
-    row_pairs = _row_pairs(policy, options, sentences) if policy in ROW_PAIRS else None
+    drawn = _row_pairs(policy, options, sentences) if policy in ROW_PAIRS else None
     planned = plan_views(chosen, sentences, options, policy)
-    specs = {name: ViewSpec(view.plan.name, view.plan.params) for name, view in planned.items()}
+    specs = {name: view.plan.spec for name, view in planned.items()}
     describe_sides(specs)  # raises before a view is made
     views = finish_views(planned)
     negative = [*views][-1] if options.negative_view else None
-    paired = {name: spec for name, spec in specs.items() if name != negative}
-    viewed = ViewedSentences(sentences, views)
-    if row_pairs is None:
-        seed = None
-        candidates, sides, params = _own_pairs(policy, paired, negative, viewed, options)
+    specs.pop(negative or "", None)
+    seed, viewed = None, ViewedSentences(sentences, views)
+    if drawn is None:
+        candidates, sides, params = _own_pairs(policy, specs, negative, viewed, options)
     else:
-        seed = (options.seed or 0) if paired or policy == "labels" else None
-        params = {} if policy == "columns" else {ROW_PAIRS[policy]: getattr(options, ROW_PAIRS[policy])}
-        sides = [ORIGINAL, *paired, *([SECOND] if policy == "columns" else [])]
+        row_pairs, params = drawn
+        seed = (options.seed or 0) if specs or policy == "labels" else None
+        sides = [ORIGINAL, *specs, *([SECOND] if policy == "columns" else [])]
         blocks = drawn_pairs(
-            row_pairs, viewed.take, [*paired], seed, negative, second_texts=policy == "columns"
+            row_pairs, viewed.take, [*specs], seed, negative, second_texts=policy == "columns"
         )
-        candidates = Candidates(blocks, describe_sides(paired), [NEGATIVE] if negative else [])
-    params = {"view": [*paired], **params, **({"negative_view": negative} if negative else {})}
+        candidates = Candidates(blocks, describe_sides(specs), [NEGATIVE] if negative else [])
+    params = {"view": [*specs], **params, **({"negative_view": negative} if negative else {})}
     makers = {name: public_signature(view.plan) or name for name, view in views.items()}
     makers |= {ORIGINAL: "the sentence itself", SECOND: "its second text"}
     made_by = {side: makers[side] for side in sides} | ({NEGATIVE: makers[negative]} if negative else {})
@@ -367,18 +328,26 @@ def _own_pairs(
     rows = _limited(viewed.sentences, options)
     starts = range(0, rows, BLOCK_ROWS)
     sentences = chain.from_iterable(viewed.read(start, min(start + BLOCK_ROWS, rows)) for start in starts)
-    return _candidates(policy, pairs, describe_sides(views), sentences), sides, params
+    return _candidates(pairs, describe_sides(views), sentences), sides, params
 
 
 def _limited(sentences: Dataset, options: PairsOptions) -> int:
     return min(options.limit or sentences.rows, sentences.rows)
 
 
-def _row_pairs(policy: str, options: PairsOptions, sentences: Dataset) -> Iterator[RowPairs]:
-    """The row pairs of the first `limit` sentences; raises InputError for sentences that do not fit."""
+def _row_pairs(
+    policy: str, options: PairsOptions, sentences: Dataset
+) -> tuple[Iterator[RowPairs], dict[str, Any]]:
+    """The row pairs of the first `limit` sentences, and the option that decides them.
+
+    Raises InputError for sentences that do not fit.
+    """
     rows = _limited(sentences, options)
     if policy == "columns":
-        return column_row_pairs(sentences, rows)
+        return column_row_pairs(sentences, rows), {}
     if policy == "neighbours":
-        return neighbour_row_pairs(sentences, rows, options.distance)
-    return label_row_pairs(sentences, rows, options.per_sentence, options.seed or 0)
+        distance = options.distance
+        return neighbour_row_pairs(sentences, rows, distance), {"distance": distance}
+    per_sentence = options.per_sentence
+    pairs = label_row_pairs(sentences, rows, per_sentence, options.seed or 0)
+    return pairs, {"per_sentence": per_sentence}

@@ -131,33 +131,29 @@ def _choose_columns(source: str, columns: TableColumns, names: Sequence[str]) ->
     return Columns(*chosen.values())
 
 
-def table_plan(
-    sources: Sequence[Source], limit: int | None, columns: TableColumns, *, negatives: bool
-) -> Plan:
-    """What decides the pairs of tables."""
+def table_pairs(
+    sources: Sequence[Source], limit: int | None, columns: TableColumns, negatives: bool
+) -> tuple[Candidates, Plan, dict[str, str]]:
+    """The entailed pairs of NLI sources, or those of other tables, of their first `limit` rows, each once.
+
+    Returns the candidates, what decides them, and how each source was read.
+    """
     params: dict[str, Any] = {"columns": [*columns.names]} if columns.names else {}
     params |= {"labels": dict(columns.meanings)} if columns.meanings else {}
     params |= {"negatives": True} if negatives else {}
     inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
-    name = "entailment" if columns.is_nli else "columns"
-    return Plan(kind="pairs", name=name, params=params, limit=limit, shard_size=0, inputs=inputs)
-
-
-def table_pairs(
-    sources: Sequence[Source],
-    limit: int | None = None,
-    columns: TableColumns = NLI,
-    *,
-    negatives: bool = False,
-) -> Candidates:
-    """The entailed pairs of NLI sources, or those of other tables, of their first `limit` rows, each once."""
+    name, how = "entailment", "premises and hypotheses that they entail"
+    if not columns.is_nli:
+        name, how = "columns", f"columns {' and '.join(columns.names)}"
+    plan = Plan(kind="pairs", name=name, params=params, limit=limit, shard_size=0, inputs=inputs)
     rows, again = (
         islice(chain.from_iterable(nli_rows(source, columns) for source in sources), limit) for _ in range(2)
     )
     blocks = _blocks(rows, columns)
-    if not negatives:
-        return Candidates(blocks, unit="rows")
-    return Candidates(_with_negatives(blocks, again), columns=[NEGATIVE], unit="rows")
+    candidates = Candidates(blocks, unit="rows")
+    if negatives:
+        candidates = Candidates(_with_negatives(blocks, again), columns=[NEGATIVE], unit="rows")
+    return candidates, plan, {source.name: how for source in sources}
 
 
 def _blocks(remaining: Iterator[NliRow], columns: TableColumns) -> Iterator[list[Candidate]]:

@@ -14,6 +14,8 @@ from pipelines.pairs.pair import BLOCK_ROWS, ORIGINAL, SECOND, Candidate, Senten
 from pipelines.storage.dataset import Dataset
 
 Numbers: TypeAlias = NDArray[np.int64]
+Texts: TypeAlias = tuple[str | None, str | None]
+"""Those of the two sides of a candidate."""
 RowPairs: TypeAlias = tuple[Numbers, Numbers, str]
 """Candidates: the numbers of left and of right sentences (-1: none), and why one without a right side is
 dropped."""
@@ -42,57 +44,46 @@ class ViewPairs:
     def __call__(self, sentence: Sentence) -> Iterator[Candidate]:
         """The candidates of a sentence, couple by couple."""
         for names in self.couples:
-            sides = [sentence.texts(name) for name in names]
-            used = [
+            left, right = (sentence.texts(name) for name in names)
+            lefts, rights = (
                 len(texts) if name in self.alternatives else 1
-                for name, texts in zip(names, sides, strict=True)
-            ]
-            left_out = sum(map(len, sides)) - sum(used)
-            for turn in range(max(used)):
-                left, right = (texts[turn % number] for texts, number in zip(sides, used, strict=True))
-                yield self._candidate(sentence, names, left, right, unused=0 if turn else left_out)
-            if self.has_spares:
-                yield from self._spares(sentence, names, *sides)
+                for name, texts in zip(names, (left, right), strict=True)
+            )
+            unused = len(left) + len(right) - lefts - rights
+            for turn in range(max(lefts, rights)):
+                texts = left[turn % lefts], right[turn % rights]
+                yield self._candidate(sentence, names, texts, unused=0 if turn else unused)
+            for spare_names, texts, number in self._spares(sentence, names) if self.has_spares else ():
+                spare = self._candidate(sentence, spare_names, texts, unused=number)
+                spare.is_spare = True
+                yield spare
 
     def _spares(
-        self,
-        sentence: Sentence,
-        names: tuple[str, str],
-        lefts: Sequence[str | None],
-        rights: Sequence[str | None],
-    ) -> Iterator[Candidate]:
-        further = len(lefts) + len(rights) - 2
-        if rights[1:] and not self.alternatives:
-            yield self._candidate(sentence, names, lefts[0], rights[1], unused=further - 1, is_spare=True)
-        if lefts[1:] and not self.alternatives:
-            yield self._candidate(sentence, names, lefts[1], rights[0], unused=further - 1, is_spare=True)
-        for name, texts in zip(names, (lefts, rights), strict=True):
-            yield self._candidate(
-                sentence, (ORIGINAL, name), sentence.text, texts[0], unused=further, is_spare=True
-            )
+        self, sentence: Sentence, names: tuple[str, str]
+    ) -> Iterator[tuple[tuple[str, str], Texts, int]]:
+        """The names, the texts, and the number of unused alternatives of each spare candidate."""
+        left, right = (sentence.texts(name) for name in names)
+        further = len(left) + len(right) - 2
+        if not self.alternatives:
+            replaced = [(left[0], text) for text in right[1:2]] + [(text, right[0]) for text in left[1:2]]
+            yield from ((names, texts, further - 1) for texts in replaced)
+        for name, texts in zip(names, (left, right), strict=True):
+            yield (ORIGINAL, name), (sentence.text, texts[0]), further
 
     def _candidate(
-        self,
-        sentence: Sentence,
-        names: tuple[str, str],
-        left: str | None,
-        right: str | None,
-        *,
-        unused: int,
-        is_spare: bool = False,
+        self, sentence: Sentence, names: tuple[str, str], texts: Texts, *, unused: int
     ) -> Candidate:
         reason = sentence.problem(names[0]) or sentence.problem(names[1])
         # a side that equals the sentence is to be named so
         if reason is None and (self.has_spares or self.is_best):
-            sides = zip(names, (left, right), strict=True)
+            sides = zip(names, texts, strict=True)
             same = (name for name, text in sides if name != ORIGINAL and text == sentence.text)
             reason = next((f"{name} left it unchanged" for name in same), None)
         return Candidate(
-            *(sentence.id, sentence.text, left, right, *names),
+            *(sentence.id, sentence.text, *texts, *names),
             label=sentence.label,
             negative=negative_of(sentence, self.negative),
             reason=reason,
-            is_spare=is_spare,
             unused=unused,
         )
 
@@ -136,14 +127,11 @@ def drawn_pairs(
         for left, has_right in zip(take(lefts), is_there.tolist(), strict=True):
             right = next(right_sentences) if has_right else None
             draw = xxhash.xxh64_intdigest(f"{seed}|{left.id}|{right and right.id}".encode()) % len(names) ** 2
-            name, right_name = names[draw // len(names)], names[draw % len(names)]
-            if second_texts:
-                right_name = SECOND
+            name, right_name = names[draw // len(names)], SECOND if second_texts else names[draw % len(names)]
             text = right.texts(right_name)[0] if right is not None else None
             sentence_b = text if second_texts or right is None else right.text
-            if right is None or sentence_b is None:
-                problem: str | None = reason
-            else:
+            problem: str | None = reason
+            if right is not None and sentence_b is not None:
                 problem = left.problem(name) or right.problem(right_name)
             block.append(
                 Candidate(

@@ -47,7 +47,7 @@ RECIPE_MARKS = (b'"command": "build-pairs"', b'"pairs": "')
 
 @dataclass(frozen=True)
 class PairsJob:
-    """What to write and, by the options, where: dropped rows to `rejects`, `settings` into the recipe.
+    """What to write and, by the options, where: dropped rows to `rejects`.
 
     The plan has no filters yet; `made_by` tells the card how each side or source was made.
     """
@@ -57,7 +57,6 @@ class PairsJob:
     made_by: Mapping[str, str]
     filters: Sequence[Filter]
     options: PairsOptions
-    settings: Mapping[str, Any]
 
     @property
     def plan(self) -> Plan:
@@ -74,8 +73,27 @@ class PairsJob:
 
     def recipe(self, results: Mapping[str, Any]) -> str:
         """The resolved recipe, with counts and hashes of the `results` for the reader and for the next run."""
-        limit, shards = self.source_plan.limit, self.options.shards
-        return recipe_text("build-pairs", self.settings, limit=limit, shards=shards, made=results or None)
+        options, plan = self.options, self.source_plan
+        settings = {
+            "sources": options.sources,
+            "pairs": plan.name,
+            "view": options.view or plan.params.get("view") or None,
+            "negatives": options.negatives or None,
+            "negative_view": options.negative_view,
+            "columns": options.columns,
+            "labels": options.labels,
+            "distance": plan.params.get("distance"),
+            "per_sentence": plan.params.get("per_sentence"),
+            "alternatives": options.alternatives,
+            "strict": options.strict or None,
+            "seed": options.seed,
+            "filter": [filter.text() for filter in self.filters] or None,
+            "default_filters": None if options.default_filters else False,
+            "limit": plan.limit,
+            "shards": options.shards,
+            "made": results or None,
+        }
+        return recipe_text("build-pairs", settings)
 
     def card(self, counts: Mapping[str, Any]) -> str:
         """The card."""

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from augment.errors import InputError
 from augment.version import __version__
-from augment.view import WEIGHTS_PARAMS
+from augment.view import WEIGHTS_PARAMS, ViewSpec
 from pipelines.storage.files import is_written_by
 
 PLAN_FILE = "plan.json"
@@ -49,6 +49,11 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
     inputs: tuple[Input, ...]
     shards: tuple[tuple[Count, Count], ...] = ()
     twinviews: str = __version__
+
+    @property
+    def spec(self) -> ViewSpec:
+        """The view that it is of."""
+        return ViewSpec(self.name, self.params)
 
     @property
     def rows(self) -> int:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.models.device import SECONDS, Stage, device_kind, timed
 from augment.text.edits import LabelledSpan, carry_spans
-from augment.view import VIEWS, View, ViewResult, ViewSpec, check_params, checked_views, make_view, row_seed
+from augment.view import VIEWS, View, ViewResult, check_params, checked_views, make_view, row_seed
 from pipelines.options import ViewOptions
 from pipelines.storage.dataset import SPANS, Dataset, view_schema
 from pipelines.storage.plan import Plan
@@ -81,8 +81,8 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Result]:
     Ctrl-C. An error of any stage is raised here after the other stages have ended.
     """
     if run.view is None:
-        spec = ViewSpec(run.plan.name, run.plan.params)
-        run.view = make_view(spec, device=run.options.device, batch_tokens=run.options.batch_tokens)
+        options = run.options
+        run.view = make_view(run.plan.spec, device=options.device, batch_tokens=options.batch_tokens)
         if (signature := run.view.spec.signature()) != run.plan.signature:
             problem = f"a worker's view is {signature}, not {run.plan.signature}"
             raise InputError(f"{problem}: give all machines the same models and versions")
@@ -113,7 +113,7 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Rows | None:
     with timed("read"):
         table = pa.concat_tables([run.source.read(*run.plan.shards[index]) for index in window])
         columns = [table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names]
-        seed, key = run.plan.seed, ViewSpec(run.plan.name, run.plan.params).seed_key()
+        seed, key = run.plan.seed, run.plan.spec.seed_key()
         seeds = [0 if seed is None else row_seed(seed, identity, key) for identity in columns[0]]
     if run.view is not None:
         with timed("tokenise"):
