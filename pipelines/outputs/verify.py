@@ -1,8 +1,7 @@
 """Whether every file of an output is as it was written: by receipts, `state.json`, recipes and `SHA256SUMS`."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -35,15 +34,12 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
     problems: dict[Path, Problem | None] = {}
     worst_first = (*get_args(Problem), None)
     for path in paths:
-        outputs = _outputs(path) if path.is_dir() and not _is_dataset(path) else [path]
-        verified = [
-            file for output in outputs for file in (_dataset if _is_dataset(output) else _file)(output)
-        ]
-        models = {file.parent for file in _files_below(path) if file.name == SUMS} if path.is_dir() else ()
-        if path.is_dir():
-            verified += _reports(*(file for file in _files_below(path) if file.name == TRAINING_REPORT))
-        for file, is_whole in chain.from_iterable(recorded_files(folder).items() for folder in models):
-            verified.append((file, None if is_whole else "damaged" if file.exists() else "missing"))
+        files = _files_below(path) if path.is_dir() else []
+        outputs = _outputs(files) if path.is_dir() else [path]
+        verified = [file for output in outputs for file in (_dataset if output.is_dir() else _file)(output)]
+        verified += _reports(*(file for file in files if file.name == TRAINING_REPORT))
+        for sums in (file for file in files if file.name == SUMS):
+            verified += [_checked(file, is_whole) for file, is_whole in recorded_files(sums.parent).items()]
         if not verified:
             missing = "no output that recorded its hashes" if path.exists() else "nothing"
             raise InputError(
@@ -54,24 +50,24 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
     return problems
 
 
-def _outputs(folder: Path) -> list[Path]:
-    """The datasets, pairs and exports in a folder."""
-    files = [*_files_below(folder)]
+def _outputs(files: Sequence[Path]) -> list[Path]:
+    """The datasets, pairs and exports that these files are of."""
     datasets = {parent for parent in {file.parent for file in files} if _is_dataset(parent)}
     recorded = {_output_of(file) for file in files if file.name[1:].endswith((".recipe.json", ".card.md"))}
     return sorted(datasets | {output for output in recorded if output is not None})
 
 
-def _files_below(folder: Path) -> Iterator[Path]:
+def _files_below(folder: Path) -> list[Path]:
     """The files in a folder and in those below it, linked ones too, each folder once."""
-    visited = set[str]()
+    files, visited = list[Path](), set[str]()
     for parent, folders, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(parent)
         if real in visited:
             folders.clear()
         else:
             visited.add(real)
-            yield from (Path(parent, name) for name in names)
+            files += (Path(parent, name) for name in names)
+    return files
 
 
 def _is_dataset(folder: Path) -> bool:
@@ -94,23 +90,29 @@ def _file(path: Path) -> Iterator[Verified]:
     recipe, card = sibling_path(path, "recipe.json"), sibling_path(path, "card.md")
     if not recipe.is_file() and not card.is_file():
         return
-    yield _checked(recipe)
+    yield _sealed(recipe)
     if card.is_file() or command_of(recipe) == "build-pairs":
-        yield _checked(card)
+        yield _sealed(card)
     yield from _reports(sibling_path(path, REPORT_FILE))
     yield from _rejects(path, recipe)
-    recorded = read_made(recipe).get("sha256")
-    yield _checked(path, lambda path: recorded in (None, sha256_of(path)))  # a damaged recipe proves nothing
+    recorded = read_made(recipe).get("sha256")  # a damaged recipe proves nothing
+    yield _checked(path, path.is_file() and recorded in (None, sha256_of(path)))
 
 
 def _reports(*paths: Path) -> Iterator[Verified]:
-    return (_checked(path) for path in paths if is_written_by(path, *REPORT_MARKS))
+    return (_sealed(path) for path in paths if is_written_by(path, *REPORT_MARKS))
 
 
-def _checked(
-    path: Path, is_whole: Callable[[Path], bool] = lambda path: is_sealed(path.read_bytes())
-) -> Verified:
-    return path, "missing" if not path.is_file() else None if is_whole(path) else "damaged"
+def _checked(path: Path, is_whole: bool) -> Verified:
+    return path, None if is_whole else "damaged" if path.exists() else "missing"
+
+
+def _sealed(path: Path) -> Verified:
+    return _checked(path, path.is_file() and is_sealed(path.read_bytes()))
+
+
+def _hashed(path: Path, sha256: str | None) -> Verified:
+    return _checked(path, path.is_file() and sha256_of(path) == sha256)
 
 
 def _rejects(out: Path, recipe: Path) -> Iterator[Verified]:
@@ -118,7 +120,7 @@ def _rejects(out: Path, recipe: Path) -> Iterator[Verified]:
     recorded = read_made(recipe)
     path = out.parent / recorded.get(REJECTS, "")
     if path.is_file():
-        yield _checked(path, lambda path: sha256_of(path) == recorded[REJECTS_SHA256])
+        yield _hashed(path, recorded[REJECTS_SHA256])
 
 
 def _dataset(folder: Path) -> Iterator[Verified]:
@@ -128,11 +130,11 @@ def _dataset(folder: Path) -> Iterator[Verified]:
     state = folder / STATE_FILE
     shards, hashes, _ = read_state(folder)
     is_finished = state.is_file()
-    yield state, "unfinished" if not is_finished else None if shards else "damaged"
+    yield _checked(state, bool(shards)) if is_finished else (state, "unfinished")
     for path in (folder / name for name in (FILES[1:] if is_finished else [PLAN_FILE])):
         if path.name in hashes or not path.is_file():
-            yield _checked(path, lambda path: sha256_of(path) == hashes.get(path.name))
-    if (plan := folder / PLAN_FILE).is_file() and sha256_of(plan) == hashes.get(PLAN_FILE):
+            yield _hashed(path, hashes.get(path.name))
+    if _hashed(folder / PLAN_FILE, hashes.get(PLAN_FILE))[1] is None:
         read_plan(folder)  # raises for one that was never ours, whatever its hash
     present = {shard_number(path.name) for path in folder.iterdir()}
     present |= {shard_number(path.stem) for path in (folder / RECEIPTS).glob("*.json")}
@@ -143,16 +145,16 @@ def _dataset(folder: Path) -> Iterator[Verified]:
 def _shard(folder: Path, index: int, recorded: str | None) -> Iterator[Verified]:
     """A shard, by the hash in `state.json` or else in its receipt, and its receipt, which follows from the shard."""
     record = receipt_path(folder, index)
-    path = folder / record.stem
-    receipt = read_receipt(folder, index)
+    path, receipt = folder / record.stem, read_receipt(folder, index)
     expected = recorded or (receipt.sha256 if receipt is not None else None)
     if path.is_file() and expected is None and not record.is_file():
         yield path, "unfinished"
         return
-    shard = _checked(path, lambda path: sha256_of(path) == expected)
-    if not path.is_file() or expected is not None:
+    shard = _hashed(path, expected)
+    if expected is not None or not path.is_file():
         yield shard
     is_whole = receipt is not None and receipt.sha256 == expected
-    if expected is not None and is_whole and shard[1] is None:
-        is_whole = record.read_bytes() == make_receipt(index, read_table(path), expected).to_json().encode()
-    yield _checked(record, lambda _: is_whole)
+    if is_whole and shard[1] is None:
+        made = make_receipt(index, read_table(path), str(expected))
+        is_whole = record.read_bytes() == made.to_json().encode()
+    yield _checked(record, is_whole)
