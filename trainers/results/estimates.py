@@ -1,26 +1,26 @@
 """A score as the sum of what each independent group of items contributes to it.
 
 For means that is exact. For other statistics it is their infinitesimal jackknife (Jaeckel 1972, Efron 1982):
-the score, and by how much it changes with an item's weight. Whatever the statistic, a difference of two scores
-is then a sum over the same groups, which one paired test can judge, and the mean of several figures is one
-too.
+the score, and by how much it changes with an item's weight, which torch derives from the statistic of weighted
+items. Whatever the statistic, a difference of two scores is then a sum over the same groups, which one paired
+test can judge, and the mean of several figures is one too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trainers.evaluation.task import Predictions
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 Floats: TypeAlias = "NDArray[np.float64]"
-Influence: TypeAlias = "tuple[float, Floats]"
-"""A score, and for each item its derivative by the item's weight, times the number of items; they add up to
-0."""
 
 LOWEST = {"spearman": -100.0}  # of the scores x 100; of other statistics 0
 SHARED = 0.05  # of the variance between clusterings of one table, what stays in the mean of ever more of them
@@ -76,10 +76,10 @@ class Estimate:
 
 def estimate(items: Predictions) -> Estimate:
     """Return the score of a set's items."""
-    score, influence = INFLUENCES[items.statistic](items.gold, items.predicted)
-    size = len(influence)
+    score, changes = influence(items)
+    size = len(changes)
     groups = np.arange(size) if items.groups is None else np.unique(items.groups, return_inverse=True)[1]
-    parts = np.asarray(np.bincount(groups, 100 * (score + influence) / size), dtype=np.float64)
+    parts = np.asarray(np.bincount(groups, 100 * (score + changes) / size), dtype=np.float64)
     weights = np.asarray(np.bincount(groups) / size, dtype=np.float64)
     independent = len(parts)
     if items.statistic in ("ap", "auc"):
@@ -108,94 +108,74 @@ def _mean_of(estimates: Sequence[Estimate], joined: Callable[[list[Floats]], Flo
     )
 
 
-def _mean(gold: Floats, outcomes: Floats) -> Influence:
+def influence(items: Predictions) -> tuple[float, Floats]:
+    """Return a score, and for each item its derivative by the item's weight, times the number of items."""
+    if items.statistic == "mean":
+        return _mean(items.predicted)
+    import torch
+
+    weights = torch.ones(len(items.gold), dtype=torch.float64, requires_grad=True)
+    score = STATISTICS[items.statistic](weights, items.gold, items.predicted)
+    (slopes,) = torch.autograd.grad(score, weights)
+    return score.item(), len(items.gold) * slopes.numpy()
+
+
+def _mean(outcomes: Floats) -> tuple[float, Floats]:
     tested = ~np.isnan(outcomes)
     score = float(np.mean(outcomes, where=tested))
     return score, np.where(tested, outcomes - score, 0.0) / np.mean(tested)
 
 
-def _spearman(gold: Floats, similarities: Floats) -> Influence:
-    x, y = map(_centred_ranks, (gold, similarities))
-    (xy, xy_changes), (xx, xx_changes), (yy, yy_changes) = (
-        _moment(*sides) for sides in ((x, y), (x, x), (y, y))
-    )
-    if not xx * yy:
-        return np.nan, np.full(len(x), np.nan)
-    score = xy / np.sqrt(xx * yy)
-    return score, xy_changes / np.sqrt(xx * yy) - score * (xx_changes / xx + yy_changes / yy) / 2
+def _spearman(weights: Tensor, gold: Floats, similarities: Floats) -> Tensor:
+    x, y = (_mid_ranks(values, weights) - weights.sum() / 2 for values in (gold, similarities))
+    return weights @ (x * y) / ((weights @ x**2) * (weights @ y**2)).sqrt()
 
 
-def _centred_ranks(values: Floats) -> Floats:
-    from scipy.stats import rankdata
-
-    return np.asarray((rankdata(values) - (len(values) + 1) / 2) / len(values))
-
-
-def _moment(x: Floats, y: Floats) -> Influence:
-    """Return the mean product of centred ranks; an item's weight moves the ranks of all items above it too."""
-    moment = float(np.mean(x * y))
-    return moment, x * y + _mean_above(x, y) + _mean_above(y, x) - 3 * moment
+def _roc_area(weights: Tensor, gold: Floats, similarities: Floats) -> Tensor:
+    positives = weights * weights.new_tensor(gold > 0)
+    negatives = weights - positives
+    return positives @ _mid_ranks(similarities, negatives) / (positives.sum() * negatives.sum())
 
 
-def _mean_above(ranks: Floats, values: Floats) -> Floats:
-    """Return for each item the sum of the values of the items ranked above it, and half of its equals', over all."""
-    order = np.argsort(ranks)
-    totals = np.concatenate([[0.0], np.cumsum(values[order])])
-    first, last = (np.searchsorted(ranks[order], ranks, side) for side in ("left", "right"))
-    above = totals[-1] - (totals[first] + totals[last]) / 2
-    return np.asarray(above / len(ranks))
+def _average_precision(weights: Tensor, gold: Floats, similarities: Floats) -> Tensor:
+    positives = weights * weights.new_tensor(gold > 0)
+    hits, taken = (of.sum() - _weight_below(similarities, of, "left") for of in (positives, weights))
+    return positives @ (hits / taken) / positives.sum()
 
 
-def _roc_area(gold: Floats, similarities: Floats) -> Influence:
-    """Placement values, as DeLong et al. 1988 take the variance from."""
-    positive = gold > 0
-    share = np.mean(positive)
-    if share in (0, 1):
-        return np.nan, np.full(len(gold), np.nan)
-    negatives_below = 1 - share - _mean_above(similarities, (~positive).astype(float))
-    positives_above = _mean_above(similarities, positive.astype(float))
-    placements = np.where(positive, negatives_below / (1 - share), positives_above / share)
-    score = float(np.mean(placements[positive]))
-    return score, (placements - score) / np.where(positive, share, 1 - share)
+def _mid_ranks(values: Floats, weights: Tensor) -> Tensor:
+    """Return for each item the weight of the items below it, and half of its equals'."""
+    return (_weight_below(values, weights, "left") + _weight_below(values, weights, "right")) / 2
 
 
-def _average_precision(gold: Floats, similarities: Floats) -> Influence:
-    positive = (gold > 0).astype(float)
-    count = positive.sum()
-    if not count:
-        return np.nan, np.full(len(gold), np.nan)
-    order = np.argsort(similarities)
-    first, last = (np.searchsorted(similarities[order], similarities, side) for side in ("left", "right"))
-    taken = len(gold) - first
-    hits = (count - np.concatenate([[0.0], np.cumsum(positive[order])]))[first]
-    precision = hits / taken
-    score = float(positive @ precision / count)
+def _weight_below(values: Floats, weights: Tensor, side: Literal["left", "right"]) -> Tensor:
+    """Return for each item the weight of the items below it, on the right side of its equals of these too."""
+    import torch
 
-    def sum_below(values: Floats) -> Floats:
-        return np.concatenate([[0.0], np.cumsum((positive * values)[order])])[last]
-
-    changes = positive * (precision - score + sum_below(1 / taken)) - sum_below(precision / taken)
-    return score, changes * len(gold) / count
+    order = np.argsort(values)
+    totals = torch.cat([weights.new_zeros(1), weights[order].cumsum(0)])
+    return totals[np.searchsorted(values[order], values, side)]
 
 
-def _mutual_information(gold: Floats, clusterings: Floats) -> Influence:
-    runs = [_normalised_information(gold.astype(int), clusters.astype(int)) for clusters in clusterings.T]
-    return float(np.mean([score for score, _ in runs])), np.mean([changes for _, changes in runs], axis=0)
+def _mutual_information(weights: Tensor, gold: Floats, clusterings: Floats) -> Tensor:
+    scores = [_normalised_information(weights, gold, clusters) for clusters in clusterings.T]
+    return sum(scores[1:], scores[0]) / len(scores)
 
 
-def _normalised_information(classes: NDArray[np.int64], clusters: NDArray[np.int64]) -> Influence:
+def _normalised_information(weights: Tensor, gold: Floats, clustering: Floats) -> Tensor:
     """Return the mutual information over the mean of the entropies."""
+    classes, clusters = gold.astype(int), clustering.astype(int)
     joint = classes * (clusters.max() + 1) + clusters
-    surprises = []
-    for values in (classes, clusters, joint):
-        counts = np.bincount(values)
-        surprises.append(-np.log(counts[values] / len(values)))
-    of_classes, of_clusters, of_both = surprises
-    total = of_classes + of_clusters
-    if not total.any():
-        return np.nan, np.full(len(classes), np.nan)
-    score = float(2 * np.mean(total - of_both) / np.mean(total))
-    return score, (2 * (total - of_both) - score * total) / np.mean(total)
+    of_classes, of_clusters, of_both = (_entropy(weights, values) for values in (classes, clusters, joint))
+    return 2 * (of_classes + of_clusters - of_both) / (of_classes + of_clusters)
+
+
+def _entropy(weights: Tensor, values: NDArray[np.int64]) -> Tensor:
+    import torch
+
+    counts = weights.new_zeros(values.max() + 1).index_add(0, torch.from_numpy(values), weights)
+    shares = counts[counts > 0] / weights.sum()
+    return -(shares @ shares.log())
 
 
 def _clustering_noise(items: Predictions) -> float:
@@ -203,20 +183,22 @@ def _clustering_noise(items: Predictions) -> float:
 
     All of them are of the same texts, so more of them do not make it vanish (Nadeau and Bengio 2003).
     """
+    import torch
     from scipy.stats import norm, t
 
     count = items.predicted.shape[1]
     if count < 2:
         return 0.0
-    scores = [_normalised_information(items.gold.astype(int), run.astype(int))[0] for run in items.predicted.T]
+    weights = torch.ones(len(items.gold), dtype=torch.float64)
+    scores = [_normalised_information(weights, items.gold, run).item() for run in items.predicted.T]
     widened = t.isf(0.025, count - 1) / norm.isf(0.025)
     return float(np.var(scores, ddof=1) * 100**2 * (1 / count + SHARED) * widened**2)
 
 
-INFLUENCES: Mapping[str, Callable[[Floats, Floats], Influence]] = {
-    "mean": _mean,
+STATISTICS: Mapping[str, Callable[[Tensor, Floats, Floats], Tensor]] = {
     "spearman": _spearman,
     "auc": _roc_area,
     "ap": _average_precision,
     "nmi": _mutual_information,
 }
+"""Scores of weighted items, from 0 to 1 or -1 to 1: of their weights, gold and predictions."""

@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import average_precision_score, normalized_mutual_info_score, roc_auc_score
 
 from trainers.evaluation.task import Predictions
-from trainers.results.estimates import INFLUENCES, Estimate, estimate, mean_of_figures, mean_of_tables
+from trainers.results.estimates import Estimate, estimate, influence, mean_of_figures, mean_of_tables
 
 RNG = np.random.default_rng(0)
 SIZE = 60
@@ -57,11 +57,11 @@ STATISTICS: list[tuple[str, np.ndarray, np.ndarray, Callable[[np.ndarray], float
 def test_a_contribution_is_how_much_the_score_moves_with_an_items_weight(
     statistic: str, gold: np.ndarray, predicted: np.ndarray, weighted: Callable[[np.ndarray], float]
 ) -> None:
-    score, influence = INFLUENCES[statistic](gold, predicted)
+    score, changes = influence(Predictions(statistic, gold, predicted))  # type: ignore[arg-type]
     assert score == pytest.approx(weighted(np.ones(SIZE)))
     step = 1e-5
     slopes = [(weighted(1 + step * row) - weighted(1 - step * row)) / (2 * step) for row in np.eye(SIZE)]
-    np.testing.assert_allclose(influence, SIZE * np.array(slopes), atol=1e-6)
+    np.testing.assert_allclose(changes, SIZE * np.array(slopes), atol=1e-6)
 
 
 def test_scores_are_those_of_scipy_and_scikit_learn() -> None:
