@@ -1,7 +1,7 @@
 """A masked language model that proposes whole words for masked words, many rows in one forward pass."""
 
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from augment.errors import InputError
 from augment.models.device import pack, padded, quiet_transformers, resolve_device
 from augment.models.loading import WRAPPERS, check_length, check_weights, loading
+from augment.text.words import is_alphabetic
 from augment.types import Runtime
 
 if TYPE_CHECKING:
@@ -44,13 +45,28 @@ class Slot(NamedTuple):
     bare: bool
 
 
-class Masked(NamedTuple):
-    """A row for the model: token ids, the places of the words to replace, and their slots and original words."""
+class Place(NamedTuple):
+    """A word to replace, as the model has it.
+
+    `index` is its number among the text's tokens, `first` and `last` those of the model's tokens that spell it,
+    of which the first has the id `token`. Where the model sees a mask, that stands at `first`. It may become
+    any of its `choices`, or whatever the model proposes.
+    """
+
+    index: int
+    first: int
+    last: int
+    token: int
+    slot: Slot
+    word: str
+    choices: tuple[str, ...] = ()
+
+
+class Row(NamedTuple):
+    """The token ids of a text, and the places of the words to replace."""
 
     ids: list[int]
-    places: list[int]
-    slots: Sequence[Slot]
-    originals: Sequence[str]
+    places: list[Place]
 
 
 @dataclass(eq=False)
@@ -130,61 +146,68 @@ class FillModel:
         batch = self.tokenizer(text, truncation=True, max_length=self.limit, return_offsets_mapping=True)
         return list(batch["input_ids"]), [tuple(pair) for pair in batch["offset_mapping"]]
 
-    def propose(self, rows: Sequence[Masked], top: int) -> list[list[Proposals]]:
+    def propose(self, rows: Sequence[Row], top: int) -> list[dict[Place, Proposals]]:
         """The `top` likeliest words for every masked place of every row, without variants of the original word."""
-        proposals: list[list[Proposals]] = [[[] for _ in row.places] for row in rows]
-        for batch, scores in self._batches(rows):
-            masks = [(number, index) for number in batch for index in range(len(rows[number].places))]
-            slots = [rows[number].slots[index] for number, index in masks]
-            for slot in dict.fromkeys(slots):
-                ids, words = self.words.fitting(slot)
-                slot_masks = [mask for mask, mask_slot in enumerate(slots) if mask_slot == slot]
-                # More than `top`, as variants of the original word and second spellings of a word are dropped.
-                best = scores[slot_masks][:, ids].topk(min(2 * top + 8, len(ids)), dim=1)
-                for mask, logits, indices in zip(
-                    slot_masks, best.values.tolist(), best.indices.tolist(), strict=True
-                ):
-                    number, index = masks[mask]
-                    original = folded(rows[number].originals[index])
-                    word_logits: dict[str, float] = {}
-                    for word, logit in zip(map(words.__getitem__, indices), logits, strict=True):
-                        if folded(word) != original:
-                            word_logits.setdefault(word, logit)
-                    proposals[number][index] = [*word_logits.items()][:top]
-        return proposals
 
-    def substitutes(
-        self, rows: Sequence[Masked], words: Sequence[Sequence[Collection[str]]]
-    ) -> list[list[Proposals]]:
-        """For every place, whose own word the model sees, those of its `words` that fit it; the best first.
+        def likeliest(places: Sequence[Place], scores: "torch.Tensor") -> list[Proposals]:
+            proposals: list[Proposals] = [[] for _ in places]
+            for slot in {place.slot for place in places}:
+                ids, words = self.words.fitting(slot)
+                masks = [mask for mask, place in enumerate(places) if place.slot == slot]
+                # More than `top`, as variants of the original word and second spellings of a word are dropped.
+                best = scores[masks][:, ids].topk(min(2 * top + 8, len(ids)), dim=1)
+                for mask, logits, numbers in zip(
+                    masks, best.values.tolist(), best.indices.tolist(), strict=True
+                ):
+                    original = folded(places[mask].word)
+                    word_logits: dict[str, float] = {}
+                    for number, logit in zip(numbers, logits, strict=True):
+                        if folded(words[number]) != original:
+                            word_logits.setdefault(words[number], logit)
+                    proposals[mask] = [*word_logits.items()][:top]
+            return proposals
+
+        return self._proposals(rows, likeliest)
+
+    def substitutes(self, rows: Sequence[Row]) -> list[dict[Place, Proposals]]:
+        """For every place, whose own word the model sees, those of its choices that fit it; the best first.
 
         The score of a word is f / 2 + 20 c: f its log-probability, c the cosine of its input vector with that
         of the place's own word, both less the mean vector. It fits with f of -7 and c of 0.45 or more.
         """
         import torch
 
-        proposals: list[list[Proposals]] = [[[] for _ in row.places] for row in rows]
-        for batch, logits in self._batches(rows):
-            log_probabilities = iter(logits.log_softmax(-1).cpu())
-            for number in batch:
-                row = rows[number]
-                for index, place_words in enumerate(words[number]):
-                    fits = next(log_probabilities)
-                    ids = self.words.ids(row.slots[index])
-                    forms = sorted(word for word in place_words if word in ids)
-                    numbers = [ids[form] for form in forms]
-                    cosines = (self._vectors[numbers] @ self._vectors[row.ids[row.places[index]]]).tolist()
-                    scored = zip(
-                        forms, fits[torch.tensor(numbers, dtype=torch.long)].tolist(), cosines, strict=True
-                    )
-                    proposals[number][index] = sorted(
-                        (
-                            (form, FIT_WEIGHT * fit + COSINE_WEIGHT * cosine)
-                            for form, fit, cosine in scored
-                            if round(fit, 3) >= LEAST_LOG_PROBABILITY and cosine >= LEAST_COSINE
-                        ),
-                        key=lambda proposal: -proposal[1],
-                    )
+        def fitting(place: Place, log_probabilities: torch.Tensor) -> Proposals:
+            ids = self.words.ids(place.slot)
+            forms = [word for word in place.choices if word in ids]
+            numbers = torch.tensor([ids[form] for form in forms], dtype=torch.long)
+            cosines = self._vectors[numbers] @ self._vectors[place.token]
+            scored = zip(forms, log_probabilities[numbers].tolist(), cosines.tolist(), strict=True)
+            fits = [
+                (form, FIT_WEIGHT * fit + COSINE_WEIGHT * cosine)
+                for form, fit, cosine in scored
+                if round(fit, 3) >= LEAST_LOG_PROBABILITY and cosine >= LEAST_COSINE
+            ]
+            return sorted(fits, key=lambda proposal: -proposal[1])
+
+        return self._proposals(rows, lambda places, logits: map(fitting, places, logits.log_softmax(-1).cpu()))
+
+    def _proposals(
+        self,
+        rows: Sequence[Row],
+        propose: Callable[[Sequence[Place], "torch.Tensor"], Iterable[Proposals]],
+    ) -> list[dict[Place, Proposals]]:
+        """The proposals for the places of each row, by those for the places of a batch, given their logits."""
+        proposals: list[dict[Place, Proposals]] = [{} for _ in rows]
+        numbers = [number for number, row in enumerate(rows) if row.places]
+        default = CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS
+        widths = [padded(len(rows[number].ids), self.limit) for number in numbers]
+        for batch in pack(widths, self.runtime.batch_tokens or default):
+            owners = [(numbers[row], place) for row in batch for place in rows[numbers[row]].places]
+            logits = self._logits([rows[numbers[row]] for row in batch])
+            words = propose([place for _, place in owners], logits)
+            for (number, place), place_words in zip(owners, words, strict=True):
+                proposals[number][place] = place_words
         return proposals
 
     @cached_property
@@ -195,16 +218,7 @@ class FillModel:
         vectors = self.model.get_input_embeddings().weight.detach().float().cpu()
         return torch.nn.functional.normalize(vectors - vectors.mean(0))
 
-    def _batches(self, rows: Sequence[Masked]) -> Iterator[tuple[list[int], "torch.Tensor"]]:
-        """Batches of the rows that have places: their numbers, and the logits at all their places in order."""
-        with_places = [number for number, row in enumerate(rows) if row.places]
-        default = CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS
-        widths = [padded(len(rows[number].ids), self.limit) for number in with_places]
-        for batch in pack(widths, self.runtime.batch_tokens or default):
-            numbers = [with_places[place] for place in batch]
-            yield numbers, self._logits([rows[number] for number in numbers])
-
-    def _logits(self, rows: Sequence[Masked]) -> "torch.Tensor":
+    def _logits(self, rows: Sequence[Row]) -> "torch.Tensor":
         """Logits at the masked places of rows of one width, in order: (places, vocabulary)."""
         import torch
 
@@ -213,7 +227,7 @@ class FillModel:
         pad = self.tokenizer.pad_token_id or 0
         ids = torch.tensor([[*row.ids, *[pad] * (width - len(row.ids))] for row in rows], device=device)
         mask = torch.tensor([[1] * len(row.ids) + [0] * (width - len(row.ids)) for row in rows], device=device)
-        pairs = [(number, place) for number, row in enumerate(rows) for place in row.places]
+        pairs = [(number, place.first) for number, row in enumerate(rows) for place in row.places]
         numbers, places = torch.tensor(pairs, device=device).T
 
         def cut(_module: object, _inputs: object, output: Any) -> Any:  # noqa: ANN401 - a model's output
@@ -264,15 +278,8 @@ class WholeWords:
             word = token.removeprefix(self._mark)
             if self._mark == BYTE_LEVEL_SPACE and not word.isascii():
                 word = decoder.decode([word]).strip()
-            is_word = word[:1].isalpha() and all(
-                c.isalpha() or unicodedata.category(c)[0] == "M" for c in word
-            )
-            if (
-                token not in special
-                and is_word
-                and len(word) > 1
-                and script_of(word) not in (None, *UNSPACED_SCRIPTS)
-            ):
+            is_word = len(word) > 1 and word[0].isalpha() and is_alphabetic(word)
+            if is_word and token not in special and script_of(word) not in (None, *UNSPACED_SCRIPTS):
                 tables[not token.startswith(self._mark)][number] = word
         lower = {word for word in tables[0].values() if word == word.lower()}
         after_space, bare = (

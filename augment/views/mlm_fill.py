@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from itertools import accumulate, chain, islice
 from typing import NamedTuple, Self
@@ -12,7 +12,7 @@ from pydantic import Field, PrivateAttr
 from augment.errors import warn_once
 from augment.lexicon import wordnet
 from augment.lexicon.synonyms import English, english
-from augment.models.masked_lm import FillModel, Masked, Proposals, Slot, folded, token_span
+from augment.models.masked_lm import FillModel, Place, Proposals, Row, folded, token_span
 from augment.models.weights import find_encoder
 from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import Token, apply_edits, matching_case, tokens
@@ -39,14 +39,12 @@ SPARE_PROPOSALS = 16
 """Beyond the top k, because some do not fit."""
 
 
-class _Row(NamedTuple):
-    """A text's row for the model, tokens, places to fill and each's last token, numbers of eligible and all words."""
+class _Text(NamedTuple):
+    """A text with its tokens, its row with all eligible places, and how many words the model sees."""
 
-    masked: Masked
+    text: str
     tokens: list[Token]
-    places: list[int]
-    lasts: Sequence[int]
-    eligible_count: int
+    row: Row
     word_count: int
 
 
@@ -135,118 +133,97 @@ class MlmFill(ProtectedTermsView):
         return ViewResult(apply_edits(text, edits), "ok", None, None, edits, self.fraction, share)
 
     def _views(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
-        rngs, distinct = [random.Random(seed) for seed in seeds], [*dict.fromkeys(texts)]
-        sentences = [*map(tokens, distinct)]
+        rngs, sentences = [random.Random(seed) for seed in seeds], {text: tokens(text) for text in texts}
+        choices: Sequence[Mapping[int, Sequence[tuple[str, float]]]]
         if self._english is None:
-            rows = dict(
-                zip(distinct, map(self._row, distinct, sentences, map(replaceable, sentences)), strict=True)
-            )
+            choices = [dict.fromkeys(replaceable(words), ()) for words in sentences.values()]
+        else:
+            choices = self._english.choices([*sentences.values()])
+            if not is_english([*sentences.values()]):
+                advice = "fill in any word with --no-related and a model of theirs"
+                warn_once(f"mlm-fill: most words are not English; {advice}")
+        prepared = [*map(self._prepared, sentences, sentences.values(), choices)]
+        rows = {text.text: text for text in prepared}
+        if self._english is None:
             masked = [self._masked(rows[text], rng) for text, rng in zip(texts, rngs, strict=True)]
-            proposals = self._model.propose([row.masked for row in masked], self.top_k + SPARE_PROPOSALS)
-            return [self._fill(*row) for row in zip(texts, masked, proposals, rngs, strict=True)]
-        if not is_english(sentences):
-            advice = "fill in any word with --no-related and a model of theirs"
-            warn_once(f"mlm-fill: most words are not English; {advice}")
-        places = [
-            {place: dict(words) for place, words in row.items()} for row in self._english.choices(sentences)
-        ]
-        rows = dict(zip(distinct, map(self._row, distinct, sentences, places), strict=True))
-        words = [
-            [related[place] for place in row.places]
-            for row, related in zip(rows.values(), places, strict=True)
-        ]
-        fills = dict(
-            zip(rows, self._model.substitutes([row.masked for row in rows.values()], words), strict=True)
-        )
-        return [
-            self._fill(text, *self._drawn(rows[text], fills[text], rng), rng)
-            for text, rng in zip(texts, rngs, strict=True)
-        ]
+            drawn = self._model.propose(masked, self.top_k + SPARE_PROPOSALS)
+        else:
+            fills = dict(zip(rows, self._model.substitutes([text.row for text in prepared]), strict=True))
+            drawn = [self._drawn(rows[text], fills[text], rng) for text, rng in zip(texts, rngs, strict=True)]
+        return [*map(self._fill, map(rows.__getitem__, texts), drawn, rngs)]
 
-    def _row(self, text: str, words: list[Token], places: Iterable[int]) -> _Row:
-        """The eligible ones of some places, in the unmasked text."""
+    def _prepared(
+        self, text: str, words: list[Token], choices: Mapping[int, Sequence[tuple[str, float]]]
+    ) -> _Text:
+        """A text with the eligible ones of the words that have choices; none means any word."""
         ids, offsets = self._model.encoded(text)
         protected_spans = self.protected_spans(text)
-        eligible: dict[int, tuple[int, int, Slot]] = {}
-        for index in places:
+        places: list[Place] = []
+        for index, weighted in choices.items():
             start, end, word, _ = words[index]
             span = token_span(offsets, start, end)
             if span is None or is_fixed(word) or touches(protected_spans, start, end):
                 continue
-            slot = self._model.words.slot(word, self._model.tokenizer.convert_ids_to_tokens(ids[span[0]]))
+            token = ids[span[0]]
+            slot = self._model.words.slot(word, self._model.tokenizer.convert_ids_to_tokens(token))
             if self._model.words.serves(slot) and (self._english is None or span[0] == span[1]):
-                eligible[index] = (*span, slot)
+                places.append(Place(index, *span, token, slot, word, tuple(form for form, _ in weighted)))
         seen_end = max((end for _, end in offsets), default=0)
         word_count = sum(token.kind != "other" and token.end <= seen_end for token in words)
-        originals = [words[place].text for place in eligible]
-        firsts, lasts, slots = zip(*eligible.values(), strict=True) if eligible else ((), (), ())
-        return _Row(
-            Masked(ids, [*firsts], slots, originals), words, [*eligible], lasts, len(eligible), word_count
-        )
+        return _Text(text, words, Row(ids, places), word_count)
+
+    def _draw(self, text: _Text, eligible: Sequence[Place], rng: random.Random) -> list[Place]:
+        """Places to fill, in order; neighbours, which a model fills independently, only if need be."""
+        number = max(self.at_least, rounded(self.fraction * text.word_count, rng))
+        shuffled = rng.sample(eligible, len(eligible))
+        drawn: dict[int, Place] = {}
+        for avoid_neighbours in (True, False):
+            for place in shuffled:
+                has_neighbour = not drawn.keys().isdisjoint((place.index - 1, place.index + 1))
+                if len(drawn) < number and not (avoid_neighbours and has_neighbour):
+                    drawn[place.index] = place
+        return sorted(drawn.values())
 
     def _drawn(
-        self, row: _Row, proposals: list[Proposals], rng: random.Random
-    ) -> tuple[_Row, list[Proposals]]:
-        """A row with as many of its places as are to be filled, of those that have proposals, and these."""
-        fitting = {place: words for place, words in zip(row.places, proposals, strict=True) if words}
-        places = _draw_places([*fitting], self._number(row, rng), rng)
-        return row._replace(places=places), [fitting[place] for place in places]
+        self, text: _Text, proposals: Mapping[Place, Proposals], rng: random.Random
+    ) -> dict[Place, Proposals]:
+        """The proposals for as many places as are to be filled, of those that have any."""
+        places = self._draw(text, [place for place, words in proposals.items() if words], rng)
+        return {place: proposals[place] for place in places}
 
-    def _number(self, row: _Row, rng: random.Random) -> int:
-        return max(self.at_least, rounded(self.fraction * row.word_count, rng))
-
-    def _masked(self, row: _Row, rng: random.Random) -> _Row:
+    def _masked(self, text: _Text, rng: random.Random) -> Row:
         """A row with as many of its places as are to be filled, each as one mask."""
-        chosen = {*_draw_places(row.places, self._number(row, rng), rng)}
-        ids, masked_ids, mask_places, following = row.masked.ids, list[int](), list[int](), 0
-        kept = [index for index, place in enumerate(row.places) if place in chosen]
-        for index in kept:
-            first = row.masked.places[index]
-            masked_ids += ids[following:first]
-            mask_places.append(len(masked_ids))
-            masked_ids.append(self._model.tokenizer.mask_token_id)
-            following = row.lasts[index] + 1
-        slots, originals = (
-            [row.masked.slots[index] for index in kept],
-            [row.masked.originals[index] for index in kept],
-        )
-        masked = Masked(masked_ids + ids[following:], mask_places, slots, originals)
-        return row._replace(masked=masked, places=[row.places[index] for index in kept])
+        ids, places, end = list[int](), list[Place](), 0
+        for place in self._draw(text, text.row.places, rng):
+            ids += text.row.ids[end : place.first]
+            places.append(place._replace(first=len(ids)))
+            ids.append(self._model.tokenizer.mask_token_id)
+            end = place.last + 1
+        return Row(ids + text.row.ids[end:], places)
 
-    def _fill(self, text: str, row: _Row, proposals: Sequence[Proposals], rng: random.Random) -> ViewResult:
+    def _fill(self, text: _Text, proposals: Mapping[Place, Proposals], rng: random.Random) -> ViewResult:
         edits: list[Edit] = []
-        texts = [token.text for token in row.tokens]
-        for place, place_proposals in zip(row.places, proposals, strict=True):
-            words = _fitting(place_proposals, texts, place)[: self.top_k]
+        texts = [token.text for token in text.tokens]
+        for place, place_proposals in proposals.items():
+            words = _fitting(place_proposals, texts, place.index)[: self.top_k]
             words = [(form, logit) for form, logit in words if logit - words[0][1] >= math.log(LEAST_WEIGHT)]
             if words:
                 weights = [math.exp((logit - words[0][1]) / self.temperature) for _, logit in words]
-                word = row.tokens[place]
-                texts[place] = matching_case(word.text, rng.choices(words, weights)[0][0])
-                edits.append(Edit(word.start, word.end, word.text, texts[place]))
+                start, end, word, _ = text.tokens[place.index]
+                texts[place.index] = matching_case(word, rng.choices(words, weights)[0][0])
+                edits.append(Edit(start, end, word, texts[place.index]))
         if not edits:
-            reason = "capitals" if in_capitals(text) else "no-eligible-word"
-            reason = "no-proposal" if row.places else "none-drawn" if row.eligible_count else reason
-            return ViewResult(text, "unchanged", reason, None, (), self.fraction, 0.0)
-        share = len(edits) / row.word_count
-        return ViewResult(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
+            reason = "capitals" if in_capitals(text.text) else "no-eligible-word"
+            reason = "no-proposal" if proposals else "none-drawn" if text.row.places else reason
+            return ViewResult(text.text, "unchanged", reason, None, (), self.fraction, 0.0)
+        share = len(edits) / text.word_count
+        return ViewResult(apply_edits(text.text, edits), "ok", None, None, tuple(edits), self.fraction, share)
 
 
 def is_fixed(word: str) -> bool:
     """Whether a word is neither masked nor filled in; one with a capital may be a name, if it is no function word."""
     lower = word.lower()
     return is_negation(lower) or lower in FIXED_WORDS or (word != lower and lower not in FUNCTION_WORDS)
-
-
-def _draw_places(eligible: Sequence[int], number: int, rng: random.Random) -> list[int]:
-    """`number` of the places at most, sorted; neighbours, which a model fills independently, only if need be."""
-    shuffled = rng.sample(eligible, len(eligible))
-    places: set[int] = set()
-    for avoid_neighbours in (True, False):
-        for place in shuffled:
-            if len(places) < number and not (avoid_neighbours and places & {place - 1, place + 1}):
-                places.add(place)
-    return sorted(places)
 
 
 def _fitting(proposals: Proposals, words: Sequence[str], place: int) -> Proposals:

@@ -14,7 +14,7 @@ from transformers import AutoModelForMaskedLM, BertModel, PreTrainedTokenizerFas
 
 from augment.lexicon import wordnet
 from augment.lexicon.synonyms import english
-from augment.models.masked_lm import FillModel, Masked, WholeWords, folded, script_of, token_span
+from augment.models.masked_lm import FillModel, Place, Row, WholeWords, folded, script_of, token_span
 from augment.text.edits import apply_edits, words
 from augment.text.english import wants_an
 from augment.text.words import NEGATIONS
@@ -165,19 +165,17 @@ def test_proposals_are_the_likeliest_words_of_the_model_without_batching(folder:
         span = token_span(offsets, start, start + 3)
         assert span is not None
         slot = fill.words.slot("dog", tokenizer.convert_ids_to_tokens(ids[span[0]]))
-        rows.append(
-            Masked([*ids[: span[0]], tokenizer.mask_token_id, *ids[span[1] + 1 :]], [span[0]], [slot], ["dog"])
-        )
-    for row, (proposals,) in zip(rows, fill.propose(rows, 5), strict=True):
+        place = Place(1, *span, ids[span[0]], slot, "dog")
+        rows.append(Row([*ids[: span[0]], tokenizer.mask_token_id, *ids[span[1] + 1 :]], [place]))
+    for row, proposals in zip(rows, fill.propose(rows, 5), strict=True):
+        (place,) = row.places
         with torch.inference_mode():
-            logits = model(input_ids=torch.tensor([row.ids])).logits[0, row.places[0]]
+            logits = model(input_ids=torch.tensor([row.ids])).logits[0, place.first]
         words = {
-            word: float(logits[number])
-            for word, number in fill.words.ids(row.slots[0]).items()
-            if word != "dog"
+            word: float(logits[number]) for word, number in fill.words.ids(place.slot).items() if word != "dog"
         }
         best = sorted(words, key=lambda word: -words[word])[:5]
-        assert dict(proposals) == pytest.approx({word: words[word] for word in best}, abs=1e-3)
+        assert dict(proposals[place]) == pytest.approx({word: words[word] for word in best}, abs=1e-3)
 
 
 def test_the_starter_model_fills_in_synonyms_as_often_as_asked_for() -> None:
