@@ -9,7 +9,6 @@ from typing import Self
 from unicodedata import normalize
 
 import regex
-from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError, describe
 from augment.files import read_bounded
@@ -51,16 +50,15 @@ class ProtectedTermsView(View):
     `protected_spans` before it edits.
     """
 
-    keep: str | None = Field(
-        default=None, description="file of terms, one a line, in which nothing is changed"
-    )
-    keep_pattern: str | None = Field(
-        default=None, description="regular expression; its matches are not changed"
-    )
-    keep_revision: str | None = Field(default=None, description="hold the terms to this revision")
+    keep: str | None = None
+    """file of terms, one a line, in which nothing is changed"""
+    keep_pattern: str | None = None
+    """regular expression; its matches are not changed"""
+    keep_revision: str | None = None
+    """hold the terms to this revision"""
 
-    _terms: dict[str, list[tuple[str, ...]]] = PrivateAttr(default_factory=dict)  # by their first piece
-    _pattern: regex.Pattern[str] | None = PrivateAttr(default=None)
+    _terms: dict[str, list[tuple[str, ...]]]  # by their first piece
+    _pattern: regex.Pattern[str] | None = None
 
     def build(self, runtime: Runtime) -> Self:
         """A copy with the terms; raises InputError for a wrong pattern, or a file without terms or of other ones."""

@@ -157,7 +157,7 @@ class Runtime:
 
 
 class View(BaseModel):
-    """A view of sentences; its fields are its options on the command line.
+    """A view of sentences; its fields are its options on the command line, with the docstrings as their help.
 
     Attributes:
         name: Its name on the command line and in signatures.
@@ -178,7 +178,7 @@ class View(BaseModel):
         libraries: Packages whose versions change its texts and therefore stand in its signature.
     """
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
     name: ClassVar[str]
     folder_option: ClassVar[str | None] = None

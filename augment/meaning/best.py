@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Self
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from augment.errors import InputError
 from augment.meaning.figures import fault
@@ -29,23 +29,18 @@ class BestOfN(View):
     with the reason "meaning".
     """
 
-    candidates: int | None = Field(
-        default=None,
-        ge=1,
-        le=32,
-        description="texts to choose from [4 if the view is to keep the meaning, else 1]",
-    )
-    min_meaning: float | None = Field(
-        default=None, ge=0, le=1, description="fail a row whose best candidate is less similar to it (0: none)"
-    )
-    diverse: bool = Field(default=False, description="take the passing candidate that shares the fewest words")
-    judge_encoder: str | None = Field(
-        default=None,
-        description="encoder to compare candidates by, a folder or Hub name, if not the bundled one",
-    )
-    judge_revision: str | None = Field(default=None, description="hold that encoder to this revision")
+    candidates: int | None = Field(default=None, ge=1, le=32)
+    """texts to choose from [4 if the view is to keep the meaning, else 1]"""
+    min_meaning: float | None = Field(default=None, ge=0, le=1)
+    """fail a row whose best candidate is less similar to it (0: none)"""
+    diverse: bool = False
+    """take the passing candidate that shares the fewest words"""
+    judge_encoder: str | None = None
+    """encoder to compare candidates by, a folder or Hub name, if not the bundled one"""
+    judge_revision: str | None = None
+    """hold that encoder to this revision"""
 
-    _judge: "Judge | None" = PrivateAttr(default=None)
+    _judge: "Judge | None" = None
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its own parts, its number of candidates, its floor and its judge; may raise InputError."""

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from itertools import pairwise
 from typing import Literal, Self
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from augment.errors import InputError
 from augment.lexicon.antonyms import contradicts
@@ -31,28 +31,25 @@ class TranslationView(BestOfN):
     # The floor keeps 42% of the round trips of 300 sentences of the sample and 55% of 300 captions.
     draws, floor, judged = 4, 0.95, 2
 
-    source: str = Field(default="en", description="language of the sentences")
-    models: str = Field(
-        default="auto", description="auto (opus-mt, else starter), starter, opus-mt, or a folder"
-    )
-    decode: str = Field(
-        default="greedy", description="greedy, beam:N, or by the seed: sample, top-k:K, top-p:P"
-    )
-    temperature: float | None = Field(default=None, gt=0, description="of sampling [1]")
-    retry: bool = Field(
-        default=True, description="try loops, copies and cut translations once more in another way"
-    )
-    translator: Literal["auto", "ctranslate2", "transformers"] = Field(
-        default="auto", description="auto: ctranslate2 for greedy and beam search on a CPU, else transformers"
-    )
-    precision: Literal["auto", "fp64", "fp32", "bf16", "fp16", "int8"] = Field(
-        default="auto",
-        description="auto: int8 with ctranslate2, else bf16 or fp32; fp64: the same text everywhere",
-    )
-    revision: str | None = Field(default=None, description="hold the models to these revisions, joined by +")
+    source: str = "en"
+    """language of the sentences"""
+    models: str = "auto"
+    """auto (opus-mt, else starter), starter, opus-mt, or a folder"""
+    decode: str = "greedy"
+    """greedy, beam:N, or by the seed: sample, top-k:K, top-p:P"""
+    temperature: float | None = Field(default=None, gt=0)
+    """of sampling [1]"""
+    retry: bool = True
+    """try loops, copies and cut translations once more in another way"""
+    translator: Literal["auto", "ctranslate2", "transformers"] = "auto"
+    """auto: ctranslate2 for greedy and beam search on a CPU, else transformers"""
+    precision: Literal["auto", "fp64", "fp32", "bf16", "fp16", "int8"] = "auto"
+    """auto: int8 with ctranslate2, else bf16 or fp32; fp64: the same text everywhere"""
+    revision: str | None = None
+    """hold the models to these revisions, joined by +"""
 
-    _legs: list[tuple[str, MarianTranslator]] = PrivateAttr(default_factory=list)  # "en-de" and its translator
-    _missing: int = PrivateAttr(default=0)  # bytes to download, in a dry run
+    _legs: list[tuple[str, MarianTranslator]]  # "en-de" and its translator
+    _missing: int = 0  # bytes to download, in a dry run
 
     @abstractmethod
     def languages(self) -> list[str]:

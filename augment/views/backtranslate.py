@@ -1,7 +1,5 @@
 """Translate the sentence to a pivot language and back (BSL, section 3.2); the pivot text is kept."""
 
-from pydantic import Field
-
 from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.stages import HOP, TranslationView
 
@@ -12,12 +10,10 @@ class Backtranslate(TranslationView):
     name = "backtranslate"
     folder_option = "pivot"
 
-    pivot: str = Field(
-        description="language to go through, such as de; de+fr goes through German, then French"
-    )
-    return_decode: str | None = Field(
-        default=None, description="how to decode on the way back, if differently"
-    )
+    pivot: str
+    """language to go through, such as de; de+fr goes through German, then French"""
+    return_decode: str | None = None
+    """how to decode on the way back, if differently"""
 
     def languages(self) -> list[str]:
         """From the source through every pivot and back."""

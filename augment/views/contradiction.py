@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import Self
 
-from pydantic import Field, PrivateAttr, field_validator
+from pydantic import field_validator
 
 from augment.errors import InputError
 from augment.lexicon import wordnet
@@ -35,13 +35,14 @@ class Contradiction(ProtectedTermsView):
     sentence_language_option = "language"
     language_option = "language"
 
-    kinds: str | None = Field(
-        default=None, description=f"some of {', '.join(KINDS)}, or {DOUBLE}, which is none"
-    )
-    language: str = Field(default="en", description="the language of the sentences: en alone has rules")
-    revision: str | None = Field(default=None, description="hold WordNet and its companions to this revision")
+    kinds: str | None = None
+    """some of negation, antonym, number, name, or double, which is none"""
+    language: str = "en"
+    """the language of the sentences: en alone has rules"""
+    revision: str | None = None
+    """hold WordNet and its companions to this revision"""
 
-    _english: English = PrivateAttr()
+    _english: English
 
     @field_validator("kinds")
     @classmethod

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-from pydantic import BaseModel, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from xxhash import xxh64_intdigest
 
 from augment.errors import InputError
@@ -45,15 +45,16 @@ class ImportViews(View):
     uses_seed = False
     equal_alternatives = True
 
-    file: str = Field(examples=["llm.jsonl"], description="JSON Lines: objects with text (or id) and view")
-    by: str = Field(
-        pattern=r"^[\w.-]+$", examples=["MODEL"], description="what made the views; in their folder's name"
-    )
-    revision: str | None = Field(default=None, description="hold the file to this revision")
+    file: str = Field(examples=["llm.jsonl"])
+    """JSON Lines: objects with text (or id) and view"""
+    by: str = Field(pattern=r"^[\w.-]+$", examples=["MODEL"])
+    """what made the views; in their folder's name"""
+    revision: str | None = None
+    """hold the file to this revision"""
 
-    _file: BinaryIO = PrivateAttr()
+    _file: BinaryIO
     # The hash of each line's text or id, in order, and where the line begins: 16 bytes a line in every worker.
-    _index: "tuple[NDArray[Any], NDArray[Any]]" = PrivateAttr()
+    _index: "tuple[NDArray[Any], NDArray[Any]]"
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its file indexed; raises InputError for a missing or malformed file or another revision."""

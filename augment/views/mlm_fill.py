@@ -7,7 +7,7 @@ from importlib.metadata import version
 from itertools import accumulate, chain, islice
 from typing import NamedTuple, Self
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from augment.errors import warn_once
 from augment.lexicon import wordnet
@@ -65,22 +65,26 @@ class MlmFill(ProtectedTermsView):
     draws, floor, judged = 4, 0.9, 0
     libraries = ("inflect", "tokenizers")
 
-    fraction: float = Field(default=0.2, gt=0, le=1, description="share of the words to replace")
-    at_least: int = Field(
-        default=0, ge=0, description="least number of words to replace, if as many are eligible"
-    )
+    fraction: float = Field(default=0.2, gt=0, le=1)
+    """share of the words to replace"""
+    at_least: int = Field(default=0, ge=0)
+    """least number of words to replace, if as many are eligible"""
     related: bool | None = Field(
         default=None,
         description="fill in only synonyms by WordNet of the word, which the model sees; else any, for a mask "
         "[with the starter model]",
     )
-    top_k: int = Field(default=10, ge=1, le=1000, description="sample from this many likeliest words")
-    temperature: float = Field(default=1.0, gt=0, description="below 1 prefers the likelier of them")
-    encoder: str = Field(default="starter", description="model: starter, a folder, or a name on the Hub")
-    revision: str | None = Field(default=None, description="hold the model to this revision")
+    top_k: int = Field(default=10, ge=1, le=1000)
+    """sample from this many likeliest words"""
+    temperature: float = Field(default=1.0, gt=0)
+    """below 1 prefers the likelier of them"""
+    encoder: str = "starter"
+    """model: starter, a folder, or a name on the Hub"""
+    revision: str | None = None
+    """hold the model to this revision"""
 
-    _model: FillModel = PrivateAttr()
-    _english: English | None = PrivateAttr(default=None)
+    _model: FillModel
+    _english: English | None = None
 
     @property
     def keeps_meaning(self) -> bool:  # type: ignore[override]
@@ -179,9 +183,9 @@ class MlmFill(ProtectedTermsView):
         drawn: dict[int, Place] = {}
         for avoid_neighbours in (True, False):
             for place in shuffled:
-                has_neighbour = not drawn.keys().isdisjoint((place.index - 1, place.index + 1))
+                has_neighbour = not drawn.keys().isdisjoint((place.number - 1, place.number + 1))
                 if len(drawn) < number and not (avoid_neighbours and has_neighbour):
-                    drawn[place.index] = place
+                    drawn[place.number] = place
         return sorted(drawn.values())
 
     def _drawn(
@@ -205,13 +209,13 @@ class MlmFill(ProtectedTermsView):
         edits: list[Edit] = []
         texts = [token.text for token in text.tokens]
         for place, place_proposals in proposals.items():
-            words = _fitting(place_proposals, texts, place.index)[: self.top_k]
+            words = _fitting(place_proposals, texts, place.number)[: self.top_k]
             words = [(form, logit) for form, logit in words if logit - words[0][1] >= math.log(LEAST_WEIGHT)]
             if words:
                 weights = [math.exp((logit - words[0][1]) / self.temperature) for _, logit in words]
-                start, end, word, _ = text.tokens[place.index]
-                texts[place.index] = matching_case(word, rng.choices(words, weights)[0][0])
-                edits.append(Edit(start, end, word, texts[place.index]))
+                start, end, word, _ = text.tokens[place.number]
+                texts[place.number] = matching_case(word, rng.choices(words, weights)[0][0])
+                edits.append(Edit(start, end, word, texts[place.number]))
         if not edits:
             reason = "capitals" if in_capitals(text.text) else "no-eligible-word"
             reason = "no-proposal" if proposals else "none-drawn" if text.row.places else reason

@@ -11,7 +11,7 @@ from itertools import chain
 from threading import Lock
 from typing import Any, Self
 
-from pydantic import Field, JsonValue, PrivateAttr
+from pydantic import Field, JsonValue
 
 from augment.errors import InputError, describe, is_out_of_memory
 from augment.lexicon import wordnet
@@ -44,18 +44,16 @@ class Nlpaug(ProtectedTermsView):
     name = "nlpaug"
     folder_option = "augmenter"
 
-    augmenter: str = Field(
-        default="SynonymAug", description="class name of an augmenter for text, such as KeyboardAug"
-    )
-    arguments: dict[str, JsonValue] = Field(
-        default_factory=dict, description="its own arguments as YAML, such as '{aug_p: 0.3}'"
-    )
-    max_length: int = Field(
-        default=10_000, ge=1, description="characters at most: some augmenters never end on more"
-    )
-    revision: str | None = Field(default=None, description="hold nlpaug to this version")
+    augmenter: str = "SynonymAug"
+    """class name of an augmenter for text, such as KeyboardAug"""
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    """its own arguments as YAML, such as '{aug_p: 0.3}'"""
+    max_length: int = Field(default=10_000, ge=1)
+    """characters at most: some augmenters never end on more"""
+    revision: str | None = None
+    """hold nlpaug to this version"""
 
-    _augmenter: Any = PrivateAttr()
+    _augmenter: Any
 
     @property
     def runs_model(self) -> bool:  # type: ignore[override]

@@ -15,7 +15,8 @@ class Repeat(ProtectedTermsView):
 
     name = "repeat"
 
-    rate: float = Field(default=0.32, ge=0, le=1, description="share of the words at most, or 2 words")
+    rate: float = Field(default=0.32, ge=0, le=1)
+    """share of the words at most, or 2 words"""
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed."""

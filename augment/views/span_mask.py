@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 import regex
 import xxhash
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from augment.errors import InputError
 from augment.models.masked_lm import FillModel
@@ -30,18 +30,18 @@ class SpanMask(ProtectedTermsView):
 
     name = "span-mask"
 
-    length: int = Field(default=5, ge=1, description="units to mask")
-    unit: Literal["character", "word", "token"] = Field(default="character", description="what length counts")
-    compat: bool = Field(
-        default=False,
-        description="as Mirror-BERT's published code: 30 characters or more, spaces around the mask",
-    )
-    encoder: str = Field(
-        default="starter", description="whose tokens unit token counts: starter, a folder, a name"
-    )
-    revision: str | None = Field(default=None, description="hold the encoder's tokenizer to this revision")
+    length: int = Field(default=5, ge=1)
+    """units to mask"""
+    unit: Literal["character", "word", "token"] = "character"
+    """what length counts"""
+    compat: bool = False
+    """as Mirror-BERT's published code: 30 characters or more, spaces around the mask"""
+    encoder: str = "starter"
+    """whose tokens unit token counts: starter, a folder, a name"""
+    revision: str | None = None
+    """hold the encoder's tokenizer to this revision"""
 
-    _encoder: FillModel = PrivateAttr()
+    _encoder: FillModel
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its terms and tokenizer; raises InputError if one is missing or options contradict."""

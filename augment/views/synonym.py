@@ -6,7 +6,7 @@ from importlib.metadata import version
 from itertools import islice
 from typing import Self
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from augment.errors import InputError, warn_once
 from augment.lexicon import wordnet
@@ -38,18 +38,16 @@ class Synonym(ProtectedTermsView):
     libraries = ("inflect", "wordfreq")
 
     fraction: float = Field(default=0.5, gt=0, le=1, description=FRACTION_HELP)
-    at_least: int = Field(
-        default=0, ge=0, description="least number of words to replace, if as many are eligible"
-    )
-    language: str = Field(
-        default="en", description="others (fr, ...) by NLTK's Open Multilingual WordNet, uninflected"
-    )
-    compat: bool = Field(
-        default=False, description="do what nlpaug's SynonymAug does, function words included"
-    )
-    revision: str | None = Field(default=None, description="hold WordNet and its companions to this revision")
+    at_least: int = Field(default=0, ge=0)
+    """least number of words to replace, if as many are eligible"""
+    language: str = "en"
+    """others (fr, ...) by NLTK's Open Multilingual WordNet, uninflected"""
+    compat: bool = False
+    """do what nlpaug's SynonymAug does, function words included"""
+    revision: str | None = None
+    """hold WordNet and its companions to this revision"""
 
-    _language: English | Multilingual = PrivateAttr()
+    _language: English | Multilingual
 
     @property
     def keeps_meaning(self) -> bool:  # type: ignore[override]

@@ -1,7 +1,5 @@
 """Translate the sentence, for multilingual pairs (BSL, section 4.3); `de+fr` goes to French through German."""
 
-from pydantic import Field
-
 from augment.translate.stages import HOP, TranslationView
 
 
@@ -11,7 +9,8 @@ class Translate(TranslationView):
     name = "translate"
     folder_option = language_option = "to"
 
-    to: str = Field(description="language to translate to, such as fr; de+fr goes there through German")
+    to: str
+    """language to translate to, such as fr; de+fr goes there through German"""
 
     def languages(self) -> list[str]:
         """From the source through every hop."""
