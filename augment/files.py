@@ -9,6 +9,8 @@ from pathlib import Path
 
 from augment.errors import InputError
 
+STARTER = Path(__file__).parent / "starter"
+"""The models and lists that come with the package."""
 MAX_BYTES = 16_000_000
 """More than any recipe or list of terms; an endless file such as /dev/zero has more than that too."""
 SUMS = "SHA256SUMS"

@@ -15,10 +15,9 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from augment.errors import InputError, describe, is_out_of_memory, one_line
-from augment.files import check_sums, recorded_files, sha256_of, write_sums
+from augment.files import STARTER, check_sums, recorded_files, sha256_of, write_sums
 from augment.models.loading import damaged_weights, missing_file
 
-STARTER = Path(__file__).parents[1] / "starter"
 STARTER_ENCODER = STARTER / "encoder"
 STARTER_TRANSLATION = STARTER / "translation"
 PICKLE = "pytorch_model.bin"

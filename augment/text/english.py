@@ -7,7 +7,7 @@ from functools import cache, lru_cache, reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from augment.models.weights import STARTER
+from augment.files import STARTER
 from augment.text.edits import Token
 from augment.text.words import FUNCTION_WORDS, word_list
 

@@ -8,20 +8,16 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
-from pathlib import Path
 
 import regex
 
+from augment.files import STARTER
 from augment.text.edits import Token
 
 
 def word_list(name: str) -> list[str]:
     """The lines of one of the lists in `starter/english`."""
-    return (
-        (Path(__file__).parents[1] / "starter" / "english" / f"{name}.txt")
-        .read_text(encoding="utf-8")
-        .splitlines()
-    )
+    return (STARTER / "english" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
 
 
 def word_groups(name: str, separator: str = " ") -> list[tuple[str, list[str]]]:
