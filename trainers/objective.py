@@ -20,9 +20,11 @@ from trainers.encoders.modules import (
     MASK,
     WHITENING,
     Encoder,
+    add_linear,
     is_padded,
     pooling_at,
     prompt_of,
+    set_dropout,
     sharpen,
     whiten,
 )
@@ -42,11 +44,8 @@ SIDES = (
     "alone",
 )
 COLUMNS = ("view_a", "view_b", "negative")  # what may have a prompt of its own
-# fewest sentences worth a forward pass of their own, and most such passes in a batch
-GROUP, MOST_GROUPS = (
-    8,
-    8,
-)
+GROUP = 8  # fewest sentences worth a forward pass of their own
+MOST_GROUPS = 8  # most such passes in a batch
 EVEN = 4  # tokens by which the lengths of a batch differ at most that is not worth splitting
 
 Group = tuple[Tensor, dict[str, Any]]
@@ -57,9 +56,9 @@ Group = tuple[Tensor, dict[str, Any]]
 class Objective(nn.Module):
     """Owns the encoder, which cuts training texts at `max_tokens`, and its helpers (predictor, target, head).
 
-    A subclass defines `forward(**batch)` of what `collate` returns, for `loss`, a scalar, parts that are
-    logged as means, and `vectors` (m, d), detached: the sentence vectors of the batch of all processes, rows i
-    and m / 2 + i two views of one sentence if `paired`. A checkpoint is this module's `state_dict`.
+    A subclass defines `add_helpers`, if it has any, and `forward(**batch)` of what `collate` returns, for `loss`, a
+    scalar, parts that are logged as means, and `vectors` (m, d), detached: the sentence vectors of the batch of all
+    processes, rows i and m / 2 + i two views of one sentence if `paired`. A checkpoint is this module's `state_dict`.
     """
 
     paired = True
@@ -94,14 +93,19 @@ class Objective(nn.Module):
         self.taught: NDArray[np.float32] = np.zeros((0, 0), np.float32)
         """The teacher's vectors of the texts, mapped from the disk."""
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
+        self.add_helpers()
+
+    def add_helpers(self) -> None:
+        """Add what helps to train the encoder, and what belongs to it; raises InputError if that does not fit."""
 
     @classmethod
     def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
-        """Load the encoder, with the `dropout` of the options, and add fresh helpers; InputError if they do not fit."""
-        dropout, layer = getattr(options, "dropout", None), training.begins_linear and cls.whitenable
-        encoder = load_for_training(
-            source, training.pooling, training.max_tokens, dropout=dropout, layer=layer
-        )
+        """Load the encoder, with the `dropout` of the options; raises InputError if they do not fit."""
+        encoder = load_for_training(source, training.pooling, training.max_tokens)
+        if (dropout := getattr(options, "dropout", None)) is not None:
+            set_dropout(encoder[0].model, dropout)
+        if training.begins_linear and cls.whitenable:
+            add_linear(encoder)
         return cls(encoder, training.max_tokens, options)
 
     @property
@@ -142,18 +146,17 @@ class Objective(nn.Module):
         """Return each text's ids, after its column's or the default prompt, cut at `limit`, `[MASK]` the own token."""
         tokenizer, limit = self.encoder.tokenizer, limit or self.max_tokens
         prompt = self.prompts.get(column, prompt_of(self.encoder))
+        mask = MASK if self.literal_mask else tokenizer.mask_token
         settings = {"return_attention_mask": False, "return_token_type_ids": False}
 
         def ids() -> Iterator[list[int]]:
             for start in range(0, len(texts), BLOCK):
                 block = list(texts[start : start + BLOCK])
-                masked = [] if self.literal_mask else [text for text in block if MASK in text]
-                if masked and tokenizer.mask_token is None:
+                masked = [text for text in block if MASK in text]
+                if masked and mask is None:
                     problem = f"the encoder's tokenizer has no mask token for {masked[0][:60]!r}"
                     raise InputError(f"{problem}: use views without masks")
-                if masked:
-                    block = [text.replace(MASK, tokenizer.mask_token) for text in block]
-                block = [prompt + text for text in block] if prompt else block
+                block = [prompt + text.replace(MASK, mask or MASK) for text in block]
                 yield from tokenizer(block, truncation=True, max_length=limit, **settings)["input_ids"]
 
         return Ragged(ids())
@@ -204,11 +207,12 @@ class Objective(nn.Module):
         """Prepare what is trained besides the encoder, once in a run: here, fit the linear layer, if any."""
         if training.begins_linear:
             numbers = torch.randperm(len(self.corpus or rows))[:MAX_WHITENING_ROWS].tolist()
-            texts = self.tokenize([self.corpus[number] for number in numbers]) if self.corpus else None
-            # by length: little padding
-            ids = sorted(texts or (rows[number]["left"] for number in numbers), key=len)
+            if self.corpus:
+                ids = self.tokenize([self.corpus[number] for number in numbers])
+            else:
+                ids = [rows[number]["left"] for number in numbers]
             with autocast(next(self.encoder.parameters()).device, training.precision):
-                vectors = self.encode(ids, batch_size=256, before=WHITENING)
+                vectors = self.encode(sorted(ids, key=len), batch_size=256, before=WHITENING)  # little padding
             layer = self.encoder.get_submodule(WHITENING)
             whiten(layer, vectors) if training.whiten else sharpen(layer, vectors, int(training.sharpen or 0))
 
@@ -246,13 +250,15 @@ def group_tokens(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, ma
         input_ids = nn.functional.pad(input_ids, missing, value=encoder.tokenizer.pad_token_id)
         attention_mask = nn.functional.pad(attention_mask, missing)
         parts = [(torch.arange(len(input_ids), device=input_ids.device), max_tokens)]
-    token_groups, prompt = [], {"prompt_length": length} if (length := skipped(encoder)) else {}
+    token_groups = []
+    prompt_length = skipped(encoder)
     for rows, width in parts:
-        features = {
+        features: dict[str, Any] = {
             "input_ids": input_ids[rows, :width],
             "attention_mask": attention_mask[rows, :width],
-            **prompt,
         }
+        if prompt_length:
+            features["prompt_length"] = prompt_length
         for module in list(encoder)[: pooling_at(encoder)]:
             features = module(features)
             # Sums and means are float32 whatever is autocast.

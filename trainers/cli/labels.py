@@ -18,20 +18,18 @@ if TYPE_CHECKING:
     from trainers.classifier import Classifier
 
 TABLE = "Texts and their labels: CSV, TSV, JSONL, Parquet and so on."
+TEST = "Such a table, held back, to score on."
+LENGTH = "Of the training. [48, or one pass if more]"
 ENCODER = "Encoder to start from: directory or Hub name. [all-MiniLM-L6-v2, else the bundled one]"
 
 
 def labels(
     context: typer.Context,
     table: Annotated[str, typer.Argument(help=TABLE, metavar="FILE", show_default=False)],
-    test: Annotated[
-        str | None, typer.Option(help="Such a table, held back, to score on.", metavar="FILE")
-    ] = None,
+    test: Annotated[str | None, typer.Option(help=TEST, metavar="FILE")] = None,
     encoder: Annotated[str | None, typer.Option(help=ENCODER)] = None,
     shots: Annotated[int | None, typer.Option(min=1, help="Learn from this many texts a label.")] = None,
-    steps: Annotated[
-        int | None, typer.Option(min=1, help="Of the training. [48, or one pass if more]")
-    ] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help=LENGTH)] = None,
     max_tokens: Annotated[int, typer.Option(min=4, help="Longer texts are cut here in the training.")] = 64,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For --shots, pairs and training.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder of pairs, encoder and classifier.")] = Path("runs/labels"),
@@ -41,10 +39,9 @@ def labels(
 ) -> None:
     """Train an encoder on pairs of one label, and a classifier of its vectors.
 
-    The columns are text (or sentence) and label (or category, class, intent). The encoder learns by `train
-    contrastive
-    --preset labels` from pairs of one label, four a text on average if a label has so many; logistic
-    regression is fitted to its vectors. The same command goes on after an interruption.
+    The columns are text (or sentence) and label (or category, class, intent). The encoder learns by `train contrastive
+    --preset labels` from pairs of one label, four a text on average if a label has so many; logistic regression is
+    fitted to its vectors. The same command goes on after an interruption.
 
     Example: train labels labelled.csv --test held-back.csv
     """
@@ -54,15 +51,14 @@ def labels(
         note(f"{test}: left out: texts that are in {table} ({len(shared):,})")
         held_back = {text: label for text, label in held_back.items() if text not in shared}
     if unknown := {*held_back.values()} - {*labelled.values()}:
-        note(
-            f"{test}: {counted(len(unknown), 'label')} not in {table}, such as {min(unknown)!r}: counted as wrong"
-        )
-    source = starting_encoder(encoder)
+        count = counted(len(unknown), "label")
+        note(f"{test}: {count} not in {table}, such as {min(unknown)!r}: counted as wrong")
+    start = starting_encoder(encoder).name
     pairs = out / "pairs.arrow"
     rows = pairs_of(labelled, seed)
     counts = f"{counted(len(labelled), 'text')} with {counted(len({*labelled.values()}), 'label')}"
     note(f"{counts}, {counted(len(rows), 'pair')} of one label")
-    words = ["contrastive", "--preset", "labels", "--views", str(pairs), "--encoder", source.name]
+    words = ["contrastive", "--preset", "labels", "--views", str(pairs), "--encoder", start]
     words += ["--steps", str(steps or max(STEPS, len(rows) // BATCH_SIZE)), "--batch-size", str(BATCH_SIZE)]
     words += ["--max-tokens", str(max_tokens), "--seed", str(seed), "--out", str(out / "encoder")]
     if dry_run:
@@ -71,7 +67,7 @@ def labels(
     out.mkdir(parents=True, exist_ok=True)
     write_pairs(rows, pairs)
     run_command(context, [*words, *["--overwrite"] * overwrite])
-    _classify(labelled, held_back, source.name, out)
+    _classify(labelled, held_back, start, out)
 
 
 def _classify(labelled: Labelled, held_back: Labelled, start: str, out: Path) -> None:

@@ -51,11 +51,7 @@ def read_labelled(table: str) -> Labelled:
 
 def drawn(labelled: Labelled, shots: int, seed: int) -> Labelled:
     """Return so many texts of each label, or all that it has, by the texts' hashes with the seed."""
-    counts, chosen = Counter[str](), set[str]()
-    for text in sorted(labelled, key=lambda text: _key(text, seed)):
-        counts[labelled[text]] += 1
-        if counts[labelled[text]] <= shots:
-            chosen.add(text)
+    chosen = {text for texts in _by_label(labelled, seed).values() for text in texts[:shots]}
     return {text: label for text, label in labelled.items() if text in chosen}
 
 
@@ -63,7 +59,7 @@ def halves(labelled: Labelled) -> tuple[Labelled, Labelled]:
     """Divide the texts of each label in two, to train on and to judge by; copies stay on one side."""
     sides: dict[str, bool] = {}
     counts = Counter[str]()
-    for text in sorted(labelled, key=lambda text: _key(text, 1)):
+    for text in _drawn_order(labelled, seed=1):
         if (key := _words(text)) not in sides:
             sides[key] = counts[labelled[text]] % 2 == 1
             counts[labelled[text]] += 1
@@ -87,10 +83,7 @@ def pairs_of(labelled: Labelled, seed: int) -> "Dataset":
     """
     from datasets import Dataset
 
-    members = defaultdict(list)
-    for text in sorted(labelled, key=lambda text: _key(text, seed)):
-        members[labelled[text]].append(text)
-    rings = {label: texts for label, texts in members.items() if len(texts) > 1}
+    rings = {label: texts for label, texts in _by_label(labelled, seed).items() if len(texts) > 1}
     if not rings:
         raise InputError("no two texts have the same label: give classes as labels, some texts of each")
     most = math.ceil(PER_SENTENCE * sum(map(len, rings.values())) / len(rings))
@@ -109,8 +102,18 @@ def _ring_pairs(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield texts[place], texts[(place + apart) % len(texts)]
 
 
-def _key(text: str, seed: int) -> int:
-    return xxhash.xxh64_intdigest(f"{seed}|{text}".encode("utf-8", "surrogatepass"))
+def _drawn_order(labelled: Labelled, seed: int) -> list[str]:
+    return sorted(
+        labelled,
+        key=lambda text: xxhash.xxh64_intdigest(f"{seed}|{text}".encode("utf-8", "surrogatepass")),
+    )
+
+
+def _by_label(labelled: Labelled, seed: int) -> dict[str, list[str]]:
+    members = defaultdict(list)
+    for text in _drawn_order(labelled, seed):
+        members[labelled[text]].append(text)
+    return members
 
 
 def _words(text: str) -> str:

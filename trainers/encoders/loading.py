@@ -16,16 +16,8 @@ from augment.models.device import quiet_transformers
 from augment.models.loading import WRAPPERS, check_length, check_weights, fault
 from pipelines.storage.files import check_sums, write_sums
 from pipelines.terminal.console import InputError, TwinviewsError, note
-from trainers.encoders.location import LOG, PICKLE, RECIPE, TIME, Source, pickled, transformer_weights
-from trainers.encoders.modules import (
-    Encoder,
-    add_linear,
-    assemble,
-    parts_of,
-    pooling_of,
-    set_dropout,
-    set_max_tokens,
-)
+from trainers.encoders.location import LOG, PICKLE, RECIPE, TIME, Source, pickled
+from trainers.encoders.modules import Encoder, assemble, parts_of, pooling_of, set_max_tokens
 from trainers.processes import is_first
 from trainers.settings import Pooling
 
@@ -35,20 +27,13 @@ SAVED_TOLERANCE = 1e-3  # of their vectors' length: float32 and another order of
 PADDED = 64  # tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation
 
 
-def load_for_training(
-    source: Source, pooling: Pooling, max_tokens: int, *, dropout: float | None = None, layer: bool = False
-) -> Encoder:
-    """Load an encoder to be trained, on the CPU, with a linear `layer`, if asked; raises InputError if it cannot be."""
+def load_for_training(source: Source, pooling: Pooling, max_tokens: int) -> Encoder:
+    """Load an encoder to be trained, on the CPU; raises InputError if it cannot be."""
     encoder = load_encoder(source, "cpu")
     parts, own_pooling = parts_of(encoder, source.name), pooling_of(encoder)
     if own_pooling != pooling and is_first() and source.modules():
         note(f"{source.name} was made for {own_pooling} pooling and is trained with {pooling} (--pooling)")
-    encoder = _for_training(assemble(encoder, pooling, **parts), max_tokens)
-    if dropout is not None:
-        set_dropout(encoder[0].model, dropout)
-    if layer:
-        add_linear(encoder)
-    return encoder
+    return _for_training(assemble(encoder, pooling, **parts), max_tokens)
 
 
 def _for_training(encoder: Encoder, max_tokens: int) -> Encoder:
@@ -125,7 +110,7 @@ def _check_weights(transformers: Sequence[Any], source: Source) -> None:
             problem = f"lack {len(missing)} tensors of its configuration, the first is {missing[0]}"
             raise InputError(f"the files of the encoder {source.name!r} {problem}: get its files again")
     if len(transformers) == 1 and source.transformer is not None and is_first():
-        files = [file for file in transformer_weights(source.transformer) if file.suffix != ".json"]
+        files = [*source.transformer.glob("model*.safetensors")] or [source.transformer / PICKLE]
         stored = [re.sub(WRAPPERS, "", name) for file in files for name in load_state_dict(file, "meta")]
         kinds = tuple({LAYER.sub(".#.", name) for name in weights})
         layers = [name for name in stored if LAYER.search(name) and LAYER.sub(".#.", name).endswith(kinds)]

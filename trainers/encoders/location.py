@@ -133,12 +133,6 @@ class Source:
         return state.hexdigest()
 
 
-def transformer_weights(folder: Path) -> list[Path]:
-    """Return the files of a transformer's weights: one, or its parts and their index, or a pickle."""
-    files = sorted(folder.glob("model.safetensors")) or sorted(folder.glob("model*.safetensors*"))
-    return files or [folder / PICKLE]
-
-
 def pickled(folder: Path | None) -> bool:
     """Whether a transformer's weights are in a local folder, and only in a pickle."""
     return folder is not None and (folder / PICKLE).is_file() and not any(folder.glob("model*.safetensors"))

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-import xxhash
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import get_device_name
@@ -159,15 +158,7 @@ class EmbeddingModel:
 
     def unit_vectors(self, texts: Sequence[str], folder: Path, role: str = "teacher") -> NDArray[np.float32]:
         """Return distinct texts' unit vectors (texts, d), made by all processes and mapped from a file in `folder`."""
-        # What decides the vectors: the weights and pooling, and the texts in their order.
-        identity = [self.weights or self.name, self.pooling, [type(module).__name__ for module in self.model]]
-        state = xxhash.xxh64(json.dumps(identity, sort_keys=True).encode())
-        for text in texts:
-            state.update(text.encode("utf-8", "surrogatepass") + b"\0")
-        path = folder / f"teacher-{state.hexdigest()}.npy"
-        if is_first() and {*folder.glob("teacher-*.npy")} - {path}:
-            problem = "its weights or pooling are not what this run began with: use --overwrite, or give the same ones"
-            raise InputError(f"{role} {self.name}: {problem}")
+        path = folder / "teacher.npy"  # of a run, whose recipe says which texts and which teacher
         if not of_first(path.is_file()):
             note(f"{role}: {self.title}; encoding {len(texts):,} texts, once")
             token = getattr(self.model.tokenizer, "mask_token", None) or MASK
@@ -178,7 +169,7 @@ class EmbeddingModel:
                 own_vectors = encoder.encode(share, advance)
             of_first(None)  # until all shares are on the disk
             if is_first():
-                matrix = np.asarray(own_vectors if processes() == 1 else encoder.encode(texts))
+                matrix = own_vectors if processes() == 1 else encoder.encode(texts)
                 lengths = np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), np.finfo(np.float32).tiny)
                 folder.mkdir(parents=True, exist_ok=True)
                 # NumPy writes to a real file through C, and misses a full disk

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from augment.models.weights import cache_folder
 from pipelines.storage.files import atomic_write
 from pipelines.terminal.console import InputError, TwinviewsError, note
 from trainers.files import read_arrays, remove_stale
@@ -93,8 +93,12 @@ class Vectors(NamedTuple):
         matrix = encoder.encode(distinct, advance)
         check(matrix, distinct, encoder.name)
         rows = {text: row for row, text in enumerate(distinct)}
-        similarity: Similarity = getattr(encoder, "similarity", "cosine")
-        return cls(rows, matrix, getattr(encoder, "device", None), similarity=similarity)
+        return cls(
+            rows,
+            matrix,
+            getattr(encoder, "device", None),
+            similarity=getattr(encoder, "similarity", "cosine"),
+        )
 
     def of(self, texts: Sequence[str]) -> Matrix:
         """Return a vector for each of n texts, in their order, repeated texts included: (n, d), float32."""
@@ -127,7 +131,7 @@ class Vectors(NamedTuple):
 
     def digest(self) -> tuple[int, ...]:
         """Return hashes of the vectors."""
-        matrices = [self.matrix, *([self.documents.matrix] if self.documents else [])]
+        matrices = [self.matrix] if self.documents is None else [self.matrix, self.documents.matrix]
         return tuple(xxhash.xxh3_64_intdigest(np.ascontiguousarray(matrix).data) for matrix in matrices)
 
     def search(
@@ -137,27 +141,25 @@ class Vectors(NamedTuple):
 
         Rows and similarities are (queries, depth), best first. A Euclidean distance is ranked by q k - |k|^2 / 2.
         """
-        query_vectors, of_documents = self.of(queries), self.documents or self
-        if self.similarity == "cosine":
-            query_vectors = unit(query_vectors)
-        elif self.similarity == "euclidean":
-            query_vectors = np.concatenate([query_vectors, np.ones((len(queries), 1), np.float32)], axis=1)
+        query_vectors, of_documents = self._searched(self.of(queries)), self.documents or self
+        similarity: Literal["cosine", "dot"] = "cosine" if self.similarity == "cosine" else "dot"
         for start in range(0, len(documents), DOCUMENTS):  # no second copy of all vectors is made
             part = documents[start : start + DOCUMENTS]
-            keys = of_documents.of(part)
-            if self.similarity == "cosine":
-                keys = unit(keys)
-            elif self.similarity == "euclidean":
-                keys = np.concatenate(
-                    [keys, (-np.square(norms(keys)) / 2).astype(np.float32)[:, None]], axis=1
-                )
-            rows = nearest(
-                query_vectors, keys, depth, "cosine" if self.similarity == "cosine" else "dot", self.device
-            )
+            keys = self._searched(of_documents.of(part), are_documents=True)
+            rows = nearest(query_vectors, keys, depth, similarity, self.device)
             # Summed row by row: the rounding of a matrix product depends on the place of a row.
             pairs = zip(rows, query_vectors, strict=True)
             products = [(keys[places].astype(np.float64) * query).sum(axis=-1) for places, query in pairs]
             yield part, rows, np.array(products).reshape(rows.shape)
+
+    def _searched(self, matrix: Matrix, *, are_documents: bool = False) -> Matrix:
+        """Return queries or documents such that their products rank as the similarity does."""
+        if self.similarity == "cosine":
+            return unit(matrix)
+        if self.similarity == "dot":
+            return matrix
+        last = -np.square(norms(matrix)) / 2 if are_documents else np.ones(len(matrix))
+        return np.column_stack([matrix, last.astype(np.float32)])
 
 
 def rounded(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -189,9 +191,7 @@ def cached(encoder: TextEncoder, folder: Path | None = None) -> TextEncoder:
     identity = getattr(encoder, "fingerprint", lambda: None)()
     if identity is None:  # a function can do anything, so its vectors are not kept
         return encoder
-    folder = (
-        folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews" / "vectors"
-    )
+    folder = folder or cache_folder() / "vectors"
     return cast("TextEncoder", CachedEncoder(encoder, folder / identity))
 
 

@@ -89,28 +89,18 @@ def learn_tokenizer(tokenizer: Any, texts: Sequence[str], size: int) -> Any:  # 
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
-    state = json.loads(tokenizer.backend_tokenizer.to_str())
-    normalizer = state["normalizer"] or {}
-    if "strip_accents" in normalizer:
-        normalizer["strip_accents"] = False
+    draft = _untrained(tokenizer, texts)
+    kind = type(draft.backend_tokenizer.model).__name__
     blocks = [list(texts[start : start + BLOCK]) for start in range(0, len(texts), BLOCK)]
-    letters = sum(len(text) for text in texts)
-    if letters > UNSPACED * sum(text.count(" ") for text in texts) and state["model"]["type"] == "WordPiece":
-        normalizer["handle_chinese_chars"] = False  # which puts spaces around each
-        state |= {"pre_tokenizer": METASPACE, "decoder": METASPACE}
-        state["model"] = {"type": "Unigram", "unk_id": 0, "vocab": [[tokenizer.unk_token, 0.0]]}
-    draft = copy.deepcopy(tokenizer)
-    draft._tokenizer = Tokenizer.from_str(json.dumps(state))
     options: dict[str, Any] = {}
     pieces: list[str] = []
-    is_unigram = state["model"]["type"] == "Unigram"
-    if state["model"]["type"] == "WordPiece":
+    if kind == "WordPiece":
         options["initial_alphabet"], pieces = _characters(draft.backend_tokenizer, blocks)
         options["limit_alphabet"] = len(options["initial_alphabet"])
     # The trainer numbers the characters within words as its hash map has them, and breaks ties by number;
     # special tokens come first, in their order.
     learnt = draft.train_new_from_iterator(
-        [blocks[0][:100]] if is_unigram else blocks,
+        [blocks[0][:100]] if kind == "Unigram" else blocks,
         size,
         new_special_tokens=pieces,
         show_progress=False,
@@ -119,11 +109,10 @@ def learn_tokenizer(tokenizer: Any, texts: Sequence[str], size: int) -> Any:  # 
     state = json.loads(learnt.backend_tokenizer.to_str())
     state |= {"truncation": None, "padding": None}  # of the calls so far
     state["added_tokens"] = [token for token in state["added_tokens"] if token["content"] not in pieces]
-    if is_unigram:
+    if kind == "Unigram":
         special = [entry for entry in state["model"]["vocab"] if entry[0] in tokenizer.all_special_tokens]
-        state["model"]["vocab"] = special + _unigram_pieces(
-            draft.backend_tokenizer, texts, size - len(special)
-        )
+        count = size - len(special)
+        state["model"]["vocab"] = special + _unigram_pieces(draft.backend_tokenizer.normalizer, texts, count)
     return PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(json.dumps(state)),
         model_max_length=tokenizer.model_max_length,
@@ -132,11 +121,29 @@ def learn_tokenizer(tokenizer: Any, texts: Sequence[str], size: int) -> Any:  # 
     )
 
 
-def _unigram_pieces(tokenizer: Any, texts: Sequence[str], size: int) -> list[list[Any]]:  # noqa: ANN401
+def _untrained(tokenizer: Any, texts: Sequence[str]) -> Any:  # noqa: ANN401
+    """Return a copy of a tokenizer that keeps accents, of another kind if the script of the texts has no spaces."""
+    from tokenizers import Tokenizer
+
+    state = json.loads(tokenizer.backend_tokenizer.to_str())
+    normalizer = state["normalizer"] or {}
+    if "strip_accents" in normalizer:
+        normalizer["strip_accents"] = False
+    spaces = sum(text.count(" ") for text in texts)
+    if sum(map(len, texts)) > UNSPACED * spaces and state["model"]["type"] == "WordPiece":
+        normalizer["handle_chinese_chars"] = False  # which puts spaces around each
+        state |= {"pre_tokenizer": METASPACE, "decoder": METASPACE}
+        state["model"] = {"type": "Unigram", "unk_id": 0, "vocab": [[tokenizer.unk_token, 0.0]]}
+    draft = copy.deepcopy(tokenizer)
+    draft._tokenizer = Tokenizer.from_str(json.dumps(state))
+    return draft
+
+
+def _unigram_pieces(normalizer: Any, texts: Sequence[str], size: int) -> list[list[Any]]:  # noqa: ANN401
     """Return at most `size` pieces and their log-probabilities; by SentencePiece, as the other trainer's sums vary."""
     from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-    normalizer, model = tokenizer.normalizer, io.BytesIO()
+    model = io.BytesIO()
     SentencePieceTrainer.train(
         sentence_iterator=(normalizer.normalize_str(text) if normalizer else text for text in texts),
         model_writer=model,
@@ -150,9 +157,8 @@ def _unigram_pieces(tokenizer: Any, texts: Sequence[str], size: int) -> list[lis
         eos_id=-1,
     )
     processor = SentencePieceProcessor(model_proto=model.getvalue())
-    return [
-        [processor.id_to_piece(number), processor.get_score(number)] for number in range(1, len(processor))
-    ]
+    numbers = range(1, len(processor))
+    return [[processor.id_to_piece(number), processor.get_score(number)] for number in numbers]
 
 
 def _characters(tokenizer: Any, blocks: Sequence[list[str]]) -> tuple[list[str], list[str]]:  # noqa: ANN401

@@ -8,9 +8,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from pipelines.terminal.console import progress
-from trainers.encoders.modules import Encoder
 from trainers.objective import Objective, Row, autocast, embed, float32
-from trainers.objectives.bsl import PARAMS
 from trainers.processes import gather_pairs
 from trainers.settings import Training
 
@@ -29,13 +27,12 @@ class Bsl(Objective):
     authors'.
     """
 
-    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens, params)
-        self.predictor = chain_mlps(
-            self.dimension, params.width * self.dimension, *PREDICTORS[params.predictor]
-        )
-        self.target = copy.deepcopy(encoder).float().requires_grad_(False)
-        self.rates = {"predictor.": params.predictor_lr}
+    def add_helpers(self) -> None:
+        """Add the predictor and the target network."""
+        hidden = self.params.width * self.dimension
+        self.predictor = chain_mlps(self.dimension, hidden, *PREDICTORS[self.params.predictor])
+        self.target = copy.deepcopy(self.encoder).float().requires_grad_(False)
+        self.rates = {"predictor.": self.params.predictor_lr}
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
         """Whiten, then fit the predictor alone, for `predictor_warmup` steps: a fresh one would damage the encoder."""

@@ -26,8 +26,9 @@ class Contrastive(Objective):
     keyed = True
     teacher_role = "guide"
 
-    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens, params)
+    def add_helpers(self) -> None:
+        """Add a head that is trained or saved, and the guide."""
+        encoder, params = self.encoder, self.params
         if params.keep_head and not has_dense(encoder):
             from sentence_transformers.sentence_transformer.modules import Dense
 
@@ -106,45 +107,49 @@ class Contrastive(Objective):
     ) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
 
-        The ids ((2 + k)n, tokens) are those of first views, second views and k negatives, `taught` (n, 2 + k,
-        d) the guide's vectors of the same texts: strings that it finds more like the anchor than its positive
-        are no negatives, an own hard negative too if a guide is named (GISTEmbed). Those with the same label
-        (`labels` (n,),
-        -1 for none) are further positives, those with another negatives, whatever the guide finds. `retain` or
-        `relate` times `moved` is added: the mean of `1 - cos(v, v at the start)`, or `moved_cosines`.
+        The ids ((2 + k)n, tokens) are those of first views, second views and k negatives, `taught` (n, 2 + k, d) the
+        guide's vectors of the same texts. Texts with the same label (`labels` (n,), -1 for none) are further positives.
+        `retain` or `relate` times `moved` is added: the mean of `1 - cos(v, v at the start)`, or `moved_cosines`.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask), len(input_ids) // len(keys))
         keys = gather(keys)
+        labels = None if labels is None else gather(labels)
+        guide = None if taught is None else gather(taught).transpose(0, 1).flatten(0, 1)
         pairs = 2 * len(keys)
-        excluded, parts = equal_strings(keys), {}
+        views = vectors[:pairs]
         with float32(vectors.device):
             outputs = self.head(vectors)
-            labels = None if labels is None else gather(labels)
-            guide = vectors[:0] if taught is None else gather(taught).transpose(0, 1).flatten(0, 1)
-            if taught is not None and not self.params.relate:
-                closer = closer_than_positive(guide[:pairs], guide[pairs:], keep_own=self.params.guide is None)
-                if labels is not None:  # other labels are true negatives, however close
-                    closer[:, :pairs] &= ((labels < 0)[:, None] | (labels < 0)).repeat(2, 2)
-                excluded |= closer
-            settings = {"one_sided": self.params.negatives == "right"}
-            positives = None if labels is None else same_label(keys, labels)
             loss = contrast(
                 outputs[:pairs],
                 self.params.temperature,
-                excluded,
+                self._excluded(keys, guide, labels),
                 outputs[pairs:],
-                positives=positives,
-                **settings,
+                one_sided=self.params.negatives == "right",
+                positives=None if labels is None else same_label(keys, labels),
             )
-            if weight := self.params.retain or self.params.relate:
-                views, originals = vectors[:pairs], guide[:pairs]
-                if self.params.retain:
-                    distance = (1 - nn.functional.cosine_similarity(views, originals, dim=-1)).mean()
-                else:
-                    distance = moved_cosines(views, originals)
-                parts = {"contrast": loss.detach(), "moved": distance.detach()}
-                loss = loss + weight * distance
-        return {"loss": loss, **parts, "vectors": vectors[:pairs].detach()}
+            weight = self.params.retain or self.params.relate
+            if guide is None or not weight:
+                return {"loss": loss, "vectors": views.detach()}
+            if self.params.retain:
+                distance = (1 - nn.functional.cosine_similarity(views, guide[:pairs], dim=-1)).mean()
+            else:
+                distance = moved_cosines(views, guide[:pairs])
+            parts = {"contrast": loss.detach(), "moved": distance.detach()}
+            return {"loss": loss + weight * distance, **parts, "vectors": views.detach()}
+
+    def _excluded(self, keys: Tensor, guide: Tensor | None, labels: Tensor | None) -> Tensor:
+        """Return (2n, 2n + kn), true for what is no negative of an anchor: equal strings, and what the guide finds.
+
+        That is a text that it finds more like the anchor than its positive, an own hard negative too if a guide is
+        named (GISTEmbed), but none with another label.
+        """
+        excluded, pairs = equal_strings(keys), 2 * len(keys)
+        if guide is None or self.params.relate:
+            return excluded
+        closer = closer_than_positive(guide[:pairs], guide[pairs:], keep_own=self.params.guide is None)
+        if labels is not None:
+            closer[:, :pairs] &= ((labels < 0)[:, None] | (labels < 0)).repeat(2, 2)
+        return excluded | closer
 
 
 def train_only_head(encoder: Encoder, dimension: int) -> nn.Sequential:

@@ -34,8 +34,9 @@ WRONG_WAY = 0.25  # share of unread words above which the teacher does not read 
 class Distil(Objective):
     """The student, the teacher's vectors of the texts, and a queue for each view that teaches (arXiv:2311.03228)."""
 
-    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens, params)
+    def add_helpers(self) -> None:
+        """Load the teacher, add the queues, and fit the student's dimension to the teacher's."""
+        encoder, params = self.encoder, self.params
         self.congen = params.method == "congen"
         self.smoothed = self.congen and params.smooth_neighbours is not None
         teacher = _load_teacher(params)
@@ -67,9 +68,7 @@ class Distil(Objective):
             count = len(examples)
             held_out = self.params.held_out(count, self.batch_size)
             size = held_out or min(self.params.queue, count)
-            # The seed that torch was given; other processes than the first may have another one.
-            generator = torch.Generator().manual_seed(of_first(torch.initial_seed()))
-            order = torch.randperm(count, generator=generator).tolist()
+            order = _drawn_order(count)
             if is_first() and size and not self.smoothed:
                 few = f"queue of {size:,}: too few rows to set any aside for it, so all are trained on"
                 note(
@@ -121,8 +120,9 @@ class Translations(Objective):
 
     whitenable = False
 
-    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens, params)
+    def add_helpers(self) -> None:
+        """Load the teacher, and fit the student's dimension to the teacher's."""
+        encoder, params = self.encoder, self.params
         self.teacher = teacher = _load_teacher(params)
         self.teacher_tokenizer = teacher.model.tokenizer
         width = int(teacher.model.get_embedding_dimension())
@@ -149,9 +149,7 @@ class Translations(Objective):
         if self.params.vocabulary:
             self._replace_vocabulary(examples)
         if self.trained is not None and self.trained < len(examples):
-            generator = torch.Generator().manual_seed(of_first(torch.initial_seed()))
-            rows = torch.randperm(len(examples), generator=generator)[: self.trained]
-            examples = examples.take(sorted(rows.tolist()))
+            examples = examples.take(sorted(_drawn_order(len(examples))[: self.trained]))
         self.texts, taught = number_texts([examples.left])
         ids = {"right": self.tokenize(examples.right)}
         if self.paired:
@@ -198,6 +196,12 @@ class Translations(Objective):
             targets = taught.repeat(len(students) // len(taught), 1)
             loss = (students - targets).square().sum(dim=-1).mean()
         return {"loss": loss, "vectors": vectors.detach()}
+
+
+def _drawn_order(count: int) -> list[int]:
+    """Return so many numbers in an order drawn by the seed that torch was given in the first process."""
+    generator = torch.Generator().manual_seed(of_first(torch.initial_seed()))
+    return torch.randperm(count, generator=generator).tolist()
 
 
 def _load_teacher(params: PARAMS) -> "EmbeddingModel":

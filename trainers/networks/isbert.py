@@ -8,9 +8,8 @@ from torch import Tensor, nn
 
 from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples
-from trainers.encoders.modules import Encoder, pooling_at, pooling_of, with_cnn
+from trainers.encoders.modules import pooling_at, pooling_of, with_cnn
 from trainers.objective import Objective, float32, group_tokens, pool
-from trainers.objectives.isbert import PARAMS
 from trainers.processes import gather, process_rank, processes, summed
 
 
@@ -21,13 +20,14 @@ class IsBert(Objective):
     cacheable = False
     whitenable = False
 
-    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
-        if (pooling := pooling_of(encoder)) != "mean":
+    def add_helpers(self) -> None:
+        """Give the encoder a CNN, and add the discriminator."""
+        params = self.params
+        if (pooling := pooling_of(self.encoder)) != "mean":
             raise InputError(
                 f"--pooling {pooling}: IS-BERT's sentence vector is the mean of its tokens' vectors"
             )
-        encoder = with_cnn(encoder, params.widths, params.filters, relu=params.relu)
-        super().__init__(encoder, max_tokens, params)
+        self.encoder = encoder = with_cnn(self.encoder, params.widths, params.filters, relu=params.relu)
         place = pooling_at(encoder)
         self.unused = place + 1 < len(encoder)  # layers after the pooling are not trained
         # T(c, y) = local(c) . whole(y); the authors' code has the bare dot product.

@@ -13,10 +13,9 @@ from torch import Tensor, nn
 from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.loading import PADDED, position_limit
-from trainers.encoders.modules import MASK, Encoder, is_padded, set_max_tokens
+from trainers.encoders.modules import MASK, is_padded, set_max_tokens
 from trainers.losses import contrast, equal_strings, multi_similarity
 from trainers.objective import Objective, Row
-from trainers.objectives.mirror import PARAMS
 from trainers.processes import gather, gather_pairs
 
 OUTPUT_PROJECTION = regex.compile(
@@ -32,18 +31,19 @@ class Mirror(Objective):
 
     keyed = True
 
-    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
+    def add_helpers(self) -> None:
+        """Let the encoder drop heads; raises InputError for options that do not go together."""
+        params = self.params
         if params.controlled and params.span:
             raise InputError(
                 "--controlled: a copy with a masked span cannot have the same dropout masks: add --span 0"
             )
-        super().__init__(encoder, max_tokens, params)
         self.literal_mask = params.compat
-        if params.span and not params.compat and encoder.tokenizer.mask_token is None:
+        if params.span and not params.compat and self.encoder.tokenizer.mask_token is None:
             raise InputError(f"--span {params.span}: the encoder's tokenizer has no mask token: give --span 0")
-        if params.compat and is_padded(encoder):
-            set_max_tokens(encoder, min(PADDED, position_limit(encoder)))
-        set_drophead(encoder[0].model, params.drophead)
+        if params.compat and is_padded(self.encoder):
+            set_max_tokens(self.encoder, min(PADDED, position_limit(self.encoder)))
+        set_drophead(self.encoder[0].model, params.drophead)
 
     def columns(self, examples: Examples) -> dict[str, Any]:
         """Return the ids of both sides and the `keys`; for right sides to mask in each epoch, texts instead."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -13,9 +13,7 @@ from pipelines.terminal.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.loading import load_masked_lm, save_encoder
 from trainers.encoders.location import Source
-from trainers.encoders.modules import Encoder
-from trainers.objective import Objective, Row, by_length
-from trainers.objectives.mlm import PARAMS
+from trainers.objective import Objective, Row, group_tokens
 from trainers.processes import processes, summed
 from trainers.settings import Training
 
@@ -29,15 +27,23 @@ ModernBERT."""
 class MaskedLm(Objective):
     """A masked language model (arXiv:1810.04805); `encoder` is its part below the head."""
 
+    masked_lm: nn.Module
     paired = False
     cacheable = False
 
-    def __init__(self, masked_lm: nn.Module, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens, params)
-        self.masked_lm = masked_lm
-        if encoder.tokenizer.mask_token_id is None:
+    def add_helpers(self) -> None:
+        """Note the special tokens; raises InputError for a tokenizer without a mask."""
+        if self.encoder.tokenizer.mask_token_id is None:
             raise InputError("the encoder's tokenizer has no mask token: it cannot be trained as a masked LM")
-        self.special = frozenset(encoder.tokenizer.all_special_ids)
+        self.special = frozenset(self.encoder.tokenizer.all_special_ids)
+
+    @classmethod
+    def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
+        """Load the model with its head, or with a new one over its own word embeddings."""
+        encoder, masked_lm = load_masked_lm(source, training.pooling, training.max_tokens)
+        objective = cls(encoder, training.max_tokens, options)
+        objective.masked_lm = masked_lm
+        return objective
 
     def columns(self, examples: Examples) -> dict[str, Any]:
         """Return the ids of each text."""
@@ -73,14 +79,10 @@ class MaskedLm(Objective):
         """Return the mean cross-entropy in nats of the tokens at flat `masked`, their accuracy, and [CLS] vectors."""
         width = input_ids.shape[1]
         order, hidden = [], []
-        for rows, longest in by_length(attention_mask):
-            features = {
-                "input_ids": input_ids[rows, :longest],
-                "attention_mask": attention_mask[rows, :longest],
-            }
-            tokens = self.encoder[0](features)["token_embeddings"].float()
+        for rows, features in group_tokens(self.encoder, input_ids, attention_mask, self.max_tokens):
+            tokens = features["token_embeddings"]
             order.append(rows)
-            hidden.append(nn.functional.pad(tokens, (0, 0, 0, width - longest)))
+            hidden.append(nn.functional.pad(tokens, (0, 0, 0, width - tokens.shape[1])))
         vectors, places = torch.cat(hidden), torch.cat(order).argsort()
         logits = masked_lm_logits(self.masked_lm, vectors[places[masked // width], masked % width]).float()
         targets = labels.flatten()[masked]
@@ -105,9 +107,3 @@ def masked_lm_logits(model: nn.Module, vectors: Tensor) -> Tensor:
     for part in head:
         vectors = getattr(model, part)(vectors)
     return vectors
-
-
-def build(options: PARAMS, training: Training, source: Source) -> MaskedLm:
-    """Load the model with its head, or with a new one over its own word embeddings."""
-    encoder, model = load_masked_lm(source, training.pooling, training.max_tokens)
-    return MaskedLm(model, encoder, training.max_tokens, options)

@@ -7,10 +7,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from trainers.data.examples import Examples
-from trainers.encoders.modules import Encoder, with_cnn
+from trainers.encoders.modules import with_cnn
 from trainers.objective import Objective, float32
 from trainers.objectives.isbert import FILTERS, WIDTHS
-from trainers.objectives.regression import PARAMS
 from trainers.processes import gather, gather_pairs
 
 
@@ -19,10 +18,10 @@ class Regression(Objective):
 
     paired = False
 
-    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
-        if params.cnn:
-            encoder = with_cnn(encoder, WIDTHS, FILTERS, relu=True)
-        super().__init__(encoder, max_tokens, params)
+    def add_helpers(self) -> None:
+        """Give the encoder a CNN, if asked."""
+        if self.params.cnn:
+            self.encoder = with_cnn(self.encoder, WIDTHS, FILTERS, relu=True)
 
     def columns(self, examples: Examples) -> dict[str, Any]:
         """Return the ids of both sentences and the grades."""

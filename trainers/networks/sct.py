@@ -4,22 +4,21 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from trainers.encoders.modules import Encoder
 from trainers.losses import Queue, relation_loss
 from trainers.networks.bsl import chain_mlps
 from trainers.objective import Objective, float32
-from trainers.objectives.sct import PARAMS
 from trainers.processes import gather_pairs
 
 
 class Sct(Objective):
     """One encoder f, run twice with dropout: online h(f(x)), h a projector, and, without gradient, references f(x)."""
 
-    def __init__(self, encoder: Encoder, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens, params)
-        self.projector = chain_mlps(self.dimension, params.width * self.dimension, [params.norm == "batch"], 3)
-        self.d1, self.d2 = (Queue(params.queue, self.dimension) for _ in range(2))
-        self.rates = {"projector.": params.projector_lr}
+    def add_helpers(self) -> None:
+        """Add the projector and the queues."""
+        hidden, norms = self.params.width * self.dimension, [self.params.norm == "batch"]
+        self.projector = chain_mlps(self.dimension, hidden, norms, 3)
+        self.d1, self.d2 = (Queue(self.params.queue, self.dimension) for _ in range(2))
+        self.rates = {"projector.": self.params.projector_lr}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss and the encoder's vectors (2n, d), without the projector; in training, move the queues on.

@@ -6,7 +6,7 @@ from trainers.settings import Options, later, read_presets
 
 READS = ("text",)
 PRESETS = read_presets(__file__)
-build = later("trainers.networks.mlm:build")
+build = later("trainers.networks.mlm:MaskedLm.build")
 
 
 class PARAMS(Options):

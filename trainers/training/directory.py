@@ -174,13 +174,10 @@ def checkpoints(folder: Path) -> list[Path]:
 
 def history_of(checkpoint: Path) -> list[dict[str, float]]:
     """Return what was logged up to a checkpoint, at last at its own step; raises InputError if that is damaged."""
-    state = read_json(checkpoint / STATE)
-    history = state.get("log_history") if isinstance(state, dict) else None
-    if (
-        not isinstance(history, list)
-        or not history
-        or not isinstance(history[-1], dict)
-        or "step" not in history[-1]
-    ):
-        raise InputError(f"{checkpoint / STATE} has no log_history: remove the checkpoint, or train again")
+    try:
+        history: list[dict[str, float]] = read_json(checkpoint / STATE)["log_history"]
+        float(history[-1]["step"])
+    except (LookupError, TypeError):
+        problem = f"{checkpoint / STATE} has no log_history"
+        raise InputError(f"{problem}: remove the checkpoint, or train again") from None
     return history

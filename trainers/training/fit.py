@@ -78,15 +78,9 @@ def fit(
     done = int(history[-1]["step"]) if history else 0
     if done:
         note(f"resuming {out} at step {done}")
-    if training.total_steps(len(rows)):
-        objective.before_training(out / CHECKPOINTS)
-    else:
-        torch.manual_seed(seed)
-        objective.before_first_step(cast("list[Row]", rows), training)
-        score = score_on(dev, objective, training, 0)
-        if score is not None and is_first():
-            write_if_changed(out / LOG, json.dumps({DEV: score, "step": 0}) + "\n")
-        return Fitted(0, 0.0, {"loss": math.nan}, {} if score is None else {0: score}, 0)
+    if not training.total_steps(len(rows)):
+        return _prepared(objective, rows, training, out, seed, dev)
+    objective.before_training(out / CHECKPOINTS)
     if checkpoint is not None and out_of_patience(training, history):
         # Killed after its last step: Trainer would take another one.
         load_weights(objective, checkpoint / WEIGHTS)
@@ -109,6 +103,18 @@ def fit(
     blend_into(objective.encoder, start, training.blend)
     last = [line for line in log_lines(history) if "loss" in line][-1]
     return Fitted(steps, seconds, last, dev_scores(history), saved_step)
+
+
+def _prepared(
+    objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: "Examples | Task | None"
+) -> Fitted:
+    """Do what comes before the first step, and score that."""
+    torch.manual_seed(seed)
+    objective.before_first_step(cast("list[Row]", rows), training)
+    score = score_on(dev, objective, training, 0)
+    if score is not None and is_first():
+        write_if_changed(out / LOG, json.dumps({DEV: score, "step": 0}) + "\n")
+    return Fitted(0, 0.0, {"loss": math.nan}, {} if score is None else {0: score}, 0)
 
 
 @torch.no_grad()

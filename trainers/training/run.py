@@ -12,7 +12,6 @@ from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from trainers.objective import Objective
     from trainers.training.fit import Fitted
 
-requires_grad = attrgetter("requires_grad")
 CARD = Path(__file__).with_name("card.md")  # the template of the model card
 FEW = 10  # optimiser steps; fewer hardly change an encoder
 
@@ -109,6 +107,7 @@ def train_seeds(name: str, values: Mapping[str, Any]) -> None:
 def _make_plan(request: Request) -> Plan:
     source, objective = locate(request.encoder), load_objective(request.objective)
     preset, training, params = request.resolved(source.pooling())
+    given = objective.PRESETS[preset]
     precision = resolve_precision(training.precision)
     examples, sources = read_examples(request.data, objective.READS)
     if len(examples) < 2:
@@ -121,7 +120,7 @@ def _make_plan(request: Request) -> Plan:
         params.check_views(sources.get("views", ()))
     if training.begins_linear:
         examples = with_corpus(examples, sources.get("views", ()))
-    dev = _read_dev(training, objective.PRESETS[preset], examples)
+    dev = _read_dev(training, given, examples)
     size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size:
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: using {size}")
@@ -129,22 +128,8 @@ def _make_plan(request: Request) -> Plan:
     similarity = training.dev_similarity if isinstance(dev, Examples | None) else "cosine"
     used = {"batch_size": size, "precision": precision, "dev_similarity": similarity}
     training = training.model_copy(update=used)
-    hashes = {"data_xxh64": examples.digest(), "encoder_xxh64": source.digest()}
-    for role in ("teacher", "guide"):
-        if model := getattr(params, role, None):
-            hashes[f"{role}_xxh64"] = locate(model).digest()
-    if labels := examples.positive_labels(getattr(params, "positives", "pair")):
-        hashes["labels_xxh64"] = xxh64_hexdigest("\0".join(labels).encode("utf-8", "surrogatepass"))
-    if isinstance(dev, Examples):
-        hashes["dev_xxh64"] = dev.digest()
-    elif dev is not None:
-        hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
-    if examples.corpus is not None:
-        note(
-            f"the linear layer is fitted to the {len(examples.corpus):,} sentences that the pairs were made of"
-        )
-        hashes["corpus_xxh64"] = Examples(examples.corpus, examples.corpus, examples.corpus).digest()
-    settings, given = {**training.model_dump(), **params.model_dump()}, objective.PRESETS[preset]
+    hashes = _hashes(source, examples, dev, params)
+    settings = {**training.model_dump(), **params.model_dump()}
     unset = {key: NONE for key, value in settings.items() if value is None and given.get(key) is not None}
     recipe = {
         "command": request.objective,
@@ -161,25 +146,46 @@ def _make_plan(request: Request) -> Plan:
     return Plan(source, examples, dev, training, params, recipe)
 
 
-def _read_dev(training: Training, preset: Mapping[str, Any], examples: Examples) -> "Examples | Task | None":
-    if training.dev is not None:
-        from trainers.evaluation.dev_set import read_dev
-        from trainers.evaluation.task import normalised
+def _hashes(source: Source, examples: Examples, dev: "Examples | Task | None", params: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return hashes of all that a training reads, by name, for its recipe."""
+    hashes: dict[str, Any] = {"data_xxh64": examples.digest(), "encoder_xxh64": source.digest()}
+    for role in ("teacher", "guide"):
+        if model := getattr(params, role, None):
+            hashes[f"{role}_xxh64"] = locate(model).digest()
+    if labels := examples.positive_labels(getattr(params, "positives", None)):
+        hashes["labels_xxh64"] = xxh64_hexdigest("\0".join(labels).encode("utf-8", "surrogatepass"))
+    if isinstance(dev, Examples):
+        hashes["dev_xxh64"] = dev.digest()
+    elif dev is not None:
+        hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
+    if examples.corpus is not None:
+        note(
+            f"the linear layer is fitted to the {len(examples.corpus):,} sentences that the pairs were made of"
+        )
+        hashes["corpus_xxh64"] = Examples(examples.corpus, examples.corpus, examples.corpus).digest()
+    return hashes
 
-        dev = read_dev(training.dev, training.dev_data)
-        if not isinstance(dev, Examples) and training.dev_similarity == "best" != preset.get("dev_similarity"):
-            problem = f"is for graded pairs, not for {dev.title} on {training.dev}"
-            raise InputError(f"--dev-similarity best {problem}: leave it out")
-        texts = {*map(normalised, [*dev.left, *dev.right] if isinstance(dev, Examples) else dev.texts)}
-        columns = {id(column): column for column in examples.columns()}.values()  # equal ones once
-        if seen := texts.intersection(map(normalised, filter(None, chain.from_iterable(columns)))):
-            note(f"{len(seen):,} of {len(texts):,} texts of --dev {training.dev} are in the training text")
-        return dev
-    for key in ("patience", "dev_data", "dev_similarity", "evaluations", "keep"):
-        value = getattr(training, key)
-        if value != preset.get(key, Training.model_fields[key].default):
-            raise InputError(f"--{key.replace('_', '-')} {value} needs --dev: give a file or a benchmark")
-    return None
+
+def _read_dev(training: Training, preset: Mapping[str, Any], examples: Examples) -> "Examples | Task | None":
+    if training.dev is None:
+        for key in ("patience", "dev_data", "dev_similarity", "evaluations", "keep"):
+            value = getattr(training, key)
+            if value != preset.get(key, Training.model_fields[key].default):
+                raise InputError(f"--{key.replace('_', '-')} {value} needs --dev: give a file or a benchmark")
+        return None
+    from trainers.evaluation.dev_set import read_dev
+    from trainers.evaluation.task import normalised
+
+    dev = read_dev(training.dev, training.dev_data)
+    texts = [*dev.left, *dev.right] if isinstance(dev, Examples) else dev.texts
+    if not isinstance(dev, Examples) and training.dev_similarity == "best" != preset.get("dev_similarity"):
+        problem = f"is for graded pairs, not for {dev.title} on {training.dev}"
+        raise InputError(f"--dev-similarity best {problem}: leave it out")
+    distinct = {*map(normalised, texts)}
+    columns = {id(column): column for column in examples.columns()}.values()  # equal ones once
+    if seen := distinct.intersection(map(normalised, filter(None, chain.from_iterable(columns)))):
+        note(f"{len(seen):,} of {len(distinct):,} texts of --dev {training.dev} are in the training text")
+    return dev
 
 
 def _train(plan: Plan, request: Request, out: Path) -> None:
@@ -254,7 +260,9 @@ def _check_layers(objective: "Objective", plan: Plan, name: str) -> None:
     if training.begins_linear and training.blend < 1:
         raise InputError(f"--blend {training.blend:g}: the start lacks the layer of {linear}: leave one out")
     layers = [module for child, module in list(objective.encoder.named_children())[1:] if child != WHITENING]
-    trained = Counter(type(layer).__name__ for layer in layers if any(map(requires_grad, layer.parameters())))
+    trained = Counter(
+        type(layer).__name__ for layer in layers if any(weight.requires_grad for weight in layer.parameters())
+    )
     added = list(trained - Counter(kind for kind, _ in plan.source.modules()))
     is_untrained = not training.total_steps(len(plan.examples))
     if added and (is_untrained or training.blend < 1):
