@@ -124,14 +124,14 @@ def find_files(
     names: Sequence[str], folders: Sequence[str], data: Path, beside: Sequence[str] = ()
 ) -> list[Path] | str:
     """Return the files of the first usual folder that has all `names`, itself or `beside` it, or what is missing."""
-    reason = f"no folder {' or '.join(folders)} below {data}"
-    for number, place in enumerate(place for place in usual_places(folders, data) if place.is_dir()):
+    reasons = []
+    for place in filter(Path.is_dir, usual_places(folders, data)):
         paths = {name: find_file(name, (place, *(place / folder for folder in beside))) for name in names}
         absent = [name for name, path in paths.items() if path is None]
         if not absent:
             return [path for path in paths.values() if path]
-        reason = reason if number else f"{place} lacks {', '.join(absent)}"
-    return reason
+        reasons.append(f"{place} lacks {', '.join(absent)}")
+    return reasons[0] if reasons else f"no folder {' or '.join(folders)} below {data}"
 
 
 def check_count(source: object, count: int, expected: int, unit: str) -> None:

@@ -74,24 +74,22 @@ class Objective(nn.Module):
     literal_mask = False
     """Whether a `[MASK]` in a text stays as written, instead of becoming the tokenizer's mask token."""
     teacher_role = "teacher"  # the option that names the teacher
-    _keys_to_ignore_on_save = (
-        None  # Trainer asks for it, as the second names of shared tensors are in no checkpoint
-    )
+    cached: int | None = None  # texts to embed at a time; None for the whole batch
+    corpus: Sequence[str] | None = None  # texts that the linear layer is fitted to; None for the rows
+    prompts: Mapping[str, str] = {}
+    """What precedes the texts of a column of pairs (`COLUMNS`), instead of the default prompt."""
+    rates: Mapping[str, float] = {}
+    """Factors on the learning rate by the prefix of the parameters' names, the first that fits; 1 for others."""
+    teacher: "EmbeddingModel | None" = None
+    texts: Sequence[str] = ()  # the texts that the teacher encodes, set by `columns`
+    taught: NDArray[np.float32]
+    """The teacher's vectors of the texts, mapped from the disk."""
+    # Trainer asks for it, as the second names of shared tensors are in no checkpoint.
+    _keys_to_ignore_on_save = None
 
     def __init__(self, encoder: Encoder, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
         super().__init__()
         self.encoder, self.max_tokens, self.params = encoder, max_tokens, params
-        self.cached: int | None = None  # texts to embed at a time; None for the whole batch
-        self.corpus: Sequence[str] | None = None  # texts that the linear layer is fitted to; None for the rows
-        self.prompts: Mapping[str, str] = {}
-        """What precedes the texts of a column of pairs (`COLUMNS`), instead of the default prompt."""
-        self.rates: Mapping[str, float] = {}
-        """Factors on the learning rate by the prefix of the parameters' names, the first that fits; 1 for
-        others."""
-        self.teacher: EmbeddingModel | None = None
-        self.texts: list[str] = []  # the texts that the teacher encodes, set by `columns`
-        self.taught: NDArray[np.float32] = np.zeros((0, 0), np.float32)
-        """The teacher's vectors of the texts, mapped from the disk."""
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
         self.add_helpers()
 
@@ -201,7 +199,7 @@ class Objective(nn.Module):
         """Compute the teacher's vectors, or find them in `folder`; raises InputError if it holds another teacher's."""
         if self.teacher is not None:
             self.taught = self.teacher.unit_vectors(self.texts, folder / "teacher", self.teacher_role)
-        self.teacher, self.texts = None, []
+        self.teacher, self.texts = None, ()
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
         """Prepare what is trained besides the encoder, once in a run: here, fit the linear layer, if any."""

@@ -66,18 +66,19 @@ class LazyGroup(TyperGroup):
 
 def make_app() -> typer.Typer:
     """Return the command line; its commands are known by name only until they are used."""
-    settings: dict[str, Any] = {
-        "rich_markup_mode": None,
-        "no_args_is_help": True,
-        "pretty_exceptions_enable": False,
-    }
-    settings["context_settings"] = {"help_option_names": ["-h", "--help"]}
-    app = typer.Typer(name="train", cls=LazyGroup, help=OVERVIEW, **settings)
+    app = typer.Typer(
+        name="train",
+        cls=LazyGroup,
+        help=OVERVIEW,
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
     app.callback()(_main)
-    commands = {name: summary(name) for name in objective_names()} | {
-        name: line for name, (_, line) in MODULES.items()
-    }
-    for name, line in commands.items():
+    lines = {name: summary(name) for name in objective_names()}
+    lines |= {name: line for name, (_, line) in MODULES.items()}
+    for name, line in lines.items():
         app.command(name, help=line, short_help=line)(lambda: None)
     return app
 

@@ -99,12 +99,10 @@ class Examples:
     def take(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in this order; columns that were one object stay one."""
         names = ("texts", "left", "right", "labels", "classes")
-        columns: dict[int, Any] = {id(getattr(self, name)): getattr(self, name) for name in names}
-        selected: dict[int, Any] = {key: column and take(column, rows) for key, column in columns.items()}
+        columns = {name: getattr(self, name) for name in names}
+        taken: dict[int, Any] = {id(column): column and take(column, rows) for column in columns.values()}
         negatives = tuple(take(column, rows) for column in self.negatives)
-        return replace(
-            self, negatives=negatives, **{name: selected[id(getattr(self, name))] for name in names}
-        )
+        return replace(self, negatives=negatives, **{name: taken[id(columns[name])] for name in names})
 
 
 def take(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:
@@ -229,7 +227,7 @@ class Ragged(Sequence[list[int]]):
         return self.values[self.starts[index] : self.starts[index + 1]].tolist()  # type: ignore[no-any-return]
 
 
-class Rows:
+class Rows(Sequence[Mapping[str, Any]]):
     """Columns as rows, each with its `seed` in the current epoch: 63 bits that do not depend on the batch."""
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], seed: int) -> None:
@@ -238,7 +236,7 @@ class Rows:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    def __getitem__(self, row: int) -> dict[str, Any]:
+    def __getitem__(self, row: int) -> dict[str, Any]:  # type: ignore[override] # no slices
         cells = {name: column[row] for name, column in self.columns.items()}
         return {**cells, "seed": xxhash.xxh64_intdigest(f"{self.seed}|{row}|{self.epoch}".encode()) >> 1}
 
@@ -250,7 +248,8 @@ class Order:
         self.rows, self.seed, self.batch_size = rows, seed, batch_size
 
     def __len__(self) -> int:
-        return len(self.rows) // (self.batch_size or 1) * (self.batch_size or 1)
+        size = self.batch_size or 1
+        return len(self.rows) // size * size
 
     def __iter__(self) -> Iterator[int]:
         random = np.random.default_rng((self.seed, self.rows.epoch))

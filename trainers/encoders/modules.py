@@ -118,7 +118,10 @@ def assemble(
     relu: bool = False,
     head: Sequence[nn.Module] = (),
 ) -> Encoder:
-    """Return an encoder's transformer and settings, not copied, with these parts; InputError if they do not fit."""
+    """Return an encoder's transformer and settings, not copied, with these parts; InputError if they do not fit.
+
+    If padding counts, `set_max_tokens` says how long texts are padded.
+    """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
@@ -128,9 +131,8 @@ def assemble(
         )
     transformer: Any = encoder[0]
     transformer.model.config.output_hidden_states = pooling == "first-last"
-    if pooling == "padded-mean" or is_padded(encoder):
-        padded = {"text": {"padding": "max_length", "max_length": transformer.max_seq_length}}
-        transformer.processing_kwargs = padded if pooling == "padded-mean" else {}
+    if is_padded(encoder):
+        transformer.processing_kwargs = {}
     # What follows may need rows of one length; with flash attention they would be one row.
     transformer.unpad_inputs = False if cnn is not None or pooling in ("first-last", "padded-mean") else None
     width = (cnn or transformer).get_embedding_dimension()

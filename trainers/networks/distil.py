@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -34,6 +33,8 @@ WRONG_WAY = 0.25  # share of unread words above which the teacher does not read 
 class Distil(Objective):
     """The student, the teacher's vectors of the texts, and a queue for each view that teaches (arXiv:2311.03228)."""
 
+    batch_size = 1  # rows in a batch of the training, over all processes, once it is built
+
     def add_helpers(self) -> None:
         """Load the teacher, add the queues, and fit the student's dimension to the teacher's."""
         encoder, params = self.encoder, self.params
@@ -47,8 +48,6 @@ class Distil(Objective):
         sizes = [0] if self.congen else [params.queue, params.queue]
         self.queues: Any = nn.ModuleList(Queue(size, width) for size in sizes)
         self.teacher = teacher
-        self.in_queue = np.zeros(0, np.int64)
-        self.batch_size = 1  # rows in a batch of the training, over all processes, once it is built
 
     @classmethod
     def build(cls, options: PARAMS, training: Training, source: Source) -> Self:

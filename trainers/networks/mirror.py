@@ -61,12 +61,11 @@ class Mirror(Objective):
                 mask(row["right"], span, Random(row["seed"])) if row["mirrored"] else row["right"]
                 for row in rows
             ]
-            shared = [{name: cell for name, cell in row.items() if name != "mirrored"} for row in rows]
-            rows = [
-                {**row, "right": ids}
-                for row, ids in zip(shared, self.tokenize(texts, column="view_b"), strict=True)
-            ]
-        return super().collate(rows)
+            ids = self.tokenize(texts, column="view_b")
+            rows = [{**row, "right": right} for row, right in zip(rows, ids, strict=True)]
+        batch = super().collate(rows)
+        batch.pop("mirrored", None)
+        return batch
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
         """Return the mean loss of all processes' anchors, in nats for InfoNCE, and their vectors."""
@@ -79,10 +78,10 @@ class Mirror(Objective):
             vectors = self.embed(input_ids, attention_mask)
         vectors = gather_pairs(vectors)
         excluded = None if self.params.compat else equal_strings(gather(keys))
-        ms = self.params.loss == "ms"
-        loss = (
-            multi_similarity(vectors, excluded) if ms else contrast(vectors, self.params.temperature, excluded)
-        )
+        if self.params.loss == "ms":
+            loss = multi_similarity(vectors, excluded)
+        else:
+            loss = contrast(vectors, self.params.temperature, excluded)
         return {"loss": loss, "vectors": vectors.detach()}
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +26,7 @@ from pipelines.terminal.console import TwinviewsError, note, progress
 from trainers.data.examples import Examples, Order, Rows
 from trainers.encoders.location import LOG
 from trainers.losses import geometry
-from trainers.objective import Objective, Row, resolve_precision
+from trainers.objective import Objective, resolve_precision
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
 from trainers.training.best import (
@@ -110,7 +110,7 @@ def _prepared(
 ) -> Fitted:
     """Do what comes before the first step, and score that."""
     torch.manual_seed(seed)
-    objective.before_first_step(cast("list[Row]", rows), training)
+    objective.before_first_step(rows, training)
     score = score_on(dev, objective, training, 0)
     if score is not None and is_first():
         write_if_changed(out / LOG, json.dumps({DEV: score, "step": 0}) + "\n")
@@ -242,7 +242,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         objective.to(arguments.device)
         if not resumed:
             torch.manual_seed(seed)  # the same in all processes
-            objective.before_first_step(cast("list[Row]", rows), training)
+            objective.before_first_step(rows, training)
         data = {"train_dataset": rows, "data_collator": objective.collate}
         super().__init__(objective, arguments, optimizers=(make_optimizer(objective, training), None), **data)
         self.remove_callback(PrinterCallback)  # it prints raw dictionaries to stdout
