@@ -28,8 +28,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 from torch import nn
 
+from trainers.encoders.linear import fit_linear
 from trainers.encoders.model import load_model
-from trainers.encoders.modules import sharpen
 from trainers.encoders.vectors import cached, nearest, smooth, unit
 from trainers.evaluation.pairs import spearman
 
@@ -107,7 +107,7 @@ def ridge(vectors: Vectors, neighbours: int) -> Map:
 def sharpened(vectors: Vectors, neighbours: int) -> Map:
     """Do both, as `train distil --preset adapt` does."""
     layer = Dense(vectors.shape[1], vectors.shape[1], activation_function=nn.Identity())
-    sharpen(layer, torch.from_numpy(vectors), neighbours)
+    fit_linear(layer, torch.from_numpy(vectors), neighbours)
     weight, bias = layer.linear.weight.detach().numpy(), layer.linear.bias.detach().numpy()
     return lambda x: x @ weight.T + bias
 

@@ -17,7 +17,7 @@ import torch
 
 from pipelines.sentences.sources import SAMPLE_FILE
 from trainers.encoders.functions import open_encoder
-from trainers.encoders.modules import whiten
+from trainers.encoders.linear import fit_linear
 from trainers.encoders.vectors import Vectors, cached
 from trainers.evaluation.pairs import Pairs, read_pairs, score_pairs, spearman
 from trainers.evaluation.suites import sample, sts
@@ -30,7 +30,7 @@ def whitened(vectors: Vectors, corpus: Sequence[str]) -> Vectors:
     """Return the vectors behind a layer that whitens those of the corpus."""
     width = vectors.matrix.shape[1]
     linear = torch.nn.Linear(width, width)
-    whiten(SimpleNamespace(linear=linear), torch.from_numpy(vectors.of(corpus)))
+    fit_linear(SimpleNamespace(linear=linear), torch.from_numpy(vectors.of(corpus)))
     with torch.no_grad():
         return vectors._replace(matrix=linear(torch.from_numpy(vectors.matrix)).numpy())
 

@@ -14,19 +14,16 @@ from torch.utils.checkpoint import checkpoint
 
 from pipelines.terminal.console import InputError
 from trainers.data.examples import BLOCK, Examples, Ragged, number_texts
+from trainers.encoders.linear import LINEAR, add_linear, fit_linear
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import Source
 from trainers.encoders.modules import (
     MASK,
-    WHITENING,
     Encoder,
-    add_linear,
     is_padded,
     pooling_at,
     prompt_of,
     set_dropout,
-    sharpen,
-    whiten,
 )
 from trainers.settings import Training
 
@@ -210,9 +207,8 @@ class Objective(nn.Module):
             else:
                 ids = [rows[number]["left"] for number in numbers]
             with autocast(next(self.encoder.parameters()).device, training.precision):
-                vectors = self.encode(sorted(ids, key=len), batch_size=256, before=WHITENING)  # little padding
-            layer = self.encoder.get_submodule(WHITENING)
-            whiten(layer, vectors) if training.whiten else sharpen(layer, vectors, int(training.sharpen or 0))
+                vectors = self.encode(sorted(ids, key=len), batch_size=256, before=LINEAR)  # little padding
+            fit_linear(self.encoder.get_submodule(LINEAR), vectors, training.sharpen or None)
 
     def after_step(self, step: int, total: int) -> None:
         """Act on parameters and buffers after step `step` (from 1) of `total`; by default, do nothing."""

@@ -23,9 +23,10 @@ from torch import nn
 from augment.models.weights import find_encoder
 from pipelines.terminal.console import InputError, TwinviewsError
 from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
+from trainers.encoders.linear import fit_linear
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
-from trainers.encoders.modules import parts_of, pooling_of, whiten, with_cnn
+from trainers.encoders.modules import parts_of, pooling_of, with_cnn
 from trainers.objective import Objective
 
 
@@ -424,11 +425,11 @@ def test_head_that_is_kept_comes_behind_the_whitening(tiny_bert: Path) -> None:
 
 def test_vectors_that_are_not_finite_are_one_line() -> None:
     with pytest.raises(TwinviewsError, match="NaN or infinity"):
-        whiten(Dense(3, 3), torch.full((5, 3), torch.nan))
+        fit_linear(Dense(3, 3), torch.full((5, 3), torch.nan))
 
 
 def test_vectors_that_do_not_vary_stay_as_they_are() -> None:
     layer = Dense(3, 3)
     before = [value.clone() for value in layer.parameters()]
-    whiten(layer, torch.ones(5, 3))
+    fit_linear(layer, torch.ones(5, 3))
     assert all(map(torch.equal, layer.parameters(), before))

@@ -15,10 +15,10 @@ from torch import nn
 import trainers.encoders.model
 import trainers.encoders.vectors
 from pipelines.terminal.console import TwinviewsError
+from trainers.encoders.linear import fit_linear
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.encoders.model import load_model
-from trainers.encoders.modules import sharpen
 from trainers.encoders.vectors import smooth
 from trainers.networks.distil import Distil
 from trainers.networks.sct import Sct
@@ -79,14 +79,14 @@ def test_a_layer_sharpens_neighbourhoods() -> None:
     layer = Dense(6, 6, activation_function=nn.Identity())
     for scale in (1.0, 7.0):  # the map does not depend on the vectors' scale
         inputs = torch.from_numpy(units * scale).float()
-        sharpen(layer, inputs, 4)
+        fit_linear(layer, inputs, 4)
         outputs = layer({"sentence_embedding": inputs})["sentence_embedding"].detach().numpy()
         np.testing.assert_allclose(outputs, reference.sharpened(units, 4), atol=2e-4)
     weight = layer.linear.weight.clone()
-    sharpen(layer, torch.ones(9, 6), 4)  # equal vectors have no neighbourhoods
+    fit_linear(layer, torch.ones(9, 6), 4)  # equal vectors have no neighbourhoods
     torch.testing.assert_close(layer.linear.weight, weight)
     with pytest.raises(TwinviewsError, match="NaN or infinity"):
-        sharpen(layer, torch.full((9, 6), torch.nan), 4)
+        fit_linear(layer, torch.full((9, 6), torch.nan), 4)
 
 
 def test_an_encoder_adapts_itself(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 
-from pipelines.terminal.console import InputError, TwinviewsError
+from pipelines.terminal.console import InputError
 
 if TYPE_CHECKING:  # it takes seconds to import, and `--help` does without
     from sentence_transformers import SentenceTransformer
@@ -17,9 +16,6 @@ Encoder: TypeAlias = "SentenceTransformer"
 """A list of modules: the transformer first, then its pooling, then maybe layers that take sentence vectors."""
 HEADS = ("Dense", "LayerNorm", "Dropout", "Normalize")  # modules after the pooling that can be trained
 MASK = "[MASK]"  # how a mask is written in stored text, whatever the tokenizer's own token
-WHITENING = "whitening"  # name of the whitening layer in an encoder that is being trained
-STRENGTH = 0.6  # share of the sharpened vectors in the output of `sharpen`
-SHRINKAGE = 0.2  # share of the identity in the inverted covariance; without it, rare directions blow up
 
 
 def pooling_at(encoder: Encoder) -> int:
@@ -47,15 +43,6 @@ def width_of(encoder: Encoder) -> int:
         return int(encoder.get_embedding_dimension() or 0)
 
 
-def add_linear(encoder: Encoder) -> None:
-    """Put a linear layer behind an encoder, for `whiten` or `sharpen` to set."""
-    from sentence_transformers.sentence_transformer.modules import Dense
-
-    width = width_of(encoder)
-    layer = Dense(width, width, True, nn.Identity(), torch.eye(width), torch.zeros(width))
-    add_layer(encoder, layer, WHITENING)
-
-
 def add_layer(encoder: Encoder, layer: nn.Module, name: str | None = None) -> None:
     """Put a layer behind an encoder; vectors that had length 1 have it again, as indexes built on them rely on it."""
     from sentence_transformers.sentence_transformer.modules import Normalize
@@ -64,12 +51,6 @@ def add_layer(encoder: Encoder, layer: nn.Module, name: str | None = None) -> No
     encoder.add_module(name or str(len(encoder)), layer)
     if is_unit:
         encoder.append(Normalize())
-
-
-def has_dense(encoder: Encoder) -> bool:
-    """Whether a Dense layer follows the pooling, other than the whitening layer."""
-    head = list(encoder.named_children())[pooling_at(encoder) :]
-    return any(type(module).__name__ == "Dense" and name != WHITENING for name, module in head)
 
 
 def is_padded(encoder: Encoder) -> bool:
@@ -240,67 +221,6 @@ def _kind(module: Any) -> str | None:  # noqa: ANN401 - a module of sentence-tra
                 "relu" if module.linear.bias is None and torch.equal(weight, torch.eye(len(weight))) else None
             )
     return None
-
-
-@torch.no_grad()
-def whiten(layer: Any, vectors: Tensor) -> None:  # noqa: ANN401 - their Dense, untyped
-    """Make a layer whiten `vectors` (texts, d): x -> W (x - mean), W = (0.8 S + 0.2 s I)^(-1/2) (arXiv:2103.15316).
-
-    S is their covariance, s its mean variance. If they do not vary, it stays as it is. Raises TwinviewsError:
-    NaN.
-    """
-    from sklearn.covariance import ShrunkCovariance
-
-    check_finite(vectors)
-    estimate = ShrunkCovariance(shrinkage=SHRINKAGE).fit(vectors.double().numpy())
-    variances, directions = np.linalg.eigh(estimate.covariance_)
-    if variances[0] > 0:
-        kernel = (directions / np.sqrt(variances)) @ directions.T
-        layer.linear.weight.copy_(torch.from_numpy(kernel))
-        layer.linear.bias.copy_(torch.from_numpy(-kernel @ estimate.location_))
-
-
-@torch.no_grad()
-def sharpen(layer: Any, vectors: Tensor, neighbours: int) -> None:  # noqa: ANN401 - their Dense, untyped
-    """Make a layer draw texts towards their `neighbours` nearest ones of `vectors` (texts, d): x -> W (x - mean).
-
-    What differs among neighbours is shrunk first: `v = (0.99 S + 0.01 s I)^(-1/8) (x - mean)`, S the second
-    moments of their differences, s the mean of these. Ridge regression takes v to what `vectors.smooth` makes
-    of it; the output is
-    0.6 of that and 0.4 of x, which costs half as much on other texts. Raises TwinviewsError: NaN.
-    """
-    check_finite(vectors)
-    points = vectors.double().numpy()
-    scale = np.linalg.norm(points, axis=1).mean().clip(1e-30)
-    points /= scale
-    from trainers.encoders.vectors import nearest, smooth, unit
-
-    units = unit(vectors.numpy())
-    close = nearest(units, units, neighbours + 1)
-    # The sum over neighbours of (x - y)(x - y)^T; a text's difference to itself is 0.
-    sums = np.sum([points[column] for column in close.T], axis=0)
-    counts = close.shape[1] + np.bincount(close.ravel(), minlength=len(points))
-    crossed = points.T @ sums
-    variances, directions = np.linalg.eigh((points.T * counts) @ points - crossed - crossed.T)
-    if not variances.mean() > 0:
-        return
-    shrunk = (0.99 * variances + 0.01 * variances.mean()) ** -0.125
-    weight, mean = (directions * shrunk) @ directions.T, points.mean(axis=0)
-    weight /= np.linalg.norm((points - mean) @ weight, axis=1).mean()
-    sharp = (points - mean) @ weight
-    targets = smooth(unit(sharp.astype(np.float32)), neighbours) - sharp
-    moments = sharp.T @ sharp
-    ridge = moments + 0.01 * np.eye(len(moments)) * np.trace(moments) / len(moments)
-    weight = weight @ (np.eye(len(moments)) + np.linalg.solve(ridge, sharp.T @ targets))
-    blend = STRENGTH * weight.T + (1 - STRENGTH) * np.eye(len(moments))
-    layer.linear.weight.copy_(torch.from_numpy(blend / scale))
-    layer.linear.bias.copy_(torch.from_numpy(-STRENGTH * mean @ weight))
-
-
-def check_finite(vectors: Tensor) -> None:
-    """Raise TwinviewsError for vectors that are not finite."""
-    if not torch.isfinite(vectors).all():
-        raise TwinviewsError("the encoder gives NaN or infinity on the training text: start from another one")
 
 
 def set_dropout(model: nn.Module, rate: float) -> None:

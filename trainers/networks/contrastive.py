@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from pipelines.terminal.console import InputError, counted, note
 from trainers.data.examples import Examples, number_texts
+from trainers.encoders.linear import has_dense
 from trainers.encoders.location import Source
-from trainers.encoders.modules import Encoder, add_layer, has_dense, width_of
+from trainers.encoders.modules import Encoder, add_layer, width_of
 from trainers.losses import closer_than_positive, contrast, equal_strings, moved_cosines, same_label
 from trainers.objective import Objective, float32
 from trainers.objectives.contrastive import PARAMS

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from pipelines.terminal.console import InputError, note
 from trainers.data.examples import Examples, number_texts
+from trainers.encoders.linear import has_dense
 from trainers.encoders.location import Source
-from trainers.encoders.modules import Encoder, add_layer, has_dense, width_of
+from trainers.encoders.modules import Encoder, add_layer, width_of
 from trainers.encoders.vectors import smooth
 from trainers.encoders.vocabulary import replace_vocabulary, share_unread
 from trainers.losses import Queue, relation_loss

@@ -25,8 +25,8 @@ from pipelines.storage.lock import locked_folder
 from pipelines.terminal.console import InputError, counted, note, show, table
 from trainers.data.examples import Examples, Rows, with_corpus
 from trainers.data.reading import read_examples
+from trainers.encoders.linear import LINEAR
 from trainers.encoders.location import RECIPE, TIME, Source, locate
-from trainers.encoders.modules import WHITENING
 from trainers.objective import resolve_precision
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
 from trainers.settings import NONE, OBJECTIVES, Options, Request, Training, load_objective
@@ -255,11 +255,11 @@ def _check_layers(objective: "Objective", plan: Plan, name: str) -> None:
     linear = "--whiten" if training.whiten else "--sharpen"
     if training.whiten and training.sharpen:
         raise InputError("--whiten and --sharpen fit the same layer: leave one out")
-    if training.begins_linear and not hasattr(objective.encoder, WHITENING):
+    if training.begins_linear and not hasattr(objective.encoder, LINEAR):
         raise InputError(f"{linear}: {name} trains no layer behind the pooling, leave it out")
     if training.begins_linear and training.blend < 1:
         raise InputError(f"--blend {training.blend:g}: the start lacks the layer of {linear}: leave one out")
-    layers = [module for child, module in list(objective.encoder.named_children())[1:] if child != WHITENING]
+    layers = [module for child, module in list(objective.encoder.named_children())[1:] if child != LINEAR]
     trained = Counter(
         type(layer).__name__ for layer in layers if any(weight.requires_grad for weight in layer.parameters())
     )
