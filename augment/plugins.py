@@ -2,12 +2,10 @@
 
 import pkgutil
 import re
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from dis import opmap
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -69,10 +67,10 @@ class Plugins:
             # What a plugin prints is no result of ours.
             with nullcontext() if point is None else _printing_to_stderr():
                 yield
-        except (TwinviewsError, GeneratorExit):
+        except (TwinviewsError, GeneratorExit, KeyboardInterrupt):
             raise
         except BaseException as error:
-            if point is None or _is_pressed(error):
+            if point is None:
                 raise
             raise TwinviewsError(
                 f"{_label(point)} failed: {describe(error)}{_line_of(point, error)}"
@@ -148,19 +146,10 @@ def _module_or_reason(plugins: Plugins, point: EntryPoint) -> ModuleType | str:
         return (
             f"{point.attr} is a {kind}, not a module: write {point.name} = {point.module} in the entry point"
         )
+    except KeyboardInterrupt:
+        raise
     except BaseException as error:  # an import may raise anything, and other plugins must still work
-        if _is_pressed(error):
-            raise
         return f"{describe(error)}{_line_of(point, error)}"
-
-
-def _is_pressed(error: BaseException) -> bool:
-    """Whether an error comes from Ctrl-C: no statement raised it, or our handler, which resets itself."""
-    if not isinstance(error, KeyboardInterrupt):
-        return False
-    *_, (frame, _) = walk_tb(error.__traceback__)
-    is_raised = frame.f_code.co_code[frame.f_lasti] == opmap["RAISE_VARARGS"]
-    return not is_raised or signal.getsignal(signal.SIGINT) is signal.SIG_DFL
 
 
 def _line_of(point: EntryPoint, error: BaseException) -> str:

@@ -117,10 +117,10 @@ class ProtectedTermsView(View):
                 for match in self._pattern.finditer(text, overlapped=True, timeout=PATTERN_SECONDS)
             ]
         except TimeoutError:
-            problem = (
-                f"keep_pattern={self.keep_pattern!r} takes more than {PATTERN_SECONDS:g} s on {text[:60]!r}"
-            )
-            raise InputError(f"{problem}: write it without repetitions inside repetitions") from None
+            raise InputError(
+                f"keep_pattern={self.keep_pattern!r} takes more than {PATTERN_SECONDS:g} s on {text[:60]!r}: "
+                "write it without repetitions inside repetitions"
+            ) from None
 
     def _term_spans(self, text: str) -> list[tuple[int, int]]:
         matches = [*_PIECE.finditer(text)]

@@ -41,8 +41,10 @@ __all__ = [
     "ViewSpec",
     "make_view",
     "make_views",
+    "normalise",
+    "row_id",
+    "row_seed",
 ]
-__all__ += ["normalise", "row_id", "row_seed"]
 
 VIEWS = Plugins("augment.views", missing_model)
 """All views: ours, one file each in `augment/views/`, and those of installed packages."""
@@ -126,8 +128,9 @@ def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None 
     with VIEWS.errors_of(spec.name):
         view: object = options.build(Runtime(device, batch_tokens))
     if not isinstance(view, View):
-        problem = f"build gave {type(view).__name__}, which is not a View: fix the plugin"
-        raise TwinviewsError(f"view {spec.name!r}: {problem}")
+        raise TwinviewsError(
+            f"view {spec.name!r}: build gave {type(view).__name__}, which is not a View: fix the plugin"
+        )
     return view
 
 
@@ -189,8 +192,10 @@ def checked_views(view: View, texts: Sequence[str], seeds: Sequence[int]) -> Seq
         if not is_listed or any(
             (view.text is None) != (view.status in ("failed", "rejected")) for view in views
         ):
-            text = f"did not return a list of {len(texts)} ViewResult, each with a text unless it failed or is rejected"
-            raise TwinviewsError(f"view {name!r} {text}: fix the view")
+            raise TwinviewsError(
+                f"view {name!r} did not return a list of {len(texts)} ViewResult, each with a text unless it failed "
+                "or is rejected: fix the view"
+            )
         if VIEWS.entry_point(name):
             for text, result in zip(texts, views, strict=True):
                 if problem := result.problem(text):

@@ -33,16 +33,16 @@ class Multilingual:
     """Synonyms in a language of OMW ("fr" or "fra"), of dictionary forms only; raises InputError if it is missing."""
 
     def __init__(self, language: str) -> None:
-        self._code = {short: code for short, code, *_ in LANGUAGES}.get(language, language)
+        code = {short: code for short, code, *_ in LANGUAGES}.get(language, language)
         corpus = tables()
         files = {file.rpartition("-")[2].removesuffix(".tab"): file for file in reversed(corpus.fileids())}
-        if self._code not in files:
+        if code not in files:
             codes = ", ".join(sorted(short for short, code, *_ in LANGUAGES if code in files)) or "none"
             raise InputError(
                 f"language {language!r}: this Open Multilingual WordNet does not have it; it has: {codes}"
             )
-        self._stop_words = _stop_words(self._code)
-        content = corpus.raw(files[self._code])
+        self._stop_words = _stop_words(code)
+        content = corpus.raw(files[code])
         self.revision = revision_of("\n".join([content, *sorted(self._stop_words)]).encode())
         """Twelve hex digits that identify the language's table and stop words."""
         self._wordnet = WordNet(find())

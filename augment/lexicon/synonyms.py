@@ -7,9 +7,9 @@ from functools import lru_cache
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
 
-from augment.lexicon.wordnet import Entry, Synset, WordNet
+from augment.lexicon.wordnet import Entry, WordNet
 from augment.text.edits import Token, matching_case
-from augment.text.english import INFLECTED, inflect, is_plural_entry, tagger, wants_an, written_words
+from augment.text.english import INFLECTED, inflect, tagger, wants_an, written_words
 from augment.text.patterns import fixed_places
 from augment.text.words import FUNCTION_WORDS, replaceable, word_list
 from augment.types import Edit
@@ -26,6 +26,8 @@ LEAST_ZIPF = 3.0
 writes."""
 REVIEWED = {(part, lemma): frozenset(names) for lemma, part, *names in map(str.split, word_list("synonyms"))}
 """The synonyms of common words, reviewed one by one; many of these words have none."""
+HOMOGRAPHS = frozenset(word_list("homographs"))
+"""Words with reviewed synonyms that are irregular forms of a verb, and another noun or verb."""
 MODIFIERS = frozenset(["DT", "PRP$", "JJ", "JJR", "JJS", "CD", "POS"])
 """Tags of words before a noun."""
 
@@ -38,7 +40,6 @@ class English:
         self._openings = {tuple(name.split("_")[:2]) for name in entries.names if "_" in name}
         self.synonyms = lru_cache(maxsize=50_000)(self._synonyms)
         self.lemma = lru_cache(maxsize=50_000)(self._lemma)
-        self.senses = lru_cache(maxsize=50_000)(self._senses)
 
     def choices(self, rows: Sequence[Sequence[Token]]) -> list[dict[int, Weighted]]:
         """The eligible words of each text by their place among its tokens, each with its synonyms.
@@ -86,27 +87,17 @@ class English:
     def _is_homograph(self, word: str, tag: str, before: str) -> bool:
         """Whether a word may be a form of another one: wound (an injury, the past of wind), dies (a verb, dice).
 
-        An irregular past that is a noun or a verb itself is taken for a noun after an article or an adjective
-        alone. So is a noun after a pronoun ("made him laugh"), and a plural whose verb is far more common.
+        A noun is taken for one after an article or an adjective, but not after a pronoun ("made him laugh"), nor
+        is a plural whose verb is far more common.
         """
         if tag[0] == "N" and before in MODIFIERS:
             return False
-        pasts = [name for name in self._wordnet.exceptions["v"].get(word, ()) if name != word]
-        if pasts and any(next(self._wordnet.entries(word, part), None) for part in "nv"):
-            return True
-        if tag == "VBN" and pasts and word not in (inflect(pasts[0], "VBN"), inflect(pasts[0], "VBD")):
-            return True  # born
-        if tag[0] != "N":
-            return False
-        uses = [
-            sum(
-                entry.uses
-                for name in self._wordnet.lemmas(word, part)
-                for entry in self._wordnet.entries(name, part)
-            )
-            for part in "nv"
-        ]
-        return (before == "PRP" and uses[1] > 0) or (tag == "NNS" and uses[1] > 4 * uses[0])
+        if word in HOMOGRAPHS or tag[0] != "N":
+            return word in HOMOGRAPHS
+        as_noun, as_verb = (
+            sum(self._wordnet.uses(name, part) for name in self._wordnet.lemmas(word, part)) for part in "nv"
+        )
+        return (before == "PRP" and as_verb > 0) or (tag == "NNS" and as_verb > 4 * as_noun)
 
     def _in_set_phrases(self, words: Sequence[str], tags: Sequence[str]) -> set[int]:
         """Places of words that are entries of WordNet only together: "ice cream", "of course", "picked up"."""
@@ -127,16 +118,12 @@ class English:
         if tag in INFLECTED:
             # "swinging" is a form of swing, and of swinge.
             names = {entry.name for synset in self._wordnet.senses(word, part) for entry in synset.entries}
-            plain = (
-                name for name in sorted(names) if name[0] == word[0] and "_" not in name and name.islower()
-            )
+            plain = (name for name in sorted(names) if name[0] == word[0] and "_" not in name)
             lemmas = self._wordnet.exceptions[part].get(word) or [
                 name for name in plain if inflect(name, tag) == word
             ]
             if lemmas:
-                return max(
-                    lemmas, key=lambda name: sum(entry.uses for entry in self._wordnet.entries(name, part))
-                )
+                return max(lemmas, key=lambda name: self._wordnet.uses(name, part))
         return next(iter(self._wordnet.lemmas(word, part)), None)
 
     def _synonyms(self, word: str, tag: str) -> Weighted:
@@ -150,41 +137,27 @@ class English:
         tag = corrected(tag, word, lemma)
         is_certain = tag not in ("VBD", "VBN") or len(_pasts(lemma)) > 1
         weights: dict[str, float] = defaultdict(float)
-        for synset, lemma_entry, share in self.senses(lemma, part, word) if reviewed else ():
-            for entry in synset.entries:
-                if entry.name not in reviewed or entry.marker not in (None, lemma_entry.marker):
-                    continue
-                form = self._form(entry, tag, is_certain=is_certain)
-                if form in written_words(LEAST_ZIPF) and form != word:
-                    weights[form] += share**2 * (entry.uses + 0.5) ** 1.5
+        for entries, share in self._senses(lemma, part) if reviewed else ():
+            for name, uses in entries:
+                # If a past form may be a participle, only verbs with a single form for both have one.
+                is_sure = is_certain or len(_pasts(name)) == 1
+                form = inflect(name, tag) if name in reviewed and is_sure else None
+                # "stuff" is no plural, as "materials" and "woods" are.
+                is_plural = tag != "NNS" or form != name or name.endswith("s")
+                if form in written_words(LEAST_ZIPF) and form != word and is_plural:
+                    weights[form] += share**2 * (uses + 0.5) ** 1.5
         return tuple(sorted(weights.items()))
 
-    def _form(self, entry: Entry, tag: str, *, is_certain: bool) -> str | None:
-        """The form of an entry for a tag, if any; entries that are plurals themselves ("woods") are plurals only.
-
-        If a past form may be a participle (not `is_certain`), only verbs with a single form for both have one.
-        """
-        name = entry.name
-        if tag[:1] == "N" and name.endswith(("ing", "ness")) and not entry.uses:
-            return None  # "flying" is a flight, but flights are hardly flyings
-        if tag[:1] == "N" and is_plural_entry(name):
-            singular = name[:-2] if name.endswith("es") and name[:-2] in self._wordnet.names else name[:-1]
-            return name if tag == "NNS" or singular not in self._wordnet.names else None
-        if tag == "NNS" and inflect(name, tag) == name:
-            return None  # "stuff" is no plural, as "materials" is
-        return inflect(name, tag) if is_certain or len(_pasts(name)) == 1 else None
-
-    def _senses(self, lemma: str, part: str, word: str = "") -> list[tuple[Synset, Entry, float]]:
-        """The senses of a lemma, its entry in each, and each sense's share of its uses; unseen senses count a little.
-
-        The senses of a noun's `word` count too: "arms" are the plural of arm, and weapons.
-        """
-        names = (lemma, word) if part == "n" else (lemma,)
-        synsets = dict.fromkeys(synset for name in names for synset in self._wordnet.senses(name, part))
-        senses = [(synset, entry) for synset in synsets for entry in synset.entries if entry.name in names]
-        counts = [entry.uses + 0.5 / rank for rank, (_, entry) in enumerate(senses, start=1)]
-        total = sum(counts)
-        return [(synset, entry, count / total) for (synset, entry), count in zip(senses, counts, strict=True)]
+    def _senses(self, lemma: str, part: str) -> list[tuple[list[Entry], float]]:
+        """The words of each sense of a lemma, and its share of the lemma's uses; unseen senses count a little."""
+        senses = {
+            synset: entry.uses
+            for synset in self._wordnet.senses(lemma, part)
+            for entry in synset.entries
+            if entry.name == lemma
+        }
+        counts = [uses + 0.5 / rank for rank, uses in enumerate(senses.values(), start=1)]
+        return [(synset.entries, count / sum(counts)) for synset, count in zip(senses, counts, strict=True)]
 
 
 @lru_cache(maxsize=1)
@@ -203,9 +176,7 @@ def agreement(tokens: Sequence[Token], new: str) -> Edit | None:
     old, article = tokens[place], "an" if wants_an(new) else "a"
     if old.text.lower() == article:
         return None
-    return Edit(
-        old.start, old.end, old.text, article.upper() if new.isupper() else matching_case(old.text, article)
-    )
+    return old.becomes(article.upper() if new.isupper() else matching_case(old.text, article))
 
 
 def tags_of(rows: Sequence[Sequence[Token]]) -> list[list[str]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from augment.errors import InputError
-from augment.models.weights import cache_folder, revision_of
+from augment.models.weights import cache_folder, check_revision, revision_of
 from augment.text.words import word_list
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 VARIABLE = "TWINVIEWS_WORDNET"
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
+SYSTEM_FOLDERS = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
+"""Folders above those of NLTK data, beside the user's and Python's."""
 NLTK_SUBFOLDER = Path("corpora", "wordnet")
 """WordNet's place in a folder of NLTK data."""
 PARTS = ("noun", "verb", "adj", "adv")
@@ -60,10 +62,9 @@ def find() -> Path:
     if setting:
         places = [Path(setting), Path(setting) / NLTK_SUBFOLDER]
     else:
-        folders = [*(Path(folder) / NLTK_SUBFOLDER for folder in nltk_folders()), cached_wordnet()]
-        places = [place for folder in folders for place in (folder, folder.with_suffix(".zip"))] + [
-            DEBIAN_FOLDER
-        ]
+        folders = [folder / NLTK_SUBFOLDER for folder in (*map(Path, nltk_folders()), cache_folder())]
+        places = [place for folder in folders for place in (folder, folder.with_suffix(".zip"))]
+        places.append(DEBIAN_FOLDER)
     for place in places:
         if _has_wordnet(place):
             return place.resolve()
@@ -76,18 +77,10 @@ def nltk_folders() -> list[str]:
     if "nltk" in sys.modules:  # whose list may have been changed
         import nltk.data
 
-        return [str(folder) for folder in nltk.data.path]
-    own_folders = [
-        os.path.expanduser(folder) for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep) if folder
-    ]
-    prefixes = (sys.prefix, f"{sys.prefix}/share", f"{sys.prefix}/lib")
-    system = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
-    return [*own_folders, *(f"{above}/nltk_data" for above in (os.path.expanduser("~"), *prefixes, *system))]
-
-
-def cached_wordnet() -> Path:
-    """WordNet's folder in the user's cache, where `./dev` puts it."""
-    return cache_folder() / NLTK_SUBFOLDER
+        return [*map(str, nltk.data.path)]
+    own_folders = filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep))
+    above = ("~", sys.prefix, f"{sys.prefix}/share", f"{sys.prefix}/lib", *SYSTEM_FOLDERS)
+    return [*map(os.path.expanduser, [*own_folders, *(f"{folder}/nltk_data" for folder in above)])]
 
 
 @lru_cache(maxsize=2)
@@ -125,17 +118,19 @@ def revision(place: Path) -> str:
     return revision_of(b"".join(name + b"\0" + digest for name, digest in hashes))
 
 
-class Entry(NamedTuple):
-    """A word of a synset as WordNet spells it ("ice_cream"), how often its tagged texts use it, and its label.
+def held_revision(companion: str, owner: str, expected: str | None) -> str:
+    """The revision of WordNet and of a library; raises InputError if the owner's options expect another."""
+    joined = f"{revision(find())}+{companion}"
+    what = f"{owner}: WordNet with its companions here has revision"
+    check_revision(what, joined, expected, "install that one")
+    return joined
 
-    The marker says where an adjective can stand: "(p)" after a verb, "(a)" before a noun, "(ip)" right after
-    one.
-    """
+
+class Entry(NamedTuple):
+    """A word of a synset as WordNet spells it ("ice_cream"), and how often its tagged texts use it."""
 
     name: str
-    marker: str | None
     uses: int
-    unwanted: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,6 +181,10 @@ class WordNet:
         for place in self._places(name, part):
             yield from (entry for entry in self.synset(part, place).entries if entry.name.lower() == name)
 
+    def uses(self, name: str, part: str) -> int:
+        """How often WordNet's tagged texts use a lower-case name."""
+        return sum(entry.uses for entry in self.entries(name, part))
+
     def _places(self, name: str, part: str) -> list[int]:
         _, number, *fields = self._index[part].get(name, "- 0").split()
         return [*map(int, fields[len(fields) - int(number) :])]
@@ -199,18 +198,17 @@ class WordNet:
         _, file, kind, number, *fields = head.split()
         words = [*zip(fields[::2], fields[1::2], strict=False)][: int(number, 16)]
         pointers = fields[2 * len(words) + 1 :][: 4 * int(fields[2 * len(words)])]
-        key_end, unwanted = "::", set[int]()  # numbers of words, 0 for the whole synset
+        key_end, is_unwanted = "::", UNWANTED_GLOSS.search(EXAMPLE.sub("", gloss)) is not None
         for symbol, target, target_part, ends in zip(*[iter(pointers)] * 4, strict=True):
-            if symbol == ";u" and self._first(target_part, target)[0] in UNWANTED_LABELS:
-                unwanted.add(int(ends[:2], 16))
+            if symbol == ";u" and ends.startswith("00"):  # a label of the whole synset
+                is_unwanted |= self._first(target_part, target)[0] in UNWANTED_LABELS
             elif symbol == "&" and kind == "s":  # sense keys of satellite adjectives name the head
                 key_end = ":{}:{:02d}".format(*self._first(target_part, target))
         entries = []
-        for rank, (word, number) in enumerate(words, start=1):
-            name, bracket, marker = word.partition("(")
+        for word, number in words:
+            name = word.partition("(")[0]
             key = f"{name.lower()}%{' nvars'.index(kind)}:{file}:{int(number, 16):02d}{key_end}"
-            entries.append(Entry(name, bracket + marker or None, self._uses.get(key, 0), rank in unwanted))
-        is_unwanted = 0 in unwanted or UNWANTED_GLOSS.search(EXAMPLE.sub("", gloss)) is not None
+            entries.append(Entry(name, self._uses.get(key, 0)))
         return Synset(entries, is_unwanted)
 
     def _first(self, part: str, place: str) -> tuple[str, int]:

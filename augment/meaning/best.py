@@ -1,7 +1,6 @@
 """Best of N: several texts of each sentence, of which an encoder and a few rules keep those of the same meaning."""
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Self
 
 from pydantic import Field
@@ -11,11 +10,12 @@ from augment.meaning.figures import fault
 from augment.models.device import resolve_engine
 from augment.models.weights import find_encoder
 from augment.text.words import shared_words
-from augment.types import JSON, Runtime, View, ViewResult, row_seed
+from augment.types import Runtime, View, ViewResult, row_seed
 
 if TYPE_CHECKING:
     from augment.meaning.judge import Judge
 
+JUDGE_LIBRARIES = ("ctranslate2", "tokenizers", "wordfreq")
 BLOCK_TEXTS = 2_048
 """Sentences whose texts are held at once."""
 
@@ -72,10 +72,9 @@ class BestOfN(View):
         return self.candidates != 1 or bool(self.min_meaning)
 
     @property
-    def versions(self) -> dict[str, JSON]:
-        """The versions of its libraries, and of those of its judge."""
-        names = ("ctranslate2", "tokenizers", "wordfreq") if self._judge is not None else ()
-        return {**super().versions, **{name: version(name) for name in names}}
+    def libraries(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Its own, and those of its judge."""
+        return (*super().libraries, *JUDGE_LIBRARIES) if self._judge is not None else super().libraries
 
     def _with_judge(self, device: str, engine: tuple[str, str] | None = None) -> Self:
         """A copy with its number of candidates, its floor, and what judges them; raises InputError as `build` does.

@@ -51,8 +51,14 @@ def fault(sentence: str, text: str, source: str = "en", target: str = "en") -> s
 
     Between two languages, only whole numbers above 9 are compared, and no negations.
     """
-    if not _are_same(figures(sentence, source, target), figures(text, target, source)):
+    numbers, others = figures(sentence, source, target), figures(text, target, source)
+    if numbers.keys() != others.keys():
         return "figures"
+    for number, units in numbers.items():
+        # A number must occur as often, and with no other unit where both texts have one.
+        is_unclear = "" in (*units, *others[number])
+        if len(units) != len(others[number]) or (sorted(units) != sorted(others[number]) and not is_unclear):
+            return "figures"
     if source == target == "en" and is_negated(sentence) != is_negated(text):
         return "negation"
     letters = [sum(map(str.isalpha, side)) for side in (sentence, text)]
@@ -114,12 +120,3 @@ def _in_digits(text: str, language: str) -> str:
         lambda match: str(Fraction(match[1]) * int(_SCALES.get(match[2], match[2]))), plain
     )
     return digits
-
-
-def _are_same(figures: Mapping[str | Fraction, list[str]], others: Mapping[str | Fraction, list[str]]) -> bool:
-    """Whether two texts have the same numbers as often, and no other unit where both have one."""
-    return figures.keys() == others.keys() and all(
-        len(units) == len(others[number])
-        and (sorted(units) == sorted(others[number]) or "" in {*units, *others[number]})
-        for number, units in figures.items()
-    )

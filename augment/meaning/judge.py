@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property, partial
+from itertools import chain, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -59,21 +60,18 @@ class Judge:
             if self._is_bundled:
                 words = _cosines(self._word_vectors, block, forms)
                 if most == 0:
-                    rows += [dict(_best_first(row)) for row in words]
+                    rows += map(_best_first, words)
                     continue
                 if most is not None:
-                    closest = [[form for form, _ in _best_first(row)[:most]] for row in words]
-                    words = [
-                        {form: row[form] for form in forms} for row, forms in zip(words, closest, strict=True)
-                    ]
-                whole = _cosines(self._sentence_vectors, block, [*map(list, words)])
+                    forms = [[*_best_first(row)][:most] for row in words]
+                whole = _cosines(self._sentence_vectors, block, forms)
                 cosines = [
                     {form: (score + closeness[form]) / 2 for form, score in row.items()}
                     for row, closeness in zip(whole, words, strict=True)
                 ]
             else:
                 cosines = _cosines(self._sentence_vectors, block, forms)
-            rows += [dict(_best_first(row)) for row in cosines]
+            rows += map(_best_first, cosines)
         return rows
 
     @cached_property
@@ -97,21 +95,15 @@ class Judge:
     @cached_property
     def _word_vectors(self) -> Encode:
         from safetensors import safe_open
-        from wordfreq import freq_to_zipf, get_frequency_dict, zipf_frequency
+        from wordfreq import zipf_frequency
 
-        frequencies = get_frequency_dict("en")
         with safe_open(self._weights.path / "model.safetensors", "np") as tensors:
             table = tensors.get_tensor("bert.embeddings.word_embeddings.weight").astype(np.float32)
         weights = np.zeros((len(table), 1), np.float32)
         for token, number in self._tokenizer.get_vocab().items():
             word = token.removeprefix("##")
             is_word = word != token or word[0].isalnum()
-            # a word by itself needs no tokenizer
-            if word in frequencies and word.isalpha() and word.isascii():
-                frequency = round(freq_to_zipf(frequencies[word]), 2)
-            else:
-                frequency = zipf_frequency(word, "en")
-            rarity = max(RAREST - frequency, LEAST_WEIGHT)
+            rarity = max(RAREST - zipf_frequency(word, "en"), LEAST_WEIGHT)
             weights[number] = 0 if token in ("[CLS]", "[SEP]") else rarity if is_word else OTHER_WEIGHT
         table = (table - table.mean(axis=0)) * weights
 
@@ -126,21 +118,22 @@ class Judge:
 def _cosines(
     encode: Encode, texts: Sequence[str], candidates: Sequence[Sequence[str]]
 ) -> list[dict[str, float]]:
-    rows = [(text, forms) for text, forms in zip(texts, candidates, strict=True) if forms]
-    unique = dict.fromkeys(each for text, forms in rows for each in (text, *forms))
+    rows = [(text, *forms) for text, forms in zip(texts, candidates, strict=True)]
+    unique = dict.fromkeys(chain.from_iterable(row for row in rows if row[1:]))
     places = {text: place for place, text in enumerate(unique)}
     vectors = encode([*unique]) if unique else np.empty((0, 0), np.float32)
 
-    def scores(text: str, forms: Sequence[str]) -> dict[str, float]:
+    def scores(text: str, *forms: str) -> dict[str, float]:
         cosines = vectors[[places[form] for form in forms]] @ vectors[places[text]] if forms else np.empty(0)
         return dict(zip(forms, cosines.tolist(), strict=True))
 
-    return [scores(text, forms) for text, forms in zip(texts, candidates, strict=True)]
+    return [*starmap(scores, rows)]
 
 
-def _best_first(scores: dict[str, float]) -> list[tuple[str, float]]:
+def _best_first(scores: dict[str, float]) -> dict[str, float]:
     # Rounded, as the last digits may differ between batches.
-    return sorted(((form, round(score, 3)) for form, score in scores.items()), key=lambda item: -item[1])
+    rounded = {form: round(score, 3) for form, score in scores.items()}
+    return dict(sorted(rounded.items(), key=lambda item: -item[1]))
 
 
 def _of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

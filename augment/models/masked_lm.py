@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -101,8 +101,10 @@ class FillModel:
         check_weights(model, f"--encoder {self.path}")
         missing = sorted(info["missing_keys"])
         if body := [name for name in missing if name.startswith(f"{model.base_model_prefix}.")]:
-            problem = f"its files lack {len(missing)} tensors of its configuration, the first is {body[0]}"
-            raise InputError(f"--encoder {self.path}: {problem}: get its files again")
+            raise InputError(
+                f"--encoder {self.path}: its files lack {len(missing)} tensors of its configuration, "
+                f"the first is {body[0]}: get its files again"
+            )
         if missing:
             raise InputError(f"--encoder {self.path}: without a masked-language head (no {missing[0]})")
         return model.to(resolve_device(self.runtime.device)).eval()
@@ -144,7 +146,7 @@ class FillModel:
     def encoded(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Token ids with special tokens, cut at the model's limit, and each token's characters in `text`."""
         batch = self.tokenizer(text, truncation=True, max_length=self.limit, return_offsets_mapping=True)
-        return list(batch["input_ids"]), [tuple(pair) for pair in batch["offset_mapping"]]
+        return batch["input_ids"], batch["offset_mapping"]
 
     def propose(self, rows: Sequence[Row], top: int) -> list[dict[Place, Proposals]]:
         """The `top` likeliest words for every masked place of every row, without variants of the original word."""
@@ -152,7 +154,8 @@ class FillModel:
         def likeliest(places: Sequence[Place], scores: "torch.Tensor") -> list[Proposals]:
             proposals: list[Proposals] = [[] for _ in places]
             for slot in {place.slot for place in places}:
-                ids, words = self.words.fitting(slot)
+                fitting = self.words.fitting(slot)
+                ids, words = [*fitting], [*fitting.values()]
                 masks = [mask for mask, place in enumerate(places) if place.slot == slot]
                 # More than `top`, as variants of the original word and second spellings of a word are dropped.
                 best = scores[masks][:, ids].topk(min(2 * top + 8, len(ids)), dim=1)
@@ -290,21 +293,20 @@ class WholeWords:
                 f"--encoder {tokenizer.name_or_path}: its vocabulary has no whole words to fill in"
             )
         self._tables = after_space, bare if self._mark else after_space
-        self.fitting = lru_cache(maxsize=None)(self._fitting)
-        self.ids = lru_cache(maxsize=None)(lambda slot: dict(zip(*reversed(self.fitting(slot)), strict=True)))
+        self.fitting = cache(self._fitting)
+        self.ids = cache(lambda slot: {word: number for number, word in self.fitting(slot).items()})
 
-    def _fitting(self, slot: Slot) -> tuple[list[int], list[str]]:
-        """Ids of the tokens that fit such a place, and their words in lower case."""
-        words = {
+    def _fitting(self, slot: Slot) -> dict[int, str]:
+        """The tokens that fit such a place by their ids, in lower case."""
+        return {
             number: word.lower()
             for number, word in sorted(self._tables[slot.bare].items())
             if script_of(word) == slot.script and not (slot.lower and word != word.lower())
         }
-        return [*words], [*words.values()]
 
     def serves(self, slot: Slot) -> bool:
         """Whether the vocabulary has 200 words, or 3% of a small one, for such a place: an English one has no Greek."""
-        return len(self.fitting(slot)[0]) >= min(200, 0.03 * len(self._tables[0]))
+        return len(self.fitting(slot)) >= min(200, 0.03 * len(self._tables[0]))
 
     def slot(self, word: str, first: str) -> Slot:
         """The kind of place that a word of a text leaves, given its first token."""

@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
-from fnmatch import fnmatch
+from fnmatch import filter as fnmatch_filter
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -119,7 +119,7 @@ def hub_weights(
         if path is None:
             # once, as the client's downloads retry
             info = HfApi().model_info(name, revision=revision, timeout=10)
-            files = [file.rfilename for file in _model_files(info)]
+            files = _model_files([file.rfilename for file in info.siblings or ()])
             # Not by its commit, so that the cache records which one was the latest.
             path = Path(snapshot_download(name, revision=revision, allow_patterns=files))
     except Exception as error:  # not found, no network, not a name: the client's errors have no common root
@@ -152,7 +152,7 @@ def hub_offer(name: str) -> tuple[str, int]:
     Raises InputError if the Hub refuses, and `Unreachable` if it does not answer in time; a later call asks
     again.
     """
-    from huggingface_hub import ModelInfo, constants, get_session, utils
+    from huggingface_hub import constants, get_session, utils
 
     untyped: Any = utils  # its headers are public, but not declared
     endpoint, answers = constants.ENDPOINT, list[Any]()
@@ -185,21 +185,18 @@ def hub_offer(name: str) -> tuple[str, int]:
         raise Unreachable(f"{endpoint}: {one_line(answer, 100)}")
     if answer.is_error:
         raise InputError(f"{endpoint} has no {name}: status {answer.status_code}")
-    info: Any = ModelInfo
-    model = info(**answer.json())
-    return str(model.sha), sum(file.size or 0 for file in _model_files(model))
+    model = answer.json()
+    sizes = {file["rfilename"]: file.get("size") or 0 for file in model["siblings"]}
+    return model["sha"], sum(sizes[file] for file in _model_files(sizes))
 
 
-def _model_files(info: Any) -> list[Any]:  # noqa: ANN401 - the Hub's ModelInfo and its files
-    """The files of a model to download: texts and safetensors, or its pickle if there are none."""
-    files = info.siblings or ()
-    has_safetensors = any(fnmatch(file.rfilename, SAFETENSORS) for file in files)
-    patterns = (*TEXT_FILES, SAFETENSORS if has_safetensors else PICKLE, f"{MODULES}/{SAFETENSORS}")
-    names = {file.rfilename for file in files}
-    needed = {name for name in names if any(fnmatch(name, pattern) for pattern in patterns)}
-    pickles = {name for name in names if fnmatch(name, f"{MODULES}/{PICKLE}")}
-    needed |= {name for name in pickles if name.replace(PICKLE, "model.safetensors") not in names}
-    return [file for file in files if file.rfilename in needed]
+def _model_files(names: Collection[str]) -> list[str]:
+    """The files of a model to download: texts and safetensors, and a pickle where its folder has none of these."""
+    patterns = (*TEXT_FILES, SAFETENSORS, PICKLE, f"{MODULES}/{SAFETENSORS}", f"{MODULES}/{PICKLE}")
+    replaced = {
+        name for name in names if PICKLE in name and fnmatch_filter(names, name.replace(PICKLE, SAFETENSORS))
+    }
+    return [name for pattern in patterns for name in fnmatch_filter(names, pattern) if name not in replaced]
 
 
 def cache_folder() -> Path:
@@ -271,10 +268,9 @@ def _convert(folder: Path, draft: Path, flag: str) -> None:
     except Exception as error:  # damaged files and refused pickles make torch raise anything
         if is_out_of_memory(error):
             raise
-        message = (
+        raise InputError(
             f"{flag} {path}: damaged or more than weights; nothing in it was run ({describe(error, 100)})"
-        )
-        raise InputError(message) from None
+        ) from None
     if not isinstance(state, Mapping) or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise InputError(f"{flag} {path}: not tensors by name; give a model saved by transformers")
     # Only the first of tied tensors is saved, as transformers ties the others to it. Different views of one

@@ -24,9 +24,8 @@ def plain_case(text: str) -> tuple[str, Callable[[str], str]]:
     is_title = len(words) >= FEWEST_WORDS and len(starts) > 1 and len(content) > 2 and all(starts)
     if is_title and sum(map(str.isupper, content)) <= len(content) / 2:
         small_words = frozenset() if all(word[:1].isupper() for word in long_words) else FUNCTION_WORDS
-        return _lowered(text, [token for token in words if token.text not in names]), partial(
-            _titled, small_words
-        )
+        lowered = _lowered(text, [token for token in words if token.text not in names])
+        return lowered, partial(_titled, small_words)
     return text, lambda view: view
 
 
@@ -41,7 +40,7 @@ def _lowered(text: str, words: list[Token]) -> str:
     for token in tokens(text):
         if token in lowered and len(token.text.lower()) == len(token.text):
             lower = token.text.lower()
-            edits.append(_edit(token, matching_case("X" if begins else "x", lower)))
+            edits.append(token.becomes(matching_case("X" if begins else "x", lower)))
         begins = token.text in ".!?" or (begins and token.kind == "other")
     return apply_edits(text, edits)
 
@@ -50,8 +49,4 @@ def _titled(small_words: Collection[str], text: str) -> str:
     """The text with a capital at every word but the small ones."""
     words = [token for token in tokens(text) if token.kind == "word"]
     titled = (token for token in words if token.start == 0 or token.text.lower() not in small_words)
-    return apply_edits(text, [_edit(token, matching_case("X", token.text)) for token in titled])
-
-
-def _edit(token: Token, new: str) -> Edit:
-    return Edit(token.start, token.end, token.text, new)
+    return apply_edits(text, [token.becomes(matching_case("X", token.text)) for token in titled])

@@ -36,6 +36,10 @@ class Token(NamedTuple):
     text: str
     kind: str
 
+    def becomes(self, new: str) -> Edit:
+        """The edit that puts another text in its place."""
+        return Edit(self.start, self.end, self.text, new)
+
 
 class LabelledSpan(NamedTuple):
     """`text[start:end]`, at least one character, is a `label`, such as a named entity; offsets in characters."""

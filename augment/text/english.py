@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 _PARTS = {"N": "NOUN", "V": "VERB", "J": "ADJ", "R": "ADV"}
 INFLECTED = frozenset(["NNS", "VBZ", "VBG", "VBD", "VBN", "JJR", "JJS", "RBR", "RBS"])
 """Penn tags of forms that differ from the lemma."""
-_COMPOUNDS = {entry.replace("-", ""): entry.partition("-") for entry in word_list("compounds")}
-"""Compounds missing from LemmInflect; they inflect like the verb after the list's hyphen."""
 _FORMS = {
     (lemma, tag): None if form == "-" else form for lemma, tag, form in map(str.split, word_list("forms"))
 }
-"""Forms that LemmInflect gets wrong; None, "-" in the list, if there is none."""
+"""Forms that LemmInflect gets wrong or lacks; None, "-" in the list, if there is none."""
 FREQUENT_ZIPF = 4.5
 _START = ("-START-", "-START2-")
 """The tags and words before a sentence."""
@@ -122,14 +120,10 @@ def load_data(name: str) -> Any:  # noqa: ANN401 - JSON
 @lru_cache(maxsize=200_000)
 def inflect(lemma: str, tag: str) -> str | None:
     """The form of a lower-case lemma for a Penn tag; None if English has none (a comparative of "wooden")."""
-    if tag not in INFLECTED:
-        return lemma
     if (lemma, tag) in _FORMS:
         return _FORMS[lemma, tag]
-    if tag[0] == "V" and lemma in _COMPOUNDS:
-        prefix, _, base = _COMPOUNDS[lemma]
-        form_of_base = inflect(base, tag)
-        return form_of_base and prefix + form_of_base
+    if tag not in INFLECTED:
+        return lemma
     spellings = _spellings(lemma, tag)
     if tag == "VBN":
         # LemmInflect lists only participles that differ from the regular past: "leant", not "leaned".
@@ -139,12 +133,6 @@ def inflect(lemma: str, tag: str) -> str | None:
     if spellings:
         return spellings[0]
     return _unknown_plural(lemma) if tag == "NNS" else None
-
-
-@lru_cache(maxsize=50_000)
-def is_plural_entry(lemma: str) -> bool:
-    """Whether a dictionary's noun is itself a plural: scissors, clothes; not glass, bus, basis, gas."""
-    return lemma.endswith("s") and inflect(lemma, "NNS") == lemma
 
 
 @lru_cache(maxsize=50_000)

@@ -129,7 +129,7 @@ class _Sentence(NamedTuple):
             return
         if word in WORDS["be"] | WORDS["clitics"] | WORDS["modals"] or is_compound:
             edits = [self._edit(place, "cannot" if word == "can" else f"{self.tokens[place].text} not")]
-        elif lemma is None or not is_definite:
+        elif lemma is None or tag not in _SUPPORT or not is_definite:
             return
         elif self.tags[before] == "RB" and (
             self.words[before].endswith("ly") or self.words[before] in _ADVERBS

@@ -1,6 +1,6 @@
 """MarianMT on CTranslate2: greedy and beam search on a CPU, with a converted model from the user's cache."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import ctranslate2
@@ -22,8 +22,7 @@ class CTranslate2Engine:
     beam_tokens = 4_096  # source tokens of a batch times beams, if there are several; else `batch_tokens`
 
     def __init__(self, path: Path, vocabulary: Vocabulary, precision: str, revision: str | None) -> None:
-        cores = usable_cores()
-        self.ahead = 2 * cores  # batches to start before waiting for the first one
+        self.threads = usable_cores()
         self._vocabulary = vocabulary
         self._ids = {token: number for number, token in enumerate(vocabulary.target)}
         self._suppressed = [[vocabulary.target[number]] for number in vocabulary.suppress_tokens]
@@ -33,13 +32,13 @@ class CTranslate2Engine:
         self.batch_tokens = 1_024 if (folder / "model.bin").stat().st_size < LARGE_MODEL_BYTES else 2_048
         with loading(f"CTranslate2's copy of the model, {folder}", folder):
             self._translator = ctranslate2.Translator(
-                str(folder), compute_type=COMPUTE_TYPES[precision], inter_threads=cores, intra_threads=1
+                str(folder), compute_type=COMPUTE_TYPES[precision], inter_threads=self.threads, intra_threads=1
             )
 
     def search(
         self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
-    ) -> Callable[[], list[list[list[int]]]]:
-        """Start a search; return a function that waits for the hypotheses of every source, the best first.
+    ) -> list[list[list[int]]]:
+        """The hypotheses of every source, the best first; several threads may search at once.
 
         Sources are token ids of one padded length, and so are hypotheses, with the end token if they reached
         it.
@@ -51,7 +50,6 @@ class CTranslate2Engine:
         fillers = [] if any(len(source) == width for source in sources) else [[self._vocabulary.end] * width]
         results = self._translator.translate_batch(
             [[self._vocabulary.source[token] for token in source] for source in (*sources, *fillers)],
-            asynchronous=True,
             beam_size=decoding.num_beams,
             num_hypotheses=decoding.hypotheses,
             repetition_penalty=decoding.repetition_penalty,
@@ -61,8 +59,10 @@ class CTranslate2Engine:
             max_decoding_length=self._vocabulary.max_length(padded(width, limit), decoding.length),
             return_end_token=True,
         )
-        ids, rows = self._ids.__getitem__, results[: len(sources)]
-        return lambda: [[[*map(ids, tokens)] for tokens in row.result().hypotheses] for row in rows]
+        return [
+            [[self._ids[token] for token in tokens] for tokens in result.hypotheses]
+            for result in results[: len(sources)]
+        ]
 
 
 def converted(path: Path, vocabulary: Vocabulary, revision: str) -> Path:

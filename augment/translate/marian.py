@@ -1,20 +1,20 @@
 """MarianMT: texts packed by token budget, long ones in pieces, bad translations tried once more."""
 
 import re
-import time
 import unicodedata
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import regex
 
-from augment.models.device import SECONDS, pack, padded, resolve_engine, timed
+from augment.models.device import pack, padded, resolve_engine, timed
 from augment.models.loading import loading
 from augment.text.sentences import sentences
 from augment.translate.decoding import Decoding, Vocabulary
@@ -136,11 +136,11 @@ class MarianTranslator:
         parts = {row: self._pieces(*row, self._tokenised[row[0]]) for row in dict.fromkeys(rows)}
         for text, _ in rows:
             self._tokenised.pop(text, None)
-        pieces = list(dict.fromkeys(piece for row_parts in parts.values() for piece in row_parts))
+        unique = dict.fromkeys(chain.from_iterable(parts.values()))
         hypotheses = {
-            piece: [Translation(piece.text, NOTHING)] for piece in pieces if not self._is_known(piece)
+            piece: [Translation(piece.text, NOTHING)] for piece in unique if not self._is_known(piece)
         }
-        pieces = [piece for piece in pieces if piece not in hypotheses]
+        pieces = [piece for piece in unique if piece not in hypotheses]
         hypotheses |= self._translate(pieces, decoding)
         bad = [piece for piece in pieces if hypotheses[piece][0].reason is not None]
         for piece, again in self._translate(bad, decoding.retry(), attempt=1).items() if self.retries else ():
@@ -184,41 +184,35 @@ class MarianTranslator:
         done: dict[_Piece, list[Translation]] = {}
         # Without beams, an output begins the same whatever its limit; a longer one only makes loops longer.
         for length in (USUAL_LENGTH, decoding.length) if decoding.num_beams == 1 else (decoding.length,):
-            for batch, outputs in self._batches(pieces, replace(decoding, length=length), attempt):
-                with timed("detokenise"):
-                    texts = iter(self.vocabulary.decode(output for found in outputs for output in found))
-                    for piece, found in zip(batch, outputs, strict=True):
-                        judged = [self._judged(piece, output, next(texts)) for output in found]
-                        good = [translation for translation in judged if translation.reason is None]
-                        done[piece] = good or judged[:1]
+            searched = self._searched(pieces, replace(decoding, length=length), attempt)
+            with timed("detokenise"):
+                texts = iter(self.vocabulary.decode(output for _, outputs in searched for output in outputs))
+                for piece, outputs in searched:
+                    judged = [self._judged(piece, output, next(texts)) for output in outputs]
+                    good = [translation for translation in judged if translation.reason is None]
+                    done[piece] = good or judged[:1]
             pieces = [piece for piece in pieces if done[piece][0].reason == "no-end"]
         return done
 
-    def _batches(
+    def _searched(
         self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int
-    ) -> Iterator[tuple[list[_Piece], list[list[list[int]]]]]:
-        """The pieces in batches, with the token ids of their hypotheses; the engine works on several at a time."""
+    ) -> list[tuple[_Piece, list[list[int]]]]:
+        """The pieces, the longest first, with the token ids of their hypotheses; engines search in batches."""
         engine = self._engine
-        # those of a batch end at about the same step
+        # Those of a batch end at about the same step.
         pieces = sorted(pieces, key=lambda piece: -len(piece.ids))
         widths = [padded(len(piece.ids), self.vocabulary.limit, engine.length_step) for piece in pieces]
         default = engine.batch_tokens if decoding.num_beams == 1 else engine.beam_tokens
         budget = (self.batch_tokens or default) // decoding.num_beams
-        waiting: deque[tuple[list[_Piece], Callable[[], list[list[list[int]]]]]] = deque()
-        batches = pack(widths, budget)
-        started = time.perf_counter()
-        while (rows := next(batches, None)) is not None or waiting:
-            if rows is not None:
-                batch = [pieces[row] for row in rows]
-                seeds = [row_seed(piece.seed, "0", str(attempt)) for piece in batch]
-                started = started if waiting else time.perf_counter()
-                waiting.append((batch, engine.search([piece.ids for piece in batch], decoding, seeds)))
-            if rows is None or len(waiting) >= engine.ahead:
-                batch, wait = waiting.popleft()
-                found = wait()
-                if not waiting:
-                    SECONDS["model"] += time.perf_counter() - started
-                yield batch, found
+
+        def search(rows: Sequence[int]) -> list[tuple[_Piece, list[list[int]]]]:
+            batch = [pieces[row] for row in rows]
+            seeds = [row_seed(piece.seed, "0", str(attempt)) for piece in batch]
+            outputs = engine.search([piece.ids for piece in batch], decoding, seeds)
+            return [*zip(batch, outputs, strict=True)]
+
+        with timed("model"), ThreadPoolExecutor(engine.threads) as threads:
+            return [*chain.from_iterable(threads.map(search, pack(widths, budget)))]
 
     def _judged(self, piece: _Piece, output: Sequence[int], text: str) -> Translation:
         ended = output[-1:] == [self.vocabulary.end]

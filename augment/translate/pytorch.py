@@ -1,6 +1,6 @@
 """MarianMT on transformers' `generate`: greedy search, beam search, and draws by the seed of each row."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ class TransformersEngine:
     """A model on its device, with the attributes and the method of `CTranslate2Engine`."""
 
     length_step = LENGTH_STEP
-    ahead = 1
+    threads = 1
 
     def __init__(self, path: Path, vocabulary: Vocabulary, precision: str, device: str) -> None:
         from transformers import GenerationConfig
@@ -47,21 +47,18 @@ class TransformersEngine:
 
     def search(
         self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
-    ) -> Callable[[], list[list[list[int]]]]:
-        """Search; return a function that returns the hypotheses of equally padded sources."""
+    ) -> list[list[list[int]]]:
+        """The hypotheses of equally padded sources, the best first."""
         from transformers import GenerationConfig
 
-        width, pad, end = (
-            padded(len(sources[0]), self._vocabulary.limit),
-            self._vocabulary.pad,
-            self._vocabulary.end,
-        )
+        vocabulary, pad = self._vocabulary, self._vocabulary.pad
+        width, end = padded(len(sources[0]), vocabulary.limit), vocabulary.end
         ids = torch.tensor(
             [[*source, *[pad] * (width - len(source))] for source in sources], device=self._device
         )
         lengths = torch.tensor([len(source) for source in sources], device=self._device)
         mask = torch.arange(width, device=self._device)[None] < lengths[:, None]
-        most = self._vocabulary.max_length(width, decoding.length)
+        most = vocabulary.max_length(width, decoding.length)
         config = GenerationConfig(
             max_new_tokens=most,
             num_beams=decoding.num_beams,
@@ -69,7 +66,7 @@ class TransformersEngine:
             early_stopping=decoding.num_beams > 1,
             renormalize_logits=decoding.num_beams > 1,
             repetition_penalty=decoding.repetition_penalty,
-            suppress_tokens=self._vocabulary.suppress_tokens,
+            suppress_tokens=vocabulary.suppress_tokens,
             decoder_start_token_id=self._model.config.decoder_start_token_id,
             eos_token_id=end,
             pad_token_id=pad,
@@ -80,9 +77,11 @@ class TransformersEngine:
             outputs: Any = self._model.generate(
                 input_ids=ids, attention_mask=mask.long(), generation_config=config, logits_processor=draws
             )
-        texts = [cut(tokens, end, pad) for tokens in outputs[:, 1:].tolist()]
+        texts = [
+            tokens[: tokens.index(end) + 1] if end in tokens else tokens for tokens in outputs[:, 1:].tolist()
+        ]
         number = decoding.hypotheses
-        return lambda: [texts[place : place + number] for place in range(0, len(texts), number)]
+        return [texts[place : place + number] for place in range(0, len(texts), number)]
 
 
 def load_model(path: Path) -> "MarianMTModel":
@@ -101,13 +100,6 @@ def load_model(path: Path) -> "MarianMTModel":
     if info["missing_keys"]:
         raise InputError(f"--models {path}: not a complete MarianMT model (no {min(info['missing_keys'])})")
     return model
-
-
-def cut(tokens: list[int], end: int, pad: int) -> list[int]:
-    """The tokens up to and including the end token, or without padding if there is none."""
-    if end in tokens:
-        return tokens[: tokens.index(end) + 1]
-    return tokens[: tokens.index(pad)] if pad in tokens else tokens
 
 
 class Draws:

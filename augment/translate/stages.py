@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from importlib.metadata import version
 from itertools import pairwise
 from typing import Literal, Self
 
@@ -18,7 +17,7 @@ from augment.text.words import has_non_word, has_word_list
 from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.marian import NOTHING, MarianTranslator, Translation
 from augment.translate.model_names import resolve_chain
-from augment.view import JSON, Runtime, ViewResult, row_seed
+from augment.view import Runtime, ViewResult, row_seed
 
 HOP = "+"
 """Joins the languages of a translation in several hops, and the revisions of their models."""
@@ -102,11 +101,11 @@ class TranslationView(BestOfN):
         self._legs[0][1].tokenise([plain_case(text)[0] for text in texts])
 
     @property
-    def versions(self) -> dict[str, JSON]:
-        """The versions of what reads and writes texts, of its engine, and of the lists of words and lemmas."""
-        names = ["sentencepiece", "sentencex", self.translator, *["wordfreq"] * self.chooses]
+    def libraries(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What reads and writes texts, its engine, and the lists of words and lemmas."""
+        names = [*super().libraries, "sentencepiece", "sentencex", *["wordfreq"] * self.chooses]
         names += ["lemminflect"] * (self.chooses and self.languages()[-1] == self.source == "en")
-        return {**super().versions, **{name: version(name) for name in names if name != "auto"}}
+        return (*names, *[self.translator] * (self.translator != "auto"))
 
     @property
     def usual_candidates(self) -> int:
@@ -186,7 +185,10 @@ class TranslationView(BestOfN):
         return ViewResult(view, "ok", "retried" if translation.retried else reason, between)
 
     def _choices(self, texts: Sequence[str], rows: Sequence[Sequence[ViewResult]]) -> list[ViewResult]:
-        """One view of each text, with the others that pass, the best first, as its alternatives."""
+        """One view of each text, with the others that pass, the best first, as its alternatives.
+
+        Where none passes, it is the sentence itself, if that is among the views, or why there is none.
+        """
         # A round trip may give the sentence itself, which is a view only if there is no other.
         changed = [[view for view in views if view.status == "ok" or not self._returns] for views in rows]
         language = self.languages()[-1]
@@ -198,7 +200,14 @@ class TranslationView(BestOfN):
             passing = [
                 [view for view in views if not contradicts(text, view.text or "")] for text, views in pairs
             ]
-        return [*map(_choice, rows, changed, worded, map(self.ordered, texts, passing))]
+        results: list[ViewResult] = []
+        for text, views, usable, words, good in zip(texts, rows, changed, worded, passing, strict=True):
+            same = [view for view in views if view.status == "unchanged"]
+            if usable and usable[0].text is not None and not (words or same):
+                results.append(ViewResult(None, "failed", "non-word", usable[0].pivot))
+            else:
+                results.append(chosen(same or views, self.ordered(text, good)))
+        return results
 
 
 def _worded(
@@ -206,19 +215,6 @@ def _worded(
 ) -> list[ViewResult]:
     """The views whose words are all words, as far as the language is known."""
     return [view for view in views if not has_non_word(view.text or "", language, text, compounds=compounds)]
-
-
-def _choice(
-    views: Sequence[ViewResult],
-    changed: Sequence[ViewResult],
-    worded: Sequence[ViewResult],
-    passing: Sequence[ViewResult],
-) -> ViewResult:
-    """The first view that passes; else the sentence itself, if it is among the views, or why there is none."""
-    same = next((view for view in views if view.status == "unchanged"), None)
-    if not passing and same is None and changed and changed[0].text is not None and not worded:
-        return ViewResult(None, "failed", "non-word", changed[0].pivot)
-    return chosen(views if passing or same is None else [same], passing)
 
 
 def _distinct(views: Iterable[ViewResult]) -> list[ViewResult]:

@@ -11,7 +11,6 @@ from augment.errors import InputError
 from augment.lexicon import wordnet
 from augment.lexicon.antonyms import antonyms
 from augment.lexicon.synonyms import English, agreement, english, tags_of
-from augment.models.weights import check_revision
 from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import Token, apply_edits, matching_case, tokens
 from augment.text.facts import Change, names, numbers
@@ -66,11 +65,9 @@ class Contradiction(ProtectedTermsView):
         """The view with its word lists; raises InputError for another language, or if WordNet is missing."""
         if self.language != "en":
             raise InputError(f"contradiction: language={self.language}: it has rules for en (English) only")
-        view, place = super().build(runtime), wordnet.find()
-        view.revision = f"{wordnet.revision(place)}+lemminflect-{version('lemminflect')}"
-        owner = "contradiction: WordNet with its companions here has revision"
-        check_revision(owner, view.revision, self.revision, "install that one")
-        view._english = english(place)
+        view, companion = super().build(runtime), f"lemminflect-{version('lemminflect')}"
+        view.revision = wordnet.held_revision(companion, self.name, self.revision)
+        view._english = english(wordnet.find())
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:

@@ -77,9 +77,10 @@ class ImportViews(View):
                 hashes.append(_hash(line.owner))
                 starts.append(start)
             elif content.strip(BOM_UTF8 + b" \t\r\n"):
-                message = """is not {"text": "...", "view": "..."} (or id for text)"""
-                beginning = content[:60].decode(errors="replace")
-                raise InputError(f"import-views: {self.file} line {number} {message}: {beginning!r}")
+                raise InputError(
+                    f'import-views: {self.file} line {number} is not {{"text": "...", "view": "..."}} '
+                    f"(or id for text): {content[:60].decode(errors='replace')!r}"
+                )
         if not starts:
             raise InputError(
                 f'import-views: {self.file} is empty: write {{"text": "...", "view": "..."}} on each line'

@@ -19,8 +19,7 @@ from augment.text.edits import Token, apply_edits, matching_case, tokens
 from augment.text.english import is_english, wants_an
 from augment.text.negation import is_negation
 from augment.text.words import FUNCTION_WORDS, in_capitals, replaceable, rounded, word_groups
-from augment.types import JSON, row_seed
-from augment.view import Edit, Runtime, ViewResult
+from augment.view import JSON, Edit, Runtime, ViewResult, row_seed
 
 ARTICLES = frozenset(["a", "an"])
 LISTED = frozenset(
@@ -213,9 +212,8 @@ class MlmFill(ProtectedTermsView):
             words = [(form, logit) for form, logit in words if logit - words[0][1] >= math.log(LEAST_WEIGHT)]
             if words:
                 weights = [math.exp((logit - words[0][1]) / self.temperature) for _, logit in words]
-                start, end, word, _ = text.tokens[place.number]
-                texts[place.number] = matching_case(word, rng.choices(words, weights)[0][0])
-                edits.append(Edit(start, end, word, texts[place.number]))
+                texts[place.number] = matching_case(place.word, rng.choices(words, weights)[0][0])
+                edits.append(text.tokens[place.number].becomes(texts[place.number]))
         if not edits:
             reason = "capitals" if in_capitals(text.text) else "no-eligible-word"
             reason = "no-proposal" if proposals else "none-drawn" if text.row.places else reason

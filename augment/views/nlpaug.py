@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
-from itertools import chain
 from threading import Lock
 from typing import Any, Self
 
@@ -118,8 +117,10 @@ def _visible_edits(text: str, view: str) -> Iterator[Edit]:
 
 def _augmenter_class(name: str) -> type[Any]:
     modules = [import_module(f"nlpaug.augmenter.{unit}") for unit in ("char", "word", "sentence")]
-    members = chain.from_iterable(inspect.getmembers(module, inspect.isclass) for module in modules)
-    classes: dict[str, type[Any]] = {name: kind for name, kind in members if name.endswith("Aug")}
+    members = {member: value for module in modules for member, value in vars(module).items()}
+    classes: dict[str, type[Any]] = {
+        member: value for member, value in members.items() if member.endswith("Aug")
+    }
     if name not in classes:
         raise InputError(
             f"nlpaug: unknown augmenter for text {name!r}: choose one of {', '.join(sorted(classes))}"

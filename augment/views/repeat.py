@@ -20,7 +20,7 @@ class Repeat(ProtectedTermsView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed."""
-        return [self._view(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
+        return [*map(self._view, texts, map(random.Random, seeds))]
 
     def _view(self, text: str, rng: random.Random) -> ViewResult:
         spans = self.protected_spans(text)

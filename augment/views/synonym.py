@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 from importlib.metadata import version
-from itertools import islice
+from itertools import repeat
 from typing import Self
 
 from pydantic import Field
@@ -12,13 +12,11 @@ from augment.errors import InputError, warn_once
 from augment.lexicon import wordnet
 from augment.lexicon.omw import Multilingual
 from augment.lexicon.synonyms import English, Weighted, agreement, english
-from augment.models.weights import check_revision
 from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import Token, apply_edits, matching_case, tokens
 from augment.text.english import is_english
 from augment.text.words import in_capitals, rounded
-from augment.types import JSON
-from augment.view import Edit, Runtime, ViewResult
+from augment.view import JSON, Edit, Runtime, ViewResult
 from augment.views.nlpaug import published_synonyms
 
 FRACTION_HELP = (
@@ -67,32 +65,28 @@ class Synonym(ProtectedTermsView):
                     f"synonym: compat with {name}={getattr(self, name)}: nlpaug has no such option"
                 )
         view = super().build(runtime)
-        place = wordnet.find()
         if self.compat:
             companion = f"nlpaug-{version('nlpaug')}"
         elif self.language == "en":
-            view._language = english(place)
+            view._language = english(wordnet.find())
             companion = f"lemminflect-{version('lemminflect')}"
         else:
             view._language = Multilingual(self.language)
             companion = view._language.revision
-        view.revision = f"{wordnet.revision(place)}+{companion}"
-        owner = "synonym: WordNet with its companions here has revision"
-        check_revision(owner, view.revision, self.revision, "install that one")
+        view.revision = wordnet.held_revision(companion, self.name, self.revision)
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed."""
-        pairs = ((text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True))
         if self.compat:
-            return [published_synonyms(text, rng, self.fraction) for text, rng in pairs]
+            return [*map(published_synonyms, texts, map(random.Random, seeds), repeat(self.fraction))]
         views: list[ViewResult] = []
-        while block := list(islice(pairs, BLOCK_TEXTS)):
-            sentences = [tokens(text) for text, _ in block]
+        for start in range(0, len(texts), BLOCK_TEXTS):
+            block, rngs = texts[start : start + BLOCK_TEXTS], map(random.Random, seeds[start:])
+            sentences = [*map(tokens, block)]
             if self.language == "en" and not is_english(sentences):
                 warn_once("synonym: most words are not English; name their language with --language")
-            choices = self._language.choices(sentences)
-            views += map(self._view, *zip(*block, strict=True), sentences, choices)
+            views += map(self._view, block, rngs, sentences, self._language.choices(sentences))
         return views
 
     def _view(
@@ -117,5 +111,5 @@ class Synonym(ProtectedTermsView):
             article = agreement(words[max(place - 2, 0) : place + 1], new) if self.language == "en" else None
             if article and not touches(spans, article.start, article.end):
                 edits.append(article)
-            edits.append(Edit(word.start, word.end, word.text, new))
+            edits.append(word.becomes(new))
         return ViewResult(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)

@@ -82,7 +82,7 @@ def test_both_engines_search_alike(decoding: Decoding) -> None:
     )
     assert len(equal) > 4
     made = (MarianTranslator(model.path, None, decoding, name, "fp32")._engine for name in ENGINES)
-    ours, theirs = (engine.search(equal, decoding, [])() for engine in made)
+    ours, theirs = (engine.search(equal, decoding, []) for engine in made)
     assert ours == theirs
 
 

@@ -107,8 +107,8 @@ def test_a_beam_search_returns_the_likeliest_texts_first(translation_models: Pat
     vocabulary = Vocabulary(translation_models / "en-xx")
     engine = TransformersEngine(translation_models / "en-xx", vocabulary, "fp32", "cpu")
     sources = vocabulary.encode([DOGS], ">>de<<")
-    (texts,) = engine.search(sources, Decoding(num_beams=4, hypotheses=3), [0])()
-    ((best,),) = engine.search(sources, Decoding(num_beams=4), [0])()
+    (texts,) = engine.search(sources, Decoding(num_beams=4, hypotheses=3), [0])
+    ((best,),) = engine.search(sources, Decoding(num_beams=4), [0])
     assert (texts[0], len({*map(tuple, texts)})) == (best, 3)
 
 

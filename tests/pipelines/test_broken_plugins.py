@@ -56,7 +56,6 @@ def augment(tmp_path: Path) -> Augment:
     [
         ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("raise SystemExit(3)", "SystemExit: 3"),
-        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("class Odd(BaseException): ...\nraise Odd('no')", "Odd: no"),
         ("def build(params, runtime): ...", "it defines no subclass of View or Filter"),
     ],
