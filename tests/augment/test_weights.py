@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -71,28 +70,32 @@ def test_a_path_that_does_not_exist_is_not_looked_up_on_the_hub(
     assert hub.requests == []
 
 
-def test_the_hub_is_asked_again_and_other_threads_stay_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_is_asked_again_and_other_threads_stay_offline(
+    hub: StandinHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     offline = list[bool]()
+    answer = hub.answer
 
-    class Session:
-        def __init__(self, **_: object) -> None: ...
+    def record(method: str, path: str, body: bytes) -> object:
+        offline.append(
+            constants.HF_HUB_OFFLINE
+        )  # as the hub's own thread, another than the one that asks, sees it
+        return answer(method, path, body)
 
-        def get(self, *_: object, **__: object) -> object:
-            offline.append(constants.HF_HUB_OFFLINE)
-            if len(offline) == 1:
-                raise OSError("no network")
-            return SimpleNamespace(is_error=False, json=lambda: {"id": "a", "sha": COMMIT, "siblings": []})
-
-    monkeypatch.setattr("huggingface_hub.get_session", Session)
+    monkeypatch.setattr(hub, "answer", record)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with standin_hub() as gone:
+        pass
     token = DRY_RUN.set(True)
     try:
-        with pytest.raises(Unreachable, match="no network"):
-            hub_offer("a")
-        assert hub_offer("a") == (COMMIT, 0)
+        monkeypatch.setattr(constants, "ENDPOINT", gone.endpoint)
+        with pytest.raises(Unreachable, match=gone.endpoint):
+            hub_offer("owner/model")
+        monkeypatch.setattr(constants, "ENDPOINT", hub.endpoint)
+        assert hub_offer("owner/model") == (COMMIT, len(FILES["config.json"]) + len(SAFETENSORS))
     finally:
         DRY_RUN.reset(token)
-    assert offline == [True, True]
+    assert offline == [True]
 
 
 @pytest.mark.parametrize("revision", [None, COMMIT[::-1]])
