@@ -31,6 +31,21 @@ class Odd(Filter):
 Augment = Callable[..., tuple[int, str, str]]
 
 
+TRAIN = "from trainers.__main__ import main; main()"
+OBJECTIVE = '''"""An objective."""
+from pydantic import BaseModel
+
+READS = ("text",)
+PRESETS = {}
+
+class PARAMS(BaseModel):
+    """No options."""
+
+def build(options, training, source):
+    raise NotImplementedError
+'''
+
+
 def view(made: str = "[]", built: str = "self", field: str = "cut") -> str:
     return HEAD.format(made=made, built=built, field=field)
 
@@ -234,3 +249,11 @@ def test_what_a_plugin_prints_is_no_result(augment: Augment) -> None:
     assert code == 0, err
     assert json.loads(out)["rows"] == 2
     assert err.count("import") == err.count("build") == 1
+
+
+def test_an_objective_without_presets_cannot_be_used(tmp_path: Path) -> None:
+    site = add_package(tmp_path / "site", {"odd_module": OBJECTIVE}, objectives="odd = odd_module")
+    process = start_beside(site, tmp_path, "odd", "--help", program=TRAIN)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (2, "")
+    assert err == "error: objective 'odd' of odd_module cannot be used: it has no PRESETS\n"
