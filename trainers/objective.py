@@ -1,6 +1,6 @@
 """An objective: the encoder, what helps to train it, and the loss, in one module that Trainer can train."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
 from pipelines.terminal.console import InputError
-from trainers.data.examples import BLOCK, Examples, Ragged, number_texts
+from trainers.data.examples import Examples, number_texts, token_ids
 from trainers.encoders.linear import LINEAR, add_linear, fit_linear
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import Source
@@ -139,22 +139,18 @@ class Objective(nn.Module):
         self, texts: Sequence[str], limit: int | None = None, column: str = ""
     ) -> Sequence[list[int]]:
         """Return each text's ids, after its column's or the default prompt, cut at `limit`, `[MASK]` the own token."""
-        tokenizer, limit = self.encoder.tokenizer, limit or self.max_tokens
+        tokenizer = self.encoder.tokenizer
         prompt = self.prompts.get(column, prompt_of(self.encoder))
         mask = MASK if self.literal_mask else tokenizer.mask_token
-        settings = {"return_attention_mask": False, "return_token_type_ids": False}
 
-        def ids() -> Iterator[list[int]]:
-            for start in range(0, len(texts), BLOCK):
-                block = list(texts[start : start + BLOCK])
-                masked = [text for text in block if MASK in text]
-                if masked and mask is None:
-                    problem = f"the encoder's tokenizer has no mask token for {masked[0][:60]!r}"
-                    raise InputError(f"{problem}: use views without masks")
-                block = [prompt + text.replace(MASK, mask or MASK) for text in block]
-                yield from tokenizer(block, truncation=True, max_length=limit, **settings)["input_ids"]
+        def read(text: str) -> str:
+            if mask is None and MASK in text:
+                raise InputError(
+                    f"the encoder's tokenizer has no mask token for {text[:60]!r}: use views without masks"
+                )
+            return prompt + text.replace(MASK, mask or MASK)
 
-        return Ragged(ids())
+        return token_ids(tokenizer, map(read, texts), truncation=True, max_length=limit or self.max_tokens)
 
     def pad(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (rows, longest row) of ragged ids."""

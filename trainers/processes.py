@@ -71,8 +71,10 @@ def divided_batch(size: int, rows: int, count: int) -> int:
     """Return the global batch size for this many rows; raises InputError if `count` processes cannot divide it."""
     batch_size = size if size <= rows else rows // count * count
     if batch_size == 0 or batch_size % count:
-        problem = f"--batch-size {size} of {rows} rows cannot be divided among {count} processes"
-        raise InputError(f"{problem}: take a multiple of {count}, or start fewer")
+        raise InputError(
+            f"--batch-size {size} of {rows} rows cannot be divided among {count} processes: "
+            f"take a multiple of {count}, or start fewer"
+        )
     return batch_size
 
 

@@ -227,6 +227,14 @@ class Ragged(Sequence[list[int]]):
         return self.values[self.starts[index] : self.starts[index + 1]].tolist()  # type: ignore[no-any-return]
 
 
+def token_ids(tokenizer: Any, texts: Iterable[str], **settings: Any) -> Ragged:  # noqa: ANN401 - transformers'
+    """Return the ids of texts, tokenised in blocks."""
+    remaining = iter(texts)
+    blocks = iter(lambda: list(islice(remaining, BLOCK)), [])
+    settings |= {"return_attention_mask": False, "return_token_type_ids": False}
+    return Ragged(ids for block in blocks for ids in tokenizer(block, **settings)["input_ids"])
+
+
 class Rows(Sequence[Mapping[str, Any]]):
     """Columns as rows, each with its `seed` in the current epoch: 63 bits that do not depend on the batch."""
 

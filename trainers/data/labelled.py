@@ -35,8 +35,10 @@ def read_labelled(table: str) -> Labelled:
             next((spellings[name] for name in known if name in spellings), "") for known in (TEXT, LABEL)
         ]
         if not all(columns):
-            wanted = f"{' or '.join(TEXT)}, and {', '.join(LABEL[:-1])} or {LABEL[-1]}"
-            raise InputError(f"{table} has the columns {', '.join(names)[:200]}: name them {wanted}")
+            raise InputError(
+                f"{table} has the columns {', '.join(names)[:200]}: "
+                f"name them {' or '.join(TEXT)}, and {', '.join(LABEL[:-1])} or {LABEL[-1]}"
+            )
         return *columns, ""
 
     labelled: Labelled = {}

@@ -67,8 +67,9 @@ def read_words(written: str) -> list[str]:
         # wordfreq itself would take a related language instead, or English.
         languages = wordfreq.available_languages()
         if name not in languages or not re.fullmatch(r"[1-9]\d*", count or "1"):
-            advice = f"give a file, or LANGUAGE or LANGUAGE:N of {', '.join(sorted(languages))}"
-            raise InputError(f"--words {written}: {advice}")
+            raise InputError(
+                f"--words {written}: give a file, or LANGUAGE or LANGUAGE:N of {', '.join(sorted(languages))}"
+            )
         words = wordfreq.top_n_list(name, int(count or 10_000))  # as in Mirror-BERT
     if len(words) < int(count or 1):
         raise InputError(f"--words {written}: there are only {len(words):,} words")
@@ -100,8 +101,10 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
             dropped += 1
             continue
         if not low <= score <= high:
-            problem = f"the score {score:g} is not on the scale {low:g}:{high:g}: give the right one, e.g. --scale 0:5"
-            raise InputError(f"{path} line {number}: {problem}")
+            raise InputError(
+                f"{path} line {number}: the score {score:g} is not on the scale {low:g}:{high:g}: "
+                "give the right one, e.g. --scale 0:5"
+            )
         left.append(first)
         right.append(second)
         labels.append((score - low) / (high - low))
@@ -122,10 +125,10 @@ def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Sca
     scores = [place for place, name in enumerate(names) if not math.isnan(_number(name))]
     if len(names) == 3 and scores in ([0], [2]):
         return ((0, 1, 2) if scores == [0] else (2, 0, 1)), 0, (0.0, 1.0)
-    problem = (
-        f"{path} begins {' | '.join(opening)[:80]!r}: expected a header with score, sentence1 and sentence2"
+    raise InputError(
+        f"{path} begins {' | '.join(opening)[:80]!r}: expected a header with score, sentence1 and sentence2, "
+        "or STS-B's columns, or a score and two sentences"
     )
-    raise InputError(f"{problem}, or STS-B's columns, or a score and two sentences")
 
 
 def _number(cell: str) -> float:

@@ -107,8 +107,10 @@ def _check_weights(transformers: Sequence[Any], source: Source) -> None:
         if missing := [
             name for name, weight in weights.items() if not getattr(weight, "_is_hf_initialized", False)
         ]:
-            problem = f"lack {len(missing)} tensors of its configuration, the first is {missing[0]}"
-            raise InputError(f"the files of the encoder {source.name!r} {problem}: get its files again")
+            raise InputError(
+                f"the files of the encoder {source.name!r} lack {len(missing)} tensors of its configuration, "
+                f"the first is {missing[0]}: get its files again"
+            )
     if len(transformers) == 1 and source.transformer is not None and is_first():
         files = [*source.transformer.glob("model*.safetensors")] or [source.transformer / PICKLE]
         stored = [re.sub(WRAPPERS, "", name) for file in files for name in load_state_dict(file, "meta")]
@@ -142,17 +144,16 @@ def load_encoder(source: Source, device: str | None) -> Encoder:
     if callable(tokenizer) and isinstance(encoder[0], Transformer) and model is not None:
         vocabulary_size = int(getattr(model.config, "vocab_size", 0) or len(tokenizer))
         # A tokenizer whose files are missing has only its special tokens.
-        problem = ""
         if not len(tokenizer.all_special_tokens) < len(tokenizer) <= vocabulary_size:
-            problem = (
-                f"has {len(tokenizer)} tokens, its model {vocabulary_size} tokens: they do not fit together"
+            raise InputError(
+                f"the tokenizer of the encoder {source.name!r} has {len(tokenizer)} tokens, "
+                f"its model {vocabulary_size} tokens: they do not fit together"
             )
-        elif tokenizer.pad_token_id is None:
-            problem = (
-                "has no padding token: give it one, such as its end token (tokenizer.pad_token), and save it"
+        if tokenizer.pad_token_id is None:
+            raise InputError(
+                f"the tokenizer of the encoder {source.name!r} has no padding token: "
+                "give it one, such as its end token (tokenizer.pad_token), and save it"
             )
-        if problem:
-            raise InputError(f"the tokenizer of the encoder {source.name!r} {problem}")
     return encoder.float()
 
 
@@ -204,9 +205,9 @@ def _check_saved(encoder: Encoder, folder: Path) -> None:
         (vectors - saved_vectors).norm(dim=1) if vectors.shape == saved_vectors.shape else vectors.new_ones(1)
     )
     if not (distances <= SAVED_TOLERANCE * vectors.norm(dim=1)).all():
-        problem = "sentence-transformers does not save all of this encoder: its files give other vectors"
         raise TwinviewsError(
-            f"{problem} (for example of {texts[int(distances.argmax())][:60]!r}); nothing is saved"
+            "sentence-transformers does not save all of this encoder: its files give other vectors "
+            f"(for example of {texts[int(distances.argmax())][:60]!r}); nothing is saved"
         )
 
 

@@ -117,26 +117,22 @@ class EmbeddingModel:
             "query": self.model.encode_query,
             "document": self.model.encode_document,
         }
-        lengths, places = self._lengths(texts), {side: list[int]() for side in ways}
-        for row, text in enumerate(texts):
-            places[getattr(text, "side", "")].append(row)
+        lengths = self._lengths(texts)
         with autocast:
-            for side, side_rows in places.items():
+            for side, encode in ways.items():
+                side_rows = [row for row, text in enumerate(texts) if getattr(text, "side", "") == side]
                 for batch in pack([lengths[row] for row in side_rows], BATCH_SIZE, self.batch_tokens):
                     rows = [side_rows[number] for number in batch]
                     part = [str(texts[row]) for row in rows]
-                    output = ways[side](part, batch_size=len(part), show_progress_bar=False)
+                    output = encode(part, batch_size=len(part), show_progress_bar=False)
                     check(output, part, self.name)
-                    vectors = (
-                        np.empty((len(texts), output.shape[1]), np.float32) if vectors is None else vectors
-                    )
+                    if vectors is None:
+                        vectors = np.empty((len(texts), output.shape[1]), np.float32)
                     vectors[rows] = output
                     advance(len(rows))
-        return (
-            np.zeros((0, self.model.get_embedding_dimension() or 1), np.float32)
-            if vectors is None
-            else vectors
-        )
+        if vectors is None:
+            return np.zeros((0, self.model.get_embedding_dimension() or 1), np.float32)
+        return vectors
 
     def fingerprint(self) -> str | None:
         """Return a hash of all that decides the vectors, 32 hex digits; None if the weights are not known."""
@@ -252,11 +248,11 @@ def described(
 ) -> EmbeddingModel:
     """Return a loaded model with what identifies its weights: the Hub's commit, or checksums; nothing in a training."""
     tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
-    folder = None if source is None else source.folder
-    sums = {name: sha256_of(path) for name, path in source.files().items()} if source else {}
-    weights = {name: digest for name, digest in sums.items() if name.endswith(WEIGHTS)}
-    if source is not None and folder is None and (commit := source.digest()):
+    pooling = pooling_of(model)
+    if source is None:
+        return EmbeddingModel(model, "the encoder", pooling, precision, None, {}, {}, tokens)
+    files = {name: sha256_of(path) for name, path in source.files().items()}
+    weights = {name: files.pop(name) for name in [*files] if name.endswith(WEIGHTS)}
+    if source.folder is None and (commit := source.digest()):
         weights = {"revision": commit.removeprefix("commit:")}
-    files = {name: digest for name, digest in sums.items() if name not in weights}
-    name = "the encoder" if source is None else source.name
-    return EmbeddingModel(model, name, pooling_of(model), precision, folder, weights, files, tokens)
+    return EmbeddingModel(model, source.name, pooling, precision, source.folder, weights, files, tokens)

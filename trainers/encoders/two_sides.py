@@ -52,10 +52,10 @@ class TwoEncoders:
         second = Vectors.encode(self.documents, documents, advance)
         widths = first.matrix.shape[1], second.matrix.shape[1]
         if widths[0] != widths[1]:
-            problem = (
-                f"{self.queries.name} has vectors of {widths[0]} numbers, {self.documents.name} of {widths[1]}"
+            raise InputError(
+                f"{self.queries.name} has vectors of {widths[0]} numbers, {self.documents.name} of {widths[1]}: "
+                "give two encoders of one space, such as a student and its teacher"
             )
-            raise InputError(f"{problem}: give two encoders of one space, such as a student and its teacher")
         return first._replace(documents=second, similarity=second.similarity)
 
     def card(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from scipy.sparse import csr_array, diags_array
 from torch import nn
 
 from augment.models.device import quiet_transformers
-from trainers.data.examples import BLOCK, Ragged
+from trainers.data.examples import BLOCK, token_ids
 from trainers.encoders.modules import Encoder
 
 RIDGE = 0.3  # of the squared length of the vectors; measured on German: 1 holds them too close to the mean
@@ -179,10 +179,7 @@ def _characters(tokenizer: Any, blocks: Sequence[list[str]]) -> tuple[list[str],
 def piece_counts(tokenizer: Any, texts: Sequence[str]) -> csr_array:  # noqa: ANN401
     """Return how often each piece is in each text (texts, pieces), special tokens left out, as float32."""
     with quiet_transformers():
-        blocks = (texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK))
-        rows = Ragged(
-            ids for block in blocks for ids in tokenizer(list(block), add_special_tokens=False)["input_ids"]
-        )
+        rows = token_ids(tokenizer, texts, add_special_tokens=False)
     ordinary = np.isin(rows.values, tokenizer.all_special_ids, invert=True).astype(np.float32)
     counts = csr_array((ordinary, rows.values, rows.starts), (len(texts), len(tokenizer)))
     counts.sum_duplicates()

@@ -49,8 +49,10 @@ class Contrastive(Objective):
         option = f"--retain {options.retain:g}" if options.retain else f"--relate {options.relate:g}"
         is_held = bool(options.retain or options.relate)
         if is_held and (options.guide is not None or options.keep_head or training.begins_linear):
-            problem = f"{option}: the encoder as it is now is the guide"
-            raise InputError(f"{problem}: leave out --guide, --keep-head, --whiten and --sharpen")
+            raise InputError(
+                f"{option}: the encoder as it is now is the guide: "
+                "leave out --guide, --keep-head, --whiten and --sharpen"
+            )
         if options.retain and options.relate:
             raise InputError(
                 f"{option} and --relate {options.relate:g} hold the encoder in two ways: give one of them"
@@ -76,8 +78,10 @@ class Contrastive(Objective):
         missing = [np.array([not text for text in column]) for column in examples.negatives]
         filled = int(sum((~places).sum() for places in missing))
         if self.params.needs_negatives and not filled:
-            advice = "build them with --negative-view contradiction, or --pairs entailment --negatives"
-            raise InputError(f"no pair has a hard negative, which this preset trains on: {advice}")
+            raise InputError(
+                "no pair has a hard negative, which this preset trains on: "
+                "build them with --negative-view contradiction, or --pairs entailment --negatives"
+            )
         for number, column in enumerate(examples.negatives):
             texts.append([text or STAND_IN for text in column])
             columns[f"negative_{number}"] = self.tokenize(texts[-1], column="negative")

@@ -70,12 +70,10 @@ class Distil(Objective):
             size = held_out or min(self.params.queue, count)
             order = _drawn_order(count)
             if is_first() and size and not self.smoothed:
-                few = f"queue of {size:,}: too few rows to set any aside for it, so all are trained on"
-                note(
-                    f"{held_out:,} of {count:,} rows fill the queue and are not trained on"
-                    if held_out
-                    else few
-                )
+                if held_out:
+                    note(f"{held_out:,} of {count:,} rows fill the queue and are not trained on")
+                else:
+                    note(f"queue of {size:,}: too few rows to set any aside for it, so all are trained on")
             trained = sorted(order[held_out:])
             self.in_queue, taught = taught[order[:size], 0], taught[trained]
             examples = examples.take(trained)
@@ -164,9 +162,9 @@ class Translations(Objective):
             f"the teacher's tokenizer does not know or cuts up {shares[0]:.0%} of the words of the first views"
         )
         if shares[0] > max(WRONG_WAY, shares[1]):
-            problem = f"{name}, {shares[1]:.0%} of those of the second"
             raise InputError(
-                f"{problem}: the first must be in its language, so swap them (--columns of `build-pairs`)"
+                f"{name}, {shares[1]:.0%} of those of the second: the first must be in its language, "
+                "so swap them (--columns of `build-pairs`)"
             )
         if is_first():
             note(f"the first views are in the teacher's language, the second translations; {name}")

@@ -111,9 +111,9 @@ def set_drophead(model: nn.Module, rate: float) -> None:
     projections = [module for name, module in linears if OUTPUT_PROJECTION.search(name)]
     heads = getattr(getattr(model, "config", None), "num_attention_heads", 0)
     if not (projections and heads and projections[0].in_features % heads == 0):
-        advice = "use --drophead 0, or an encoder like BERT, RoBERTa, XLM-R, ModernBERT, MPNet or DistilBERT"
         raise InputError(
-            f"--drophead {rate:g}: the heads of {type(model).__name__} are not known here; {advice}"
+            f"--drophead {rate:g}: the heads of {type(model).__name__} are not known here; "
+            "use --drophead 0, or an encoder like BERT, RoBERTa, XLM-R, ModernBERT, MPNet or DistilBERT"
         )
     for projection in projections:
         projection.register_forward_pre_hook(partial(_drop_heads, heads, rate))

@@ -102,8 +102,9 @@ def masked_lm_logits(model: nn.Module, vectors: Tensor) -> Tensor:
     """Return the logits (n, vocabulary) of token vectors (n, d); raises InputError if the head is not known."""
     head = next((parts for parts in HEADS if all(hasattr(model, part) for part in parts)), None)
     if head is None:
-        problem = f"{type(model).__name__}: its masked-LM head is not known"
-        raise InputError(f"{problem}; use a BERT, RoBERTa, DistilBERT or ModernBERT")
+        raise InputError(
+            f"{type(model).__name__}: its masked-LM head is not known; use a BERT, RoBERTa, DistilBERT or ModernBERT"
+        )
     for part in head:
         vectors = getattr(model, part)(vectors)
     return vectors

@@ -62,8 +62,10 @@ class PARAMS(DropoutOptions):
     def check_views(self, views: Sequence[str]) -> None:
         """Warn of translations that are too poor to learn a language from."""
         if self.method == "mse" and any(has_bundled_translations(Path(path)) for path in views):
-            problem = "warning: the bundled models made these translations, which are too poor to learn a language from"
-            note(f"{problem}: give real ones, or take larger models (--models)")
+            note(
+                "warning: the bundled models made these translations, which are too poor to learn a language from: "
+                "give real ones, or take larger models (--models)"
+            )
 
     def held_out(self, rows: int, batch_size: int) -> int:
         """Return how many of `rows` fill the queue and are not trained on."""

@@ -84,8 +84,10 @@ def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
     )
     for key in sorted({*old, *new}):
         if old.get(key) != new.get(key):
-            problem = f"{out} belongs to another recipe ({key} was {old.get(key)!r}, is now {new.get(key)!r})"
-            raise InputError(f"{problem}: use --overwrite, change it back, or give another --out")
+            raise InputError(
+                f"{out} belongs to another recipe ({key} was {old.get(key)!r}, is now {new.get(key)!r}): "
+                "use --overwrite, change it back, or give another --out"
+            )
     is_done = (out / DONE).is_file()
     if is_done:
         check_sums(out, "train it again with --overwrite")
@@ -138,10 +140,9 @@ def resumable(out: Path) -> Iterator[None]:
         if getattr(error, "errno", None) not in FULL and not any(part in text for part in UNWRITTEN):
             raise
         reason = getattr(error, "strerror", None) or text.splitlines()[0]
-        problem = (
+        raise TwinviewsError(
             f"cannot write all of {out} ({reason}): free space on its disk, then run the same command again"
-        )
-        raise TwinviewsError(problem) from error
+        ) from error
 
 
 def newest_checkpoint(out: Path) -> Path | None:
@@ -178,6 +179,7 @@ def history_of(checkpoint: Path) -> list[dict[str, float]]:
         history: list[dict[str, float]] = read_json(checkpoint / STATE)["log_history"]
         float(history[-1]["step"])
     except (LookupError, TypeError):
-        problem = f"{checkpoint / STATE} has no log_history"
-        raise InputError(f"{problem}: remove the checkpoint, or train again") from None
+        raise InputError(
+            f"{checkpoint / STATE} has no log_history: remove the checkpoint, or train again"
+        ) from None
     return history

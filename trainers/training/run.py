@@ -179,8 +179,9 @@ def _read_dev(training: Training, preset: Mapping[str, Any], examples: Examples)
     dev = read_dev(training.dev, training.dev_data)
     texts = [*dev.left, *dev.right] if isinstance(dev, Examples) else dev.texts
     if not isinstance(dev, Examples) and training.dev_similarity == "best" != preset.get("dev_similarity"):
-        problem = f"is for graded pairs, not for {dev.title} on {training.dev}"
-        raise InputError(f"--dev-similarity best {problem}: leave it out")
+        raise InputError(
+            f"--dev-similarity best is for graded pairs, not for {dev.title} on {training.dev}: leave it out"
+        )
     distinct = {*map(normalised, texts)}
     columns = {id(column): column for column in examples.columns()}.values()  # equal ones once
     if seen := distinct.intersection(map(normalised, filter(None, chain.from_iterable(columns)))):
@@ -210,8 +211,10 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
         note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
     total = training.total_steps(len(rows))
     if is_first() and 0 < total < FEW:
-        warning = f"warning: {len(rows)} rows make {counted(total, 'step')}, too few to learn from"
-        note(f"{warning}: give more data, or raise --epochs")
+        note(
+            f"warning: {len(rows)} rows make {counted(total, 'step')}, too few to learn from: "
+            "give more data, or raise --epochs"
+        )
     with OBJECTIVES.errors_of(request.objective):
         fitted = fit(objective, rows, training, out, request.seed, plan.dev)
     if not is_first():
@@ -268,8 +271,10 @@ def _check_layers(objective: "Objective", plan: Plan, name: str) -> None:
     if added and (is_untrained or training.blend < 1):
         option = "--epochs 0" if is_untrained else f"--blend {training.blend:g}"
         share = "" if is_untrained else "partly "
-        problem = f"{name} adds a {added[0]} to the encoder, whose weights would stay {share}random"
-        raise InputError(f"{option}: {problem}: train it, or start from an encoder that has one")
+        raise InputError(
+            f"{option}: {name} adds a {added[0]} to the encoder, whose weights would stay {share}random: "
+            "train it, or start from an encoder that has one"
+        )
 
 
 def _prompts(objective: "Objective", training: Training, recipe: Mapping[str, Any]) -> dict[str, str]:
@@ -286,8 +291,10 @@ def _prompts(objective: "Objective", training: Training, recipe: Mapping[str, An
         note("the prompts query and document are not used: --prompts view_a=query --prompts view_b=document")
     for column, name in given.items():
         if column not in COLUMNS or name not in encoder.prompts:
-            problem = f"columns are {', '.join(COLUMNS)}, the encoder's prompts {', '.join(encoder.prompts) or 'none'}"
-            raise InputError(f"--prompts {column}={name}: {problem}")
+            raise InputError(
+                f"--prompts {column}={name}: columns are {', '.join(COLUMNS)}, "
+                f"the encoder's prompts {', '.join(encoder.prompts) or 'none'}"
+            )
     if given and not all(getattr(module, "include_prompt", True) for module in encoder):
         raise InputError(
             "--prompts: the encoder's pooling leaves out its prompt, of which it can have one here"
