@@ -161,7 +161,7 @@ def columns(path: Path, rows: Rows, names: Sequence[str]) -> Iterator[tuple[int,
         yield number, [fields[header.index(name)] for name in names]
 
 
-def located(directory: Path, name: str, files: Sequence[str] = ("",)) -> str:
-    """Return a path of a run's recipe, here or in a parent folder, the first with one of the `files`; else the name."""
+def located(directory: Path, name: str) -> str:
+    """Return a path of a run's recipe, here or in a parent folder of the run; the name if it is in none."""
     paths = (place / name for place in (Path(), *directory.resolve().parents))
-    return next((str(path) for path in paths if any((path / file).exists() for file in files)), name)
+    return next((str(path) for path in paths if path.exists()), name)

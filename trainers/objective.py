@@ -71,6 +71,8 @@ class Objective(nn.Module):
     literal_mask = False
     """Whether a `[MASK]` in a text stays as written, instead of becoming the tokenizer's mask token."""
     teacher_role = "teacher"  # the option that names the teacher
+    settings: Training  # that it is built for
+    source: Source  # of its encoder
     cached: int | None = None  # texts to embed at a time; None for the whole batch
     corpus: Sequence[str] | None = None  # texts that the linear layer is fitted to; None for the rows
     prompts: Mapping[str, str] = {}
@@ -88,20 +90,22 @@ class Objective(nn.Module):
         super().__init__()
         self.encoder, self.max_tokens, self.params = encoder, max_tokens, params
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
-        self.add_helpers()
-
-    def add_helpers(self) -> None:
-        """Add what helps to train the encoder, and what belongs to it; raises InputError if that does not fit."""
 
     @classmethod
     def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
-        """Load the encoder, with the `dropout` of the options; raises InputError if they do not fit."""
+        """Load the encoder, with the `dropout` of the options, and add the helpers; InputError if they do not fit."""
         encoder = load_for_training(source, training.pooling, training.max_tokens)
         if (dropout := getattr(options, "dropout", None)) is not None:
             set_dropout(encoder[0].model, dropout)
         if training.begins_linear and cls.whitenable:
             add_linear(encoder)
-        return cls(encoder, training.max_tokens, options)
+        objective = cls(encoder, training.max_tokens, options)
+        objective.settings, objective.source = training, source
+        objective.add_helpers()
+        return objective
+
+    def add_helpers(self) -> None:
+        """Add what helps to train the encoder, and what belongs to it; raises InputError if that does not fit."""
 
     @property
     def dimension(self) -> int:

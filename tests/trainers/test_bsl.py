@@ -34,7 +34,9 @@ class Linear(nn.Module):
 def linear_bsl(momentum: float) -> Bsl:
     torch.manual_seed(0)
     encoder = SentenceTransformer(modules=[Linear(12, 4), Pooling(4)], device="cpu")
-    return Bsl(encoder, 16, PARAMS(momentum=momentum, width=2))
+    objective = Bsl(encoder, 16, PARAMS(momentum=momentum, width=2))
+    objective.add_helpers()
+    return objective
 
 
 def in_numpy(objective: Bsl) -> reference.Bsl:
@@ -73,6 +75,7 @@ def test_steps_equal_the_equations_in_numpy(momentum: float) -> None:
 def test_target_and_its_average_stay_float32_if_the_encoder_is_in_half_precision(tiny_bert: Path) -> None:
     encoder = load_for_training(locate(str(tiny_bert)), "mean", 24).bfloat16()
     objective = Bsl(encoder, 24, PARAMS(width=2, momentum=0.999))
+    objective.add_helpers()
     assert {value.dtype for value in objective.target.parameters()} == {torch.float32}
     moved = objective.encoder[0].model.embeddings.word_embeddings.weight
     xi = objective.target[0].model.embeddings.word_embeddings.weight

@@ -113,7 +113,7 @@ def test_tokenizer_without_mask_token_is_refused(tiny_bert: Path) -> None:
     objective = build("mlm", tiny_bert)
     objective.encoder.tokenizer.mask_token = None
     with pytest.raises(InputError, match="no mask token"):
-        MaskedLm(objective.encoder, 24, PARAMS())
+        MaskedLm(objective.encoder, 24, PARAMS()).add_helpers()
 
 
 @given(

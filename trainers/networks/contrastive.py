@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from torch import Tensor, nn
@@ -10,13 +10,10 @@ from torch import Tensor, nn
 from pipelines.terminal.console import InputError, counted, note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.linear import has_dense
-from trainers.encoders.location import Source
 from trainers.encoders.modules import Encoder, add_layer, width_of
 from trainers.losses import closer_than_positive, contrast, equal_strings, moved_cosines, same_label
 from trainers.objective import Objective, float32
-from trainers.objectives.contrastive import PARAMS
 from trainers.processes import gather, gather_pairs
-from trainers.settings import Training
 
 STAND_IN = "-"  # embedded for a missing hard negative, so that all batches have one shape; nothing is compared with it
 
@@ -28,8 +25,19 @@ class Contrastive(Objective):
     teacher_role = "guide"
 
     def add_helpers(self) -> None:
-        """Add a head that is trained or saved, and the guide."""
+        """Add a head that is trained or saved, and the guide: another encoder, or this one as it is now."""
         encoder, params = self.encoder, self.params
+        is_held = bool(params.retain or params.relate)
+        option = f"--retain {params.retain:g}" if params.retain else f"--relate {params.relate:g}"
+        if is_held and (params.guide is not None or params.keep_head or self.settings.begins_linear):
+            raise InputError(
+                f"{option}: the encoder as it is now is the guide: "
+                "leave out --guide, --keep-head, --whiten and --sharpen"
+            )
+        if params.retain and params.relate:
+            raise InputError(
+                f"{option} and --relate {params.relate:g} hold the encoder in two ways: give one of them"
+            )
         if params.keep_head and not has_dense(encoder):
             from sentence_transformers.sentence_transformer.modules import Dense
 
@@ -37,33 +45,15 @@ class Contrastive(Objective):
             width = linear.out_features
             weights = linear.weight.detach(), linear.bias.detach()
             add_layer(encoder, Dense(width, width, True, nn.Tanh(), *weights))
-        if params.guide is not None:
-            from trainers.encoders.model import load_model
+        if is_held or params.guide is not None:
+            from trainers.encoders.model import load_model, starting_model
 
-            self.teacher = load_model(params.guide)
+            if is_held:
+                self.teacher = starting_model(copy.deepcopy(encoder), self.source, self.max_tokens)
+                self.teacher_role = "start"
+            else:
+                self.teacher = load_model(params.guide)
         self.head = train_only_head(encoder, self.dimension) if params.head else nn.Identity()
-
-    @classmethod
-    def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
-        """Load the encoder, and the guide: another encoder, or with `retain` or `relate` this one as it is now."""
-        option = f"--retain {options.retain:g}" if options.retain else f"--relate {options.relate:g}"
-        is_held = bool(options.retain or options.relate)
-        if is_held and (options.guide is not None or options.keep_head or training.begins_linear):
-            raise InputError(
-                f"{option}: the encoder as it is now is the guide: "
-                "leave out --guide, --keep-head, --whiten and --sharpen"
-            )
-        if options.retain and options.relate:
-            raise InputError(
-                f"{option} and --relate {options.relate:g} hold the encoder in two ways: give one of them"
-            )
-        objective = super().build(options, training, source)
-        if is_held:
-            from trainers.encoders.model import starting_model
-
-            objective.teacher = starting_model(copy.deepcopy(objective.encoder), source, training.max_tokens)
-            objective.teacher_role = "start"
-        return objective
 
     def columns(self, examples: Examples) -> dict[str, Any]:
         """Return the ids of views and k negatives, the `keys` (n, 3 + k), and the guide's texts, if it can find any."""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,7 @@ from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
 from trainers.objectives.distil import PARAMS
 from trainers.processes import gather, gather_pairs, is_first, of_first
-from trainers.settings import Training
+from trainers.settings import Pooling, Training
 
 if TYPE_CHECKING:  # it takes seconds to import
     from trainers.encoders.model import EmbeddingModel
@@ -34,39 +34,30 @@ WRONG_WAY = 0.25  # share of unread words above which the teacher does not read 
 class Distil(Objective):
     """The student, the teacher's vectors of the texts, and a queue for each view that teaches (arXiv:2311.03228)."""
 
-    batch_size = 1  # rows in a batch of the training, over all processes, once it is built
-
     def add_helpers(self) -> None:
-        """Load the teacher, add the queues, and fit the student's dimension to the teacher's."""
-        encoder, params = self.encoder, self.params
+        """Load the teacher, or the encoder again if none is given, fit the dimension to its, and add the queues."""
+        params, own_pooling = self.params, self.settings.pooling
+        if params.teacher is None:
+            is_own = self.source.modules() and own_pooling == self.source.pooling()
+            pooling = params.teacher_pooling or (None if is_own else own_pooling)
+            self.teacher = teacher = _load_teacher(self.source.name, pooling)
+        else:
+            self.teacher = teacher = _load_teacher(params.teacher, params.teacher_pooling)
         self.congen = params.method == "congen"
         self.smoothed = self.congen and params.smooth_neighbours is not None
-        teacher = _load_teacher(params)
         width = int(teacher.model.get_embedding_dimension())
-        if self.dimension != width or (self.congen and not self.smoothed and not has_dense(encoder)):
-            _add_dense(encoder, width)
+        if self.dimension != width or (self.congen and not self.smoothed and not has_dense(self.encoder)):
+            _add_dense(self.encoder, width)
         # ConGen's is filled once the teacher's vectors are computed.
         sizes = [0] if self.congen else [params.queue, params.queue]
         self.queues: Any = nn.ModuleList(Queue(size, width) for size in sizes)
-        self.teacher = teacher
-
-    @classmethod
-    def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
-        """Load the encoder, and itself as the teacher if none is given."""
-        if options.teacher is None:
-            own = source.modules() and training.pooling == source.pooling()
-            pooling = options.teacher_pooling or (None if own else training.pooling)
-            options = options.model_copy(update={"teacher": source.name, "teacher_pooling": pooling})
-        objective = super().build(options, training, source)
-        objective.batch_size = training.batch_size
-        return objective
 
     def columns(self, examples: Examples) -> dict[str, Any]:
         """Return the ids of the rows to train on, and the views that teach; the run's seed fills ConGen's queue."""
         self.texts, taught = number_texts([examples.left, examples.right][: len(self.queues)])
         if self.congen:
             count = len(examples)
-            held_out = self.params.held_out(count, self.batch_size)
+            held_out = self.params.held_out(count, self.settings.batch_size)
             size = held_out or min(self.params.queue, count)
             order = _drawn_order(count)
             if is_first() and size and not self.smoothed:
@@ -120,23 +111,14 @@ class Translations(Objective):
 
     def add_helpers(self) -> None:
         """Load the teacher, and fit the student's dimension to the teacher's."""
-        encoder, params = self.encoder, self.params
-        self.teacher = teacher = _load_teacher(params)
+        teacher = _load_teacher(str(self.params.teacher), self.params.teacher_pooling)
         self.teacher_tokenizer = teacher.model.tokenizer
+        # In bf16 it takes half the time.
+        self.teacher = replace(teacher, precision="bf16") if self.settings.precision == "bf16" else teacher
         width = int(teacher.model.get_embedding_dimension())
         if self.dimension != width:
-            _add_dense(encoder, width)
-        self.paired = params.languages == "both"
-        self.trained: int | None = None  # rows that the training sees, where that is known
-
-    @classmethod
-    def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
-        """Load the encoder and its teacher."""
-        objective = super().build(options, training, source)
-        objective.trained = training.steps and training.steps * training.batch_size * training.accumulate
-        if training.precision == "bf16" and objective.teacher is not None:  # half the time
-            objective.teacher = replace(objective.teacher, precision="bf16")
-        return objective
+            _add_dense(self.encoder, width)
+        self.paired = self.params.languages == "both"
 
     def columns(self, examples: Examples) -> dict[str, Any]:
         """Learn the new vocabulary, if any, of all rows; return the ids of those to train on, and what teaches them.
@@ -146,8 +128,10 @@ class Translations(Objective):
         self._check(examples)
         if self.params.vocabulary:
             self._replace_vocabulary(examples)
-        if self.trained is not None and self.trained < len(examples):
-            examples = examples.take(sorted(_drawn_order(len(examples))[: self.trained]))
+        settings = self.settings
+        trained = (settings.steps or len(examples)) * settings.batch_size * settings.accumulate
+        if trained < len(examples):
+            examples = examples.take(sorted(_drawn_order(len(examples))[:trained]))
         self.texts, taught = number_texts([examples.left])
         ids = {"right": self.tokenize(examples.right)}
         if self.paired:
@@ -202,10 +186,10 @@ def _drawn_order(count: int) -> list[int]:
     return torch.randperm(count, generator=generator).tolist()
 
 
-def _load_teacher(params: PARAMS) -> "EmbeddingModel":
+def _load_teacher(name: str, pooling: Pooling | None) -> "EmbeddingModel":
     from trainers.encoders.model import load_model
 
-    return load_model(str(params.teacher), pooling=params.teacher_pooling)
+    return load_model(name, pooling=pooling)
 
 
 def _add_dense(encoder: Encoder, width: int) -> None:

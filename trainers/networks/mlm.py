@@ -43,6 +43,7 @@ class MaskedLm(Objective):
         encoder, masked_lm = load_masked_lm(source, training.pooling, training.max_tokens)
         objective = cls(encoder, training.max_tokens, options)
         objective.masked_lm = masked_lm
+        objective.add_helpers()
         return objective
 
     def columns(self, examples: Examples) -> dict[str, Any]:
