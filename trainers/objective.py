@@ -20,6 +20,7 @@ from trainers.encoders.location import Source
 from trainers.encoders.modules import (
     MASK,
     Encoder,
+    includes_prompt,
     is_padded,
     pooling_at,
     prompt_of,
@@ -180,7 +181,7 @@ class Objective(nn.Module):
         self, texts: Sequence[str] | Sequence[list[int]], batch_size: int = 64, before: str | None = None
     ) -> Tensor:
         """Return the vectors (texts, d) of texts or their ids in evaluation mode, cut as in training, on the CPU."""
-        mode, device = self.encoder.training, next(self.encoder.parameters()).device
+        mode, device = self.encoder.training, self.encoder.device
         width = int(self.encoder.max_seq_length) if is_padded(self.encoder) else self.max_tokens
         self.encoder.eval()
         vectors = []
@@ -206,7 +207,7 @@ class Objective(nn.Module):
                 ids = self.tokenize([self.corpus[number] for number in numbers])
             else:
                 ids = [rows[number]["left"] for number in numbers]
-            with autocast(next(self.encoder.parameters()).device, training.precision):
+            with autocast(self.encoder.device, training.precision):
                 vectors = self.encode(sorted(ids, key=len), batch_size=256, before=LINEAR)  # little padding
             fit_linear(self.encoder.get_submodule(LINEAR), vectors, training.sharpen or None)
 
@@ -264,7 +265,7 @@ def group_tokens(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, ma
 def skipped(encoder: Encoder) -> int:
     """Return how many tokens, those of its default prompt and before it, an encoder's pooling leaves out."""
     prompt = prompt_of(encoder)
-    if not prompt or all(getattr(module, "include_prompt", True) for module in encoder):
+    if not prompt or includes_prompt(encoder):
         return 0
     return int(encoder.preprocess([prompt], prompt=prompt).get("prompt_length") or 0)
 

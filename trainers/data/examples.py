@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pipelines.storage import pair_files as pairs
 from pipelines.terminal.console import InputError
+from trainers.files import file_lines
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -130,8 +131,6 @@ def from_text(path: Path, limit: int | None = None) -> Examples:
         raise InputError(
             f"{path} is a table, not one sentence a line: run `augment ingest {path}` and give its folder"
         )
-    from trainers.files import file_lines
-
     lines: Sequence[str] = (
         _dataset_texts(path) if path.is_dir() else [line.strip() for line in file_lines(path)]
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from pipelines.terminal.console import InputError, note
 from trainers.data.examples import Examples, from_pairs, from_text
+from trainers.files import csv_rows, file_lines, tsv_rows
 from trainers.settings import DataOptions
 
 PAIRS, SENTENCES = "data/pairs.arrow", Path("data/sentences")
@@ -57,8 +58,6 @@ def read_examples(options: DataOptions, reads: tuple[str, ...]) -> tuple[Example
 def read_words(written: str) -> list[str]:
     """Return a file's words, or a language's most frequent (`en`, `en:5000`); raises InputError if too few."""
     if Path(written).is_file():
-        from trainers.files import file_lines
-
         words, count = [word for line in file_lines(Path(written)) if (word := line.strip())], ""
     else:
         import wordfreq
@@ -83,8 +82,6 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
     that of the `_layout`, become 0 and 1. Raises InputError: no such file, another layout, broken quotes, or a
     score off the scale.
     """
-    from trainers.files import csv_rows, file_lines, tsv_rows
-
     if not path.is_file():
         raise InputError(f"no graded pairs at {str(path)!r}: give a TSV or CSV file with --graded")
     first_line = next(filter(str.strip, file_lines(path)), "")

@@ -37,6 +37,11 @@ def prompt_of(encoder: Encoder) -> str:
     return encoder.prompts[encoder.default_prompt_name] if encoder.default_prompt_name else ""
 
 
+def includes_prompt(encoder: Encoder) -> bool:
+    """Whether the pooling takes the tokens of a prompt too."""
+    return all(getattr(module, "include_prompt", True) for module in encoder)
+
+
 def width_of(encoder: Encoder) -> int:
     """Return the length of an encoder's vectors before they are truncated."""
     with encoder.truncate_embeddings(None):
@@ -125,11 +130,10 @@ def assemble(
         raise InputError(
             f"--pooling cls: {problem}, all texts that begin alike are one: give --pooling lasttoken"
         )
-    include_prompt = all(getattr(module, "include_prompt", True) for module in encoder)
     mode: Any = "mean" if pooling in ("first-last", "padded-mean") else pooling
-    modules = [transformer, *adapters, Pooling(width, mode, include_prompt), *head]
+    modules = [transformer, *adapters, Pooling(width, mode, includes_prompt(encoder)), *head]
     prompts = {"prompts": encoder.prompts, "default_prompt_name": encoder.default_prompt_name}
-    model = SentenceTransformer(modules=modules, device=str(next(transformer.parameters()).device), **prompts)
+    model = SentenceTransformer(modules=modules, device=str(encoder.device), **prompts)
     model.truncate_dim, model.similarity_fn_name = encoder.truncate_dim, encoder.similarity_fn_name
     return model
 

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
+from tokenizers import Tokenizer
 from torch import nn
 
 from augment.models.device import quiet_transformers
@@ -86,7 +87,6 @@ def learn_tokenizer(tokenizer: Any, texts: Sequence[str], size: int) -> Any:  # 
     Accents are kept, as they tell words apart in most languages. Where the script has no spaces, it is a
     Unigram model over whole sentences (arXiv:1804.10959). Equal texts give equal pieces.
     """
-    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
     draft = _untrained(tokenizer, texts)
@@ -123,8 +123,6 @@ def learn_tokenizer(tokenizer: Any, texts: Sequence[str], size: int) -> Any:  # 
 
 def _untrained(tokenizer: Any, texts: Sequence[str]) -> Any:  # noqa: ANN401
     """Return a copy of a tokenizer that keeps accents, of another kind if the script of the texts has no spaces."""
-    from tokenizers import Tokenizer
-
     state = json.loads(tokenizer.backend_tokenizer.to_str())
     normalizer = state["normalizer"] or {}
     if "strip_accents" in normalizer:

@@ -46,7 +46,7 @@ class Bsl(Objective):
         ]
         sample.sort(key=lambda row: len(row["left"]) + len(row["right"]))  # by length: little padding
         self.train()
-        parts, device = [], next(self.predictor.parameters()).device
+        parts, device = [], self.encoder.device
         bar = progress("vectors for the predictor", len(sample))
         with bar as advance, torch.no_grad(), autocast(device, training.precision):
             for start in range(0, len(sample), size):

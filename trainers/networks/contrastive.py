@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from pipelines.terminal.console import InputError, counted, note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.linear import has_dense
+from trainers.encoders.model import load_model, starting_model
 from trainers.encoders.modules import Encoder, add_layer, width_of
 from trainers.losses import closer_than_positive, contrast, equal_strings, moved_cosines, same_label
 from trainers.objective import Objective, float32
@@ -45,14 +46,11 @@ class Contrastive(Objective):
             width = linear.out_features
             weights = linear.weight.detach(), linear.bias.detach()
             add_layer(encoder, Dense(width, width, True, nn.Tanh(), *weights))
-        if is_held or params.guide is not None:
-            from trainers.encoders.model import load_model, starting_model
-
-            if is_held:
-                self.teacher = starting_model(copy.deepcopy(encoder), self.source, self.max_tokens)
-                self.teacher_role = "start"
-            else:
-                self.teacher = load_model(params.guide)
+        if is_held:
+            self.teacher = starting_model(copy.deepcopy(encoder), self.source, self.max_tokens)
+            self.teacher_role = "start"
+        elif params.guide is not None:
+            self.teacher = load_model(params.guide)
         self.head = train_only_head(encoder, self.dimension) if params.head else nn.Identity()
 
     def columns(self, examples: Examples) -> dict[str, Any]:

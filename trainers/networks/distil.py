@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,7 @@ from pipelines.terminal.console import InputError, note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.linear import has_dense
 from trainers.encoders.location import Source
+from trainers.encoders.model import load_model
 from trainers.encoders.modules import Encoder, add_layer, width_of
 from trainers.encoders.vectors import smooth
 from trainers.encoders.vocabulary import replace_vocabulary, share_unread
@@ -19,10 +20,7 @@ from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
 from trainers.objectives.distil import PARAMS
 from trainers.processes import gather, gather_pairs, is_first, of_first
-from trainers.settings import Pooling, Training
-
-if TYPE_CHECKING:  # it takes seconds to import
-    from trainers.encoders.model import EmbeddingModel
+from trainers.settings import Training
 
 SAMPLE = 1000  # rows by which the teacher's language is known
 
@@ -40,9 +38,10 @@ class Distil(Objective):
         if params.teacher is None:
             is_own = self.source.modules() and own_pooling == self.source.pooling()
             pooling = params.teacher_pooling or (None if is_own else own_pooling)
-            self.teacher = teacher = _load_teacher(self.source.name, pooling)
+            teacher = load_model(self.source.name, pooling=pooling)
         else:
-            self.teacher = teacher = _load_teacher(params.teacher, params.teacher_pooling)
+            teacher = load_model(params.teacher, pooling=params.teacher_pooling)
+        self.teacher = teacher
         self.congen = params.method == "congen"
         self.smoothed = self.congen and params.smooth_neighbours is not None
         width = int(teacher.model.get_embedding_dimension())
@@ -111,7 +110,7 @@ class Translations(Objective):
 
     def add_helpers(self) -> None:
         """Load the teacher, and fit the student's dimension to the teacher's."""
-        teacher = _load_teacher(str(self.params.teacher), self.params.teacher_pooling)
+        teacher = load_model(str(self.params.teacher), pooling=self.params.teacher_pooling)
         self.teacher_tokenizer = teacher.model.tokenizer
         # In bf16 it takes half the time.
         self.teacher = replace(teacher, precision="bf16") if self.settings.precision == "bf16" else teacher
@@ -184,12 +183,6 @@ def _drawn_order(count: int) -> list[int]:
     """Return so many numbers in an order drawn by the seed that torch was given in the first process."""
     generator = torch.Generator().manual_seed(of_first(torch.initial_seed()))
     return torch.randperm(count, generator=generator).tolist()
-
-
-def _load_teacher(name: str, pooling: Pooling | None) -> "EmbeddingModel":
-    from trainers.encoders.model import load_model
-
-    return load_model(name, pooling=pooling)
 
 
 def _add_dense(encoder: Encoder, width: int) -> None:

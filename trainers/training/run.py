@@ -27,14 +27,14 @@ from trainers.data.examples import Examples, Rows, with_corpus
 from trainers.data.reading import read_examples
 from trainers.encoders.linear import LINEAR
 from trainers.encoders.location import RECIPE, TIME, Source, locate
-from trainers.objective import resolve_precision
+from trainers.encoders.modules import includes_prompt
+from trainers.objective import COLUMNS, Objective, resolve_precision
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
 from trainers.settings import NONE, OBJECTIVES, Options, Request, Training, load_objective
 from trainers.training import directory
 
 if TYPE_CHECKING:
     from trainers.evaluation.task import Task
-    from trainers.objective import Objective
     from trainers.training.fit import Fitted
 
 CARD = Path(__file__).with_name("card.md")  # the template of the model card
@@ -252,7 +252,7 @@ def _dev_words(fitted: "Fitted") -> str:
     return words + "; no later score is higher, so the start is saved" * (step == 0)
 
 
-def _check_layers(objective: "Objective", plan: Plan, name: str) -> None:
+def _check_layers(objective: Objective, plan: Plan, name: str) -> None:
     """Raise InputError for a layer that the training could not fit, or that would be saved half random."""
     training = plan.training
     linear = "--whiten" if training.whiten else "--sharpen"
@@ -277,17 +277,12 @@ def _check_layers(objective: "Objective", plan: Plan, name: str) -> None:
         )
 
 
-def _prompts(objective: "Objective", training: Training, recipe: Mapping[str, Any]) -> dict[str, str]:
+def _prompts(objective: Objective, training: Training, recipe: Mapping[str, Any]) -> dict[str, str]:
     """Return what precedes each column's texts; InputError for prompts that the encoder lacks, or cannot train with."""
-    from trainers.objective import COLUMNS
-
     encoder = objective.encoder
     given = dict(entry.partition("=")[::2] for entry in training.prompts)
-    if (
-        not given
-        and "views" in recipe
-        and {"query", "document"} <= {*filter(encoder.prompts.get, encoder.prompts)}
-    ):
+    is_for_search = {"query", "document"} <= {*filter(encoder.prompts.get, encoder.prompts)}
+    if not given and "views" in recipe and is_for_search:
         note("the prompts query and document are not used: --prompts view_a=query --prompts view_b=document")
     for column, name in given.items():
         if column not in COLUMNS or name not in encoder.prompts:
@@ -295,7 +290,7 @@ def _prompts(objective: "Objective", training: Training, recipe: Mapping[str, An
                 f"--prompts {column}={name}: columns are {', '.join(COLUMNS)}, "
                 f"the encoder's prompts {', '.join(encoder.prompts) or 'none'}"
             )
-    if given and not all(getattr(module, "include_prompt", True) for module in encoder):
+    if given and not includes_prompt(encoder):
         raise InputError(
             "--prompts: the encoder's pooling leaves out its prompt, of which it can have one here"
         )
