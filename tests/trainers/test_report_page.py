@@ -194,7 +194,7 @@ def test_sentences_whose_neighbours_left_come_first() -> None:
 def test_values_that_are_not_finite_are_left_out_of_a_chart() -> None:
     log = [{"step": 1, "loss": float("nan")}, {"step": 2, "loss": 3.0}, {"step": 4, "loss": 1.0}]
     (chart,) = charts([{"log": log, "last": log[-1]}])
-    assert chart["lines"] == {0: "0.00,1.00 100.00,39.00"}
+    assert chart["curves"] == [[(2, 3.0), (4, 1.0)]]
 
 
 def test_colours_have_the_contrast_of_wcag_aa(page: str) -> None:

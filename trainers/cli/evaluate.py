@@ -109,7 +109,7 @@ def evaluate(
 def _show_plan(points: float, judged: "Judged | None") -> None:
     from trainers.results.planning import own_plan, typical_plan
 
-    console.show(own_plan(*judged.sides, points) if judged and judged.sides else typical_plan(points))
+    console.show(own_plan(points, *judged.sides) if judged and judged.sides else typical_plan(points))
 
 
 def _check_options(

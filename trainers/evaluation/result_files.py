@@ -41,6 +41,7 @@ class StoredSet(Stored):
     size: int
     counted: bool
     sha256: str
+    source: str = ""
     note: str | None = None
     figures: dict[str, FiniteFloat | None]
     seen_in_training: dict[str, int] | None = None

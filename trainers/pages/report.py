@@ -25,7 +25,7 @@ from trainers.files import located
 from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.runs import FOLDER, named, read_runs, seed_folders
 from trainers.results.significance import score_interval
-from trainers.results.wording import DECIMAL, RULE
+from trainers.results.wording import RULE
 from trainers.training import directory
 
 if TYPE_CHECKING:  # it imports the judge, which takes seconds
@@ -49,7 +49,7 @@ TITLES = {
     "grad_norm": "Norm of the gradient",
 }
 """What is logged, in the order of the page; the parts of the loss, under their own names, follow the loss."""
-WIDTH, HEIGHT, BINS = 100, 40, 40
+BINS = 40
 NEAREST, MAX_MOVED = 5, 8
 CHANGES = 10  # texts that gained most, and as many that lost most
 
@@ -154,12 +154,14 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
         Vectors.encode(model, texts) for model in (before, load_model(str(run), max_tokens=max_tokens))
     ]
     cosines = [{name: vectors.cosines(*sides) for name, sides in columns.items()} for vectors in encodings]
-    low, outlines = histograms(cosines)
+    low = math.floor(10 * min(float(values.min()) for side in cosines for values in side.values())) / 10
+    shares = [{name: _histogram(values, low) for name, values in side.items()} for side in cosines]
     first = list(dict.fromkeys(text for left, _ in columns.values() for text in left))
     return {
         "numbers": {name: len(rows) for name, rows in groups.items()},
         "low": low,
-        "outlines": outlines,
+        "shares": shares,
+        "peak": max(share for side in shares for group in side.values() for share in group),
         "means": {name: [float(side[name].mean()) for side in cosines] for name in groups},
         "neighbours": moved(first, [np.asarray(vectors.of(first)) for vectors in encodings]),
     }
@@ -203,67 +205,45 @@ def moved(texts: Sequence[str], sides: Sequence[NDArray[np.float32]]) -> list[di
     return changes
 
 
-def histograms(sides: Sequence[Mapping[str, NDArray[np.float64]]]) -> tuple[float, list[dict[str, str]]]:
-    """Draw the cosines of groups of pairs as polygons of one area, by side, behind the left end of their scale."""
-    low = math.floor(10 * min(float(values.min()) for side in sides for values in side.values())) / 10
-    edges = np.linspace(low, 1 + 1e-9, BINS + 1)
-    shares = [
-        {name: np.histogram(values, edges)[0] / len(values) for name, values in side.items()} for side in sides
-    ]
-    peak = max(float(share.max()) for side in shares for share in side.values())
-    xs = np.repeat(np.linspace(0, WIDTH, BINS + 1), 2)
-
-    def outline(share: NDArray[np.float64]) -> str:
-        ys = HEIGHT - (HEIGHT - 1) * np.concatenate([[0], np.repeat(share / peak, 2), [0]])
-        return " ".join(f"{x:.2f},{y:.2f}" for x, y in zip(xs, ys, strict=True))
-
-    return low, [{name: outline(share) for name, share in side.items()} for side in shares]
+def _histogram(values: NDArray[np.float64], low: float) -> list[float]:
+    """Return the shares of cosines in equal bins from `low` to 1."""
+    counts, _ = np.histogram(values, np.linspace(low, 1 + 1e-9, BINS + 1))
+    return [float(share) for share in counts / len(values)]
 
 
 def charts(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Draw one chart for each value in the logs, with one line for each run, by its number, as an SVG's points."""
+    """Return a chart for each value in the logs: its ends, and the points of each run that has any, by its number."""
     keys = dict.fromkeys(key for run in runs for key in run["last"] if key not in ("step", "epoch"))
     figures = []
     for key in ["loss", *(key for key in keys if key not in TITLES), *list(TITLES)[1:]]:
         logs = ([line for line in run["log"] if "step" in line and key in line] for run in runs)
         curves = [[(line["step"], line[key]) for line in log if math.isfinite(line[key])] for log in logs]
         points = [point for curve in curves for point in curve]
-        if not points:
-            continue
-        (first, low), (last, high) = (tuple(map(end, zip(*points, strict=True))) for end in (min, max))
-        across, up = WIDTH / ((last - first) or 1), (HEIGHT - 2) / ((high - low) or 1)
-        lines = {
-            number: " ".join(f"{(x - first) * across:.2f},{HEIGHT - 1 - (y - low) * up:.2f}" for x, y in curve)
-            for number, curve in enumerate(curves)
-            if curve
-        }
-        title = TITLES.get(key, key.replace("_", " "))
-        figures.append({"title": title, "low": low, "high": high, "last": last, "lines": lines})
+        if points:
+            steps, values = zip(*points, strict=True)
+            ends = {"first": min(steps), "last": max(steps), "low": min(values), "high": max(values)}
+            figures.append({"title": TITLES.get(key, key.replace("_", " ")), **ends, "curves": curves})
     return figures
 
 
 def judged_part(run: Path, judged: "Judged") -> dict[str, Any]:
-    """Return what the page shows of a judged table; its figures have scores and intervals as places out of 100 too."""
-    estimates = [[of.estimate for of in side.values()] for side in judged.sides or ()]
-    # side, figure, 3
-    lines = np.array([[(of.score, *score_interval(of)) for of in side] for side in estimates])
-    low, high = lines.min(), lines.max()
-    places = ((lines - low) * 100 / ((high - low) or 1)).swapaxes(0, 1).tolist()
-    rows = zip(judged.table.rows, places, strict=True)
-    figures = [(*cells[:5], f"{cells[5]} to {cells[6]}", place) for cells, place in rows]
+    """Return what the page shows of a judged table: its lines, with scores and intervals of both sides."""
+    sides = [
+        [(of.estimate.score, *score_interval(of.estimate)) for of in side.values()] for side in judged.sides
+    ]
+    ends = [end for side in sides for line in side for end in line]
     changes = sorted(text_changes(run, judged), key=lambda change: change.after - change.before)
     lost = [change for change in changes if change.after < change.before][:CHANGES]
     gained = [change for change in reversed(changes) if change.after > change.before][:CHANGES]
-    texts = {"Gained most": gained, "Lost most": lost} if changes else {}
-    stored = next(iter((judged.sides or ({}, {}))[1].values())).stored
     return {
         "run": str(run),
         "title": judged.table.title,
-        "source": Path(str(getattr(stored, "source", ""))).name,
+        "source": Path(next(iter(judged.sides[1].values())).stored.source).name,
         "verdict": str(judged.verdict),
-        "figures": figures,
-        "ends": (DECIMAL(low), DECIMAL(high)),
-        "texts": texts,
+        "figures": list(zip(judged.table.rows, zip(*sides, strict=True), strict=True)),
+        "low": min(ends),
+        "high": max(ends),
+        "texts": {"Gained most": gained, "Lost most": lost} if changes else {},
         "are_pairs": any(change.cosines for change in changes),
     }
 
@@ -284,9 +264,9 @@ def text_changes(run: Path, judged: "Judged") -> list[TextChange]:
     """
     from trainers.evaluation.judge import read_judge
 
-    before, after = judged.sides or ({}, {})
+    before, after = judged.sides
     stored, items, _ = next(iter(after.values()))
-    source = located(run, str(getattr(stored, "source", "")))
+    source = located(run, stored.source)
     try:
         if not Path(source.partition(",")[0]).is_file():
             raise InputError("it is not there")
@@ -303,9 +283,8 @@ def text_changes(run: Path, judged: "Judged") -> list[TextChange]:
         old, new = before[name].items, after[name].items
         if new.statistic == "mean":
             for number, *pair in zip(new.gold.astype(int), old.predicted, new.predicted, strict=True):
-                outcomes[str(task.texts[number])] += (
-                    [(100 * pair[0], 100 * pair[1])] if not np.isnan(pair).any() else []
-                )
+                if not np.isnan(pair).any():
+                    outcomes[str(task.texts[number])].append((100 * pair[0], 100 * pair[1]))
     means = {text: np.mean(figures, axis=0) for text, figures in outcomes.items()}
     return [TextChange(text, float(old), float(new)) for text, (old, new) in means.items()]
 

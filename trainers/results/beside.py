@@ -34,7 +34,7 @@ class Judged(NamedTuple):
 
     table: Table
     verdict: Verdict | None = None
-    sides: tuple[Sets, Sets] | None = None
+    sides: Sequence[Sets] = ()
     shots: int | None = None  # as `read_judge` takes them
 
 

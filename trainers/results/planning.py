@@ -28,7 +28,7 @@ def typical_plan(gain: float) -> str:
     return f"{_aim(gain)}: {', '.join(kinds)}, {by}"
 
 
-def own_plan(before: Sets, after: Sets, gain: float) -> str:
+def own_plan(gain: float, before: Sets, after: Sets) -> str:
     """Return how many items show a gain, by how much the differences of two encoders on a table vary."""
     sides = ({of.stored.title: of.estimate for of in sets.values()} for sets in (before, after))
     change = mean_change(*({"": figures} for figures in sides))

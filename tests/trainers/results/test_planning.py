@@ -26,7 +26,7 @@ def accuracy(rng: np.random.Generator, size: int, gain: float = 0.0) -> tuple[Se
 
 def test_as_many_as_a_tables_own_spread_plans_show_the_gain() -> None:
     rng = np.random.default_rng(0)
-    words = own_plan(*accuracy(rng, 1000), 3)
+    words = own_plan(3, *accuracy(rng, 1000))
     needed = int(re.search(r"cases: ([\d,]+) texts \(here 1,000, spread ", words)[1].replace(",", ""))  # type: ignore[index]
     seen = []
     for _ in range(100):
