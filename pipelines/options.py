@@ -6,6 +6,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, partial, wraps
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
@@ -267,12 +268,12 @@ class ListOptions:
 
 
 @cache
-def _help_texts() -> dict[tuple[str, str], str]:
-    """The docstring of every field above, by the names of its class and its own."""
-    module = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+def _help_texts(module: str) -> dict[tuple[str, str], str]:
+    """The docstring of every field in a module, by the names of its class and its own."""
+    source = ast.parse(inspect.getsource(import_module(module)))
     return {
         (definition.name, ast.unparse(field.target)): " ".join(ast.literal_eval(text.value).split())
-        for definition in module.body
+        for definition in source.body
         if isinstance(definition, ast.ClassDef)
         for field, text in pairwise(definition.body)
         if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
@@ -294,7 +295,8 @@ def option_parameters(options_class: type) -> list[inspect.Parameter]:
             annotation = Annotated[annotation, typer.Option()]
         kind, shared = get_args(annotation)
         option = copy(shared)
-        texts = (_help_texts().get((owner.__name__, name)) for owner in options_class.__mro__)
+        owners = options_class.__mro__[:-1]
+        texts = (_help_texts(owner.__module__).get((owner.__name__, name)) for owner in owners)
         option.help = next(filter(None, texts), option.help)
         option.callback = option.callback or _check_size
         if parameter.default is False:

@@ -4,11 +4,13 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pipelines.options import with_options
 from pipelines.storage.lock import write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, show_json
 from trainers.cli.evaluate import JudgeOption
@@ -17,28 +19,39 @@ from trainers.results.assessment import assess
 from trainers.results.comparison import PAPERS, compare_suite, load_paper, published_tables
 from trainers.results.runs import Run, named, read_runs, seed_folders
 
-RUNS = """Runs that were evaluated: their directories, folders or JSON files of results, or the folder of several \
---seeds, shown as mean and deviation. None: only the papers' rows."""
-WITH = """Papers to print beside: bsl, mirror, isbert; simcse, esimcse, diffcse, rankcse, congen, sct (only averages); \
-or none."""
 NO_ITEMS = "<suite>.items.npz beside the results of a suite: run `train evaluate` again, or name another"
 
 
-def compare(
-    runs: Annotated[list[Path] | None, typer.Argument(help=RUNS, show_default=False, metavar="RUN...")] = None,
-    beside: Annotated[str, typer.Option("--with", help=WITH, metavar="PAPER,...")] = "bsl,mirror,isbert",
-    suite: Annotated[list[str] | None, typer.Option(help="Only this suite; repeat it for more.")] = None,
-    all_tables: Annotated[bool, typer.Option("--all-tables", help="Print the papers' ablations too.")] = False,
-    intervals: Annotated[
-        bool, typer.Option("--intervals", help="Print 95% intervals of single runs.")
-    ] = False,
-    test: Annotated[bool, typer.Option("--test", help="Test every further run against the first.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Decides the samples of intervals and tests.")] = 0,
-    judge: JudgeOption = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write the tables to this file as Markdown.")] = None,
-    config: ConfigOption = None,
-) -> None:
+@dataclass(frozen=True)
+class CompareOptions:
+    """What is compared, with what, and how it is shown."""
+
+    runs: Annotated[list[Path] | None, typer.Argument(show_default=False, metavar="RUN...")] = None
+    """Runs that were evaluated: their directories, folders or JSON files of results, or the folder of several
+    --seeds, shown as mean and deviation. None: only the papers' rows."""
+    beside: Annotated[str, typer.Option("--with", metavar="PAPER,...")] = "bsl,mirror,isbert"
+    """Papers to print beside: bsl, mirror, isbert; simcse, esimcse, diffcse, rankcse, congen, sct (only averages);
+    or none."""
+    suite: list[str] | None = None
+    """Only this suite; repeat it for more."""
+    all_tables: bool = False
+    """Print the papers' ablations too."""
+    intervals: bool = False
+    """Print 95% intervals of single runs."""
+    test: bool = False
+    """Test every further run against the first."""
+    seed: Annotated[int, typer.Option(min=0)] = 0
+    """Decides the samples of intervals and tests."""
+    judge: JudgeOption = None
+    json: bool = False
+    """Print the tables as JSON."""
+    out: Path | None = None
+    """Write the tables to this file as Markdown."""
+    config: ConfigOption = None
+
+
+@with_options
+def compare(options: CompareOptions) -> None:
     """Print the scores of RUNs in one table a suite, the papers' printed rows beside them, each with its source.
 
     Figures are x 100. If papers join the subsets of a set in different ways, the column `joined` says how, and
@@ -47,51 +60,37 @@ def compare(
 
     Example: train compare runs/bsl runs/mirror --suite sts --test
     """
-    papers, page = _papers(beside), _page(out)
-    if judge:
-        _score(runs or (), judge)
-    given = [run for path in runs or () for run in read_runs(path)]
+    papers, page, paths = _papers(options.beside), _page(options.out), options.runs or []
+    if options.judge:
+        from trainers.results.beside import score_beside
+
+        score_beside([folder for path in paths for folder in seed_folders(path)], options.judge)
+    given = [run for path in paths for run in read_runs(path)]
     results = named(given)
-    suites = _suites(suite, results, papers)
-    printed = [table for name in suites for table in published_tables(papers, name, everything=all_tables)]
-    tables, all_statistics = list[Table](), list[Table]()
+    suites = _suites(options.suite, results, papers)
+    printed = {name: published_tables(papers, name, everything=options.all_tables) for name in suites}
+    tables, has_statistics = list[Table](), False
     for name in suites:
-        beside_start, verdict = _with_untouched(name, given, results, seed)
-        tables += compare_suite(name, beside_start, [table for table in printed if table.suite == name])
-        statistics = (
-            assess(name, beside_start, seed, intervals=intervals, test=test) if intervals or test else []
-        )
-        all_statistics += statistics
+        beside_start, verdict = _with_untouched(name, given, results, options.seed)
+        tables += compare_suite(name, beside_start, printed[name])
+        statistics = assess(name, beside_start, options.seed, intervals=options.intervals, test=options.test)
+        has_statistics |= bool(statistics)
         tables += statistics
         if verdict:
             tables[-1] = tables[-1]._replace(notes=(*tables[-1].notes, *verdict))
-    if intervals or test:
-        _check_statistics(all_statistics, test=test)
-    _show(tables, as_json=json)
-    if absent := [name for name in papers if not any(table in printed for table in load_paper(name))]:
-        note(f"papers without a row on {', '.join(suites)}: {', '.join(absent)}")
-    if page:
-        write_page(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
-        note(f"written: {out}")
-
-
-def _score(runs: Sequence[Path], judge: str) -> None:
-    from trainers.results.beside import score_beside
-
-    score_beside([folder for path in runs for folder in seed_folders(path)], judge)
-
-
-def _check_statistics(statistics: Sequence[Table], *, test: bool) -> None:
-    if not statistics:
-        option, lack = ("--test", "two runs") if test else ("--intervals", "run")
+    if (options.intervals or options.test) and not has_statistics:
+        option, lack = ("--test", "two runs") if options.test else ("--intervals", "run")
         raise InputError(f"nothing for {option}: no {lack} of one seed with {NO_ITEMS}")
-
-
-def _show(tables: Sequence[Table], *, as_json: bool) -> None:
-    if as_json:
+    if options.json:
         show_json({"tables": [table._asdict() for table in tables]})
     else:
         show(tables)
+    shown = [table for of_suite in printed.values() for table in of_suite]
+    if absent := [name for name in papers if not any(table in shown for table in load_paper(name))]:
+        note(f"papers without a row on {', '.join(suites)}: {', '.join(absent)}")
+    if page:
+        write_page(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
+        note(f"written: {options.out}")
 
 
 def _with_untouched(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,25 +11,34 @@ from huggingface_hub import CommitOperationAdd, HfApi, ModelCard, get_token
 from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from yaml import YAMLError
 
+from pipelines.options import with_options
 from pipelines.storage.files import SUMS, check_sums, read_json
 from pipelines.terminal.console import ConfigOption, InputError, TwinviewsError, show
 from trainers.encoders.location import RECIPE, first_line
 from trainers.training.directory import DONE, ENCODER, without_paths
 
-LICENSE = "Licence for the model card, by the Hub's name."
 CARD = "README.md"
 
 
-def push(
-    directory: Annotated[Path, typer.Argument(help="Directory of a finished run.", metavar="DIRECTORY")],
-    repository: Annotated[str, typer.Argument(help="Where to: hf:USER/MODEL.", metavar="hf:NAME")],
-    public: Annotated[
-        bool, typer.Option("--public", help="Let everybody see it; it is private otherwise.")
-    ] = False,
-    license: Annotated[str | None, typer.Option(help=LICENSE, metavar="apache-2.0|...")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the files; send nothing.")] = False,
-    config: ConfigOption = None,
-) -> None:
+@dataclass(frozen=True)
+class PushOptions:
+    """What is published, and where."""
+
+    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY")]
+    """Directory of a finished run."""
+    repository: Annotated[str, typer.Argument(metavar="hf:NAME")]
+    """Where to: hf:USER/MODEL."""
+    public: bool = False
+    """Let everybody see it; it is private otherwise."""
+    license: Annotated[str | None, typer.Option(metavar="apache-2.0|...")] = None
+    """Licence for the model card, by the Hub's name."""
+    dry_run: bool = False
+    """List the files; send nothing."""
+    config: ConfigOption = None
+
+
+@with_options
+def push(options: PushOptions) -> None:
     """Publish a run's encoder with its model card on the Hugging Face Hub, private unless --public is given.
 
     Only what a training writes is sent: the encoder, its card, and its recipe, in which paths become names of
@@ -36,27 +46,27 @@ def push(
 
     Example: train push runs/bsl hf:USER/my-encoder
     """
-    name = repository.removeprefix("hf:")
-    if name == repository or not name:
-        raise InputError(f"cannot push to {repository!r}: give hf:USER/MODEL")
-    contents = published(directory)
+    name, card_file = options.repository.removeprefix("hf:"), options.directory / CARD
+    if name in (options.repository, ""):
+        raise InputError(f"cannot push to {options.repository!r}: give hf:USER/MODEL")
+    contents = published(options.directory)
     try:
-        card = ModelCard.load(directory / CARD)
+        card = ModelCard.load(card_file)
     except (ValueError, YAMLError) as error:
         raise InputError(
-            f"{directory / CARD}: its header is not valid YAML ({first_line(error)}): correct it"
+            f"{card_file}: its header is not valid YAML ({first_line(error)}): correct it"
         ) from None
-    card.data.license = license or card.data.license
-    if public and not card.data.license:
-        raise InputError(f"{directory / CARD} names no licence: --public needs one, as --license apache-2.0")
+    card.data.license = options.license or card.data.license
+    if options.public and not card.data.license:
+        raise InputError(f"{card_file} names no licence: --public needs one, as --license apache-2.0")
     contents[CARD] = str(card).encode()
-    if dry_run:
+    if options.dry_run:
         show("\n".join(sorted(contents)))
         return
     if get_token() is None:
         raise InputError("no token for the Hub: run `hf auth login`, or set HF_TOKEN")
-    url = _send(name, contents, public=public)
-    show(f"{url}: {len(contents)} files, {'public' if public else 'private'}")
+    url = _send(name, contents, public=options.public)
+    show(f"{url}: {len(contents)} files, {'public' if options.public else 'private'}")
 
 
 def _send(name: str, contents: Mapping[str, Path | bytes], *, public: bool) -> str:

@@ -4,6 +4,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -13,6 +14,7 @@ import typer
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from pipelines.options import with_options
 from pipelines.storage.files import check_sums, is_written_by, without_paths
 from pipelines.storage.lock import write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, render_page, show
@@ -54,15 +56,22 @@ NEAREST, MAX_MOVED = 5, 8
 CHANGES = 10  # texts that gained most, and as many that lost most
 
 
-def report(
-    runs: Annotated[list[Path], typer.Argument(help="Directories of runs, or of results.", metavar="RUN...")],
-    out: Annotated[
-        Path | None, typer.Option(help="File to write. [RUN/report.html; of several runs report.html]")
-    ] = None,
-    sample: Annotated[int, typer.Option(min=0, max=5000, help="Pairs to draw; 0 loads no encoder.")] = 1000,
-    judge: JudgeOption = None,
-    config: ConfigOption = None,
-) -> None:
+@dataclass(frozen=True)
+class ReportOptions:
+    """What the page is about, and where it goes."""
+
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...")]
+    """Directories of runs, or of results."""
+    out: Path | None = None
+    """File to write. [RUN/report.html; of several runs report.html]"""
+    sample: Annotated[int, typer.Option(min=0, max=5000)] = 1000
+    """Pairs to draw; 0 loads no encoder."""
+    judge: JudgeOption = None
+    config: ConfigOption = None
+
+
+@with_options
+def report(options: ReportOptions) -> None:
     """Write one HTML page about RUNs.
 
     Loss and geometry over the steps; cosines and neighbours before and after the training, of the run's --dev,
@@ -72,15 +81,16 @@ def report(
     """
     from trainers.results.beside import judged_files, score_beside
 
+    runs, target = options.runs, options.out
     if len(runs) > MAX_RUNS:
         raise InputError(f"{len(runs)} runs: at most {MAX_RUNS} lines can be told apart")
-    target = _target(runs, out)
+    target = target or (runs[0] / PAGE if len(runs) == 1 and runs[0].is_dir() else Path(PAGE))
+    if target.exists() and not is_written_by(target, MARK):
+        raise InputError(f"{target} exists and was not written by `train report`: choose another --out")
     folders = [seed_folders(run)[0] for run in runs]
-    if len(folders) > MAX_RUNS:
-        note(f"{len(folders)} settings: only the first {MAX_RUNS} are drawn, more lines cannot be told apart")
-    trainings = [read_run(folder, sample) for folder in folders[:MAX_RUNS]]
-    if judge:
-        score_beside(folders, judge)
+    trainings = [read_run(folder, options.sample) for folder in folders]
+    if options.judge:
+        score_beside(folders, options.judge)
     results = [run for folder in runs if _needs_scores(folder) for run in read_runs(folder)]
     suites = dict.fromkeys(evaluation.stored.suite for run in results for evaluation in run.evaluations)
     titled = named(results)
@@ -89,7 +99,7 @@ def report(
     ]
     judgements = [(Path(run.title), judged) for run in results for judged in judged_files(run)]
     tables += [judged.table for _, judged in judgements if not judged.sides]
-    parts = [judged_part(*judgement) for judgement in judgements if judgement[1].sides]
+    parts = [judged_part(run, judged) for run, judged in judgements if judged.sides]
     shown = {
         "runs": trainings,
         "charts": charts(trainings),
@@ -101,14 +111,6 @@ def report(
     }
     write_page(target, render_page("trainers.pages", without_paths, **shown))
     show(f"{target} written")
-
-
-def _target(runs: Sequence[Path], out: Path | None) -> Path:
-    """Return where to write the page; raises InputError if something else is there."""
-    target = out or (runs[0] / PAGE if len(runs) == 1 and runs[0].is_dir() else Path(PAGE))
-    if target.exists() and not is_written_by(target, MARK):
-        raise InputError(f"{target} exists and was not written by `train report`: choose another --out")
-    return target
 
 
 def _needs_scores(run: Path) -> bool:

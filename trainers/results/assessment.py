@@ -24,7 +24,7 @@ def assess(
     suite: str, runs: Sequence[Run], seed: int = 0, *, intervals: bool = False, test: bool = False
 ) -> list[Table]:
     """Return a table of single runs' 95% intervals, and one of tests of the further ones against the first."""
-    present = [run for run in runs if run.of(suite)]
+    present = [run for run in runs if run.of(suite) and (intervals or test)]
     for run in present:
         if test and run.seeds > 1:
             raise InputError(f"{run.title} is {run.seeds} seeds: a test takes single runs, name one")
