@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import trainers
 from trainers.encoders.functions import open_encoder
 from trainers.encoders.vectors import cached, unit
-from trainers.results.verdict import mean_change
+from trainers.results.verdict import mean_of, pairs_of
 
 SMALL, LARGE = 0.3, 1.0
 
@@ -53,7 +53,7 @@ def main() -> None:
             sides = (
                 {"": {of.stored.title: of.estimate for of in side.sets.values()}} for side in (before, after)
             )
-            change = mean_change(*sides)
+            change = mean_of(pairs_of(*sides))
             spreads.append(
                 math.sqrt(change.estimate.variance * change.estimate.groups) if change else math.nan
             )

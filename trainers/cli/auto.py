@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -26,6 +26,9 @@ from trainers.data.reading import read_examples
 from trainers.encoders.location import Source, locate
 from trainers.evaluation.task import Suite
 from trainers.settings import DataOptions, Options, Pooling, Request, checked, data_keys
+
+if TYPE_CHECKING:  # it imports the judge, which takes seconds
+    from trainers.results.beside import Contender
 
 READS = ("text", "views")
 HELD_BACK = "held-back.csv"
@@ -55,32 +58,29 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
 class AutoData(DataOptions):
     """The data: sentences, or pairs."""
 
-    views: list[str] | None = Field(None, description="Pairs instead of sentences; again for more.")
+    views: list[str] | None = None
+    """Pairs instead of sentences; again for more."""
 
 
 class AutoOptions(Options):
     """What is judged, how, and where it goes."""
 
     judge: list[str] | None = Field(None, description=f"{JUDGE} Again for more: every table counts alike.")
-    labels: str | None = Field(
-        None,
-        description="Texts with labels to train on as well; half of each label's are held back, to judge by.",
-    )
+    labels: str | None = None
+    """Texts with labels to train on as well; half of each label's are held back, to judge by."""
     shots: int | None = Field(None, ge=1, description=SHOTS)
-    train_anyway: bool = Field(False, description="Train with nothing to judge by.")
-    encoder: list[str] | None = Field(
-        None,
-        description="Encoder to start from: directory or Hub name; again for more. "
-        "[all-MiniLM-L6-v2, else the bundled one]",
-    )
-    seeds: int | None = Field(
-        None, ge=2, le=1000, description="Train what is best with N seeds, and judge each."
-    )
-    out: Path | None = Field(
-        None, description="Folder of all that is judged, or of the training alone. [runs/auto; runs/NAME]"
-    )
-    dry_run: bool = Field(False, description="Say what would be done; write nothing.")
-    overwrite: bool = Field(False, description="Train again what --out holds.")
+    train_anyway: bool = False
+    """Train with nothing to judge by."""
+    encoder: list[str] | None = None
+    """Encoder to start from: directory or Hub name; again for more. [all-MiniLM-L6-v2, else the bundled one]"""
+    seeds: int | None = Field(None, ge=2, le=1000)
+    """Train what is best with N seeds, and judge each."""
+    out: Path | None = None
+    """Folder of all that is judged, or of the training alone. [runs/auto; runs/NAME]"""
+    dry_run: bool = False
+    """Say what would be done; write nothing."""
+    overwrite: bool = False
+    """Train again what --out holds."""
 
 
 class Start(NamedTuple):
@@ -280,76 +280,75 @@ def _judge(
 ) -> None:
     """Score what has no scores yet, the untouched encoder first; show how they compare, and write it beside them."""
     from trainers.evaluation.result_files import show as show_tables
-    from trainers.results.beside import AUTO, auto_values, baseline_of, candidate_table, verdict_on
+    from trainers.results.beside import (
+        AUTO,
+        auto_values,
+        baseline_of,
+        candidate_table,
+        trained,
+        untouched,
+        verdict_on,
+    )
 
-    files, trained = dict[str, list[Path]](), dict[str, list[str]]()
-    for start, trainings in zip(starts, commands, strict=True):
-        files[start.source.name] = _score(start, suites, options.shots)
-        for folder, arguments in trainings.items():
+    encoders, files = dict[str, Contender](), dict[str, list[Path]]()
+    trainings = dict[str, list[str]]()
+    for start, of_start in zip(starts, commands, strict=True):
+        name = start.source.name
+        encoders[name] = untouched(start.source, start.pooling)
+        files[name] = encoders[name].score(suites, options.shots)
+        for folder, arguments in of_start.items():
             run_command(context, arguments)
-            files[str(folder)] = _score(folder, suites, options.shots)
-            trained[str(folder)] = arguments
+            name = str(folder)
+            encoders[name], trainings[name] = trained(folder), arguments
+            files[name] = encoders[name].score(suites, options.shots)
     verdict = verdict_on(files)
     folder = options.out or Path("runs/auto")
     baseline = baseline_of(files[verdict.start])
     tables = {"judge": [suite.tasks[0].source for suite in suites], "shots": options.shots}
-    values = {**tables, "encoder": starts[0].source.name, **auto_values(verdict, files, folder, baseline)}
+    values = {**tables, "encoder": verdict.start, **auto_values(verdict, files, folder, baseline)}
     write_page(folder / AUTO, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
     show_tables([candidate_table(verdict, baseline)])
     show(str(verdict))
+    two = (verdict.start, verdict.best)
     if verdict.best != verdict.start:
-        chosen = next((start for start in starts[1:] if start.source.name == verdict.best), Path(verdict.best))
-        _warn_of_general_text(starts[0], chosen, verdict.best)
-    if options.seeds and verdict.best in trained:
-        _repeat(context, trained[verdict.best], files[verdict.start], verdict.best, suites, options)
+        _warn_of_general_text({name: encoders[name] for name in two})
+    if options.seeds and verdict.best in trainings:
+        _repeat(context, trainings[verdict.best], {name: files[name] for name in two}, suites, options)
 
 
-def _score(model: Start | Path, suites: Sequence[Suite], shots: int | None = None) -> list[Path]:
-    """Return the results files of an untouched encoder or a run, one a table; what has been scored is not again."""
-    from trainers.encoders.model import load_model
-    from trainers.encoders.vectors import cached
-    from trainers.evaluation.result_files import results_folder
-    from trainers.evaluation.scoring import score_into
-    from trainers.results.beside import untouched
-
-    if isinstance(model, Start):
-        other = untouched(model.source, model.pooling)
-        encoder, folder = cached(load_model(other.name, pooling=other.pooling)), other.folder
-    else:
-        encoder, folder = cached(load_model(str(model))), results_folder(str(model), None, [], [])
-    return [score_into(encoder, suite, folder, settings={"shots": shots}) for suite in suites]
-
-
-def _warn_of_general_text(start: Start, chosen: Start | Path, name: str) -> None:
-    """Note it if what is recommended is clearly worse on the bundled pairs of general English than the start."""
+def _warn_of_general_text(encoders: "Mapping[str, Contender]") -> None:
+    """Note it if what is recommended is clearly worse on the bundled pairs of general English than the first."""
     from trainers.evaluation.scoring import find_suites
     from trainers.evaluation.suites import SMOKE_TEST
     from trainers.results.beside import verdict_on
 
     suites = find_suites([SMOKE_TEST], None)
-    verdict = verdict_on({start.source.name: _score(start, suites), name: _score(chosen, suites)})
-    for loss in verdict.candidates[0].losses:
+    (best,) = verdict_on({name: encoder.score(suites) for name, encoder in encoders.items()}).candidates
+    for loss in best.losses:
         size = f"{-loss.difference:.2f} ({-loss.high:.2f} to {-loss.low:.2f})"
-        note(f"warning: on general English {name} is worse by {size} in {loss.title} (the bundled smoke test)")
+        note(
+            f"warning: on general English {best.name} is worse by {size} in {loss.title} (the bundled smoke test)"
+        )
 
 
 def _repeat(
     context: typer.Context,
     arguments: Sequence[str],
-    untouched_files: Sequence[Path],
-    name: str,
+    files: Mapping[str, Sequence[Path]],
     suites: Sequence[Suite],
     options: AutoOptions,
 ) -> None:
-    """Train what is best with further seeds, and show by how much each is better."""
-    from trainers.results.beside import verdict_on
+    """Train what is best with further seeds, and show by how much each is better than the first of the files."""
+    from trainers.results.beside import trained, verdict_on
 
-    files = {"untouched": untouched_files, name: _score(Path(name), suites, options.shots)}
+    *_, name = files
+    of_seeds = dict[str, Sequence[Path]]()
     for seed in range(2, (options.seeds or 1) + 1):
         folder = Path(f"{name}-seed-{seed}")
         run_command(context, [*arguments, "--seed", str(seed), "--out", str(folder)])
-        files[str(folder)] = _score(folder, suites, options.shots)
-    gains = [candidate.mean.difference for candidate in verdict_on(files).candidates if candidate.mean]
+        of_seeds[str(folder)] = trained(folder).score(suites, options.shots)
+    verdict = verdict_on({**files, **of_seeds})
+    gains = [candidate.mean.difference for candidate in verdict.candidates if candidate.mean]
     spread = f"{np.mean(gains):+.2f}, standard deviation {np.std(gains, ddof=1):.2f}"
     show(f"{name} under {len(gains)} seeds: {', '.join(f'{gain:+.2f}' for gain in gains)}; mean {spread}")
 

@@ -1,6 +1,6 @@
 """Tables of single runs' intervals, and of tests of the further ones against the first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pipelines.terminal.console import InputError
 from trainers.evaluation.result_files import Table
@@ -33,53 +33,37 @@ def assess(
     names = ", ".join("Spearman over all pairs of a set" if name == ALL else name for name in measures)
     tables = []
     if intervals:
-        columns: tuple[str, ...] = ("run", "set", "items", "score", "low", "high")
-        rows = [(title, *line) for title, sets in titled_sets for line in _interval_lines(sets)]
-        tables.append(Table(f"{suite}: intervals, {names}", columns, tuple(rows), columns[2:], (INTERVALS,)))
-    if test:
-        columns = (
-            "first",
-            "second",
-            "set",
-            "items",
-            "first score",
-            "second score",
-            "difference",
-            "low",
-            "high",
-            "p",
-        )
-        first, first_sets = titled_sets[0] if titled_sets else ("", {})
         rows = [
+            (title, name, str(score.groups), *map(DECIMAL, (score.score, *score_interval(score))))
+            for title, sets in titled_sets
+            for name, score in _estimates(sets)
+        ]
+        right: tuple[str, ...] = ("items", "score", "low", "high")
+        columns = ("run", "set", *right)
+        tables.append(Table(f"{suite}: intervals, {names}", columns, tuple(rows), right, (INTERVALS,)))
+    if test:
+        first, first_sets = titled_sets[0] if titled_sets else ("", {})
+        tests = [
             (first, title, *cells(difference(pair, seed)))
             for title, sets in titled_sets[1:]
             for pair in pairs(first_sets, sets)
         ]
-        tables.append(Table(f"{suite}: tests, {names}", columns, tuple(rows), columns[3:], (TESTS,)))
+        right = ("items", "first score", "second score", "difference", "low", "high", "p")
+        columns = ("first", "second", "set", *right)
+        tables.append(Table(f"{suite}: tests, {names}", columns, tuple(tests), right, (TESTS,)))
     return [table for table in tables if table.rows]
-
-
-def _interval_lines(sets: Sets) -> Iterator[tuple[str, ...]]:
-    for title, names in _set_lines(sets):
-        score = mean_of_tables([sets[name].estimate for name in names])
-        yield title, str(score.groups), *map(DECIMAL, (score.score, *score_interval(score)))
 
 
 def pairs(first: Sets, second: Sets) -> list[Pair]:
     """Return the figures of each set that both runs have, and of the average; InputError if the items differ."""
     check_items(first, second)
-    shared = {name: of for name, of in first.items() if name in second}
-
-    def averaged(sets: Sets, names: Sequence[str]) -> Estimate:
-        return mean_of_tables([sets[name].estimate for name in names])
-
-    return [
-        Pair("", title, averaged(first, names), averaged(second, names)) for title, names in _set_lines(shared)
-    ]
+    shared = [name for name in first if name in second]
+    before, after = (_estimates({name: sets[name] for name in shared}) for sets in (first, second))
+    return [Pair("", title, score, other) for (title, score), (_, other) in zip(before, after, strict=True)]
 
 
-def _set_lines(sets: Sets) -> list[tuple[str, list[str]]]:
-    """Return title and names for each set, and for the average if several sets are counted."""
-    counted = [name for name, of in sets.items() if of.stored.counted]
-    lines = [(of.stored.title, [name]) for name, of in sets.items()]
-    return lines + ([(f"average of {len(counted)}", counted)] if len(counted) > 1 else [])
+def _estimates(sets: Sets) -> list[tuple[str, Estimate]]:
+    """Return title and estimate of each set, and of the average if several sets are counted."""
+    counted = [of.estimate for of in sets.values() if of.stored.counted]
+    lines = [(of.stored.title, of.estimate) for of in sets.values()]
+    return lines + ([(f"average of {len(counted)}", mean_of_tables(counted))] if len(counted) > 1 else [])

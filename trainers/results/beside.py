@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,9 +15,10 @@ from trainers.evaluation.judge import PREFIX, read_judge
 from trainers.evaluation.provenance import find_start
 from trainers.evaluation.result_files import BASELINE, Table, load, read_recipe, results_folder
 from trainers.evaluation.scoring import score_into
+from trainers.evaluation.task import Suite
 from trainers.results.assessment import assess
 from trainers.results.candidates import Candidate
-from trainers.results.runs import Evaluation, Run, Sets, check_items, read_sets
+from trainers.results.runs import Run, Sets, check_items, estimates_by_title, read_evaluation, read_sets
 from trainers.results.verdict import Verdict, decide
 from trainers.results.wording import DECIMAL, RULE, cells
 from trainers.settings import Pooling
@@ -25,6 +27,7 @@ AUTO = "auto.json"  # what `train auto` leaves in the folder of its candidates
 COLUMNS = ("figure", "items", "untouched", "this", "difference", "low", "high", "p")
 UNDEFINED = "a figure is undefined, because all cosines or all grades are equal"
 
+LEAKS = {"dev": "chose {} (--dev): judge it on others", "texts": "are in the training text"}
 SHOWS = """difference: of the mean, with its 95% interval; shows: the least true gain that these tables show in four \
 of five cases"""
 
@@ -38,31 +41,41 @@ class Judged(NamedTuple):
     shots: int | None = None  # as `read_judge` takes them
 
 
-class Other(NamedTuple):
-    """An encoder to put beside a model: its title, what it is there, how to open it, and where its scores stand."""
+class Contender(NamedTuple):
+    """An encoder to judge: its title, what it is beside another, how to open it, and where its scores stand."""
 
     title: str
-    role: Literal["untouched", "other"]
+    role: Literal["untouched", "other", "this"]
     name: str
     pooling: Pooling | None
     folder: Path
 
+    def score(self, suites: Iterable[Suite], shots: int | None = None) -> list[Path]:
+        """Return the results files, one a table; what has been scored is not again."""
+        encoder = cached(open_encoder(self.name, pooling=self.pooling))
+        return [score_into(encoder, suite, self.folder, settings={"shots": shots}) for suite in suites]
 
-def other_encoder(run: Path, against: str | None = None, parts: Sequence[str] = ()) -> Other | None:
+
+def trained(run: Path) -> Contender:
+    """Return a run's encoder."""
+    return Contender(str(run), "this", str(run), None, results_folder(str(run), None, [], []))
+
+
+def other_encoder(run: Path, against: str | None = None, parts: Sequence[str] = ()) -> Contender | None:
     """Return the encoder `against`, else the one that a run began from, None for no run; InputError if it is gone."""
     if against is not None:
-        return Other(against, "other", against, None, results_folder(against, None, parts, []))
+        return Contender(against, "other", against, None, results_folder(against, None, parts, []))
     if (recipe := read_recipe(run)) is None:
         return None
     return untouched(find_start(run, recipe), recipe["pooling"], parts)
 
 
-def untouched(source: Source, pooling: Pooling, parts: Sequence[str] = ()) -> Other:
+def untouched(source: Source, pooling: Pooling, parts: Sequence[str] = ()) -> Contender:
     """Return an encoder as it is without a training; one that has no pooling of its own gets that of the training."""
     own = None if source.modules() else pooling
     folder = results_folder(source.name, None, [*filter(None, [own]), *parts], [], source)
     title = Path(source.name).name if Path(source.name).is_absolute() else source.name
-    return Other(title, "untouched", str(source.folder or source.name), own, folder)
+    return Contender(title, "untouched", str(source.folder or source.name), own, folder)
 
 
 def verdict_on(files: Mapping[str, Sequence[Path]], seed: int = 0) -> Verdict:
@@ -70,9 +83,7 @@ def verdict_on(files: Mapping[str, Sequence[Path]], seed: int = 0) -> Verdict:
 
     Raises InputError if the items of a table differ, or no figure is defined for both of two encoders.
     """
-    tables = {
-        name: {file.stem: read_sets(Evaluation(load(file), file)) for file in of} for name, of in files.items()
-    }
+    tables = {name: {file.stem: read_sets(read_evaluation(file)) for file in of} for name, of in files.items()}
     return verdict_of_sets(tables, seed)
 
 
@@ -83,12 +94,11 @@ def verdict_of_sets(encoders: Mapping[str, Mapping[str, Sets]], seed: int = 0) -
         for table, sets in encoders[name].items():
             check_items(encoders[start].get(table, {}), sets)
     scores = {
-        name: {table: {of.stored.title: of.estimate for of in sets.values()} for table, sets in tables.items()}
+        name: {table: estimates_by_title(sets) for table, sets in tables.items()}
         for name, tables in encoders.items()
     }
-    verdict = decide(
-        start, scores, {name: _warnings(name, encoders[name].values()) for name in candidates}, seed=seed
-    )
+    warnings = {name: _warnings(name, encoders[name].values()) for name in candidates}
+    verdict = decide(start, scores, warnings, seed=seed)
     if not all(candidate.figures for candidate in verdict.candidates):
         raise InputError(f"{', '.join(encoders[start])}: {UNDEFINED}")
     return verdict
@@ -96,16 +106,12 @@ def verdict_of_sets(encoders: Mapping[str, Mapping[str, Sets]], seed: int = 0) -
 
 def _warnings(name: str, tables: Iterable[Sets]) -> list[str]:
     """Return why the figures of an encoder are to be distrusted: what it learned from the judged texts."""
-    leaks = [
-        of.stored.seen_in_training for sets in tables for of in sets.values() if of.stored.seen_in_training
-    ]
-    lines = []
-    for leak in leaks:
-        dev, texts, total = leak.get("dev", 0), leak.get("texts", 0), leak.get("of", 0)
-        if dev:
-            lines.append(f"{dev:,} of {total:,} judged texts chose {name} (--dev): judge it on others")
-        if texts:
-            lines.append(f"{texts:,} of {total:,} judged texts are in the training text")
+    lines = list[str]()
+    for of in chain.from_iterable(sets.values() for sets in tables):
+        leak = of.stored.seen_in_training or {}
+        for key, words in LEAKS.items():
+            if leak.get(key):
+                lines.append(f"{leak[key]:,} of {leak.get('of', 0):,} judged texts {words.format(name)}")
     return list(dict.fromkeys(lines))
 
 
@@ -127,23 +133,22 @@ def records(verdict: Verdict, baseline: Mapping[str, float]) -> list[dict[str, A
 
 
 def _scores(candidate: Candidate, side: Literal["before", "after"]) -> dict[str, float]:
-    several = len({figure.table for figure in candidate.figures}) > 1
-    return {
-        f"{figure.table.removeprefix('judge-')} {figure.title}" if several else figure.title: getattr(
-            figure, side
-        )
-        for figure in candidate.figures
-    }
+    figures = [(figure.table, figure.title, getattr(figure, side)) for figure in candidate.figures]
+    return _titled(figures, are_of_one=len({table for table, *_ in figures}) == 1)
 
 
 def baseline_of(files: Sequence[Path]) -> dict[str, float]:
     """Return the baseline's figures that stand in results of the start, a file a table, titled as the encoders' are."""
-    tables = [load(file) for file in files]
+    sets = [(table.suite, of) for table in map(load, files) for of in table.sets.values()]
+    figures = [(table, of.title, of.baseline) for table, of in sets if of.baseline is not None]
+    return _titled(figures, are_of_one=len(files) == 1)
+
+
+def _titled(figures: Iterable[tuple[str, str, float]], *, are_of_one: bool) -> dict[str, float]:
+    """Return figures by title, those of several tables with the table's name before it."""
     return {
-        f"{table.suite.removeprefix('judge-')} {of.title}" if len(tables) > 1 else of.title: of.baseline
-        for table in tables
-        for of in table.sets.values()
-        if of.baseline is not None
+        title if are_of_one else f"{table.removeprefix(PREFIX)} {title}": value
+        for table, title, value in figures
     }
 
 
@@ -151,14 +156,11 @@ def candidate_table(verdict: Verdict, baseline: Mapping[str, float]) -> Table:
     """Return a row for each encoder, and for the baseline, with the rule of the verdict as a note."""
     values = records(verdict, baseline)
     columns = tuple(dict.fromkeys(column for record in values for column in record))
-    rows = (tuple(_cell(record.get(column, "")) for column in columns) for record in values)
+    cells_of = ([record.get(column, "") for column in columns] for record in values)
+    rows = [tuple(cell if isinstance(cell, str) else DECIMAL(cell) for cell in cells) for cells in cells_of]
     tables = ", ".join(dict.fromkeys(figure.table for of in verdict.candidates for figure in of.figures))
     title = f"{tables}: {verdict.start} and what may be better"
     return Table(title, columns, tuple(rows), columns[1:], (f"{SHOWS}; {RULE}",))
-
-
-def _cell(value: float | str) -> str:
-    return value if isinstance(value, str) else DECIMAL(value)
 
 
 def auto_values(
@@ -170,13 +172,13 @@ def auto_values(
     return {"candidates": records(verdict, baseline), **outcome, "results": results}
 
 
-def beside(model: str, directory: Path, suite: str, other: Other | None) -> Judged:
+def beside(model: str, directory: Path, suite: str, other: Contender | None) -> Judged:
     """Return how scores in `directory` differ from another's, else intervals; InputError for undefined figures.
 
     What `train auto` judged together with a model shares its verdict, so that every command says the same.
     """
     file = directory / f"{suite}.json"
-    own = Evaluation(load(file), file)
+    own = read_evaluation(file)
     if (
         other is None
         or not (start := other.folder / file.name).is_file()
@@ -197,7 +199,7 @@ def beside(model: str, directory: Path, suite: str, other: Other | None) -> Judg
     columns = tuple(other.role if column == "untouched" else column for column in COLUMNS)
     notes = (RULE, f"verdict: {verdict}")
     table = Table(title, columns, tuple(cells(figure) for figure in figures), columns[1:], notes)
-    sides = read_sets(Evaluation(load(start), start)), read_sets(own)
+    sides = read_sets(read_evaluation(start)), read_sets(own)
     return Judged(table, verdict, sides, own.stored.settings.get("shots"))
 
 
@@ -205,12 +207,10 @@ def score_beside(runs: Iterable[Path], table: str) -> None:
     """Score runs on a table, and the encoders that they began from, unless they have been."""
     suite = read_judge(table)
     for run in runs:
-        folder = results_folder(str(run), None, [], [])
-        score_into(cached(open_encoder(run)), suite, folder, settings={"shots": None})
+        trained(run).score([suite])
         try:
             if other := other_encoder(run):
-                encoder = cached(open_encoder(other.name, pooling=other.pooling))
-                score_into(encoder, suite, other.folder, settings={"shots": None})
+                other.score([suite])
         except InputError as error:
             note(f"{run} is not beside the untouched encoder: {error}")
 
@@ -229,7 +229,7 @@ def untouched_run(suite: str, runs: Sequence[Run]) -> Run | None:
     files = {scores.file.resolve() for run in judged for scores in run.of(suite)}
     if file.resolve() in files or not file.is_file() or not _are_of_one_table(file, *files):
         return None
-    return Run(f"{other.title}, untouched", [Evaluation(load(file), file)])
+    return Run(f"{other.title}, untouched", [read_evaluation(file)])
 
 
 def verdict_on_runs(suite: str, start: Run, runs: Sequence[Run], seed: int = 0) -> Verdict:

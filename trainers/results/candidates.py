@@ -72,17 +72,19 @@ class Pair(NamedTuple):
         """The second minus the first."""
         return self.after - self.before
 
+    @property
+    def lack(self) -> Change:
+        """Why this cannot tell the two apart, "constant" or "few"; else "none"."""
+        if self.before.is_constant and self.after.is_constant and abs(self.estimate.score) < ZERO:
+            return "constant"
+        return "few" if self.estimate.independent < MIN_ITEMS else "none"
+
 
 def difference(pair: Pair, seed: int = 0, comparisons: int = 1) -> Difference:
     """Test a figure of two encoders; `comparisons` share the level that a gain must reach to be seen."""
-    estimate = pair.estimate
+    estimate, change = pair.estimate, pair.lack
     p, low, high = sign_test(estimate, seed)
-    change: Change = "none"
-    if pair.before.is_constant and pair.after.is_constant and abs(estimate.score) < ZERO:
-        change = "constant"
-    elif estimate.independent < MIN_ITEMS:
-        change = "few"
-    elif p <= LEVEL:
+    if change == "none" and p <= LEVEL:
         change = "gain" if estimate.score > 0 else "loss"
     sizes = estimate.groups, estimate.independent
     scores = pair.before.score, pair.after.score, estimate.score

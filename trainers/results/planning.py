@@ -8,11 +8,12 @@ import numpy as np
 
 from trainers.results.candidates import MIN_ITEMS
 from trainers.results.estimates import Estimate
-from trainers.results.runs import Sets
+from trainers.results.runs import Sets, estimates_by_title
 from trainers.results.significance import groups_needed
-from trainers.results.verdict import mean_change
+from trainers.results.verdict import mean_of, pairs_of
 from trainers.results.wording import rounded, unit
 
+AIM = "to show a gain of {:g} points in four of five cases"
 SPREADS = {"labelled texts": (10, 33), "queries": (10, 39), "graded pairs": (5, 17)}
 """Standard deviations per item of the difference of the mean of the figures, in points: of an encoder that was
 changed a little, and of one that was changed much (`benchmarks/spreads.py`)."""
@@ -22,33 +23,25 @@ def typical_plan(gain: float) -> str:
     """Return how many items of each kind show a gain, by typical spreads."""
     kinds = []
     for kind, spreads in SPREADS.items():
-        low, high = (rounded(_needed(_of_spread(spread), gain)) for spread in spreads)
+        low, high = (_needed(_of_spread(spread), gain) for spread in spreads)
         kinds.append(f"{low} to {high} {kind}")
     by = "by how much the encoder is changed; --judge FILE takes a table's own spread"
-    return f"{_aim(gain)}: {', '.join(kinds)}, {by}"
+    return f"{AIM.format(gain)}: {', '.join(kinds)}, {by}"
 
 
 def own_plan(gain: float, before: Sets, after: Sets) -> str:
     """Return how many items show a gain, by how much the differences of two encoders on a table vary."""
-    sides = ({of.stored.title: of.estimate for of in sets.values()} for sets in (before, after))
-    change = mean_change(*({"": figures} for figures in sides))
+    change = mean_of(pairs_of(*({"": estimates_by_title(sets)} for sets in (before, after))))
     if change is None:
-        return f"{_aim(gain)}: no figure here can tell"
+        return f"{AIM.format(gain)}: no figure here can tell"
     difference = change.estimate
     spread = math.sqrt(difference.variance * difference.groups)
-    needed = rounded(_needed(difference, gain))
-    title = next(iter(before.values())).stored.title
-    return (
-        f"{_aim(gain)}: {needed} {unit(title)} (here {difference.groups:,}, spread {spread:.0f} points each)"
-    )
+    items = f"{_needed(difference, gain)} {unit(next(iter(estimates_by_title(before))))}"
+    return f"{AIM.format(gain)}: {items} (here {difference.groups:,}, spread {spread:.0f} points each)"
 
 
-def _aim(gain: float) -> str:
-    return f"to show a gain of {gain:g} points in four of five cases"
-
-
-def _needed(difference: Estimate, gain: float) -> int:
-    return max(MIN_ITEMS, groups_needed(difference, gain))
+def _needed(difference: Estimate, gain: float) -> str:
+    return rounded(max(MIN_ITEMS, groups_needed(difference, gain)))
 
 
 def _of_spread(points: float, items: int = 1000) -> Estimate:

@@ -50,6 +50,11 @@ class Run(NamedTuple):
         return [evaluation for evaluation in self.evaluations if evaluation.stored.suite == suite]
 
 
+def estimates_by_title(sets: Sets) -> dict[str, Estimate]:
+    """Return the estimates of sets by their titles."""
+    return {of.stored.title: of.estimate for of in sets.values()}
+
+
 def read_runs(path: Path) -> list[Run]:
     """Read a run, a folder of results or of several seeds, or a file of results; raises InputError for none."""
     if not path.exists():
@@ -57,8 +62,6 @@ def read_runs(path: Path) -> list[Run]:
     seeds = [folder for folder in seed_folders(path) if folder != path]
     if evaluations := [evaluation for folder in seeds for evaluation in read_results(folder)]:
         return [Run(str(path), evaluations, len(seeds))]
-    if path.is_file():
-        return [Run(str(path), [Evaluation(load(path), path)])]
     runs = _runs([path]) or _runs(sorted((path / FOLDER).glob("*/")))
     if not runs:
         raise InputError(f"no results in {str(path)!r}: run `train evaluate` first, or name folders in it")
@@ -84,11 +87,18 @@ def named(runs: Sequence[Run]) -> list[Run]:
 
 
 def read_results(directory: Path) -> list[Evaluation]:
-    """Return the evaluations in a run's `evaluation/`, or in the directory itself; raises as `load` does."""
+    """Return the evaluations in a run's `evaluation/`, in the directory itself, or in a file; raises as `load` does."""
+    if directory.is_file():
+        return [read_evaluation(directory)]
     folder = directory / FOLDER if (directory / FOLDER).is_dir() else directory
     names = [*suite_names(), *sorted(path.stem for path in folder.glob("judge-*.json")), "mteb"]
     files = [path for name in names if (path := folder / f"{name}.json").is_file()]
-    return [Evaluation(load(path), path) for path in files]
+    return [read_evaluation(path) for path in files]
+
+
+def read_evaluation(file: Path) -> Evaluation:
+    """Read a file of results; raises as `load` does."""
+    return Evaluation(load(file), file)
 
 
 def read_sets(evaluation: Evaluation) -> Sets:

@@ -9,7 +9,7 @@ should hear of them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -63,8 +63,8 @@ def decide(
     A figure that is undefined for one of two encoders does not count. `seed` draws patterns of signs where
     they are too many to be taken all.
     """
-    changes = {name: [*_pairs(scores[start], encoder)] for name, encoder in scores.items() if name != start}
-    means = {name: mean for name, pairs in changes.items() if (mean := _mean_of(pairs))}
+    changes = {name: pairs_of(scores[start], of) for name, of in scores.items() if name != start}
+    means = {name: mean for name, pairs in changes.items() if (mean := mean_of(pairs))}
     tests = {name: difference(mean, seed, len(means)) for name, mean in means.items()}
     corrected = dict(zip(tests, holm([test.p for test in tests.values()]), strict=True))
     candidates = []
@@ -76,35 +76,42 @@ def decide(
             growth = groups_needed(of_mean, test.difference, len(means)) / of_mean.groups
         outcome = _outcome(figures, test, p)
         candidates.append(Candidate(name, figures, test, p, growth, outcome, tuple(warnings.get(name, ()))))
-    return _verdict(start, candidates)
+    gains = {
+        candidate.name: candidate.mean.difference
+        for candidate in candidates
+        if candidate.mean and candidate.outcome == "better"
+    }
+    best = max(gains, key=gains.__getitem__, default=start)
+    outcomes = {candidate.outcome for candidate in candidates}
+    taken: Literal["take", "keep", "unclear", "few"] = "take" if gains else "unclear"
+    if not gains and outcomes == {"few"}:
+        taken = "few"
+    elif not gains and outcomes <= {"worse", "mixed"}:
+        taken = "keep"
+    return Verdict(start, tuple(candidates), taken, best)
 
 
-def mean_change(start: Scores, candidate: Scores) -> Pair | None:
-    """Return what decides on a candidate, the mean of all figures that can tell; None without any."""
-    return _mean_of([*_pairs(start, candidate)])
+def pairs_of(start: Scores, candidate: Scores) -> list[Pair]:
+    """Return the figures that are defined for both of two encoders."""
+    return [
+        Pair(table, title, before, after)
+        for table, figures in start.items()
+        for title, before in figures.items()
+        if (after := candidate.get(table, {}).get(title)) and not np.isnan(before.score + after.score)
+    ]
 
 
-def _pairs(start: Scores, candidate: Scores) -> Iterator[Pair]:
-    for table, figures in start.items():
-        for title, before in figures.items():
-            after = candidate.get(table, {}).get(title)
-            if after is not None and not np.isnan(before.score + after.score):
-                yield Pair(table, title, before, after)
-
-
-def _mean_of(pairs: Sequence[Pair]) -> Pair | None:
-    """Return the mean over tables of the means of the figures that can tell; None without any."""
+def mean_of(pairs: Sequence[Pair]) -> Pair | None:
+    """Return what decides: the mean over tables of the means of the figures that can tell; None without any."""
     tables = defaultdict[str, list[Pair]](list)
     for pair in pairs:
-        if difference(pair).change not in ("constant", "few"):
+        if pair.lack == "none":
             tables[pair.table].append(pair)
     if not tables:
         return None
-    before = mean_of_tables(
-        [mean_of_figures([pair.before for pair in figures]) for figures in tables.values()]
-    )
-    after = mean_of_tables([mean_of_figures([pair.after for pair in figures]) for figures in tables.values()])
-    return Pair(", ".join(tables), MEAN, before, after)
+    before = [mean_of_figures([pair.before for pair in of]) for of in tables.values()]
+    after = [mean_of_figures([pair.after for pair in of]) for of in tables.values()]
+    return Pair(", ".join(tables), MEAN, mean_of_tables(before), mean_of_tables(after))
 
 
 def _outcome(figures: Sequence[Difference], mean: Difference | None, p: float) -> Outcome:
@@ -113,13 +120,3 @@ def _outcome(figures: Sequence[Difference], mean: Difference | None, p: float) -
     if mean.difference > 0 and p <= LEVEL:
         return "mixed" if any(figure.change == "loss" for figure in figures) else "better"
     return "worse" if mean.change == "loss" else "unclear"
-
-
-def _verdict(start: str, candidates: Sequence[Candidate]) -> Verdict:
-    outcomes = {candidate.outcome for candidate in candidates}
-    better = [candidate for candidate in candidates if candidate.outcome == "better"]
-    best = max(better, key=lambda candidate: candidate.mean.difference if candidate.mean else 0, default=None)
-    if best:
-        return Verdict(start, tuple(candidates), "take", best.name)
-    outcome: Literal["keep", "unclear", "few"] = "keep" if outcomes <= {"worse", "mixed"} else "unclear"
-    return Verdict(start, tuple(candidates), "few" if outcomes == {"few"} else outcome, start)
