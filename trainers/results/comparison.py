@@ -75,20 +75,20 @@ def _read_table(paper: Mapping[str, Any], values: Mapping[str, Any]) -> Publishe
         Column(averaged if name == AVERAGE else (name,), part or values["measure"]) for name, part in names
     ]
     heads = dict(zip(columns, values["columns"].values(), strict=True))
-    source = f"{paper['title']} {values.get('printed', 'Table ' + values['table'])}"
-    marks = {**paper.get("marks", {}), **values.get("marks", {})}
+    source, marks = f"{paper['title']} {values['printed']}", paper.get("marks", {})
     rows = []
     # A line in brackets is a heading.
     for line in (line for line in values["rows"].splitlines() if not line.startswith("[")):
-        model, *printed = (part.strip() for part in line.split("|"))
-        mark = model[-1] if model[-1] in marks else None
-        model = model[:-1].rstrip() if mark else model
+        marked, *printed = (part.strip() for part in line.split("|"))
+        model = marked.rstrip(" ".join(marks))
         pairs = zip(heads, printed, strict=True)
         cells = {column: _read_figure(text, values.get("times", 1)) for column, text in pairs if text != "-"}
-        origin = marks[mark] if mark else None if model in values.get("own", ()) else values.get("origin")
-        aggregation = paper.get("aggregations", {}).get(mark, values.get("aggregation"))
-        note = values.get("notes", {}).get(model, values.get("note"))
-        rows.append(Row(model, source, cells, aggregation, origin, note))
+        fields = {
+            "aggregation": values.get("aggregation"),
+            "note": values.get("notes", {}).get(model, values.get("note")),
+            **marks.get(marked[-1], {}),
+        }
+        rows.append(Row(model, source, cells, **fields))
     return PublishedTable(source, paper["cited"], values["suite"], values.get("main", False), heads, rows)
 
 
