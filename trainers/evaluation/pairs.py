@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import pearsonr, rankdata
 from sklearn.metrics import roc_auc_score
 
@@ -99,22 +99,28 @@ def average(values: Sequence[float | None], weights: Sequence[float] | None = No
 
 def score_pairs(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
     """Return how cosines agree with grades, x 100, over all pairs, and as the subsets' mean, plain and by size."""
-    grades_and_cosines = {}
+    golds, cosines = dict[str, NDArray[np.float64]](), dict[str, NDArray[np.float64]]()
     for name, pairs in subsets.items():
         first, second, grades = zip(*pairs, strict=True)
-        grades_and_cosines[name] = np.array(grades, np.float64), vectors.cosines(first, second)
-    gold, predicted = (np.concatenate(arrays) for arrays in zip(*grades_and_cosines.values(), strict=True))
+        golds[name], cosines[name] = np.array(grades, np.float64), vectors.cosines(first, second)
+    gold, predicted = (np.concatenate(list(arrays.values())) for arrays in (golds, cosines))
     sizes = [len(pairs) for pairs in subsets.values()]
     metrics: dict[str, float | None] = {}
     parts: dict[str, dict[str, float | None]] = {name: {} for name in subsets}
-    for kind, measure, prefix in (("spearman", spearman, ""), ("pearson", pearson, "pearson-")):
-        ranked = rounded if kind == "spearman" else np.asarray
-        for name, (golds, cosines) in grades_and_cosines.items():
-            parts[name][kind] = _percent(measure(golds, ranked(cosines)))
-        metrics[prefix.removesuffix("-") or "all"] = _percent(measure(gold, ranked(predicted)))
+    for kind, measure, whole, prefix in (
+        ("spearman", _rounded_spearman, "all", ""),
+        ("pearson", pearson, "pearson", "pearson-"),
+    ):
+        for name in subsets:
+            parts[name][kind] = _percent(measure(golds[name], cosines[name]))
+        metrics[whole] = _percent(measure(gold, predicted))
         singles = [part[kind] for part in parts.values()]
         metrics |= {f"{prefix}mean": average(singles), f"{prefix}weighted": average(singles, sizes)}
     return Result(metrics, Predictions("spearman", gold, rounded(predicted)), parts if len(parts) > 1 else {})
+
+
+def _rounded_spearman(gold: NDArray[np.float64], cosines: NDArray[np.float64]) -> float | None:
+    return spearman(gold, rounded(cosines))
 
 
 def score_binary(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
@@ -187,50 +193,38 @@ def read_pairs(benchmark: Benchmark, data: str) -> Pairs | Missing:
 
 
 def _read_files(benchmark: Benchmark, layout: Layout, paths: Mapping[str, Path]) -> Pairs:
-    folder = next(iter(paths.values())).parent
+    folder, counted = next(iter(paths.values())).parent, benchmark.counted
+    notes = [benchmark.note] if benchmark.note else []
     subsets: dict[str, tuple[Pair, ...]] = {}
-    notes = []
     for name, expected in benchmark.sizes.items():
         pairs = tuple(layout.read(name, *(paths[file.format(name)] for file in layout.files)))
         # Fewer than two pairs have no correlation.
         if benchmark.exact or len(pairs) < 2:
             check_count(f"{benchmark.title} {name} in {folder}", len(pairs), expected, "graded pairs")
         elif len(pairs) != expected:
+            counted = False
             notes.append(
                 f"{len(pairs)} graded pairs in this copy, the papers speak of {expected}: not averaged"
             )
         subsets[name.removeprefix("surprise.")] = pairs
-    checksums = {path.name: sha256_of(path) for path in paths.values()}
-    return _pairs(benchmark, subsets, str(folder), checksums, notes, benchmark.counted and not notes)
-
-
-def _pairs(
-    benchmark: Benchmark,
-    subsets: Subsets,
-    source: str,
-    files: Mapping[str, str],
-    notes: list[str],
-    counted: bool,
-) -> Pairs:
     rows = [(name, pair) for name, pairs in subsets.items() for pair in pairs]
     if benchmark.cased:
         ends = [pair.first.endswith(" .") for _, pair in rows if pair.first.endswith(".")]
         # SentEval's copy has a space before the full stops.
         notes.append(TOKENISED if 2 * sum(ends) > len(ends) else AS_WRITTEN)
     firsts, seconds = [pair.first for _, pair in rows], [pair.second for _, pair in rows]
+    lines = [f"{name}\t{pair.gold:g}\t{pair.first}\t{pair.second}\n" for name, pair in rows]
     return Pairs(
         sides=(firsts, seconds) if benchmark.two_sided else None,
         name=benchmark.name,
         title=benchmark.title,
         subsets=subsets,
-        source=source,
-        files=files,
+        source=str(folder),
+        files={path.name: sha256_of(path) for path in paths.values()},
         size=len(rows),
         counted=counted,
-        note="; ".join(filter(None, [benchmark.note, *notes])) or None,
+        note="; ".join(notes) or None,
         texts=[text for _, pair in rows for text in pair[:2]],
-        lines=[
-            f"{name}\t{pair.gold:g}\t{pair.first}\t{pair.second}\n".removeprefix("\t") for name, pair in rows
-        ],
+        lines=[line.removeprefix("\t") for line in lines],
         score=partial(score_binary if benchmark.binary else score_pairs, subsets),
     )

@@ -53,11 +53,7 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
 
 
 def evaluate_suites(
-    encoder: TextEncoder,
-    suites: Sequence[Suite],
-    *,
-    seed: int = SEED,
-    settings: Mapping[str, object] | None = None,
+    encoder: TextEncoder, suites: Sequence[Suite], *, seed: int = SEED, settings: Mapping[str, object] = {}
 ) -> list[Scores]:
     """Encode the distinct texts of all suites once and score every set; `seed` decides folds and draws.
 
@@ -78,13 +74,13 @@ def evaluate_suites(
         "model": encoder.card(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
-        "settings": dict(settings or {}),
+        "settings": dict(settings),
         "seed": seed,
         "remarks": remarks,
     }
     seconds = {"encode": encoding, "encoded_texts": texts - cached, "cached_texts": cached}
     scores = []
-    with progress("scoring", sum(len(suite.tasks) for suite in suites), unit="sets") as advance:
+    with progress("scoring", sum(map(len, tasks.values())), unit="sets") as advance:
         for suite in suites:
             start = time.perf_counter()
             results: dict[str, Result] = {}
@@ -92,12 +88,9 @@ def evaluate_suites(
                 with SUITES.errors_of(suite.name):
                     results[task.name] = task.score(vectors, seed)
                 advance(1)
-            baseline = suite.baseline(seed) if suite.baseline else {}
+            values = _values(suite, results, leaks, dev_leaks, suite.baseline(seed)) | common
+            values["seconds"] = seconds | {"score": round(time.perf_counter() - start, 2)}
             predictions = {name: result.predictions for name, result in results.items() if result.predictions}
-            times = {"seconds": seconds | {"score": round(time.perf_counter() - start, 2)}}
-            values = _values(suite, results, leaks, dev_leaks) | common | times
-            for name, figure in baseline.items():
-                values["sets"][name]["baseline"] = figure
             scores.append(Scores(suite, values, predictions))
     return scores
 
@@ -134,22 +127,18 @@ def score_into(
     folder: Path,
     *,
     seed: int = SEED,
-    settings: Mapping[str, object] | None = None,
-    again: bool = False,
+    settings: Mapping[str, object] = {},
 ) -> Path:
     """Score an encoder on a suite into a folder, unless the same vectors, items and seed were; return their file."""
     file = folder / f"{suite.name}.json"
-    if file.exists() and not again:
+    if file.exists():
         with suppress(InputError):
             stored = load(file)
             checksums = {name: item.sha256 for name, item in stored.sets.items()}
             scored = stored.model.get("fingerprint"), stored.seed, checksums
             fingerprint = getattr(encoder, "fingerprint", lambda: None)()
-            if fingerprint and scored == (
-                fingerprint,
-                seed,
-                {task.name: task.sha256() for task in suite.tasks},
-            ):
+            asked = fingerprint, seed, {task.name: task.sha256() for task in suite.tasks}
+            if fingerprint and scored == asked:
                 return file
         note(f"{file} is damaged, or of other weights, settings or items: it is replaced")
     folder.mkdir(parents=True, exist_ok=True)
@@ -157,22 +146,31 @@ def score_into(
     return file
 
 
-def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks, dev_leaks: Leaks) -> dict[str, Any]:
+def _values(
+    suite: Suite,
+    results: Mapping[str, Result],
+    leaks: Leaks,
+    dev_leaks: Leaks,
+    baseline: Mapping[str, float | None],
+) -> dict[str, Any]:
     """Return a suite's results as JSON values; the average has each metric that all counted sets have."""
     sets = {}
     for task in suite.tasks:
-        dev, total = dev_leaks.get((suite.name, task.name), (0, 0))
-        texts, total = leaks.get((suite.name, task.name), (0, total))
+        result, key = results[task.name], (suite.name, task.name)
+        dev, total = dev_leaks.get(key, (0, 0))
+        texts, total = leaks.get(key, (0, total))
         fields = ("title", "size", "source", "files", "note", "counted")
         sets[task.name] = {name: getattr(task, name) for name in fields} | {
             "sha256": task.sha256(),
-            "figures": dict(results[task.name].metrics),
-            "parts": {name: dict(part) for name, part in results[task.name].parts.items()},
+            "figures": dict(result.metrics),
+            "parts": {name: dict(part) for name, part in result.parts.items()},
             "seen_in_training": {"texts": texts, "of": total, "dev": dev} if total else None,
         }
+        sets[task.name] |= {"baseline": baseline[task.name]} if task.name in baseline else {}
     counted = [results[task.name].metrics for task in suite.tasks if task.counted and suite.expected]
     shared = [name for name in (counted[0] if counted else ()) if all(name in figures for figures in counted)]
     averages = {name: average([figures[name] for figures in counted]) for name in shared}
+    missing = [dict(zip(("set", "title", "reason", "where"), item, strict=True)) for item in suite.missing]
     return {
         "suite": suite.name,
         "title": suite.title,
@@ -180,7 +178,5 @@ def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks, dev_leaks
         "distinct_texts": len(distinct_texts(suite.tasks)),
         "average": {"sets": len(counted), "of": suite.expected, "figures": averages},
         "sets": sets,
-        "missing": [
-            dict(zip(("set", "title", "reason", "where"), item, strict=True)) for item in suite.missing
-        ],
+        "missing": missing,
     }

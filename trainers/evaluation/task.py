@@ -104,7 +104,7 @@ def declared(suite: str) -> list[dict[str, Any]]:
 class Suite(NamedTuple):
     """A suite's sets: `metrics` are the columns of its table, `expected` how many its average is over (0: none).
 
-    `baseline` gives the figures by set, for a seed, of what needs no encoder; None if there is none.
+    `baseline` gives the figures by set, for a seed, of what needs no encoder, where there are any.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Suite(NamedTuple):
     expected: int
     tasks: tuple[Task, ...]
     missing: tuple[Missing, ...] = ()
-    baseline: Callable[[int], Mapping[str, float | None]] | None = None
+    baseline: Callable[[int], Mapping[str, float | None]] = lambda seed: {}
 
 
 class Scores(NamedTuple):
