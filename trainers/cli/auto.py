@@ -282,6 +282,7 @@ def _judge(
     from trainers.evaluation.result_files import show as show_tables
     from trainers.results.beside import (
         AUTO,
+        Contender,
         auto_values,
         baseline_of,
         candidate_table,

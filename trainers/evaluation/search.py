@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,31 @@ def read_search(
     """
     judged = [(row, name) for row in rows for name in members(row.value)]
     documents = [TableRow(name, name) for _, name in judged if name] if library is None else library
+    texts, ids = _library(documents, omitted)
+    grades: dict[str, dict[str, int]] = defaultdict(dict)
+    groups, own_ids = dict[str, str](), defaultdict[str, set[str]](set)
+    for row, name in judged:
+        grade = _grade(row.extra)
+        omitted["rows whose relevance is no whole number"] += bool(row.text and grade is None)
+        if row.text and name and grade is not None:
+            groups[row.text] = groups.get(row.text) or row.group
+            own_ids[row.text].add(row.second)
+            document = ids.get(texts.get(name, name), name)
+            grades[row.text][document] = max(grade, grades[row.text].get(document, 0))
+    relevant = {
+        query: {name: grade for name, grade in of.items() if grade > 0}
+        for query, of in grades.items()
+        if max(of.values()) > 0
+    }
+    omitted["rows without a query"] = sum(not row.text for row in rows)
+    omitted["queries without a document"] = len({row.text for row in rows if row.text}) - len(grades)
+    omitted["queries without a relevant document"] = len(grades) - len(relevant)
+    omitted["documents that have another id too"] = len(texts) - len(ids)
+    return _items(relevant, ids, [groups[query] for query in relevant], own_ids)
+
+
+def _library(documents: Sequence[TableRow], omitted: Counter[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the documents' texts by id, and the first id of each text; raises InputError for an id of two."""
     texts, ids = dict[str, str](), dict[str, str]()
     for row in documents:
         text = " ".join(filter(None, [row.extra, row.text]))  # title and text, as BEIR and mteb join them
@@ -71,56 +97,42 @@ def read_search(
         if texts.setdefault(row.value, text) != text:
             raise InputError(f"the id {row.value[:60]!r} has two documents: give each its own")
         ids.setdefault(text, row.value)
-    relevant: dict[str, dict[str, int]] = defaultdict(dict)
-    groups, own = dict[str, str](), dict[str, set[str]]()
-    for row, name in judged:
-        grade = _grade(row.extra)
-        omitted["rows whose relevance is no whole number"] += bool(row.text and grade is None)
-        if row.text and name and grade is not None:
-            groups[row.text] = groups.get(row.text) or row.group
-            own.setdefault(row.text, set()).add(row.second)
-            text = texts.get(name, name)
-            document = ids.get(text, name)
-            relevant[row.text][document] = max(grade, relevant[row.text].get(document, 0))
-    queries: dict[str, dict[str, int]] = {
-        Sided(query, "query"): _relevant(grades) for query, grades in relevant.items() if _relevant(grades)
-    }
-    names = {row.text for row in rows if row.text}
-    omitted["rows without a query"] = sum(not row.text for row in rows)
-    omitted["queries without a document"] = len(names) - len(relevant)
-    omitted["queries without a relevant document"] = len(relevant) - len(queries)
-    omitted["documents that have another id too"] = len(texts) - len(ids)
-    plain = [str(query) for query in queries]
-    return _items(queries, ids, [groups[query] for query in plain], [own[query] for query in plain])
+    return texts, ids
 
 
 def _items(
-    queries: Mapping[str, dict[str, int]],
+    relevant: Mapping[str, Mapping[str, int]],
     ids: Mapping[str, str],
     groups: Sequence[str],
-    query_ids: Sequence[set[str]],
+    own_ids: Mapping[str, set[str]],
 ) -> TableItems:
     """Return the items of a search; its summary says what cannot be found and what is left out of rankings.
 
     A document is left out of the ranking of a query that it is a copy of, or whose id it has (as BEIR does).
     """
     present = set(ids.values())
-    relevant = [name for grades in queries.values() for name in grades]
-    missing = sum(name not in present for name in relevant)
-    if relevant and missing == len(relevant):
-        raise InputError(f"no document has an id or text that the queries name, such as {relevant[0][:60]!r}")
+    names = [name for grades in relevant.values() for name in grades]
+    missing = sum(name not in present for name in names)
+    if names and missing == len(names):
+        raise InputError(f"no document has an id or text that the queries name, such as {names[0][:60]!r}")
     copies: dict[str, set[str]] = defaultdict(set)
     for text, name in ids.items():
         copies[normalised(text)].add(name)
-    own = {
-        query: ((names & present) | copies.get(normalised(query), set())) - grades.keys()
-        for (query, grades), names in zip(queries.items(), query_ids, strict=True)
+    own: dict[str, set[str]] = {
+        Sided(query, "query"): (own_ids[query] & present | copies.get(normalised(query), set()))
+        - grades.keys()
+        for query, grades in relevant.items()
     }
-    sided: dict[str, str] = {Sided(text, "document"): name for text, name in ids.items()}
+    queries = dict(zip(own, relevant.values(), strict=True))
     # Of equally near documents, trec_eval puts the greater id first, and `nearest` the earlier one.
-    documents = {text: sided[text] for text in sorted(sided, key=sided.__getitem__, reverse=True)}
+    by_id = sorted(ids.items(), key=itemgetter(1), reverse=True)
+    documents: dict[str, str] = {Sided(text, "document"): name for text, name in by_id}
     search = Search(queries, documents, own, item_groups([[query] for query in queries], groups))
-    lines = [_line(query, name, grade) for query, grades in queries.items() for name, grade in grades.items()]
+    lines = [
+        "\t".join([query, name, *[str(grade)] * (grade != 1)]) + "\n"
+        for query, grades in queries.items()
+        for name, grade in grades.items()
+    ]
     lines += chain.from_iterable((name, "\t", text, "\n") for text, name in documents.items())
     summary = f"a search, {len(queries):,} queries on {len(documents):,} documents"
     summary += f", {missing:,} relevant ones not among them" if missing else ""
@@ -135,14 +147,6 @@ def _items(
         size=len(queries),
         scores=scores if queries and len(documents) > 1 else {},
     )
-
-
-def _line(query: str, name: str, grade: int) -> str:
-    return "\t".join([query, name, *[str(grade)] * (grade != 1)]) + "\n"
-
-
-def _relevant(grades: Mapping[str, int]) -> dict[str, int]:
-    return {name: grade for name, grade in grades.items() if grade > 0}
 
 
 def _grade(cell: str) -> int | None:
