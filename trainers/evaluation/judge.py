@@ -12,7 +12,6 @@ import xxhash
 from pipelines.sentences.sources import TableSource, table_cells
 from pipelines.terminal.console import InputError, note
 from trainers.data.reading import FIRST, LABEL, SCORES, SECOND, TEXT
-from trainers.evaluation.beir import BeirFiles, beir_files
 from trainers.evaluation.labels import read_labels
 from trainers.evaluation.pair_tables import read_pairs_table
 from trainers.evaluation.search import read_search
@@ -40,7 +39,10 @@ document document, passage or answer; a grade grade, score, similarity or label:
 IDS = ("id", "_id", "document_id", "doc_id")
 LIBRARY: Columns = {"id": (("document", "text", "passage"), IDS)}  # a second table, of documents
 QUERIES: Columns = {"id": (("text", "query", "question"), IDS)}
-QRELS: Columns = {"document": (("query-id", "query_id"), ("corpus-id", "corpus_id", "document_id"))}
+JUDGEMENTS: Columns = {"document": (("query-id", "query_id"), ("corpus-id", "corpus_id", "document_id"))}
+
+QRELS = "qrels"
+ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
 
 
 class Cells(NamedTuple):
@@ -79,17 +81,19 @@ def read_judge(table: TableSource, shots: int | None = None) -> Suite:
     if shots is not None and shots < 1:
         raise InputError(f"shots is {shots}: give 1 or more texts a label, or leave it out")
     table = str(table) if isinstance(table, Path) else table
-    source = table if isinstance(table, str) else IN_MEMORY
-    name, _, library = (
-        (source, "", "") if source is not table or Path(source).exists() else source.partition(",")
-    )
+    source = name = table if isinstance(table, str) else IN_MEMORY
+    library, paths = "", list[str]()
+    if isinstance(table, str):
+        if not Path(table).exists():
+            name, _, library = table.partition(",")
+        table, paths = name, _beir_files(name)
     omitted = Counter[str]()
-    if source is table and (paths := beir_files(name)):
+    columns: Sequence[str]
+    if paths:
         _refuse_options(name, "document", ("query", "document"), library, shots)
-        columns: Sequence[str]
         items, files, columns = _read_beir(paths, omitted)
     else:
-        cells = _read(name if source is table else table, KINDS, f"{EXPECTED} ({READ})")
+        cells = _read(table, KINDS, f"{EXPECTED} ({READ})")
         _refuse_options(name, cells.kind, cells.columns, library, shots)
         files, columns = {name: cells.sha256}, cells.columns
         if cells.kind == "document":
@@ -166,8 +170,7 @@ def _read(table: TableSource, kinds: Columns, expected: str) -> Cells:
         return columns[0], columns[-1], second, group, extra
 
     digest, rows = table_cells(table, choose)
-    used = [column for column in columns if column]
-    return Cells(digest, kind, used, [TableRow(*row) for row in rows])
+    return Cells(digest, kind, columns, [TableRow(*row) for row in rows])
 
 
 def _unknown(name: str, names: Sequence[str], expected: str) -> InputError:
@@ -182,14 +185,47 @@ def _unknown(name: str, names: Sequence[str], expected: str) -> InputError:
     return InputError(f"{name} has the columns {', '.join(names)[:200]}: expected {expected}")
 
 
-def _read_beir(paths: BeirFiles, omitted: Counter[str]) -> tuple[TableItems, dict[str, str], Sequence[str]]:
+def _read_beir(
+    paths: Sequence[str], omitted: Counter[str]
+) -> tuple[TableItems, dict[str, str], Sequence[str]]:
     """Read a search in BEIR's layout; a query's own id is no document of its ranking."""
-    qrels, queries, corpus = map(str, paths)
-    judgements = _read(qrels, QRELS, "query-id, corpus-id and score")
-    asked, documents = _read(queries, QUERIES, "_id and text"), _read(corpus, LIBRARY, "_id and text")
+    kinds = (JUDGEMENTS, QUERIES, LIBRARY)
+    expected = ("query-id, corpus-id and score", *["_id and text"] * 2)
+    judged, asked, documents = (_read(*of) for of in zip(paths, kinds, expected, strict=True))
     texts = {row.value: row.text for row in asked.rows}
-    rows = [row._replace(text=texts.get(row.text, ""), second=row.text) for row in judgements.rows]
-    files = {
-        path: cells.sha256 for path, cells in ((qrels, judgements), (queries, asked), (corpus, documents))
-    }
-    return read_search(rows, documents.rows, omitted), files, [*judgements.columns]
+    rows = [row._replace(text=texts.get(row.text, ""), second=row.text) for row in judged.rows]
+    sums = [cells.sha256 for cells in (judged, asked, documents)]
+    return read_search(rows, documents.rows, omitted), dict(zip(paths, sums, strict=True)), judged.columns
+
+
+def _beir_files(name: str) -> list[str]:
+    """Return judgements, queries and corpus of a folder, its test split, or those around a file of judgements; else [].
+
+    Raises InputError for a folder, or such a file, that lacks one of them.
+    """
+    path = Path(name).expanduser()
+    if path.is_dir():
+        folder, judgements = path, _split(path)
+    elif path.is_file() and path.parent.name == QRELS:
+        folder, judgements = path.parent.parent, path
+    else:
+        return []
+    files = [judgements]
+    for table in ("queries", "corpus"):
+        present = [file for ending in ENDINGS if (file := folder / (table + ending)).is_file()]
+        if not present:
+            raise InputError(f"{folder} has {QRELS} but no {table}.jsonl: get its files again")
+        files.append(present[0])
+    return list(map(str, files))
+
+
+def _split(folder: Path) -> Path:
+    """Return the only split, or that for testing."""
+    splits = sorted((folder / QRELS).glob("*.tsv"))
+    named = [path for path in splits if path.stem == "test" or len(splits) == 1]
+    if named:
+        return named[0]
+    if splits:
+        raise InputError(f"{folder} has no {QRELS}/test.tsv: give one of its splits, such as {splits[0]}")
+    layout = f"no {QRELS}/test.tsv beside queries.jsonl and corpus.jsonl, as in BEIR"
+    raise InputError(f"{folder} is a folder with {layout}: give a file, or QUERIES,DOCUMENTS")

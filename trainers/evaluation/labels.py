@@ -17,8 +17,16 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from pipelines.terminal.console import InputError, counted
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.groups import item_groups
-from trainers.evaluation.table_items import MACRO, SCORE, Numbers, Score, TableItems, TableRow, mean_result
+from trainers.evaluation.table_items import (
+    MACRO,
+    SCORE,
+    Numbers,
+    Score,
+    TableItems,
+    TableRow,
+    item_groups,
+    mean_result,
+)
 from trainers.evaluation.task import Predictions, Result
 
 FOLDS, NEIGHBOURS = 5, 5

@@ -9,9 +9,8 @@ from sklearn.metrics import average_precision_score
 
 from pipelines.terminal.console import InputError, counted
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.groups import item_groups
 from trainers.evaluation.pairs import Pair, spearman
-from trainers.evaluation.table_items import SCORE, Numbers, TableItems, TableRow
+from trainers.evaluation.table_items import SCORE, Numbers, TableItems, TableRow, item_groups
 from trainers.evaluation.task import Predictions, Result
 
 SAME = {"1": 1.0, "true": 1.0, "yes": 1.0, "0": 0.0, "false": 0.0, "no": 0.0}

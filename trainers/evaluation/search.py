@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Sided, Vectors
-from trainers.evaluation.groups import item_groups
 from trainers.evaluation.pair_tables import SAME
-from trainers.evaluation.table_items import Numbers, Score, TableItems, TableRow, mean_result
+from trainers.evaluation.table_items import Numbers, Score, TableItems, TableRow, item_groups, mean_result
 from trainers.evaluation.task import Result, normalised
 
 DEPTH = 100

@@ -53,7 +53,6 @@ TITLES = {
 """What is logged, in the order of the page; the parts of the loss, under their own names, follow the loss."""
 BINS = 40
 NEAREST, MAX_MOVED = 5, 8
-CHANGES = 10  # texts that gained most, and as many that lost most
 
 
 @dataclass(frozen=True)
@@ -234,9 +233,7 @@ def judged_part(run: Path, judged: "Judged") -> dict[str, Any]:
         [(of.estimate.score, *score_interval(of.estimate)) for of in side.values()] for side in judged.sides
     ]
     ends = [end for side in sides for line in side for end in line]
-    changes = sorted(text_changes(run, judged), key=lambda change: change.after - change.before)
-    lost = [change for change in changes if change.after < change.before][:CHANGES]
-    gained = [change for change in reversed(changes) if change.after > change.before][:CHANGES]
+    changes = sorted(text_changes(run, judged), key=lambda change: change.gain)
     return {
         "run": str(run),
         "title": judged.table.title,
@@ -245,7 +242,7 @@ def judged_part(run: Path, judged: "Judged") -> dict[str, Any]:
         "figures": list(zip(judged.table.rows, zip(*sides, strict=True), strict=True)),
         "low": min(ends),
         "high": max(ends),
-        "texts": {"Gained most": gained, "Lost most": lost} if changes else {},
+        "changes": changes,
         "are_pairs": any(change.cosines for change in changes),
     }
 
@@ -257,6 +254,11 @@ class TextChange(NamedTuple):
     before: float
     after: float
     cosines: tuple[float, float] | None = None
+
+    @property
+    def gain(self) -> float:
+        """By how much it is better."""
+        return self.after - self.before
 
 
 def text_changes(run: Path, judged: "Judged") -> list[TextChange]:

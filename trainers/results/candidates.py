@@ -1,7 +1,5 @@
 """Encoders beside the one to start from: what became of each figure, as data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 

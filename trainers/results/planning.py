@@ -1,7 +1,5 @@
 """How many items a table needs to show a gain of some size, before people label them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

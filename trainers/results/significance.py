@@ -6,8 +6,6 @@ all differences
 that it does not reject: it leaves out 0 exactly if p is at most `LEVEL`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ looks good by chance alone; losses are not, neither of the mean nor of a figure,
 should hear of them.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

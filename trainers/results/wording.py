@@ -1,7 +1,5 @@
 """Verdicts in words and as rows of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from trainers.results.candidates import MIN_ITEMS, Candidate, Difference

@@ -20,9 +20,9 @@ from pipelines.terminal.console import InputError
 from trainers.encoders.functions import as_matrix
 from trainers.encoders.vectors import Vectors, rounded
 from trainers.evaluation.dev_set import read_dev
-from trainers.evaluation.groups import item_groups
 from trainers.evaluation.judge import read_judge
 from trainers.evaluation.labels import FOLDS
+from trainers.evaluation.table_items import item_groups
 from trainers.evaluation.task import Predictions, Suite
 
 RNG = np.random.default_rng(7)
