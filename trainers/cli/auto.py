@@ -1,6 +1,7 @@
 """`train auto`: the untouched encoder and what may be better than it, judged on your own data, and a verdict."""
 
 import json
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -82,6 +83,16 @@ class AutoOptions(Options):
     overwrite: bool = False
     """Train again what --out holds."""
 
+    @property
+    def folder(self) -> Path:
+        """Where all that is judged goes."""
+        return self.out or Path("runs/auto")
+
+    @property
+    def flags(self) -> list[str]:
+        """What is passed on to every training."""
+        return [*["--dry-run"] * self.dry_run, *["--overwrite"] * self.overwrite]
+
 
 class Start(NamedTuple):
     """An encoder to start from, the pooling of all that is made of it, and its trainings by name: their options."""
@@ -114,34 +125,25 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
         raise InputError(f"--shots {options.shots} is for --judge FILE: give that too, or leave it out")
     suites = [with_baseline(read_judge(table, options.shots)) for table in options.judge or ()]
     examples, data = read_examples(checked(AutoData, values), READS)
-    out = options.out or Path("runs/auto")
-    words = [
-        *_data_words(data, values),
-        *["--dry-run"] * options.dry_run,
-        *["--overwrite"] * options.overwrite,
-    ]
+    ((kind, files),) = data.items()
+    words = [word for file in ([files] if kind == "text" else files) for word in (f"--{kind}", file)]
+    words += ["--limit", str(values["limit"])] if values["limit"] else []
     sources = [starting_encoder(name) for name in options.encoder or (None,)]
-    starts = [_plan(context, source, examples, next(iter(data)), words) for source in sources]
+    starts = [_plan(context, source, examples, kind, [*words, *options.flags]) for source in sources]
     if not (suites or options.labels):
         _without_judge(context, starts[0], options)
         return
     # An encoder that was not made for sentences has not learnt yet what it would learn to tell apart.
     is_made = any(start.source.modules() for start in starts)
-    further = _further(options, examples, next(iter(data)), out, is_made=is_made)
+    further = _further(options, examples if is_made and kind == "text" else None)
     if options.labels and not options.dry_run:
-        suites.append(with_baseline(read_judge(str(out / HELD_BACK), options.shots)))
-    commands = [_commands(start, further, out, is_first=start is starts[0]) for start in starts]
+        suites.append(with_baseline(read_judge(str(options.folder / HELD_BACK), options.shots)))
+    commands = [_commands(start, further, options, is_first=start is starts[0]) for start in starts]
     if options.dry_run:
         for arguments in chain.from_iterable(of.values() for of in commands):
             run_command(context, arguments)
         return
     _judge(context, starts, commands, suites, options)
-
-
-def _data_words(data: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
-    ((kind, files),) = data.items()
-    words = [word for file in ([files] if kind == "text" else files) for word in (f"--{kind}", file)]
-    return words + (["--limit", str(values["limit"])] if values["limit"] else [])
 
 
 def _plan(context: typer.Context, source: Source, examples: Examples, kind: str, data: Sequence[str]) -> Start:
@@ -190,42 +192,41 @@ def _without_judge(context: typer.Context, start: Start, options: AutoOptions) -
     note("--judge FILE measures it on your own data (`train evaluate --help`), --train-anyway trains without")
 
 
-def _further(
-    options: AutoOptions, examples: Examples, kind: str, out: Path, *, is_made: bool
-) -> dict[str, list[str]]:
-    """Return trainings on labels and on contradictions, where there are any, by name; write their pairs."""
-    further = dict[str, list[str]]()
+def _further(options: AutoOptions, examples: Examples | None) -> dict[str, list[str]]:
+    """Return trainings on labels and on contradictions of examples, if there are any, by name; write their pairs."""
+    further, out = dict[str, list[str]](), options.folder
     if options.labels:
         trained, held_back = halves(read_labelled(options.labels))
         rows = pairs_of(trained, seed=1)
         note(f"{options.labels}: {len(trained):,} texts to train on, {len(held_back):,} held back to judge by")
         steps = ["--steps", str(max(STEPS, len(rows) // BATCH_SIZE))]
-        further["contrastive-labels"] = ["contrastive", "--preset", "labels", *steps]
+        further["labels"] = [*steps, "--views", str(out / "labels.arrow")]
         if not options.dry_run:
             out.mkdir(parents=True, exist_ok=True)
             write_pairs(rows, out / "labels.arrow")
             write_labelled(held_back, out / HELD_BACK)
-    if is_made and kind == "text" and is_english(examples.texts) and not options.dry_run:
+    if examples is not None and is_english(examples.texts) and not options.dry_run:
         denied = contradictions(examples.texts)
         if denied is not None:
             out.mkdir(parents=True, exist_ok=True)
             write_pairs(denied, out / "contradiction.arrow")
-            further["contrastive-contradiction"] = ["contrastive", "--preset", "contradiction"]
-    views = {name: str(out / f"{name.rpartition('-')[2]}.arrow") for name in further}
-    return {name: [*words, "--views", views[name]] for name, words in further.items()}
+            further["contradiction"] = ["--views", str(out / "contradiction.arrow")]
+    return {
+        f"contrastive-{preset}": ["contrastive", "--preset", preset, *words]
+        for preset, words in further.items()
+    }
 
 
 def _commands(
-    start: Start, further: Mapping[str, list[str]], out: Path, *, is_first: bool
+    start: Start, further: Mapping[str, list[str]], options: AutoOptions, *, is_first: bool
 ) -> dict[Path, list[str]]:
     """Return all trainings from an encoder by their folders; those on `further` pairs if it was made for sentences."""
     trainings = dict(start.trainings)
-    flags = [word for word in trainings["whitened"] if word in ("--dry-run", "--overwrite")]
     if start.source.modules():
-        common = [*flags, *_encoder_words(start.source), "--pooling", start.pooling]
+        common = [*options.flags, *_encoder_words(start.source), "--pooling", start.pooling]
         trainings |= {name: [*words, *common] for name, words in further.items()}
     prefix = "" if is_first else f"{Path(start.source.name).name}-"
-    folders = {out / f"{prefix}{name}": words for name, words in trainings.items()}
+    folders = {options.folder / f"{prefix}{name}": words for name, words in trainings.items()}
     return {folder: [*words, "--out", str(folder)] for folder, words in folders.items()}
 
 
@@ -283,9 +284,9 @@ def _judge(
     from trainers.results.beside import (
         AUTO,
         Contender,
-        auto_values,
         baseline_of,
         candidate_table,
+        records,
         trained,
         untouched,
         verdict_on,
@@ -303,11 +304,20 @@ def _judge(
             encoders[name], trainings[name] = trained(folder), arguments
             files[name] = encoders[name].score(suites, options.shots)
     verdict = verdict_on(files)
-    folder = options.out or Path("runs/auto")
     baseline = baseline_of(files[verdict.start])
-    tables = {"judge": [suite.tasks[0].source for suite in suites], "shots": options.shots}
-    values = {**tables, "encoder": verdict.start, **auto_values(verdict, files, folder, baseline)}
-    write_page(folder / AUTO, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+    values = {
+        "judge": [suite.tasks[0].source for suite in suites],
+        "shots": options.shots,
+        "encoder": verdict.start,
+        "candidates": records(verdict, baseline),
+        "best": verdict.best,
+        "outcome": verdict.outcome,
+        "verdict": str(verdict),
+        "results": {
+            name: [os.path.relpath(file, options.folder) for file in of] for name, of in files.items()
+        },
+    }
+    write_page(options.folder / AUTO, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
     show_tables([candidate_table(verdict, baseline)])
     show(str(verdict))
     two = (verdict.start, verdict.best)

@@ -215,7 +215,7 @@ def _score(options: EvaluateOptions, suites: Sequence[Suite]) -> Path:
 
     encoder = options.open(options.model)
     names = [*(suite.name for suite in suites), *(["mteb"] if options.mteb else [])]
-    directory = results_folder(options.model, options.out, options.parts, names)
+    directory = results_folder(options.model, options.parts, out=options.out, suites=names)
     if options.mteb:
         from trainers.evaluation.mteb import mteb_suite
 

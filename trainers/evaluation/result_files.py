@@ -238,7 +238,12 @@ def read_recipe(directory: Path) -> dict[str, Any] | None:
 
 
 def results_folder(
-    model: str, out: Path | None, parts: Sequence[str], suites: Sequence[str], source: Source | None = None
+    model: str,
+    parts: Sequence[str] = (),
+    *,
+    out: Path | None = None,
+    suites: Sequence[str] = (),
+    source: Source | None = None,
 ) -> Path:
     """Return the folder of results, made; `parts` are what is not the default. Raises InputError if it is another's."""
 

@@ -1,6 +1,5 @@
 """Stored scores on a user's own data beside those of the untouched encoder, as tables with a verdict."""
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -58,13 +57,13 @@ class Contender(NamedTuple):
 
 def trained(run: Path) -> Contender:
     """Return a run's encoder."""
-    return Contender(str(run), "this", str(run), None, results_folder(str(run), None, [], []))
+    return Contender(str(run), "this", str(run), None, results_folder(str(run)))
 
 
 def other_encoder(run: Path, against: str | None = None, parts: Sequence[str] = ()) -> Contender | None:
     """Return the encoder `against`, else the one that a run began from, None for no run; InputError if it is gone."""
     if against is not None:
-        return Contender(against, "other", against, None, results_folder(against, None, parts, []))
+        return Contender(against, "other", against, None, results_folder(against, parts))
     if (recipe := read_recipe(run)) is None:
         return None
     return untouched(find_start(run, recipe), recipe["pooling"], parts)
@@ -73,7 +72,7 @@ def other_encoder(run: Path, against: str | None = None, parts: Sequence[str] = 
 def untouched(source: Source, pooling: Pooling, parts: Sequence[str] = ()) -> Contender:
     """Return an encoder as it is without a training; one that has no pooling of its own gets that of the training."""
     own = None if source.modules() else pooling
-    folder = results_folder(source.name, None, [*filter(None, [own]), *parts], [], source)
+    folder = results_folder(source.name, [*filter(None, [own]), *parts], source=source)
     title = Path(source.name).name if Path(source.name).is_absolute() else source.name
     return Contender(title, "untouched", str(source.folder or source.name), own, folder)
 
@@ -161,15 +160,6 @@ def candidate_table(verdict: Verdict, baseline: Mapping[str, float]) -> Table:
     tables = ", ".join(dict.fromkeys(figure.table for of in verdict.candidates for figure in of.figures))
     title = f"{tables}: {verdict.start} and what may be better"
     return Table(title, columns, tuple(rows), columns[1:], (f"{SHOWS}; {RULE}",))
-
-
-def auto_values(
-    verdict: Verdict, files: Mapping[str, Sequence[Path]], folder: Path, baseline: Mapping[str, float]
-) -> dict[str, Any]:
-    """Return what `auto.json` in `folder` says of a verdict, and where the results behind it lie."""
-    outcome = {"best": verdict.best, "outcome": verdict.outcome, "verdict": str(verdict)}
-    results = {name: [os.path.relpath(file, folder) for file in of] for name, of in files.items()}
-    return {"candidates": records(verdict, baseline), **outcome, "results": results}
 
 
 def beside(model: str, directory: Path, suite: str, other: Contender | None) -> Judged:
