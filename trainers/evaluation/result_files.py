@@ -132,23 +132,24 @@ def results_table(scores: Scores) -> Table:
     average, sets = values["average"], values["sets"].values()
     leaks = [SEEN] if any(item["seen_in_training"] for item in sets) else []
     baselines = [BASELINE] if any(item.get("baseline") is not None for item in sets) else []
-    columns = ("set", "size", *suite.metrics, *baselines, *leaks)
     counted = [item for item in sets if item["counted"] and average["of"]]
 
     def row(name: str, items: Sequence[Mapping[str, Any]], results: Mapping[str, Any]) -> tuple[str, ...]:
         mark = f" {MARK.strip()}" if any((item["note"] or "").startswith(MARK) for item in items) else ""
-        cells = [_cell(results["figures"].get(metric), suite.name) for metric in suite.metrics]
-        cells += [_cell(results.get("baseline"), suite.name) for _ in baselines]
+        figures = [results["figures"].get(metric) for metric in suite.metrics]
+        figures += [results.get("baseline") for _ in baselines]
         leak = results.get("seen_in_training")
-        cells += [f"{leak['texts']} of {leak['of']}" if leak else "" for _ in leaks]
-        return (name + mark, str(sum(item["size"] for item in items)), *cells)
+        seen = [f"{leak['texts']} of {leak['of']}" if leak else "" for _ in leaks]
+        sizes = sum(item["size"] for item in items)
+        return (name + mark, str(sizes), *(_cell(figure, suite.name) for figure in figures), *seen)
 
     kind = "of {sets}" if values["complete"] else "(INCOMPLETE: {sets} of {of} sets)"
     rows = [row(item["title"], [item], item) for item in counted]
     rows += [row(f"average {kind.format(**average)}", counted, average)] if average["figures"] else []
     rows += [row(item["title"], [item], item) for item in sets if item not in counted]
     smoke = " (smoke test, no benchmark)" if suite.name == SMOKE_TEST else ""
-    return Table(f"{suite.name}{smoke}: {values['encoder']}", columns, tuple(rows), columns[1:])
+    right = ("size", *suite.metrics, *baselines, *leaks)
+    return Table(f"{suite.name}{smoke}: {values['encoder']}", ("set", *right), tuple(rows), right)
 
 
 def _cell(value: float | None, suite: str) -> str:
@@ -162,23 +163,20 @@ def notes(scores: Scores) -> list[str]:
     sets = scores.values["sets"].values()
     remarks: list[tuple[str, str]] = []
     for item in sets:
-        remarks += [(item["title"], item["note"])] if item["note"] else []
         metric, value = next(iter(item["figures"].items()))
-        if value is None:
-            remarks.append(
-                (item["title"], f"`{metric}` is undefined: all vectors, cosines or grades are equal")
-            )
-        elif metric == "score" and value < 0:
-            remarks.append((item["title"], "is negative: are the grades the wrong way round?"))
-    titles = [item["title"] for item in sets if item["seen_in_training"] and item["seen_in_training"]["texts"]]
-    lines = (
-        [f"the model was trained on texts of {', '.join(titles)}: see the column `{SEEN}`"] if titles else []
-    )
-    chosen = {item["title"]: (item["seen_in_training"] or {}).get("dev", 0) for item in sets}
-    if any(chosen.values()):
-        named = ", ".join(title for title, texts in chosen.items() if texts)
-        lines.append(f"texts of {named} chose this model (--dev)")
-    return [*noted(remarks, len(sets)), *lines, *(f"missing: {item}" for item in scores.suite.missing)]
+        undefined = f"`{metric}` is undefined: all vectors, cosines or grades are equal"
+        is_negative = metric == "score" and value is not None and value < 0
+        remarks += [(item["title"], item["note"])] if item["note"] else []
+        remarks += [(item["title"], undefined)] if value is None else []
+        remarks += [(item["title"], "is negative: are the grades the wrong way round?")] if is_negative else []
+    leaks = [(item["title"], item["seen_in_training"]) for item in sets if item["seen_in_training"]]
+    seen, chosen = (", ".join(title for title, leak in leaks if leak[kind]) for kind in ("texts", "dev"))
+    return [
+        *noted(remarks, len(sets)),
+        *([f"the model was trained on texts of {seen}: see the column `{SEEN}`"] if seen else []),
+        *([f"texts of {chosen} chose this model (--dev)"] if chosen else []),
+        *(f"missing: {item}" for item in scores.suite.missing),
+    ]
 
 
 def page(scores: Scores) -> str:
@@ -188,10 +186,9 @@ def page(scores: Scores) -> str:
     parts = [(item["title"], *part) for item in values["sets"].values() for part in item["parts"].items()]
     if parts:
         metrics = tuple(dict.fromkeys(metric for *_, part in parts for metric in part))
-        body = (
-            (*names, *(_cell(part.get(key), scores.suite.name) for key in metrics)) for *names, part in parts
-        )
-        tables.append(Table("Parts", ("set", "part", *metrics), tuple(body), metrics))
+        cells = [[_cell(part.get(key), scores.suite.name) for key in metrics] for *_, part in parts]
+        rows = tuple((title, name, *figures) for (title, name, _), figures in zip(parts, cells, strict=True))
+        tables.append(Table("Parts", ("set", "part", *metrics), rows, metrics))
     versions = ", ".join(f"{name} {number}" for name, number in values["versions"].items())
     return markdown(table.title, [scores.suite.title, "", f"{values['date']}; {versions}"], tables)
 

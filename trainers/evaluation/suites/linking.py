@@ -124,28 +124,25 @@ def score_mentions(mentions: Sequence[Mention], names: Names, vectors: Vectors, 
     queries, keys = vectors.of(texts), vectors.of(entries)
     last = max(RANKS.values())
 
-    def right(similarity: Literal["cosine", "dot"]) -> NDArray[np.bool_]:
-        """Return whether each mention is right at each of `RANKS`, shape (mentions, ranks)."""
+    def ranks(similarity: Literal["cosine", "dot"]) -> NDArray[np.int64]:
+        """Return for each mention the rank of the name that makes it right, one more than the last without any."""
         rows = dict(zip(texts, nearest(queries, keys, last, similarity, vectors.device).tolist(), strict=True))
 
         def rank(part: str, ids: frozenset[str]) -> int:
-            return next(
-                (rank for rank, row in enumerate(rows[part], 1) if names[entries[row]] & ids), last + 1
-            )
+            right = (place for place, row in enumerate(rows[part], 1) if names[entries[row]] & ids)
+            return next(right, last + 1)
 
-        worst = np.array([max(rank(part, mention.ids) for part in mention.parts) for mention in mentions])
-        return worst[:, None] <= np.array(list(RANKS.values()))
+        return np.array([max(rank(part, mention.ids) for part in mention.parts) for mention in mentions])
 
-    by_cosine = right("cosine")
+    by_cosine = ranks("cosine")
     new = np.array([not names.keys() >= set(mention.parts) for mention in mentions], bool)
-    parts = {"dot product": _accuracy(right("dot")), "not in the dictionary": _accuracy(by_cosine[new])}
-    outcomes = by_cosine[:, 0].astype(np.float64)
+    parts = {"dot product": _accuracy(ranks("dot")), "not in the dictionary": _accuracy(by_cosine[new])}
+    outcomes = (by_cosine == 1).astype(np.float64)
     return Result(_accuracy(by_cosine), Predictions("mean", np.ones_like(outcomes), outcomes), parts)
 
 
-def _accuracy(right: NDArray[np.bool_]) -> dict[str, float | None]:
-    means = (100 * right.mean(axis=0)).tolist() if len(right) else [None] * len(RANKS)
-    return dict(zip(RANKS, means, strict=True))
+def _accuracy(ranks: NDArray[np.int64]) -> dict[str, float | None]:
+    return {name: 100 * float(np.mean(ranks <= last)) if len(ranks) else None for name, last in RANKS.items()}
 
 
 def find(data: str) -> list[Task | Missing]:
