@@ -99,14 +99,12 @@ def _with_untouched(
     """Return the runs behind the untouched encoder that all began from, and the verdict on them, if there is one."""
     if not suite.startswith("judge-"):
         return results, ()
-    from trainers.results.beside import untouched_run, verdict_on_runs
+    from trainers.results.beside import verdict_on_runs
     from trainers.results.wording import RULE
 
-    start = untouched_run(suite, given)
-    if start is None:
-        return results, ()
-    verdict = verdict_on_runs(suite, start, given, seed)
-    return [start, *results], (RULE, f"verdict: {verdict}") if verdict.candidates else ()
+    start, verdict = verdict_on_runs(suite, given, seed)
+    lines = (RULE, f"verdict: {verdict}") if verdict and verdict.candidates else ()
+    return [*start, *results], lines
 
 
 def _papers(beside: str) -> list[str]:
@@ -131,7 +129,7 @@ def _suites(requested: Sequence[str] | None, runs: Sequence[Run], papers: Sequen
     """Return the suites to print, in the papers' order: those requested, else those of the runs, else the papers'."""
     order = [table.suite for name in PAPERS for table in load_paper(name)]
     printed = {table.suite for name in papers for table in load_paper(name)}
-    present = {evaluation.stored.suite for run in runs for evaluation in run.evaluations} if runs else printed
+    present = {evaluation.suite for run in runs for evaluation in run.evaluations} if runs else printed
     suites = sorted(present, key=lambda name: (order.index(name) if name in order else len(order), name))
     if not suites:
         raise InputError("nothing to compare: name a run, or papers with --with")

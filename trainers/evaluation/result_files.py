@@ -49,7 +49,7 @@ class StoredSet(Stored):
 
 
 class StoredSuite(Stored):
-    """The file that `train evaluate` writes for a suite."""
+    """The file that `train evaluate` writes for a suite, and where it was read."""
 
     suite: Annotated[str, Field(pattern=r"^[\w-]+$")]
     date: str = ""
@@ -57,6 +57,7 @@ class StoredSuite(Stored):
     model: dict[str, Any]
     settings: dict[str, Any]
     sets: dict[str, StoredSet]
+    file: Path = Path()
 
 
 class Figure(NamedTuple):
@@ -303,6 +304,6 @@ def load(path: Path) -> StoredSuite:
         if not whole.get(file, True):
             raise InputError(f"{file} is not as it was written: evaluate again, or leave it out")
     try:
-        return StoredSuite.model_validate_json(path.read_bytes())
+        return StoredSuite.model_validate_json(path.read_bytes()).model_copy(update={"file": path})
     except (OSError, ValueError):
         raise InputError(f"{path} has no results that can be read: make them again, or leave it out") from None

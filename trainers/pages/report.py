@@ -91,7 +91,7 @@ def report(options: ReportOptions) -> None:
     if options.judge:
         score_beside(folders, options.judge)
     results = [run for folder in runs if _needs_scores(folder) for run in read_runs(folder)]
-    suites = dict.fromkeys(evaluation.stored.suite for run in results for evaluation in run.evaluations)
+    suites = dict.fromkeys(evaluation.suite for run in results for evaluation in run.evaluations)
     titled = named(results)
     tables = [
         table for name in suites for table in compare_suite(name, titled, published_tables(PAPERS, name))

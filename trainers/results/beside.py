@@ -17,7 +17,7 @@ from trainers.evaluation.scoring import score_into
 from trainers.evaluation.task import Suite
 from trainers.results.assessment import assess
 from trainers.results.candidates import Candidate
-from trainers.results.runs import Run, Sets, check_items, estimates_by_title, read_evaluation, read_sets
+from trainers.results.runs import Run, Sets, check_items, estimates_by_title, read_sets
 from trainers.results.verdict import Verdict, decide
 from trainers.results.wording import DECIMAL, RULE, cells
 from trainers.settings import Pooling
@@ -82,7 +82,7 @@ def verdict_on(files: Mapping[str, Sequence[Path]], seed: int = 0) -> Verdict:
 
     Raises InputError if the items of a table differ, or no figure is defined for both of two encoders.
     """
-    tables = {name: {file.stem: read_sets(read_evaluation(file)) for file in of} for name, of in files.items()}
+    tables = {name: {file.stem: read_sets(load(file)) for file in of} for name, of in files.items()}
     return verdict_of_sets(tables, seed)
 
 
@@ -168,7 +168,7 @@ def beside(model: str, directory: Path, suite: str, other: Contender | None) -> 
     What `train auto` judged together with a model shares its verdict, so that every command says the same.
     """
     file = directory / f"{suite}.json"
-    own = read_evaluation(file)
+    own = load(file)
     if (
         other is None
         or not (start := other.folder / file.name).is_file()
@@ -189,8 +189,8 @@ def beside(model: str, directory: Path, suite: str, other: Contender | None) -> 
     columns = tuple(other.role if column == "untouched" else column for column in COLUMNS)
     notes = (RULE, f"verdict: {verdict}")
     table = Table(title, columns, tuple(cells(figure) for figure in figures), columns[1:], notes)
-    sides = read_sets(read_evaluation(start)), read_sets(own)
-    return Judged(table, verdict, sides, own.stored.settings.get("shots"))
+    sides = read_sets(load(start)), read_sets(own)
+    return Judged(table, verdict, sides, own.settings.get("shots"))
 
 
 def score_beside(runs: Iterable[Path], table: str) -> None:
@@ -205,34 +205,32 @@ def score_beside(runs: Iterable[Path], table: str) -> None:
             note(f"{run} is not beside the untouched encoder: {error}")
 
 
-def untouched_run(suite: str, runs: Sequence[Run]) -> Run | None:
-    """Return the encoder that all runs began from, scored on a user's table; None if it is none or one of them."""
-    judged = [run for run in runs if suite.startswith(PREFIX) and run.of(suite)]
+def verdict_on_runs(suite: str, runs: Sequence[Run], seed: int = 0) -> tuple[list[Run], Verdict | None]:
+    """Return the encoder that all runs began from, scored on a table, and the verdict on them beside it.
+
+    What `train auto` judged with a run is in the verdict too. There is neither if they began from several, or
+    if it is one of them.
+    """
+    judged = [run for run in runs if run.of(suite)]
     try:
         others = {other for run in judged if (other := other_encoder(Path(run.title)))}
     except InputError:
-        return None
+        return [], None
     if len(others) != 1:
-        return None
+        return [], None
     (other,) = others
-    file = other.folder / f"{suite}.json"
-    files = {scores.file.resolve() for run in judged for scores in run.of(suite)}
-    if file.resolve() in files or not file.is_file() or not _are_of_one_table(file, *files):
-        return None
-    return Run(f"{other.title}, untouched", [read_evaluation(file)])
-
-
-def verdict_on_runs(suite: str, start: Run, runs: Sequence[Run], seed: int = 0) -> Verdict:
-    """Return the verdict on runs, and on what `train auto` judged with them, beside the encoder they began from."""
-    (first,) = start.of(suite)
-    files = {start.title.removesuffix(", untouched"): first.file}
-    for run in runs:
+    start = other.folder / f"{suite}.json"
+    present = {scores.file.resolve() for run in judged for scores in run.of(suite)}
+    if start.resolve() in present or not start.is_file() or not _are_of_one_table(start, *present):
+        return [], None
+    files = {other.title: start}
+    for run in judged:
         for scores in run.of(suite) if run.seeds == 1 else ():
-            rivals = _judged_with(scores.file, first.file)
+            rivals = _judged_with(scores.file, start) or {run.title: scores.file}
             present = {path.resolve() for path in files.values()}
-            new = (rivals or {run.title: scores.file}).items()
-            files |= {name: path for name, path in new if path.resolve() not in present}
-    return verdict_on({name: [path] for name, path in files.items()}, seed)
+            files |= {name: path for name, path in rivals.items() if path.resolve() not in present}
+    verdict = verdict_on({name: [path] for name, path in files.items()}, seed)
+    return [Run(f"{other.title}, untouched", [load(start)])], verdict
 
 
 def _judged_with(file: Path, start: Path) -> dict[str, Path]:
@@ -261,7 +259,7 @@ def _are_of_one_table(*files: Path) -> bool:
 
 def judged_files(run: Run) -> list[Judged]:
     """Return `beside` the encoder that a run began from, of all tables that the run was judged on."""
-    files = [scores.file for scores in run.evaluations if scores.stored.suite.startswith(PREFIX)]
+    files = [scores.file for scores in run.evaluations if scores.suite.startswith(PREFIX)]
     other, tables = None, list[Judged]()
     try:
         other = other_encoder(Path(run.title)) if files else None

@@ -120,7 +120,7 @@ def _unprinted_columns(suite: str, runs: Sequence[Run], tables: Sequence[Publish
     columns: dict[Column, str] = {}
     counted = []
     for name, item in (
-        pair for run in runs for evaluation in run.of(suite) for pair in evaluation.stored.sets.items()
+        pair for run in runs for evaluation in run.of(suite) for pair in evaluation.sets.items()
     ):
         if name not in printed:
             printed.add(name)
@@ -150,7 +150,7 @@ def _table(
     if len(aggregations) > 1:
         ways = ", ".join(name for name in aggregations if name)
         notes.append(f"subsets are joined in different ways ({ways}): compare rows that are joined alike")
-    stored = [(run.title, evaluation.stored.sets) for run in runs for evaluation in run.of(suite)]
+    stored = [(run.title, evaluation.sets) for run in runs for evaluation in run.of(suite)]
     names = dict.fromkeys(name for column in heads for name in column.sets)
     items = [(run, name, sets[name]) for name in names for run, sets in stored if name in sets]
     notes += _set_notes(items)
@@ -161,7 +161,7 @@ def _table(
 def _own_rows(
     run: Run, suite: str, columns: Sequence[Column], aggregations: Sequence[str | None]
 ) -> Iterator[Row]:
-    seeds = [evaluation.stored for evaluation in run.of(suite)]
+    seeds = run.of(suite)
     of_seeds = f"{len(seeds)} of {run.seeds} seeds" if len(seeds) < run.seeds else f"{run.seeds} seeds"
     date = max((stored.date for stored in seeds), default="")[:10]
     source = ", ".join(part for part in ("ours", date, of_seeds if run.seeds > 1 else "") if part)

@@ -19,13 +19,6 @@ FOLDER = "evaluation"
 ROUNDING = 0.01  # the most that the score of the items may differ from the figure beside them
 
 
-class Evaluation(NamedTuple):
-    """The results of one suite and their file."""
-
-    stored: StoredSuite
-    file: Path
-
-
 class ScoredSet(NamedTuple):
     """The results of one set, the predictions behind them, and the estimate of its first figure."""
 
@@ -42,12 +35,12 @@ class Run(NamedTuple):
     """One evaluated model, or all seeds of one training: `seeds` counts those without results too."""
 
     title: str
-    evaluations: Sequence[Evaluation]
+    evaluations: Sequence[StoredSuite]
     seeds: int = 1
 
-    def of(self, suite: str) -> list[Evaluation]:
+    def of(self, suite: str) -> list[StoredSuite]:
         """Return the evaluations on a suite, one for each seed."""
-        return [evaluation for evaluation in self.evaluations if evaluation.stored.suite == suite]
+        return [evaluation for evaluation in self.evaluations if evaluation.suite == suite]
 
 
 def estimates_by_title(sets: Sets) -> dict[str, Estimate]:
@@ -79,31 +72,26 @@ def named(runs: Sequence[Run]) -> list[Run]:
 
     def name(run: Run) -> str:
         own = run.seeds > 1 or (Path(run.title) / FOLDER).is_dir()
-        models = [] if own else [str(scores.stored.model.get("name", run.title)) for scores in run.evaluations]
+        models = [] if own else [str(scores.model.get("name", run.title)) for scores in run.evaluations]
         return Path([*models, run.title][0]).name
 
     counts = Counter(map(name, runs))
     return [run._replace(title=name(run)) if counts[name(run)] == 1 else run for run in runs]
 
 
-def read_results(directory: Path) -> list[Evaluation]:
+def read_results(directory: Path) -> list[StoredSuite]:
     """Return the evaluations in a run's `evaluation/`, in the directory itself, or in a file; raises as `load` does."""
     if directory.is_file():
-        return [read_evaluation(directory)]
+        return [load(directory)]
     folder = directory / FOLDER if (directory / FOLDER).is_dir() else directory
     names = [*suite_names(), *sorted(path.stem for path in folder.glob("judge-*.json")), "mteb"]
     files = [path for name in names if (path := folder / f"{name}.json").is_file()]
-    return [read_evaluation(path) for path in files]
+    return [load(path) for path in files]
 
 
-def read_evaluation(file: Path) -> Evaluation:
-    """Read a file of results; raises as `load` does."""
-    return Evaluation(load(file), file)
-
-
-def read_sets(evaluation: Evaluation) -> Sets:
+def read_sets(evaluation: StoredSuite) -> Sets:
     """Return the sets of an evaluation; raises InputError for damaged items or those of another one."""
-    file = evaluation.file.with_name(f"{evaluation.stored.suite}.items.npz")
+    file = evaluation.file.with_name(f"{evaluation.suite}.items.npz")
     sets = dict[str, ScoredSet]()
     try:
         arrays = read_arrays(file) if file.is_file() else {}
@@ -112,7 +100,7 @@ def read_sets(evaluation: Evaluation) -> Sets:
                 arrays[f"{name}/{part}"] for part in ("gold", "predicted", "statistic")
             )
             items = Predictions(statistic.item(), gold, predicted, arrays.get(f"{name}/groups"))
-            stored = evaluation.stored.sets[name]
+            stored = evaluation.sets[name]
             scored = ScoredSet(stored, items, estimate(items))
             figure, score = next(iter(stored.figures.values()), None), scored.estimate.score
             if figure is None and np.isnan(score):

@@ -31,7 +31,7 @@ from trainers.evaluation.task import Result, Suite
 from trainers.pages.report import text_changes
 from trainers.results.beside import Judged, candidate_table, verdict_on
 from trainers.results.estimates import estimate
-from trainers.results.runs import Evaluation, read_sets
+from trainers.results.runs import read_sets
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -737,7 +737,7 @@ def test_the_text_that_gained_most_is_named(
     files = [
         judged(tmp_path / name, name, suite, vectors) for name, vectors in (("start", start), ("moved", moved))
     ]
-    before, after = (read_sets(Evaluation(load(file), file)) for file in files)
+    before, after = (read_sets(load(file)) for file in files)
     sides = Judged(Table("", (), (), ()), None, (before, after), shots)
     changes = {change.text: (change.before, change.after) for change in text_changes(tmp_path / "run", sides)}
     if "text1" in columns:  # others moved past the rest

@@ -22,7 +22,7 @@ def scored(model: Path, data: Path) -> tuple[float | None, int]:
     (suite,) = find_suites(["sts"], str(data))
     score_into(load_model(str(model), pooling="mean"), suite, Path("scores"))
     (found,) = read_results(Path("scores"))
-    return found.stored.sets["stsb"].figures["all"], Path("scores/sts.json").stat().st_mtime_ns
+    return found.sets["stsb"].figures["all"], Path("scores/sts.json").stat().st_mtime_ns
 
 
 def test_stored_scores_are_used_until_something_that_decides_them_changes(
