@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
+from scipy.cluster.hierarchy import DisjointSet
 
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.task import Predictions, Result, normalised
@@ -57,18 +55,10 @@ def item_groups(texts: Sequence[Sequence[str]], names: Sequence[str]) -> NDArray
         >>> item_groups([["a cat"], ["A cat!"], ["a dog"], ["a bird"]], ["", "", "x", "x"])
         array([0, 0, 1, 1])
     """
-    keys: list[list[Hashable]] = [[tuple(sorted(map(normalised, item)))] for item in texts]
-    for item_keys, name in zip(keys, names, strict=True):
-        item_keys += [name] if name else []
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(chain.from_iterable(keys)))}
-    columns = [numbers[key] for item_keys in keys for key in item_keys]
-    starts = np.cumsum([0, *map(len, keys)])
-    size = len(keys) + len(numbers)
-    # Items and keys are the nodes of one graph, in which each item has an edge to its keys.
-    rows = np.concatenate([starts, np.full(len(numbers), starts[-1])])
-    edges = csr_array(
-        (np.ones(len(columns)), np.array(columns, dtype=int) + len(keys), rows), shape=(size, size)
-    )
-    parts = connected_components(edges, directed=False)[1][: len(keys)]
-    order: dict[int, int] = {}
-    return np.array([order.setdefault(part, len(order)) for part in parts.tolist()], dtype=np.int64)
+    keys = [tuple(sorted(map(normalised, item))) for item in texts]
+    together = DisjointSet([*keys, *filter(None, names)])
+    for key, name in zip(keys, names, strict=True):
+        if name:
+            together.merge(key, name)
+    numbers = dict[Hashable, int]()
+    return np.array([numbers.setdefault(together[key], len(numbers)) for key in keys], dtype=np.int64)
