@@ -281,44 +281,33 @@ def _judge(
 ) -> None:
     """Score what has no scores yet, the untouched encoder first; show how they compare, and write it beside them."""
     from trainers.evaluation.result_files import show as show_tables
-    from trainers.results.beside import (
-        AUTO,
-        Contender,
-        baseline_of,
-        candidate_table,
-        records,
-        trained,
-        untouched,
-        verdict_on,
-    )
+    from trainers.results import beside
 
-    encoders, files = dict[str, Contender](), dict[str, list[Path]]()
-    trainings = dict[str, list[str]]()
-    for start, of_start in zip(starts, commands, strict=True):
-        name = start.source.name
-        encoders[name] = untouched(start.source, start.pooling)
-        files[name] = encoders[name].score(suites, options.shots)
-        for folder, arguments in of_start.items():
-            run_command(context, arguments)
-            name = str(folder)
-            encoders[name], trainings[name] = trained(folder), arguments
+    encoders, files = dict[str, beside.Contender](), dict[str, list[Path]]()
+    trainings = {str(folder): arguments for of in commands for folder, arguments in of.items()}
+    for start, folders in zip(starts, commands, strict=True):
+        encoders[start.source.name] = beside.untouched(start.source, start.pooling)
+        files[start.source.name] = encoders[start.source.name].score(suites, options.shots)
+        for name in map(str, folders):
+            run_command(context, trainings[name])
+            encoders[name] = beside.trained(Path(name))
             files[name] = encoders[name].score(suites, options.shots)
-    verdict = verdict_on(files)
-    baseline = baseline_of(files[verdict.start])
+    verdict = beside.verdict_on(files)
+    baseline = beside.baseline_of(files[verdict.start])
     values = {
         "judge": [suite.tasks[0].source for suite in suites],
         "shots": options.shots,
         "encoder": verdict.start,
-        "candidates": records(verdict, baseline),
+        "candidates": beside.records(verdict, baseline),
         "best": verdict.best,
         "outcome": verdict.outcome,
         "verdict": str(verdict),
         "results": {
-            name: [os.path.relpath(file, options.folder) for file in of] for name, of in files.items()
+            name: [os.path.relpath(path, options.folder) for path in of] for name, of in files.items()
         },
     }
-    write_page(options.folder / AUTO, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
-    show_tables([candidate_table(verdict, baseline)])
+    write_page(options.folder / beside.AUTO, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+    show_tables([beside.candidate_table(verdict, baseline)])
     show(str(verdict))
     two = (verdict.start, verdict.best)
     if verdict.best != verdict.start:

@@ -82,7 +82,8 @@ def read_search(
     omitted["queries without a document"] = len({row.text for row in rows if row.text}) - len(grades)
     omitted["queries without a relevant document"] = len(grades) - len(relevant)
     omitted["documents that have another id too"] = len(texts) - len(ids)
-    return _items(relevant, ids, [groups[query] for query in relevant], own_ids)
+    own = _own_documents(relevant, ids, own_ids)
+    return _items(relevant, ids, [groups[query] for query in relevant], own)
 
 
 def _library(documents: Sequence[TableRow], omitted: Counter[str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -99,29 +100,33 @@ def _library(documents: Sequence[TableRow], omitted: Counter[str]) -> tuple[dict
     return texts, ids
 
 
+def _own_documents(
+    relevant: Mapping[str, Mapping[str, int]], ids: Mapping[str, str], own_ids: Mapping[str, set[str]]
+) -> dict[str, set[str]]:
+    """Return what is left out of each query's ranking: its copies, and the document of its id (as BEIR does)."""
+    present = set(ids.values())
+    copies: dict[str, set[str]] = defaultdict(set)
+    for text, name in ids.items():
+        copies[normalised(text)].add(name)
+    return {
+        Sided(query, "query"): (own_ids[query] & present | copies.get(normalised(query), set()))
+        - grades.keys()
+        for query, grades in relevant.items()
+    }
+
+
 def _items(
     relevant: Mapping[str, Mapping[str, int]],
     ids: Mapping[str, str],
     groups: Sequence[str],
-    own_ids: Mapping[str, set[str]],
+    own: Mapping[str, set[str]],
 ) -> TableItems:
-    """Return the items of a search; its summary says what cannot be found and what is left out of rankings.
-
-    A document is left out of the ranking of a query that it is a copy of, or whose id it has (as BEIR does).
-    """
+    """Return the items of a search; its summary says what cannot be found and what is left out of rankings."""
     present = set(ids.values())
     names = [name for grades in relevant.values() for name in grades]
     missing = sum(name not in present for name in names)
     if names and missing == len(names):
         raise InputError(f"no document has an id or text that the queries name, such as {names[0][:60]!r}")
-    copies: dict[str, set[str]] = defaultdict(set)
-    for text, name in ids.items():
-        copies[normalised(text)].add(name)
-    own: dict[str, set[str]] = {
-        Sided(query, "query"): (own_ids[query] & present | copies.get(normalised(query), set()))
-        - grades.keys()
-        for query, grades in relevant.items()
-    }
     queries = dict(zip(own, relevant.values(), strict=True))
     # Of equally near documents, trec_eval puts the greater id first, and `nearest` the earlier one.
     by_id = sorted(ids.items(), key=itemgetter(1), reverse=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from trainers.encoders.vectors import Vectors, rounded
-from trainers.evaluation.task import Suite, Task
+from trainers.evaluation.task import Suite
 
 GRAMS = (2, 5)
 MAX_FEATURES = 20_000  # the most frequent ones: a regression has a weight of each for every label
@@ -58,10 +58,7 @@ def with_baseline(suite: Suite) -> Suite:
     @cache  # all encoders that are judged by this table share it
     def figures(seed: int) -> dict[str, float | None]:
         vectors = cast("Vectors", TfidfVectors(side))
-        return {task.name: _figure(task, vectors, seed) for task in suite.tasks}
+        scores = {task.name: task.score(vectors, seed) for task in suite.tasks}
+        return {name: next(iter(score.metrics.values())) for name, score in scores.items()}
 
     return suite._replace(baseline=figures)
-
-
-def _figure(task: Task, vectors: Vectors, seed: int) -> float | None:
-    return next(iter(task.score(vectors, seed).metrics.values()))
