@@ -2,7 +2,6 @@
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -82,7 +81,7 @@ def _read_table(paper: Mapping[str, Any], values: Mapping[str, Any]) -> Publishe
         marked, *printed = (part.strip() for part in line.split("|"))
         model = marked.rstrip(" ".join(marks))
         pairs = zip(heads, printed, strict=True)
-        cells = {column: _read_figure(text, values.get("times", 1)) for column, text in pairs if text != "-"}
+        cells = {column: _read_figure(text) for column, text in pairs if text != "-"}
         fields = {
             "aggregation": values.get("aggregation"),
             "note": values.get("notes", {}).get(model, values.get("note")),
@@ -92,13 +91,10 @@ def _read_table(paper: Mapping[str, Any], values: Mapping[str, Any]) -> Publishe
     return PublishedTable(source, paper["cited"], values["suite"], values.get("main", False), heads, rows)
 
 
-def _read_figure(printed: str, times: int) -> Figure:
+def _read_figure(printed: str) -> Figure:
     value, _, deviation = (part.strip() for part in printed.partition("±"))
-    # As decimals, so that .556 becomes exactly 55.6.
-    digits = max(0, len(value.partition(".")[2]) - len(str(times)) + 1)
-    return Figure(
-        float(Decimal(value) * times), digits, float(Decimal(deviation) * times) if deviation else None
-    )
+    digits = len(value.partition(".")[2])
+    return Figure(float(value), digits, float(deviation) if deviation else None)
 
 
 def compare_suite(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable] = ()) -> list[Table]:
