@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from pipelines.terminal.console import InputError
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.suites import transfer
-from trainers.evaluation.suites.transfer import BEFORE_TEST, WITHIN, Labelled, Parts, judge, score_labelled
+from trainers.evaluation.suites.transfer import BEFORE_TEST, WITHIN, Labelled, Parts, classify, score_labelled
 from trainers.files import find_files
 
 Patch = pytest.MonkeyPatch
@@ -70,7 +70,7 @@ def test_the_grid_search_agrees(
     inputs, labels = data(200, 10, classes, seed=1)
     rows = np.arange(200)
     train, test = rows[:120], rows[120:]
-    found, choice = judge(
+    found, choice = classify(
         centred(inputs), labels, train, test, transfer.folded(labels, train, 1111), strengths
     )
     search = plain_search(strengths, 1111, 4).fit(inputs[train].astype(np.float64), labels[train])
@@ -83,7 +83,7 @@ def test_the_grid_search_agrees(
 def test_development_items_choose_the_strength_and_are_not_trained_on() -> None:
     inputs, labels = data(260, 10, 2, seed=2)
     train, dev, test = np.split(np.arange(260), [80, 170])
-    found, choice = judge(centred(inputs), labels, train, test, [(train, dev)], WITHIN)
+    found, choice = classify(centred(inputs), labels, train, test, [(train, dev)], WITHIN)
     models = [
         LogisticRegression(C=strength, tol=1e-8).fit(inputs[train], labels[train]) for strength in WITHIN
     ]
@@ -124,7 +124,7 @@ def our_folds(parts: Parts, monkeypatch: Patch) -> list[tuple[str, int, int]]:
     def known(
         inputs: NDArray[np.float64],
         classes: NDArray[np.int64],
-        train: Any,  # noqa: ANN401 - as `judge`
+        train: Any,  # noqa: ANN401 - as `classify`
         test: Any,  # noqa: ANN401
         *more: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
@@ -136,7 +136,7 @@ def our_folds(parts: Parts, monkeypatch: Patch) -> list[tuple[str, int, int]]:
             found[row] = (*found[row][:2], fold)
         return classes[test], {}
 
-    monkeypatch.setattr(transfer, "judge", known)
+    monkeypatch.setattr(transfer, "classify", known)
     score_labelled(parts, vectors, 1111)
     return found
 

@@ -97,7 +97,7 @@ def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
     for name, (rows, held_out) in (folds or {"chosen": (train_rows, test_rows)}).items():
         inner = [(train_rows, dev_rows)] if dev else folded(classes, rows, seed)
         strengths = WITHIN if dev or folds else BEFORE_TEST
-        predicted[held_out], choices[name] = judge(inputs, classes, rows, held_out, inner, strengths)
+        predicted[held_out], choices[name] = classify(inputs, classes, rows, held_out, inner, strengths)
         if folds:
             accuracy = 100 * float(np.mean(predicted[held_out] == classes[held_out]))
             choices[name] = {"accuracy": accuracy, **choices[name]}
@@ -136,7 +136,7 @@ def folded(classes: Rows, rows: Rows, seed: int) -> list[Split]:
     return [(rows[train], rows[test]) for train, test in splits]
 
 
-def judge(
+def classify(
     inputs: Floats, classes: Rows, train: Rows, test: Rows, inner: Sequence[Split], strengths: Sequence[float]
 ) -> tuple[Rows, dict[str, float | None]]:
     """Classify `test` by a regression on `train`; return the classes, and the strength (C) that is best on `inner`."""
