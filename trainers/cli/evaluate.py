@@ -13,7 +13,7 @@ import typer
 from pipelines.options import with_options
 from pipelines.terminal import console
 from pipelines.terminal.console import ConfigOption, InputError, MissingExtraError, note, show_json, table
-from trainers.encoders.vectors import BATCH_SIZE, TextEncoder, cached
+from trainers.encoders.vectors import BATCH_SIZE, TextEncoder
 from trainers.evaluation.result_files import notes, results_folder, results_table, show, signature, write
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
 from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite, distinct_texts
@@ -97,16 +97,18 @@ class EvaluateOptions:
 
     def open(self, name: str, own_pooling: Pooling | None = None) -> TextEncoder:
         """Return an encoder by name, beside that of documents if there is one."""
-        from trainers.encoders.functions import open_encoder
-        from trainers.encoders.two_sides import TwoEncoders
+        from trainers.evaluation.scoring import opened
 
-        def opened(name: str, **options: Any) -> TextEncoder:  # noqa: ANN401 - as `load_model` has them
-            running = {"batch_tokens": self.batch_tokens, "device": self.device}
-            encoder = open_encoder(name, precision=self.precision, **running, **options)
-            return encoder if self.no_cache else cached(encoder)
-
-        encoder = opened(name, pooling=self.pooling or own_pooling, max_tokens=self.max_tokens)
-        return TwoEncoders(encoder, opened(self.documents_encoder)) if self.documents_encoder else encoder
+        return opened(
+            name,
+            self.documents_encoder,
+            keep=not self.no_cache,
+            pooling=self.pooling or own_pooling,
+            max_tokens=self.max_tokens,
+            precision=self.precision,
+            batch_tokens=self.batch_tokens,
+            device=self.device,
+        )
 
 
 @with_options

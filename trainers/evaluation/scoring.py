@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.terminal.console import InputError, note, progress
+from trainers.encoders.functions import Encoder, open_encoder
 from trainers.encoders.two_sides import TwoEncoders
-from trainers.encoders.vectors import TextEncoder, Vectors
+from trainers.encoders.vectors import TextEncoder, Vectors, cached
 from trainers.evaluation.pairs import METRICS, average, read_pairs
 from trainers.evaluation.provenance import Leaks, find_leaks
 from trainers.evaluation.result_files import load, write
 from trainers.evaluation.suites import SMOKE_TEST, SUITES, expanded, load_suite
 from trainers.evaluation.task import SEED, Missing, Result, Scores, Suite, Task, distinct_texts
+from trainers.settings import Pooling
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
 
@@ -52,6 +54,21 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
     return suites
 
 
+def opened(
+    encoder: Encoder,
+    documents: "Encoder | None" = None,
+    *,
+    keep: bool = True,
+    pooling: Pooling | None = None,
+    max_tokens: int | None = None,
+    **running: Any,  # noqa: ANN401 - as `load_model` has them
+) -> TextEncoder:
+    """Return an encoder, beside that of documents if there is one; `keep` their vectors on disk."""
+    texts = open_encoder(encoder, pooling=pooling, max_tokens=max_tokens, **running)
+    texts = cached(texts) if keep else texts
+    return texts if documents is None else TwoEncoders(texts, opened(documents, keep=keep, **running))
+
+
 def evaluate_suites(
     encoder: TextEncoder, suites: Sequence[Suite], *, seed: int = SEED, settings: Mapping[str, object] = {}
 ) -> list[Scores]:
@@ -65,7 +82,7 @@ def evaluate_suites(
         suites = [_two_sided(suite) for suite in suites]
     start = time.perf_counter()
     vectors, texts = _encode(encoder, [task for suite in suites for task in suite.tasks])
-    encoding, cached = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
+    encoding, stored = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
     trained = getattr(encoder, "directory", None)
     tasks = {suite.name: suite.tasks for suite in suites}
     leaks, dev_leaks, remarks = find_leaks(trained, tasks) if trained else ({}, {}, [])
@@ -78,7 +95,7 @@ def evaluate_suites(
         "seed": seed,
         "remarks": remarks,
     }
-    seconds = {"encode": encoding, "encoded_texts": texts - cached, "cached_texts": cached}
+    seconds = {"encode": encoding, "encoded_texts": texts - stored, "cached_texts": stored}
     scores = []
     with progress("scoring", sum(map(len, tasks.values())), unit="sets") as advance:
         for suite in suites:

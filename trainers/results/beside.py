@@ -7,13 +7,11 @@ from typing import Any, Literal, NamedTuple
 
 from pipelines.storage.files import read_json
 from pipelines.terminal.console import InputError, note
-from trainers.encoders.functions import open_encoder
 from trainers.encoders.location import Source
-from trainers.encoders.vectors import cached
 from trainers.evaluation.judge import PREFIX, read_judge
 from trainers.evaluation.provenance import find_start
 from trainers.evaluation.result_files import BASELINE, Table, load, read_recipe, results_folder
-from trainers.evaluation.scoring import score_into
+from trainers.evaluation.scoring import opened, score_into
 from trainers.evaluation.task import Suite
 from trainers.results.assessment import assess
 from trainers.results.candidates import Candidate
@@ -51,7 +49,7 @@ class Contender(NamedTuple):
 
     def score(self, suites: Iterable[Suite], shots: int | None = None) -> list[Path]:
         """Return the results files, one a table; what has been scored is not again."""
-        encoder = cached(open_encoder(self.name, pooling=self.pooling))
+        encoder = opened(self.name, pooling=self.pooling)
         return [score_into(encoder, suite, self.folder, settings={"shots": shots}) for suite in suites]
 
 

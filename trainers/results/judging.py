@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from pipelines.sentences.sources import TableSource
-from trainers.encoders.functions import Encoder, open_encoder
-from trainers.encoders.two_sides import TwoEncoders
-from trainers.encoders.vectors import cached
+from trainers.encoders.functions import Encoder
 from trainers.evaluation.judge import read_judge
 from trainers.evaluation.result_files import StoredSet
-from trainers.evaluation.scoring import evaluate_suites
+from trainers.evaluation.scoring import evaluate_suites, opened
 from trainers.evaluation.task import SEED
 from trainers.results.beside import verdict_of_sets
 from trainers.results.estimates import estimate
@@ -59,10 +57,7 @@ def judge(
         100.00 (1.22 to 100.00)
     """
     suite = read_judge(table, shots)
-    opened = cached(open_encoder(encoder))
-    if documents_encoder is not None:
-        opened = TwoEncoders(opened, cached(open_encoder(documents_encoder)))
-    (scores,) = evaluate_suites(opened, [suite], seed=seed)
+    (scores,) = evaluate_suites(opened(encoder, documents_encoder), [suite], seed=seed)
     sets = dict[str, ScoredSet]()
     figures = dict[str, Figure]()
     for name, items in scores.predictions.items():
