@@ -21,6 +21,7 @@ FOR_TRAINERS = {f"pipelines.storage.{name}" for name in ("files", "lock", "pair_
 FOR_TRAINERS |= {
     "pipelines.terminal.console",
     "pipelines.terminal.interrupt",
+    "pipelines.terminal.options",
     "pipelines",
     "pipelines.sentences.sources",
 }

@@ -17,7 +17,6 @@ from pipelines.options import (
     ListOptions,
     ReportOptions,
     VerifyOptions,
-    with_options,
 )
 from pipelines.terminal.console import (
     SectionedCommand,
@@ -30,6 +29,7 @@ from pipelines.terminal.console import (
     show_json,
     table,
 )
+from pipelines.terminal.options import with_options
 
 FORMATS = ("parquet", "jsonl", "csv")
 

@@ -3,8 +3,9 @@
 from typing import Any
 
 from pipelines.cli.views import show_preview
-from pipelines.options import PairsOptions, with_options
+from pipelines.options import PairsOptions
 from pipelines.terminal.console import SectionedCommand, flat, note, offline, show, show_json, table
+from pipelines.terminal.options import with_options
 
 
 class PairsCommand(SectionedCommand):

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from pipelines.options import with_options
 from pipelines.storage.lock import write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, show_json
+from pipelines.terminal.options import with_options
 from trainers.cli.evaluate import JudgeOption
 from trainers.evaluation.result_files import Table, markdown, show
 from trainers.results.assessment import assess

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pipelines.options import with_options
 from pipelines.terminal import console
 from pipelines.terminal.console import ConfigOption, InputError, MissingExtraError, note, show_json, table
+from pipelines.terminal.options import with_options
 from trainers.encoders.vectors import BATCH_SIZE, TextEncoder
 from trainers.evaluation.result_files import notes, results_folder, results_table, show, signature, write
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
