@@ -102,14 +102,12 @@ def objective_command(name: str) -> tuple[Callable[..., None], str]:
         if len(typed) == 1:
             values["steps" if typed == ["epochs"] else "epochs"] = None
         request = Request.of(name, values)
-        if request.seeds is not None:
-            from trainers.training.run import train_seeds
+        from trainers.training.run import run_training, train_seeds
 
+        if request.seeds is None:
+            run_training(request)
+        else:
             train_seeds(name, values)
-            return
-        from trainers.training.run import run_training
-
-        run_training(request)
 
     presets, names, heading = objective.PRESETS, [*objective.PRESETS], "Encoder and preset"
     shared = Training.model_fields.keys() - objective.PARAMS.model_fields
