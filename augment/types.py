@@ -7,16 +7,17 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import regex
 import xxhash
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from augment.version import __version__
 
 JSON: TypeAlias = str | int | float | bool | Sequence["JSON"] | Mapping[str, "JSON"] | None
 Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
+Fraction: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 WEIGHTS_PARAMS = ("models", "encoder", "file")
 """Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the
@@ -122,30 +123,9 @@ class ViewResult(NamedTuple):
     reason: str | None = None
     pivot: str | None = None
     edits: tuple[Edit, ...] = ()
-    target_fraction: float | None = None
-    achieved_fraction: float | None = None
+    target_fraction: Fraction | None = None
+    achieved_fraction: Fraction | None = None
     alternatives: tuple[str, ...] = ()
-
-    def problem(self, text: str) -> str | None:
-        """What is impossible about it as a view of `text`, if anything."""
-        if self.status not in get_args(Status):
-            return f"the status {self.status!r}"
-        strings = (self.text, self.reason, self.pivot, *self.alternatives)
-        if not all(isinstance(value, str | None) for value in strings):
-            return "a value that is not text"
-        fractions = (self.target_fraction, self.achieved_fraction)
-        if not all(
-            value is None or (isinstance(value, int | float) and 0 <= value <= 1) for value in fractions
-        ):
-            return "a fraction outside of 0 to 1"
-        view, following = text, len(text)
-        for start, end, old, new in sorted(self.edits, reverse=True):
-            if not 0 <= start <= end <= following or text[start:end] != old:
-                return f"the edit {(start, end, old, new)}"
-            view, following = view[:start] + new + view[end:], start
-        if self.edits and self.text not in (None, view):
-            return "edits that do not lead to its text"
-        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from threading import Lock
 from types import new_class
 from typing import Any, cast
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from augment.errors import UNKNOWN, InputError, TwinviewsError, first_problem
 from augment.meaning.best import BestOfN
 from augment.plugins import Plugins, missing_model, plugin_model
+from augment.text.edits import apply_edits
 from augment.types import (
     JSON,
     LONE_SURROGATE,
@@ -48,6 +49,9 @@ __all__ = [
 
 VIEWS = Plugins("augment.views", missing_model)
 """All views: ours, one file each in `augment/views/`, and those of installed packages."""
+
+RESULT = TypeAdapter(ViewResult)
+"""Checks the types in what another package's view returns."""
 
 MAX_LOADED = 8
 """How many views keep their models from one call to the next."""
@@ -182,7 +186,10 @@ def _stamp(value: object) -> list[tuple[int, int, int]]:
 
 
 def checked_views(view: View, texts: Sequence[str], seeds: Sequence[int]) -> Sequence[ViewResult]:
-    """A view of each text; raises TwinviewsError unless that is a list of consistent `ViewResult`s."""
+    """A view of each text; raises TwinviewsError unless that is a list of consistent `ViewResult`s.
+
+    Those of other packages are checked in full: their types, and that the edits of the sentence give the view.
+    """
     name = view.spec.name
     with VIEWS.errors_of(name):
         views = view(texts, seeds)
@@ -196,10 +203,12 @@ def checked_views(view: View, texts: Sequence[str], seeds: Sequence[int]) -> Seq
                 f"view {name!r} did not return a list of {len(texts)} ViewResult, each with a text unless it failed "
                 "or is rejected: fix the view"
             )
-        if VIEWS.entry_point(name):
-            for text, result in zip(texts, views, strict=True):
-                if problem := result.problem(text):
-                    raise TwinviewsError(f"view {name!r} gave {problem} for {text[:60]!r}: fix the view")
+        for text, result in zip(texts, views, strict=True) if VIEWS.entry_point(name) else ():
+            edits = RESULT.validate_python(result, strict=True).edits
+            if edits and result.text not in (None, apply_edits(text, edits)):
+                raise TwinviewsError(
+                    f"view {name!r} gave edits that do not lead to its text for {text[:60]!r}: fix the view"
+                )
     return views
 
 

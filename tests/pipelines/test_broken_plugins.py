@@ -132,7 +132,7 @@ def test_a_view_with_an_option_that_all_views_have_is_left_out(augment: Augment)
             )
             for made in ("None", "list(texts)", "[]", "[ViewResult(None)] * 2")
         ),
-        (view("[ViewResult(7)] * 2"), "view 'odd' gave a value that is not text for 'one two': fix the view"),
+        (view("[ViewResult(7)] * 2"), "view 'odd' of odd_module failed: ValidationError: 1 validation error"),
         (view(built="1 / 0"), "view 'odd' of odd_module failed: ZeroDivisionError: division by zero"),
         (view(built="None"), "view 'odd': build gave NoneType, which is not a View: fix the plugin"),
     ],
@@ -224,13 +224,19 @@ def test_a_malformed_entry_point_stops_no_command(tmp_path: Path, points: str) -
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        ("[ViewResult(t, 'evil') for t in texts]", "the status 'evil'"),
-        ("[ViewResult(t + 'x', edits=((0, 1, 'q', 'z'),)) for t in texts]", "the edit (0, 1, 'q', 'z')"),
+        (
+            "[ViewResult(t, 'evil') for t in texts]",
+            "Input should be 'ok', 'unchanged', 'failed' or 'rejected'",
+        ),
+        (
+            "[ViewResult(t + 'x', edits=((0, 1, 'q', 'z'),)) for t in texts]",
+            "does not fit: the text there is 'o'",
+        ),
         ("[ViewResult(t, edits=((0, 0, '', 'z'),)) for t in texts]", "edits that do not lead to its text"),
-        ("[ViewResult(t, edits=((9, 99, '', 'z'),)) for t in texts]", "the edit (9, 99"),
-        ("[ViewResult(t.encode()) for t in texts]", "a value that is not text"),
-        ("[ViewResult(t, achieved_fraction=float('nan')) for t in texts]", "a fraction outside of 0 to 1"),
-        ("[ViewResult(t, alternatives=(b'x',)) for t in texts]", "a value that is not text"),
+        ("[ViewResult(t, edits=((9, 99, '', 'z'),)) for t in texts]", "end=99, old='', new='z') does not fit"),
+        ("[ViewResult(t.encode()) for t in texts]", "Input should be a valid string"),
+        ("[ViewResult(t, achieved_fraction=float('nan')) for t in texts]", "Input should be "),
+        ("[ViewResult(t, alternatives=(b'x',)) for t in texts]", "Input should be a valid string"),
         ("__import__('sys').exit(0)", "SystemExit: 0"),
     ],
 )
