@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from types import new_class
 from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -71,7 +70,7 @@ def _with_choice(model: type[View]) -> type[View]:
     ):
         return model
     names = {"__module__": model.__module__, "__doc__": model.__doc__}
-    return new_class(model.__name__, (BestOfN, model), exec_body=lambda namespace: namespace.update(names))
+    return cast("type[View]", type(model.__name__, (BestOfN, model), names))
 
 
 def view_attribute(name: str, attribute: str, default: Any = None) -> Any:  # noqa: ANN401 - whatever a class has

@@ -16,28 +16,18 @@ _ANTONYMS = {(word, part): antonym for word, part, antonym in map(str.split, wor
 """By lemma and WordNet's part of speech: WordNet's most frequent one in the first senses, if it
 contradicts."""
 _PAIRS = {pair for (word, _), other in _ANTONYMS.items() for pair in ((word, other), (other, word))}
-_PARTICLES = frozenset(["up", "down", "out", "off", "over", "away", "back", "on", "in"])
 
 
 def antonyms(english: English, tokens: Sequence[Token], tags: Sequence[str]) -> list[Change]:
     """The words of a sentence, outside names and compounds, that have an antonym, with it."""
     fixed, changes = fixed_places("antonym", tokens, tags), []
-    texts, tags = [*(token.text.lower() for token in tokens), ""], [*tags, ""]
-    words = {*texts}
-    for place in english.content_words(tokens, tags[:-1]):
-        word, tag, beside = texts[place], tags[place], (tags[place - 1], tags[place + 1])
-        is_compound = any(other.startswith("NN" if tag[0] == "N" else "NNP") for other in beside)
-        is_phrase = tag[0] == "V" and (beside[1] in ("RP", "TO") or texts[place + 1] in _PARTICLES)
+    texts = [token.text.lower() for token in tokens]
+    for place in english.content_words(tokens, tags):
+        word, tag = texts[place], tags[place]
         lemma = english.lemma(word, tag) or ""
         antonym = None if {word, lemma} & WORDS["loose"] else _ANTONYMS.get((lemma, PARTS[tag[0]]))
         new = antonym and inflect(antonym, corrected(tag, word, lemma))
-        if (
-            new
-            and place not in fixed
-            and new not in words
-            and word != "including"
-            and not (is_compound or is_phrase)
-        ):
+        if new and place not in fixed and new not in texts:
             changes.append(Change(place, place + 1, new))
     return changes
 

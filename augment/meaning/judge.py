@@ -164,8 +164,7 @@ def _ctranslate2_encoder(weights: Weights, tokenizer: "Tokenizer", compute_type:
     import ctranslate2
 
     place = cache_folder() / "ctranslate2" / f"{weights.revision}-{ctranslate2.__version__}"
-    convert = partial(_convert, weights.path, tokenizer.get_vocab())
-    folder, cores = cached(place, convert), usable_cores()
+    folder, cores = cached(place, partial(_convert, weights.path)), usable_cores()
     with loading(f"CTranslate2's copy of the encoder, {folder}", folder):
         encoder = ctranslate2.Encoder(
             str(folder), compute_type=compute_type, inter_threads=cores, intra_threads=1
@@ -189,17 +188,9 @@ def _ctranslate2_encoder(weights: Weights, tokenizer: "Tokenizer", compute_type:
     return encode
 
 
-def _convert(path: Path, vocabulary: dict[str, int], draft: Path) -> None:
+def _convert(path: Path, draft: Path) -> None:
     import torch
-    from ctranslate2.converters.transformers import BertLoader
-    from transformers import BertModel
+    from ctranslate2.converters import TransformersConverter
 
     with torch.random.fork_rng(devices=[]), quiet_transformers():  # the pooler, which nothing uses, is drawn
-        model = BertModel.from_pretrained(path, dtype=torch.float32, use_safetensors=True)
-    with torch.no_grad():
-        spec = BertLoader().get_model_spec(model)
-    spec.config.unk_token, spec.config.layer_norm_epsilon = "[UNK]", model.config.layer_norm_eps
-    spec.register_vocabulary(sorted(vocabulary, key=vocabulary.__getitem__))
-    spec.validate()
-    spec.optimize()
-    spec.save(str(draft))
+        TransformersConverter(str(path)).convert(str(draft), force=True)

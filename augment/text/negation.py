@@ -12,7 +12,7 @@ from augment.types import Edit
 WORDS = {heading: frozenset(words) for heading, words in word_groups("clauses")}
 """Words by what they do in a clause: `openers` begin a subordinate one; the denial of an `unsure` verb or a
 `partial` subject may be true beside it (it may rain, some men sleep); "not" denies `limits` alone (not only);
-`polar` words need their negation; an `undenied` sentence is not denied by "no" before its subject."""
+an `undenied` sentence is not denied by "no" before its subject."""
 _CLAUSE_STARTS = WORDS["openers"] | WORDS["relatives"]
 _SUPPORT = {"VBZ": "does", "VBD": "did", "VBP": "do"}
 _SOME = {"any": "some", "anyone": "someone", "anybody": "somebody", "anything": "something"}
@@ -36,15 +36,13 @@ def negations(text: str, tokens: Sequence[Token], tags: Sequence[str]) -> list[l
         ['She does not play chess.']
     """
     words = [token.text.lower().replace("’", "'") for token in tokens]
-    if not words or not {"?", '"', "“", "”", "«"}.isdisjoint(words):
+    if not words:
         return []
     sentence = _Sentence(text, tokens, [*tags, ""], [*words, ""])
     places = [place for place, word in enumerate(words) if is_negation(word)]
     if not places:
         return [] if fixed_places("denial", tokens, tags) else [*sentence.denials()]
-    is_sure = (
-        len(places) == 1 and WORDS["polar"].isdisjoint(words) and not fixed_places("removal", tokens, tags)
-    )
+    is_sure = len(places) == 1 and not fixed_places("removal", tokens, tags)
     removal = sentence.without(places[0]) if is_sure else None
     return [removal] if removal else []
 
@@ -145,8 +143,6 @@ class _Sentence(NamedTuple):
         word, verb, after = self.words[place], self.main_verb(), self.tags[place + 1]
         first = place - (word in ("not", "never"))
         stem = self.words[first] if first < place else _STEMS.get(word, word.removesuffix("n't"))
-        if self.words[place + 1] in WORDS["limits"] or stem in ("may", "might", "need", "dare", "ai"):
-            return None
         if verb == first and stem in WORDS["do"]:
             tag, bare = next(tag for tag, form in _SUPPORT.items() if form == stem), self.words[place + 1]
             new = inflect(bare, tag) if after == "VB" and verb_lemma(bare, "VB") else None

@@ -103,9 +103,10 @@ class TranslationView(BestOfN):
     @property
     def libraries(self) -> tuple[str, ...]:  # type: ignore[override]
         """What reads and writes texts, its engine, and the lists of words and lemmas."""
-        names = [*super().libraries, "sentencepiece", "sentencex", *["wordfreq"] * self.chooses]
+        names = [*super().libraries, "sentencepiece", "sentencex", self.translator]
+        names += ["wordfreq"] * self.chooses
         names += ["lemminflect"] * (self.chooses and self.languages()[-1] == self.source == "en")
-        return (*names, *[self.translator] * (self.translator != "auto"))
+        return tuple(name for name in names if name != "auto")
 
     @property
     def usual_candidates(self) -> int:
@@ -118,12 +119,10 @@ class TranslationView(BestOfN):
 
     def notes(self) -> list[str]:
         """What to tell the user of a built view."""
-        unlisted = [
-            code for code in dict.fromkeys(self.languages()[1:]) if self.chooses and not has_word_list(code)
-        ]
         return [
             f"{self.name}: no list of the words of {code}, so words that are none are not noticed"
-            for code in unlisted
+            for code in dict.fromkeys(self.languages()[1:])
+            if self.chooses and not has_word_list(code)
         ]
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
