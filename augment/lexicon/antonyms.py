@@ -9,8 +9,7 @@ from augment.text.edits import words as words_of
 from augment.text.english import inflect, lemmas
 from augment.text.facts import Change
 from augment.text.negation import WORDS
-from augment.text.patterns import fixed_places
-from augment.text.words import word_list
+from augment.text.words import fixed_places, word_list
 
 _ANTONYMS = {(word, part): antonym for word, part, antonym in map(str.split, word_list("antonyms"))}
 """By lemma and WordNet's part of speech: WordNet's most frequent one in the first senses, if it

@@ -10,8 +10,7 @@ from pathlib import Path
 from augment.lexicon.wordnet import Entry, WordNet
 from augment.text.edits import Token, matching_case
 from augment.text.english import INFLECTED, inflect, tagger, wants_an, written_words
-from augment.text.patterns import fixed_places
-from augment.text.words import FUNCTION_WORDS, replaceable, word_list
+from augment.text.words import FUNCTION_WORDS, fixed_places, replaceable, word_list
 from augment.types import Edit
 
 Weighted = tuple[tuple[str, float], ...]

@@ -1,7 +1,7 @@
 """A masked language model that proposes whole words for masked words, many rows in one forward pass."""
 
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
@@ -150,27 +150,25 @@ class FillModel:
 
     def propose(self, rows: Sequence[Row], top: int) -> list[dict[Place, Proposals]]:
         """The `top` likeliest words for every masked place of every row, without variants of the original word."""
-
-        def likeliest(places: Sequence[Place], scores: "torch.Tensor") -> list[Proposals]:
-            proposals: list[Proposals] = [[] for _ in places]
-            for slot in {place.slot for place in places}:
+        proposals: list[dict[Place, Proposals]] = [{} for _ in rows]
+        for places, scores in self._batches(rows):
+            for slot in {place.slot for _, place in places}:
                 fitting = self.words.fitting(slot)
                 ids, words = [*fitting], [*fitting.values()]
-                masks = [mask for mask, place in enumerate(places) if place.slot == slot]
+                masks = [mask for mask, (_, place) in enumerate(places) if place.slot == slot]
                 # More than `top`, as variants of the original word and second spellings of a word are dropped.
                 best = scores[masks][:, ids].topk(min(2 * top + 8, len(ids)), dim=1)
                 for mask, logits, numbers in zip(
                     masks, best.values.tolist(), best.indices.tolist(), strict=True
                 ):
-                    original = folded(places[mask].word)
+                    row, place = places[mask]
+                    original = folded(place.word)
                     word_logits: dict[str, float] = {}
                     for number, logit in zip(numbers, logits, strict=True):
                         if folded(words[number]) != original:
                             word_logits.setdefault(words[number], logit)
-                    proposals[mask] = [*word_logits.items()][:top]
-            return proposals
-
-        return self._proposals(rows, likeliest)
+                    proposals[row][place] = [*word_logits.items()][:top]
+        return proposals
 
     def substitutes(self, rows: Sequence[Row]) -> list[dict[Place, Proposals]]:
         """For every place, whose own word the model sees, those of its choices that fit it; the best first.
@@ -180,38 +178,30 @@ class FillModel:
         """
         import torch
 
-        def fitting(place: Place, log_probabilities: torch.Tensor) -> Proposals:
-            ids = self.words.ids(place.slot)
-            forms = [word for word in place.choices if word in ids]
-            numbers = torch.tensor([ids[form] for form in forms], dtype=torch.long)
-            cosines = self._vectors[numbers] @ self._vectors[place.token]
-            scored = zip(forms, log_probabilities[numbers].tolist(), cosines.tolist(), strict=True)
-            fits = [
-                (form, FIT_WEIGHT * fit + COSINE_WEIGHT * cosine)
-                for form, fit, cosine in scored
-                if round(fit, 3) >= LEAST_LOG_PROBABILITY and cosine >= LEAST_COSINE
-            ]
-            return sorted(fits, key=lambda proposal: -proposal[1])
-
-        return self._proposals(rows, lambda places, logits: map(fitting, places, logits.log_softmax(-1).cpu()))
-
-    def _proposals(
-        self,
-        rows: Sequence[Row],
-        propose: Callable[[Sequence[Place], "torch.Tensor"], Iterable[Proposals]],
-    ) -> list[dict[Place, Proposals]]:
-        """The proposals for the places of each row, by those for the places of a batch, given their logits."""
         proposals: list[dict[Place, Proposals]] = [{} for _ in rows]
+        for places, logits in self._batches(rows):
+            for (row, place), fits in zip(places, logits.log_softmax(-1).cpu(), strict=True):
+                ids = self.words.ids(place.slot)
+                forms = [word for word in place.choices if word in ids]
+                numbers = torch.tensor([ids[form] for form in forms], dtype=torch.long)
+                cosines = self._vectors[numbers] @ self._vectors[place.token]
+                scored = zip(forms, fits[numbers].tolist(), cosines.tolist(), strict=True)
+                fitting = [
+                    (form, FIT_WEIGHT * fit + COSINE_WEIGHT * cosine)
+                    for form, fit, cosine in scored
+                    if round(fit, 3) >= LEAST_LOG_PROBABILITY and cosine >= LEAST_COSINE
+                ]
+                proposals[row][place] = sorted(fitting, key=lambda proposal: -proposal[1])
+        return proposals
+
+    def _batches(self, rows: Sequence[Row]) -> Iterator[tuple[list[tuple[int, Place]], "torch.Tensor"]]:
+        """The places of all rows in batches, each with the number of its row, and the logits there."""
         numbers = [number for number, row in enumerate(rows) if row.places]
         default = CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS
         widths = [padded(len(rows[number].ids), self.limit) for number in numbers]
         for batch in pack(widths, self.runtime.batch_tokens or default):
-            owners = [(numbers[row], place) for row in batch for place in rows[numbers[row]].places]
-            logits = self._logits([rows[numbers[row]] for row in batch])
-            words = propose([place for _, place in owners], logits)
-            for (number, place), place_words in zip(owners, words, strict=True):
-                proposals[number][place] = place_words
-        return proposals
+            places = [(numbers[row], place) for row in batch for place in rows[numbers[row]].places]
+            yield places, self._logits([rows[numbers[row]] for row in batch])
 
     @cached_property
     def _vectors(self) -> "torch.Tensor":

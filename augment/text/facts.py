@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from augment.text.edits import Token, matching_case
 from augment.text.negation import WORDS
-from augment.text.patterns import fixed_places
-from augment.text.words import word_groups
+from augment.text.words import fixed_places, word_groups
 
 
 def _others(name: str, separator: str = " ") -> dict[str, tuple[str, list[str]]]:

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from augment.text.edits import Token, matching_case
 from augment.text.english import inflect, verb_lemma, wants_an
-from augment.text.patterns import fixed_places
-from augment.text.words import NEGATIONS, word_groups
+from augment.text.words import NEGATIONS, fixed_places, word_groups
 from augment.types import Edit
 
 WORDS = {heading: frozenset(words) for heading, words in word_groups("clauses")}

@@ -117,9 +117,7 @@ class MarianTranslator:
         """Up to `number` good translations of each text, by one beam search or several draws, or else a bad one."""
         if not self.decoding.sampled:
             beams = max(self.decoding.num_beams, number)
-            decoding = self.decoding
-            if number > 1:
-                decoding = replace(decoding, num_beams=beams, hypotheses=number)
+            decoding = replace(self.decoding, num_beams=beams, hypotheses=number)
             return self._ranked([(text, 0) for text in texts], decoding, number)
         own = [0] * len(texts) if seeds is None else seeds
         draw_seeds = [[seed, *(row_seed(seed, str(draw), "") for draw in range(1, number))] for seed in own]

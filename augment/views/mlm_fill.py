@@ -207,7 +207,7 @@ class MlmFill(ProtectedTermsView):
     def _fill(self, text: _Text, proposals: Mapping[Place, Proposals], rng: random.Random) -> ViewResult:
         edits: list[Edit] = []
         texts = [token.text for token in text.tokens]
-        for place, place_proposals in proposals.items():
+        for place, place_proposals in sorted(proposals.items()):
             words = _fitting(place_proposals, texts, place.number)[: self.top_k]
             words = [(form, logit) for form, logit in words if logit - words[0][1] >= math.log(LEAST_WEIGHT)]
             if words:
