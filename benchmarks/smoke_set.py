@@ -2,17 +2,16 @@
 
     python benchmarks/smoke_set.py --data ../shared/data starter:mean starter:cls all-MiniLM-L6-v2 runs/bsl
 
-Each MODEL, or MODEL:POOLING, is scored on both as it is and whitened on the sample corpus: Spearman x 100. The last
-line correlates the two columns (Spearman), over all rows.
+Each MODEL, or MODEL:POOLING, is scored on both as it is and whitened on the sample corpus, and TF-IDF of characters
+beside them: Spearman x 100. The last line correlates the two columns (Spearman), over all rows.
 """
 
 from __future__ import annotations
 
 import argparse
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import torch
 
 from pipelines.sentences.sources import SAMPLE_FILE
@@ -21,9 +20,18 @@ from trainers.encoders.linear import fit_linear
 from trainers.encoders.vectors import Vectors, cached
 from trainers.evaluation.pairs import Pairs, read_pairs, score_pairs, spearman
 from trainers.evaluation.suites import sample, sts
+from trainers.evaluation.tfidf import TfidfVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+
+class Row(NamedTuple):
+    """An encoder and its Spearman x 100 on the smoke set and on STS-B dev."""
+
+    encoder: str
+    smoke: float
+    dev: float
 
 
 def whitened(vectors: Vectors, corpus: Sequence[str]) -> Vectors:
@@ -35,6 +43,36 @@ def whitened(vectors: Vectors, corpus: Sequence[str]) -> Vectors:
         return vectors._replace(matrix=linear(torch.from_numpy(vectors.matrix)).numpy())
 
 
+def figure(pairs: Pairs, vectors: Vectors) -> float:
+    """Return Spearman x 100 of the cosines and the grades, 0 where all cosines are equal."""
+    return score_pairs(pairs.subsets, vectors).metrics["all"] or 0.0
+
+
+def tfidf_figure(pairs: Pairs) -> float:
+    """Return Spearman x 100 of the grades and the cosines of TF-IDF, fitted to the set's own texts."""
+    graded = [pair for subset in pairs.subsets.values() for pair in subset]
+    first, second, grades = zip(*graded, strict=True)
+    return 100 * (spearman(grades, TfidfVectors(pairs.texts).similarities(first, second)) or 0.0)
+
+
+def rows(models: Sequence[str], smoke: Pairs, dev: Pairs, corpus: Sequence[str]) -> Iterator[Row]:
+    """Yield a row for TF-IDF, then two for each model: as it is, and whitened on the corpus."""
+    yield Row("TF-IDF", tfidf_figure(smoke), tfidf_figure(dev))
+    for model in models:
+        name, _, pooling = model.partition(":")
+        encoder = cached(open_encoder(name, pooling=pooling or None))
+        vectors = Vectors.encode(encoder, [*smoke.texts, *dev.texts, *corpus])
+        yield Row(model, figure(smoke, vectors), figure(dev, vectors))
+        white = whitened(vectors, corpus)
+        yield Row(f"{model}, whitened", figure(smoke, white), figure(dev, white))
+
+
+def agreement(scored: Sequence[Row]) -> float:
+    """Return Spearman's rho in [-1, 1] of the rows' two figures; NaN if one never varies."""
+    rho = spearman([row.smoke for row in scored], [row.dev for row in scored])
+    return float("nan") if rho is None else rho
+
+
 def main() -> None:
     """Encode, score, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -42,23 +80,17 @@ def main() -> None:
     parser.add_argument("--data", required=True)
     options = parser.parse_args()
     (smoke,) = sample.find("")
-    dev = next(
-        read_pairs(benchmark, options.data) for benchmark in sts.BENCHMARKS if benchmark.name == "stsb-dev"
-    )
+    (benchmark,) = (benchmark for benchmark in sts.BENCHMARKS if benchmark.name == "stsb-dev")
+    dev = read_pairs(benchmark, options.data)
     if not isinstance(dev, Pairs):
         raise SystemExit(str(dev))
     corpus = list(dict.fromkeys(filter(None, SAMPLE_FILE.read_text(encoding="utf-8").splitlines())))
-    rows = []
-    for model in options.models:
-        name, _, pooling = model.partition(":")
-        encoder = cached(open_encoder(name, pooling=pooling or None))
-        vectors = Vectors.encode(encoder, [*smoke.texts, *dev.texts, *corpus])
-        for kind, given in (("", vectors), (", whitened", whitened(vectors, corpus))):
-            scores = [score_pairs(pairs.subsets, given).metrics["all"] or 0.0 for pairs in (smoke, dev)]
-            rows.append(scores)
-            print(f"{model + kind:50} {scores[0]:8.2f} {scores[1]:8.2f}", flush=True)
-    agreement = spearman(*np.array(rows).T)
-    print(f"Spearman of the two columns over {len(rows)} rows: {agreement:.3f}")
+    print(f"{'encoder':50} {'smoke':>8} {'dev':>8}")
+    scored = []
+    for row in rows(options.models, smoke, dev, corpus):
+        scored.append(row)
+        print(f"{row.encoder:50} {row.smoke:8.2f} {row.dev:8.2f}", flush=True)
+    print(f"Spearman of the two columns over {len(scored)} rows: {agreement(scored):.3f}")
 
 
 if __name__ == "__main__":
