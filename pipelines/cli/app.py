@@ -3,18 +3,19 @@
 import inspect
 import sys
 from contextlib import nullcontext
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
 from augment.errors import InputError, TwinviewsError
 from augment.view import VIEWS
-from pipelines.cli import pairs, views
+from pipelines.cli import views
 from pipelines.options import (
     ExportOptions,
     IngestOptions,
     InspectOptions,
     ListOptions,
+    PairsOptions,
     ReportOptions,
     VerifyOptions,
 )
@@ -23,6 +24,7 @@ from pipelines.terminal.console import (
     VersionOption,
     call,
     counted,
+    flat,
     note,
     offline,
     show,
@@ -32,6 +34,18 @@ from pipelines.terminal.console import (
 from pipelines.terminal.options import with_options
 
 FORMATS = ("parquet", "jsonl", "csv")
+
+
+class PairsCommand(SectionedCommand):
+    """`build-pairs`, whose help lists the filters; they are looked up only for that."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer brings a click of its own
+        """Write the filters, and then the example."""
+        from pipelines.pairs.filter import filter_summaries
+
+        with formatter.section("Filters, applied in the order given"):
+            formatter.write_dl(filter_summaries())
+        super().format_epilog(ctx, formatter)
 
 
 def build_app() -> typer.Typer:
@@ -51,14 +65,14 @@ def build_app() -> typer.Typer:
     example = (
         "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
     )
-    app.command("build-pairs", epilog=f"Example: {example}")(pairs.build_pairs_command)
+    app.command("build-pairs", epilog=f"Example: {example}")(_build_pairs)
     app.command("inspect", epilog="Example: augment inspect data/pairs.arrow --rows 10")(_inspect)
     app.command("report", epilog="Example: augment report data/pairs.arrow")(_report)
     app.command("export", epilog="Example: augment export data/pairs.arrow --to parquet")(_export)
     app.command("verify", epilog="Example: augment verify data/sentences data/pairs.arrow")(_verify)
     app.command("views", epilog="Example: augment views --json")(_views)
     for command in app.registered_commands:
-        command.cls = pairs.PairsCommand if command.name == "build-pairs" else SectionedCommand
+        command.cls = PairsCommand if command.name == "build-pairs" else SectionedCommand
         # Click would cut it at 45 characters.
         command.short_help = (command.help or inspect.getdoc(command.callback) or "").split("\n")[0]
     return app
@@ -96,6 +110,36 @@ def _ingest(options: IngestOptions) -> None:
     state = "would be written" if options.dry_run else "written" if is_new else "already there, nothing done"
     table((f"{options.out}/", "rows"), [*dataset.counts.items()])
     show(f"{counted(dataset.rows, 'sentence')} in {counted(shards, 'shard')}: {state}")
+
+
+@with_options
+def _build_pairs(options: PairsOptions) -> None:
+    """Pair views of the same sentences; views that are missing are made first.
+
+    Sentences of which a view failed or was rejected are dropped and counted by reason; views that equal their
+    sentence are kept and counted, unless a filter drops them.
+    """
+    from pipelines.pairs.build import build_pairs, preview_pairs
+
+    if options.dry_run:
+        with offline():
+            views.show_preview(preview_pairs(options), as_json=options.json)
+        return
+    counts, is_new = build_pairs(options)
+    if options.json:
+        show_json({"out": str(options.target), **counts, "made_now": is_new})
+        return
+    rows = [(f"  {name}" if ": " in name else name, number) for name, number in flat(counts)]
+    table((str(options.target), "rows"), rows)
+    dropped = counts.get("dropped", {})
+    if counts["pairs"] < sum(dropped.values()):
+        is_translated = any("is not a paraphrase" in reason for reason in dropped)
+        advice = (
+            "; if round trips are not paraphrases, `augment backtranslate --models opus-mt` translates better"
+        )
+        note(f"most rows were dropped{advice if is_translated else ''}")
+    if not is_new:
+        show("already complete, nothing done")
 
 
 @with_options

@@ -133,7 +133,7 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
             start = time.monotonic()
             dataset, new_rows = make_run(run)
             results.append(_report(dataset, new_rows, time.monotonic() - start, quiet=options.json))
-            if unused := view.unused(source.texts()):
+            if unused := view.unused(text for table in source.tables() for text in table["text"].to_pylist()):
                 note(unused)
     if options.json:
         show_json(results[0] if len(results) == 1 else results)

@@ -14,12 +14,11 @@ from augment.view import Runtime, ViewSpec, checked_texts, labelled_view, loaded
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pairs_batch, pairs_schema
 from pipelines.pairs.filter import Filter, make_filter
-from pipelines.pairs.labels import label_row_pairs
-from pipelines.pairs.neighbours import neighbour_row_pairs
 from pipelines.pairs.nli import TableColumns, nli_sources, table_columns, table_pairs
 from pipelines.pairs.pair import BLOCK_ROWS, ORIGINAL, SECOND, Candidate, Sentence, SideInfo
 from pipelines.pairs.policies import (
     BSL_VIEWS,
+    ViewPairs,
     block_candidates,
     check_views,
     describe_sides,
@@ -28,7 +27,13 @@ from pipelines.pairs.policies import (
     usual_policy,
     view_pairs,
 )
-from pipelines.pairs.row_pairs import RowPairs, ViewPairs, column_row_pairs, drawn_pairs
+from pipelines.pairs.row_pairs import (
+    RowPairs,
+    column_row_pairs,
+    drawn_pairs,
+    label_row_pairs,
+    neighbour_row_pairs,
+)
 from pipelines.pairs.views import ChosenView, ViewedSentences, choose_views, finish_views, plan_views
 from pipelines.pairs.write import PairsJob, save_pairs
 from pipelines.sentences.ingest import sentences_for
@@ -87,9 +92,7 @@ def make_pairs(
     option or filter, TwinviewsError if no pair is left.
     """
     _check_arguments(pairs, views=views, filter=filter)
-    texts = [*dict.fromkeys(text for text in checked_texts(sentences) if text)]
-    if not texts:
-        raise InputError("there is no sentence to pair: give some that are not empty")
+    texts = _distinct(sentences)
     specs = _labelled(views or (BSL_VIEWS if pairs in ("best", "bsl") else ()))
     negative = _labelled([negative_view] if negative_view else [])
     check_views(pairs, specs, negative)
@@ -116,6 +119,13 @@ def _dataset(candidates: Candidates, filters: Sequence[Filter], runtime: Runtime
 
     schema = pairs_schema(candidates, filters)
     return ArrowDataset(pa.Table.from_batches([pairs_batch(pairs, schema)]))
+
+
+def _distinct(sentences: Iterable[str]) -> list[str]:
+    texts = [*dict.fromkeys(text for text in checked_texts(sentences) if text)]
+    if not texts:
+        raise InputError("there is no sentence to pair: give some that are not empty")
+    return texts
 
 
 def _check_arguments(pairs: str, **lists: Sequence[str | ViewSpec]) -> None:
@@ -194,7 +204,7 @@ def preview_pairs(options: PairsOptions) -> dict[str, Any]:
             _row_pairs(policy, options, sentences)  # raises for sentences that do not fit
         planned = plan_views(chosen, sentences, options, policy)
         describe_sides({name: view.plan.spec for name, view in planned.items()})
-        preview["sentences"] = _limited(sentences, options)
+        preview["sentences"] = sentences.first(options.limit)
         missing = {name: preview_run(view) for name, view in planned.items() if isinstance(view, ViewRun)}
         preview |= {"views": list(planned), "views_to_make": missing}
     preview["filters"] = [filter.text() for filter in filters]
@@ -310,7 +320,7 @@ def _viewed_pairs(
     plan = Plan(
         kind="pairs", name=policy, params=params, seed=seed, limit=options.limit, shard_size=0, inputs=inputs
     )
-    return replace(candidates, columns=columns, rows=_limited(sentences, options)), plan, made_by
+    return replace(candidates, columns=columns, rows=sentences.first(options.limit)), plan, made_by
 
 
 def _own_pairs(
@@ -325,14 +335,10 @@ def _own_pairs(
     sides = [*dict.fromkeys(chain.from_iterable(pairs.couples)), *([ORIGINAL] if pairs.has_spares else [])]
     params: dict[str, Any] = {"alternatives": [*pairs.alternatives]} if pairs.alternatives else {}
     params |= {"fallback": True} if pairs.has_spares else {}
-    rows = _limited(viewed.sentences, options)
+    rows = viewed.sentences.first(options.limit)
     starts = range(0, rows, BLOCK_ROWS)
     sentences = chain.from_iterable(viewed.read(start, min(start + BLOCK_ROWS, rows)) for start in starts)
     return _candidates(pairs, describe_sides(views), sentences), sides, params
-
-
-def _limited(sentences: Dataset, options: PairsOptions) -> int:
-    return min(options.limit or sentences.rows, sentences.rows)
 
 
 def _row_pairs(
@@ -342,7 +348,7 @@ def _row_pairs(
 
     Raises InputError for sentences that do not fit.
     """
-    rows = _limited(sentences, options)
+    rows = sentences.first(options.limit)
     if policy == "columns":
         return column_row_pairs(sentences, rows), {}
     if policy == "neighbours":

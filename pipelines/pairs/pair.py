@@ -50,6 +50,12 @@ class Sentence:
         return f"{side} {view.status}" + (f": {view.reason}" if view.reason else "")
 
 
+def negative_of(sentence: Sentence, name: str | None) -> str | None:
+    """The text of a sentence's view of this name where that is "ok"."""
+    view = sentence.views[name] if name is not None else None
+    return view.text if view is not None and view.status == "ok" else None
+
+
 @dataclass(slots=True)
 class Candidate:
     """Two texts that may become a pair.

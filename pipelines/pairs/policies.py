@@ -1,7 +1,8 @@
 """Which sides of sentences a policy pairs, which views it takes, and its usual filters; on values, without files."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 from augment.errors import InputError
 from augment.meaning.judge import Judge
@@ -11,8 +12,7 @@ from augment.translate.model_names import STARTER
 from augment.translate.stages import HOP
 from augment.view import ViewSpec, check_params, view_attribute
 from pipelines.pairs.filter import is_round_trip
-from pipelines.pairs.pair import ORIGINAL, Candidate, Sentence, SideInfo
-from pipelines.pairs.row_pairs import ViewPairs
+from pipelines.pairs.pair import ORIGINAL, Candidate, Sentence, SideInfo, negative_of
 
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
 NEGATIVE_POLICIES = ("original", "best", "bsl", "columns")
@@ -26,6 +26,77 @@ VIEW_COUNTS = {
     "multilingual": MANY,
 }
 """How many views a policy pairs; the others pair any number."""
+
+
+Texts: TypeAlias = tuple[str | None, str | None]
+"""Those of the two sides of a candidate."""
+
+
+@dataclass(frozen=True)
+class ViewPairs:
+    """Which sides of a sentence are paired.
+
+    Attributes:
+        couples: The names of two sides each.
+        alternatives: The views of which all texts are paired, not the first alone: the n-th of one side with
+            the n-th of the other, and the side with fewer texts begins again.
+        has_spares: Whether a sentence without a pair gets spare candidates: with an alternative on one side,
+            and with the sentence itself on the left.
+        negative: The view that is the negative, where it is "ok".
+        is_best: Whether only the best one of a sentence's candidates becomes a pair.
+    """
+
+    couples: Sequence[tuple[str, str]]
+    alternatives: Collection[str] = ()
+    has_spares: bool = False
+    negative: str | None = None
+    is_best: bool = False
+
+    def __call__(self, sentence: Sentence) -> Iterator[Candidate]:
+        """The candidates of a sentence, couple by couple."""
+        for names in self.couples:
+            left, right = (sentence.texts(name) for name in names)
+            lefts, rights = (
+                len(texts) if name in self.alternatives else 1
+                for name, texts in zip(names, (left, right), strict=True)
+            )
+            unused = len(left) + len(right) - lefts - rights
+            for turn in range(max(lefts, rights)):
+                texts = left[turn % lefts], right[turn % rights]
+                yield self._candidate(sentence, names, texts, unused=0 if turn else unused)
+            for spare_names, texts, number in self._spares(sentence, names) if self.has_spares else ():
+                spare = self._candidate(sentence, spare_names, texts, unused=number)
+                spare.is_spare = True
+                yield spare
+
+    def _spares(
+        self, sentence: Sentence, names: tuple[str, str]
+    ) -> Iterator[tuple[tuple[str, str], Texts, int]]:
+        """The names, the texts, and the number of unused alternatives of each spare candidate."""
+        left, right = (sentence.texts(name) for name in names)
+        further = len(left) + len(right) - 2
+        if not self.alternatives:
+            replaced = [(left[0], text) for text in right[1:2]] + [(text, right[0]) for text in left[1:2]]
+            yield from ((names, texts, further - 1) for texts in replaced)
+        for name, texts in zip(names, (left, right), strict=True):
+            yield (ORIGINAL, name), (sentence.text, texts[0]), further
+
+    def _candidate(
+        self, sentence: Sentence, names: tuple[str, str], texts: Texts, *, unused: int
+    ) -> Candidate:
+        reason = sentence.problem(names[0]) or sentence.problem(names[1])
+        # a side that equals the sentence is to be named so
+        if reason is None and (self.has_spares or self.is_best):
+            sides = zip(names, texts, strict=True)
+            same = (name for name, text in sides if name != ORIGINAL and text == sentence.text)
+            reason = next((f"{name} left it unchanged" for name in same), None)
+        return Candidate(
+            *(sentence.id, sentence.text, *texts, *names),
+            label=sentence.label,
+            negative=negative_of(sentence, self.negative),
+            reason=reason,
+            unused=unused,
+        )
 
 
 def usual_policy(views: Iterable[ViewSpec]) -> Literal["best", "bsl"]:

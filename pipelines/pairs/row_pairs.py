@@ -1,7 +1,8 @@
-"""Candidates of one sentence and its views, and of two sentences or a view of each, as a seed draws."""
+"""Pairs of two sentences, or of a view of each: by second texts, neighbours in a document, and labels."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import ast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 import numpy as np
@@ -10,88 +11,13 @@ from numpy.typing import NDArray
 
 from augment.errors import InputError
 from pipelines.pairs.nli import NLI_LABELS
-from pipelines.pairs.pair import BLOCK_ROWS, ORIGINAL, SECOND, Candidate, Sentence
-from pipelines.storage.dataset import Dataset
+from pipelines.pairs.pair import BLOCK_ROWS, ORIGINAL, SECOND, Candidate, Sentence, negative_of
+from pipelines.storage.dataset import PLACE, Dataset
 
 Numbers: TypeAlias = NDArray[np.int64]
-Texts: TypeAlias = tuple[str | None, str | None]
-"""Those of the two sides of a candidate."""
 RowPairs: TypeAlias = tuple[Numbers, Numbers, str]
 """Candidates: the numbers of left and of right sentences (-1: none), and why one without a right side is
 dropped."""
-
-
-@dataclass(frozen=True)
-class ViewPairs:
-    """Which sides of a sentence are paired.
-
-    Attributes:
-        couples: The names of two sides each.
-        alternatives: The views of which all texts are paired, not the first alone: the n-th of one side with
-            the n-th of the other, and the side with fewer texts begins again.
-        has_spares: Whether a sentence without a pair gets spare candidates: with an alternative on one side,
-            and with the sentence itself on the left.
-        negative: The view that is the negative, where it is "ok".
-        is_best: Whether only the best one of a sentence's candidates becomes a pair.
-    """
-
-    couples: Sequence[tuple[str, str]]
-    alternatives: Collection[str] = ()
-    has_spares: bool = False
-    negative: str | None = None
-    is_best: bool = False
-
-    def __call__(self, sentence: Sentence) -> Iterator[Candidate]:
-        """The candidates of a sentence, couple by couple."""
-        for names in self.couples:
-            left, right = (sentence.texts(name) for name in names)
-            lefts, rights = (
-                len(texts) if name in self.alternatives else 1
-                for name, texts in zip(names, (left, right), strict=True)
-            )
-            unused = len(left) + len(right) - lefts - rights
-            for turn in range(max(lefts, rights)):
-                texts = left[turn % lefts], right[turn % rights]
-                yield self._candidate(sentence, names, texts, unused=0 if turn else unused)
-            for spare_names, texts, number in self._spares(sentence, names) if self.has_spares else ():
-                spare = self._candidate(sentence, spare_names, texts, unused=number)
-                spare.is_spare = True
-                yield spare
-
-    def _spares(
-        self, sentence: Sentence, names: tuple[str, str]
-    ) -> Iterator[tuple[tuple[str, str], Texts, int]]:
-        """The names, the texts, and the number of unused alternatives of each spare candidate."""
-        left, right = (sentence.texts(name) for name in names)
-        further = len(left) + len(right) - 2
-        if not self.alternatives:
-            replaced = [(left[0], text) for text in right[1:2]] + [(text, right[0]) for text in left[1:2]]
-            yield from ((names, texts, further - 1) for texts in replaced)
-        for name, texts in zip(names, (left, right), strict=True):
-            yield (ORIGINAL, name), (sentence.text, texts[0]), further
-
-    def _candidate(
-        self, sentence: Sentence, names: tuple[str, str], texts: Texts, *, unused: int
-    ) -> Candidate:
-        reason = sentence.problem(names[0]) or sentence.problem(names[1])
-        # a side that equals the sentence is to be named so
-        if reason is None and (self.has_spares or self.is_best):
-            sides = zip(names, texts, strict=True)
-            same = (name for name, text in sides if name != ORIGINAL and text == sentence.text)
-            reason = next((f"{name} left it unchanged" for name in same), None)
-        return Candidate(
-            *(sentence.id, sentence.text, *texts, *names),
-            label=sentence.label,
-            negative=negative_of(sentence, self.negative),
-            reason=reason,
-            unused=unused,
-        )
-
-
-def negative_of(sentence: Sentence, name: str | None) -> str | None:
-    """The text of a sentence's view of this name where that is "ok"."""
-    view = sentence.views[name] if name is not None else None
-    return view.text if view is not None and view.status == "ok" else None
 
 
 def column_row_pairs(sentences: Dataset, rows: int) -> Iterator[RowPairs]:
@@ -103,6 +29,119 @@ def column_row_pairs(sentences: Dataset, rows: int) -> Iterator[RowPairs]:
         raise InputError(f"{sentences.path} has the labels of an NLI corpus: see --pairs entailment")
     blocks = (np.arange(start, min(start + BLOCK_ROWS, rows)) for start in range(0, rows, BLOCK_ROWS))
     return ((block, block, "no second text") for block in blocks)
+
+
+def neighbour_row_pairs(sentences: Dataset, rows: int, distance: int) -> Iterator[RowPairs]:
+    """Pairs of the first `rows` sentences that are at most `distance` apart in a document, the earlier one left.
+
+    None reaches across a heading, which begins its section; dropped sentences count. Raises InputError without
+    places.
+    """
+    if not set(PLACE[:2]) <= set(sentences.read(0, 1).schema.names):
+        raise InputError(
+            f"{sentences.path} does not say where its sentences stand: ingest with --split sentences"
+        )
+    return _neighbours(sentences, rows, distance)
+
+
+def _neighbours(sentences: Dataset, rows: int, distance: int) -> Iterator[RowPairs]:
+    step = max(1, BLOCK_ROWS // distance)
+    for start in range(0, rows, step):
+        stop, first = min(start + step, rows), max(start - distance, 0)
+        table = sentences.read(first, min(stop + distance, rows))
+        sections = [
+            table[name].fill_null("").combine_chunks().dictionary_encode().indices.to_numpy()
+            for name in (PLACE[0], PLACE[2])
+            if name in table.schema.names
+        ]
+        positions = table[PLACE[1]].to_numpy()
+        left = np.arange(len(table)).repeat(min(distance, len(table)))
+        right = left + np.tile(np.arange(1, min(distance, len(table)) + 1), len(table))
+        left, right = left[right < len(table)], right[right < len(table)]
+        steps = positions[right] - positions[left]
+        is_near = (steps >= 0) & (steps <= distance)
+        for section in sections:
+            is_near &= section[left] == section[right]
+        left, right = first + left[is_near], first + right[is_near]
+        alone = np.setdiff1d(np.arange(start, stop), np.append(left, right))
+        is_own = (left >= start) & (left < stop)
+        left, right = np.append(left[is_own], alone), np.append(right[is_own], np.full(len(alone), -1))
+        order = np.argsort(left, kind="stable")
+        if len(order):
+            yield left[order], right[order], "no sentence near it"
+
+
+def label_row_pairs(sentences: Dataset, rows: int, per_sentence: int, seed: int) -> Iterator[RowPairs]:
+    """Pairs of the first `rows` sentences, each once: every label has equally many, or all that it can have.
+
+    These are `per_sentence` times the mean number of sentences with a label. The members of a label, in an
+    order that
+    the seed draws, form a ring: pairs are those next to each other, then those two apart, and so on, so its
+    sentences occur about equally often. Labels and order are in memory, 24 bytes a sentence. Raises InputError
+    for other labels.
+    """
+    codes, keys = np.full(rows, -1, dtype=np.int64), np.zeros(rows, dtype=np.uint64)
+    numbers: dict[str, int] = {}
+    for start in range(0, rows, sentences.plan.shard_size):
+        table = sentences.read(start, min(start + sentences.plan.shard_size, rows))
+        if "label" not in table.schema.names:
+            raise InputError(
+                f"{sentences.path} has no labels: ingest with --label-column NAME, one label a sentence"
+            )
+        for row, (id, label) in enumerate(
+            zip(table["id"].to_pylist(), table["label"].to_pylist(), strict=True), start
+        ):
+            keys[row] = xxhash.xxh64_intdigest(f"{seed}|{id}".encode())
+            if label := (label or "").strip():
+                codes[row] = numbers.setdefault(label, len(numbers))
+    _check_labels(sentences, numbers)
+    sizes = np.bincount(codes[codes >= 0], minlength=len(numbers))
+    if sizes.max() < 2:
+        raise InputError(f"no two sentences of {sentences.path} have the same label: give classes as labels")
+    order = np.lexsort((keys, codes))
+    quota = -(-per_sentence * sizes[sizes > 1].sum() // np.count_nonzero(sizes > 1))
+    counts = np.minimum(quota, sizes * (sizes - 1) // 2)
+    alone = np.isin(codes, np.flatnonzero(sizes == 1))
+    return _label_pairs(
+        order, sizes, counts, {"no label": codes < 0, "no other sentence has its label": alone}
+    )
+
+
+def _label_pairs(
+    order: Numbers, sizes: Numbers, counts: Numbers, dropped: dict[str, NDArray[np.bool_]]
+) -> Iterator[RowPairs]:
+    """The first `counts` pairs of each label, label by label in turn, and then what is dropped for a reason."""
+    starts = len(order) - sizes.sum() + np.cumsum(sizes) - sizes
+    step = max(1, BLOCK_ROWS // len(sizes))
+    for first in range(0, counts.max(), step):
+        turns, labels = np.nonzero(np.arange(first, first + step)[:, None] < counts)
+        apart, place = np.divmod(first + turns, sizes[labels])
+        # First every second place, so that few pairs reach all members.
+        half = (sizes[labels] + 1) // 2
+        place = np.where(apart, place, 2 * place - np.where(place < half, 0, 2 * half - 1))
+        left, right = (order[starts[labels] + offset % sizes[labels]] for offset in (place, place + apart + 1))
+        yield left, right, ""
+    for reason, mask in dropped.items():
+        places = np.flatnonzero(mask)
+        for start in range(0, len(places), BLOCK_ROWS):
+            left = places[start : start + BLOCK_ROWS]
+            yield left, np.full(len(left), -1), reason
+
+
+def _check_labels(sentences: Dataset, labels: dict[str, int]) -> None:
+    if labels.keys() <= NLI_LABELS:
+        problem = f"has the labels {', '.join(labels)} of an NLI corpus" if labels else "has only empty labels"
+        raise InputError(f"{sentences.path} {problem}: give classes as labels, or see --pairs entailment")
+    if len(labels) == 1:
+        raise InputError(
+            f"all sentences of {sentences.path} have the label {next(iter(labels))!r}: give two or more"
+        )
+    for label in labels:
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            if label[0] in "[{" and isinstance(ast.literal_eval(label), list | dict):
+                raise InputError(
+                    f"{sentences.path}: the label {label[:60]!r} is a list: give one label a sentence"
+                )
 
 
 def drawn_pairs(

@@ -104,7 +104,7 @@ def _check_rows(folder: Path, plan: Plan, source: Dataset, options: PairsOptions
     if source.receipts and plan.inputs[0].sha256 != source.digest:
         problem = f"was made from other sentences ({plan.inputs[0].name}) than {source.path}"
         raise InputError(f"{folder} {problem}: give those as SOURCE, or make the view again with --overwrite")
-    rows = min(options.limit or source.rows, source.rows)
+    rows = source.first(options.limit)
     if plan.rows < rows:
         problem = f"was made for the first {plan.rows:,} of {rows:,} sentences"
         raise InputError(f"{folder} {problem}: give --limit {plan.rows}, or make it again with --overwrite")
@@ -156,9 +156,14 @@ class ViewedSentences:
         views = dict[str, list[ViewResult | None]]()
         for name, view in self.views.items():
             is_there = numbers < view.rows
-            results = iter(_results(_rows(self._tables[name], numbers[is_there])))
+            results = iter(_results(self._rows(name, numbers[is_there])))
             views[name] = [next(results) if flag else None for flag in is_there.tolist()]
-        return _sentences(_rows(self._tables[ORIGINAL], numbers), views)
+        return _sentences(self._rows(ORIGINAL, numbers), views)
+
+    def _rows(self, name: str, numbers: Numbers) -> pa.Table:
+        table = self._tables[name]
+        rows: pa.Table = table[numbers] if len(numbers) else table[:0]
+        return rows
 
     @cached_property
     def _tables(self) -> dict[str, "datasets.Dataset"]:
@@ -170,11 +175,6 @@ class ViewedSentences:
             name: ArrowDataset(dataset.read(0, dataset.rows), fingerprint=name).with_format("arrow")
             for name, dataset in tables.items()
         }
-
-
-def _rows(table: "datasets.Dataset", numbers: Numbers) -> pa.Table:
-    rows: pa.Table = table[numbers] if len(numbers) else table[:0]
-    return rows
 
 
 def _results(table: pa.Table) -> list[ViewResult]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from augment.errors import InputError
 from augment.text.sentences import ITEM, sentences
-from pipelines.sentences.rows import Row, Rows
+from pipelines.sentences.rows import Row
 from pipelines.storage.recipe import parse_yaml
 
 HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
@@ -119,27 +119,26 @@ def _front_matter_end(text: str) -> int:
     return 0
 
 
-def split_sentences(batches: Iterable[Rows], language: str, document: str, *, by_row: bool) -> Iterator[Row]:
+def split_sentences(rows: Iterable[Row], language: str, document: str, *, by_row: bool) -> Iterator[Row]:
     """Split every text into its sentences by sentencex, each with the label of its text and its place in `document`.
 
     With `by_row`, every text is a document of its own: `document:1` and so on. A language (two letters)
     without rules of its own is split like a related one. Raises InputError for a row with a second text.
     """
-    row, position, heading = 0, 0, None
-    for rows in batches:
-        if any(pair is not None for pair in rows.pairs):
+    position, heading = 0, None
+    for number, (text, label, pair, *_) in enumerate(rows, 1):
+        if pair is not None:
             raise InputError("rows with a second text cannot be split: leave --split or the pair column out")
-        for text, label in zip(rows.texts, rows.labels, strict=True):
-            row, position = row + 1, 0 if by_row else position
-            if text.startswith(HEADING):
-                text = heading = text.removeprefix(HEADING)
-            own_document = f"{document}:{row}" if by_row else document
-            parts = [
-                part for paragraph in paragraphs(text.splitlines()) for part in sentences(paragraph, language)
-            ]
-            for sentence in parts or [""]:
-                yield sentence.strip(), label, None, (own_document, position, heading)
-                position += 1
+        position = 0 if by_row else position
+        if text.startswith(HEADING):
+            text = heading = text.removeprefix(HEADING)
+        own_document = f"{document}:{number}" if by_row else document
+        parts = [
+            part for paragraph in paragraphs(text.splitlines()) for part in sentences(paragraph, language)
+        ]
+        for sentence in parts or [""]:
+            yield sentence.strip(), label, None, (own_document, position, heading)
+            position += 1
 
 
 def language_code(language: str) -> str:

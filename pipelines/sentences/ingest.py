@@ -122,32 +122,28 @@ def _write(
     options: IngestOptions, plan: Plan, out: Path, sentences: Iterator[Sentence], counts: dict[str, int]
 ) -> Dataset:
     """Write the dataset, or nothing at all if that fails; a further column without values is left out."""
-    columns, optional = ["id", "text"], [options.labels or "label", "pair", *(PLACE if options.split else ())]
+    optional = [options.labels or "label", "pair", *(PLACE if options.split else ())]
+    schema, columns = dataset_schema(["id", "text", *optional]), ["id", "text"]
     receipts: list[Receipt] = []
-    stale, shard = 0, [*islice(sentences, options.shard_size)]
     clear_dataset(out)
     try:
         write_if_changed(out / PLAN_FILE, plan.to_json())
-        while shard:
-            table = pa.Table.from_arrays(
-                [*zip(*shard, strict=True)], schema=dataset_schema([*columns[:2], *optional])
-            )
-            filled = [name for name in optional if name in columns or table[name].null_count < len(table)]
-            if len(columns) < 2 + len(filled):
-                stale, columns = len(receipts), [*columns[:2], *filled]
+        while shard := [*islice(sentences, options.shard_size)]:
+            table = pa.Table.from_arrays([*zip(*shard, strict=True)], schema=schema)
+            filled = {name for name in optional if table[name].null_count < len(table)}
+            if not filled <= {*columns}:
+                columns = [name for name in schema.names if name in filled.union(columns)]
+                for index, receipt in enumerate(receipts):  # whose shards lack a column
+                    earlier = [read_table(out / receipt.file), schema.empty_table()]
+                    wider = pa.concat_tables(earlier, promote_options="default").select(columns)
+                    receipts[index] = commit_shards(out, {index: wider})[0]
             receipts += commit_shards(out, {len(receipts): table.select(columns)})
-            shard = [*islice(sentences, options.shard_size)]
-        # A column whose first value came late is missing from the shards before it.
-        schema = dataset_schema(columns)
-        for index, receipt in enumerate(receipts[:stale]):
-            table = read_table(out / receipt.file).to_pydict()
-            arrays = [table.get(name, [None] * receipt.rows) for name in columns]
-            (receipts[index],) = commit_shards(out, {index: pa.Table.from_arrays(arrays, schema=schema)})
         settings = {"sources": options.sources, **plan.params, "limit": options.limit}
         if options.max_document != MAX_DOCUMENT:
             settings["max_document"] = options.max_document
         recipe = recipe_text("ingest", settings, shard_size=options.shard_size)
-        return finalise(out, plan, receipts, schema, counts, recipe=recipe, card=dataset_card(plan, counts))
+        card = dataset_card(plan, counts)
+        return finalise(out, plan, receipts, dataset_schema(columns), counts, recipe=recipe, card=card)
     except BaseException:
         clear_dataset(out, plan_too=True)
         raise
@@ -168,8 +164,7 @@ def _sentences(
         for rows in read_rows(source, columns, language, document, options.max_document):
             cells = {"label": rows.labels, "pair": rows.pairs}
             filled |= {name for name in cells.keys() - filled if any(cell is not None for cell in cells[name])}
-            sentences = _kept(options, rows, selection, source.name, number, notes, spans)
-            yield from sentences if options.labels else _compared(sentences, classes, notes)
+            yield from _kept(options, rows, selection, source.name, number, notes, spans, classes)
             number += len(rows.texts)
             if selection.is_full:
                 source.check_unchanged()
@@ -206,8 +201,12 @@ def _kept(
     number: int,
     notes: dict[str, str],
     spans: Counter[bool],
+    classes: dict[str, str],
 ) -> Iterator[Sentence]:
-    """Those of a batch, whose first row has this number; counts in `spans` which are odd."""
+    """Those of a batch, whose first row has this number; counts in `spans` which are odd.
+
+    `classes` has the first spelling of each label.
+    """
     texts, pairs = ([normalise(cell or "") for cell in cells] for cells in (rows.texts, rows.pairs))
     labels = [label and (label if options.labels else normalise(label)) for label in rows.labels]
     values = [f"{label or ''}\t{pair}".strip("\t") for label, pair in zip(labels, pairs, strict=True)]
@@ -230,21 +229,12 @@ def _kept(
                 spans[is_odd := cuts_word(text, span)] += 1
                 if is_odd:
                     notes.setdefault("span", f"{text[span.start : span.end]!r} in {text[:60]!r}")
-        place = rows.places[index] if rows.places else ()
-        yield row_id(text), text, label, pairs[index] or None, *place
-
-
-def _compared(
-    sentences: Iterator[Sentence], classes: dict[str, str], notes: dict[str, str]
-) -> Iterator[Sentence]:
-    """The sentences, with a note if two labels may be one class; `classes` has the first spelling of each."""
-    for sentence in sentences:
-        if label := sentence[2]:
+        elif label:
             key = BOOLEANS.get(label.casefold(), label.casefold())
-            spelling = (
-                classes.setdefault(key, label) if key in classes or len(classes) < MAX_CLASSES else label
-            )
+            is_class = key in classes or len(classes) < MAX_CLASSES
+            spelling = classes.setdefault(key, label) if is_class else label
             if spelling != label:
                 problem = f"the labels {spelling[:40]!r} and {label[:40]!r} are two classes"
                 notes.setdefault("label", f"{problem}: write them alike if they are one")
-        yield sentence
+        place = rows.places[index] if rows.places else ()
+        yield row_id(text), text, label, pairs[index] or None, *place

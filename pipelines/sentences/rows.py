@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -167,7 +167,7 @@ def _record_rows(where: str, value: Mapping[str, Any], columns: Columns) -> Iter
         yield row
 
 
-def read_columns(format: str, path: Path, name: str, columns: ColumnChoice) -> Iterator[Rows]:
+def read_columns(format: str, path: Path, name: str, columns: ColumnChoice) -> Iterator[Row]:
     """Stream the rows of a Parquet or Arrow file (stream or file, as Feather is); may raise pyarrow.ArrowInvalid."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -186,38 +186,33 @@ def read_columns(format: str, path: Path, name: str, columns: ColumnChoice) -> I
         yield from rows_of(lambda **_: batches, reader.schema, name, columns)
 
 
-def rows_of(batches: Any, schema: Any, name: str, columns: ColumnChoice) -> Iterator[Rows]:  # noqa: ANN401 - pyarrow
+def rows_of(batches: Any, schema: Any, name: str, columns: ColumnChoice) -> Iterator[Row]:  # noqa: ANN401 - pyarrow
     """The rows of the Arrow `batches(batch_size, columns)`; null texts are empty, labels become strings."""
     import pyarrow as pa
 
     inner = [*_column_types(schema)]
     types, chosen = dict(inner), find_columns(name, columns, [column for column, _ in inner])
-    text, label, pair = (column if column in types else None for column in chosen)
-    for column in filter(None, (text, pair)):
-        kind = types[column]
+    present = [column for column in chosen if column in types]
+    for column in (chosen.text, chosen.pair):
+        kind = types[column] if column in present else pa.string()
         if str(kind.value_type if pa.types.is_dictionary(kind) else kind) not in TEXT_TYPES:
             raise InputError(f"{name}: column {column!r} is {kind}, not string: give --column")
-    present = [column for column in chosen if column in types]
     is_nested = not {*present} <= {*schema.names}
     outer = dict.fromkeys(column if column in schema.names else column.partition(".")[0] for column in present)
-    classes, number = _class_names(schema, label), 0
+    classes, numbers = _class_names(schema, chosen.label), count(1)
     for batch in batches(batch_size=BATCH_ROWS, columns=[*outer]):
         batch = batch.select([*outer])
         batch.validate(full=True)
         if is_nested:
-            records = (
-                (f"{name}: row {place}", value) for place, value in enumerate(batch.to_pylist(), number + 1)
-            )
-            yield from collect(row for where, value in records for row in _record_rows(where, value, chosen))
-            number += batch.num_rows
+            for value in batch.to_pylist():
+                yield from _record_rows(f"{name}: row {next(numbers)}", value, chosen)
             continue
-        nulls = [None] * batch.num_rows
         texts, labels, pairs = (
-            batch[column].to_pylist() if column else nulls for column in (text, label, pair)
+            batch[column].to_pylist() if column in present else [None] * batch.num_rows for column in chosen
         )
         if classes:
             labels = [classes.get(cell) for cell in labels]
-        yield Rows([cell or "" for cell in texts], [label_text(cell) for cell in labels], pairs)
+        yield from zip([cell or "" for cell in texts], map(label_text, labels), pairs, strict=True)
 
 
 def _column_types(fields: Iterable[Any]) -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias, get_args
@@ -22,7 +22,16 @@ from augment.files import MAX_LINE, check_end
 from pipelines.options import MAX_DOCUMENT, Format
 from pipelines.sentences.delimited import read_cells
 from pipelines.sentences.documents import document_paragraphs, paragraphs, split_sentences
-from pipelines.sentences.rows import ColumnChoice, Columns, Rows, collect, read_columns, read_json, rows_of
+from pipelines.sentences.rows import (
+    ColumnChoice,
+    Columns,
+    Row,
+    Rows,
+    collect,
+    read_columns,
+    read_json,
+    rows_of,
+)
 from pipelines.storage.files import is_remote, resolve_path, sha256_of
 
 TEXT_FORMATS = ("text", "markdown", "html")
@@ -181,13 +190,12 @@ def read_rows(
     count = 0
     source.skipped.clear()
     try:
-        batches = _read(source, columns, max_document, by_paragraph=language is not None)
+        rows = _read(source, columns, max_document, by_paragraph=language is not None)
         if language is not None:
-            by_row = source.format not in TEXT_FORMATS
-            batches = collect(split_sentences(batches, language, document, by_row=by_row))
-        for rows in batches:
-            yield rows
-            count += len(rows.texts)
+            rows = split_sentences(rows, language, document, by_row=source.format not in TEXT_FORMATS)
+        for batch in collect(rows):
+            yield batch
+            count += len(batch.texts)
         source.check_unchanged()
         if headers := source.skipped["header"]:
             warn_once("%s: left out %s", source.name, f"{headers:,} repeated header" + "s" * (headers > 1))
@@ -196,7 +204,7 @@ def read_rows(
         raise InputError(f"{source.name} {problem}: get it again, or give --format") from None
 
 
-def _read(source: Source, columns: ColumnChoice, max_document: int, *, by_paragraph: bool) -> Iterator[Rows]:
+def _read(source: Source, columns: ColumnChoice, max_document: int, *, by_paragraph: bool) -> Iterator[Row]:
     format, name = source.format, source.name
     if format == "hub":
         table = load_hub(name).with_format("arrow")
@@ -206,21 +214,16 @@ def _read(source: Source, columns: ColumnChoice, max_document: int, *, by_paragr
         return read_columns(format, source.path, name, columns)
     if format in ("csv", "tsv"):
         open_lines = partial(read_lines, source.path, name, ends=True)
-        return collect(
-            read_cells(format, lambda: chain.from_iterable(open_lines()), name, columns, source.skipped)
-        )
-    batches = read_lines(source.path, name)
-    if format == "text" and not by_paragraph:
-        return (Rows(texts, nulls, nulls) for texts in batches for nulls in [[None] * len(texts)])
-    lines = chain.from_iterable(batches)
+        return read_cells(format, lambda: chain.from_iterable(open_lines()), name, columns, source.skipped)
+    texts: Iterator[str] = chain.from_iterable(read_lines(source.path, name))
     whole = partial(_joined, name=name, limit=max_document * 1_000_000)
     if format == "jsonl":
-        return collect(read_json(lines, name, columns, whole))
-    if format == "text":
-        texts = paragraphs(lines)
-    else:
-        texts = document_paragraphs(whole(lines), format, mark_headings=by_paragraph)  # type: ignore[arg-type]
-    return collect((text, None, None) for text in texts)
+        return read_json(texts, name, columns, whole)
+    if format != "text":
+        texts = document_paragraphs(whole(texts), format, mark_headings=by_paragraph)  # type: ignore[arg-type]
+    elif by_paragraph:
+        texts = paragraphs(texts)
+    return zip(texts, repeat(None), repeat(None), strict=False)
 
 
 def _joined(lines: Iterator[str], name: str, limit: int) -> str:
@@ -322,6 +325,11 @@ def _encoding_advice(text: str) -> str:
     )
 
 
+def _single_rows(source: Source, columns: ColumnChoice) -> Iterator[Row]:
+    for batch in read_rows(source, columns):
+        yield from zip(batch.texts, batch.labels, batch.pairs, strict=True)
+
+
 def table_cells(
     table: TableSource, choose: Callable[[Sequence[str]], Sequence[str]]
 ) -> tuple[str, list[tuple[str, ...]]]:
@@ -343,16 +351,16 @@ def table_cells(
         with TemporaryDirectory() as spool:
             if isinstance(table, str | Path):
                 source = check_source(str(table), Path(spool), is_table=True)
-                digest, read = source.sha256, partial(read_rows, source)
+                digest, read = source.sha256, partial(_single_rows, source)
             else:
                 arrow = pa.table(table.with_format("arrow")[:] if hasattr(table, "with_format") else table)
                 digest, read = "", partial(rows_of, lambda **_: arrow.to_batches(), arrow.schema, "the table")
-            rows = [row for part in read(columns) for row in zip(*part[:3], strict=True)]
+            rows = [*read(columns)]
             cells: list[Sequence[str | None]] = [*zip(*rows, strict=True)] or [(), (), ()]
             # A row has one value at a time: the further ones are read again.
             for place, name in enumerate(chosen[3:], 3):
                 again = read(partial(columns, place=place)) if name else ()
-                cells.append([label for part in again for label in part.labels] or [None] * len(rows))
+                cells.append([row[1] for row in again] or [None] * len(rows))
             return digest, [tuple((cell or "").strip() for cell in row) for row in zip(*cells, strict=True)]
     except InputError as error:  # these options are those of `augment ingest`
         raise InputError(re.sub(r"(, or|:) give --(column|format)( text)?$", "", str(error))) from None

@@ -61,19 +61,21 @@ class Dataset:
         """sha256 over the shards' hashes, in order: the hash of the content; empty if there are none yet."""
         return _sha256("".join(receipt.sha256 for receipt in self.receipts)) if self.receipts else ""
 
+    def first(self, limit: int | None) -> int:
+        """The number of its first rows up to a limit, if there is one."""
+        return min(limit or self.rows, self.rows)
+
+    def tables(self, start: int = 0, stop: int | None = None) -> Iterator[Any]:
+        """The pyarrow tables of shards `start` to `stop`, each checked by its hash."""
+        return (read_table(self.path / receipt.file, receipt.sha256) for receipt in self.receipts[start:stop])
+
     def read(self, start: int, stop: int) -> Any:  # noqa: ANN401 - a pyarrow table
         """Rows start to stop of sentences or a view as one table; opens only the shards that hold them."""
         import pyarrow as pa
 
         size = self.plan.shard_size
-        receipts = self.receipts[start // size : -(-stop // size)]
-        shards = [read_table(self.path / receipt.file, receipt.sha256) for receipt in receipts]
+        shards = [*self.tables(start // size, -(-stop // size))]
         return pa.concat_tables(shards).slice(start % size, stop - start)
-
-    def texts(self) -> Iterator[str]:
-        """The sentences, one shard in memory at a time."""
-        for receipt in self.receipts:
-            yield from read_table(self.path / receipt.file, receipt.sha256)["text"].to_pylist()
 
 
 def dataset_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow schema

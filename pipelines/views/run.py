@@ -27,7 +27,7 @@ from pipelines.storage.files import write_if_changed
 from pipelines.storage.lock import locked_folder
 from pipelines.storage.plan import PLAN_FILE, Input, Plan, read_plan
 from pipelines.storage.recipe import recipe_text
-from pipelines.storage.shards import RECEIPTS, Receipt, count_receipts, read_table, valid_receipt
+from pipelines.storage.shards import RECEIPTS, Receipt, count_receipts, valid_receipt
 from pipelines.terminal.console import note, progress
 from pipelines.views.windows import ViewRun, Window, make_windows, run_cluster, worker
 from pipelines.views.workers import AHEAD, run_workers
@@ -64,7 +64,7 @@ def as_begun(spec: ViewSpec, folder: Path) -> ViewSpec:
 
 def plan_run(view: View, source: Dataset, options: ViewOptions, out: Path | None = None) -> ViewRun:
     """Plan a view of sentences into `out` or its default folder."""
-    rows, size = min(options.limit or source.rows, source.rows), options.shard_size
+    rows, size = source.first(options.limit), options.shard_size
     seed, limit = options.seed if view.uses_seed else None, rows if rows < source.rows else None
     inputs = (Input(name=str(source.path), sha256=source.digest, rows=source.rows),)
     shards = tuple((start, min(start + size, rows)) for start in range(0, rows, size))
@@ -174,9 +174,7 @@ def _finish(run: ViewRun) -> Dataset:
     if len(receipts) < len(plan.shards):
         raise TwinviewsError(f"shards of {run.out} changed while it was written: run the same command again")
     # Reading a shard of the sentences checks its hash.
-    columns = [
-        read_table(source.path / receipt.file, receipt.sha256).schema.names for receipt in source.receipts
-    ]
+    columns = [table.schema.names for table in source.tables()]
     options = {"sources": run.options.sources or None, **plan.params}
     recipe = recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
     counts = count_receipts(receipts)

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from foreigners import Augment, is_refused, rows_of
 
-from pipelines.pairs import labels
-from pipelines.pairs.neighbours import _row_pairs
+from pipelines.pairs import row_pairs
+from pipelines.pairs.row_pairs import _neighbours
 from pipelines.storage.dataset import Dataset
 
 FAQ = [
@@ -166,7 +166,7 @@ def test_neighbours_do_not_depend_on_how_they_are_read(
         if ord(b) - ord(a) <= distance
     }
     assert sorted(sides("whole.arrow")) == sorted(expected)
-    monkeypatch.setattr("pipelines.pairs.neighbours.BLOCK_ROWS", 5)
+    monkeypatch.setattr("pipelines.pairs.row_pairs.BLOCK_ROWS", 5)
     augment(*build, "parts.arrow")
     assert Path("parts.arrow").read_bytes() == Path("whole.arrow").read_bytes()
 
@@ -202,7 +202,7 @@ def test_pairs_of_labels_do_not_depend_on_how_they_are_made(
     augment("span-mask")
     build = ["build-pairs", "--pairs", "labels", "--view", "span-mask", "--out"]
     augment(*build, "whole.arrow")
-    monkeypatch.setattr(labels, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(row_pairs, "BLOCK_ROWS", 7)
     augment(*build, "parts.arrow")
     assert Path("parts.arrow").read_bytes() == Path("whole.arrow").read_bytes()
 
@@ -305,6 +305,6 @@ def test_a_sentence_that_stands_before_the_row_above_it_is_no_neighbour() -> Non
             return table.slice(start, stop - start)
 
     pairs = [
-        (left.tolist(), right.tolist()) for left, right, _ in _row_pairs(cast(Dataset, Sentences()), 4, 2)
+        (left.tolist(), right.tolist()) for left, right, _ in _neighbours(cast(Dataset, Sentences()), 4, 2)
     ]
     assert pairs == [([0, 2], [1, 3])]
