@@ -62,10 +62,11 @@ def build_app() -> typer.Typer:
                 views.add_view_command(app, name)
         except TwinviewsError as error:  # the other commands must still work
             note(f"{error}; it is left out")
-    example = (
-        "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
-    )
-    app.command("build-pairs", epilog=f"Example: {example}")(_build_pairs)
+    app.command(
+        "build-pairs",
+        epilog="Example: "
+        "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow",
+    )(_build_pairs)
     app.command("inspect", epilog="Example: augment inspect data/pairs.arrow --rows 10")(_inspect)
     app.command("report", epilog="Example: augment report data/pairs.arrow")(_report)
     app.command("export", epilog="Example: augment export data/pairs.arrow --to parquet")(_export)
@@ -97,8 +98,10 @@ def _ingest(options: IngestOptions) -> None:
             f"--max-words {options.max_words} is less than --min-words {options.min_words}: swap them"
         )
     if options.labels is not None and options.split is not None:
-        advice = "spans belong to whole texts; leave one of them out"
-        raise InputError(f"--labels {options.labels} with --split {options.split}: {advice}")
+        raise InputError(
+            f"--labels {options.labels} with --split {options.split}: "
+            "spans belong to whole texts; leave one of them out"
+        )
     if options.language != "en" and options.split is None:
         raise InputError(f"--language {options.language} is for --split sentences: give both, or neither")
     with offline() if options.dry_run else nullcontext():

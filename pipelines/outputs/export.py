@@ -75,8 +75,10 @@ def _write_rows(stream: BinaryIO, opened: DatasetReader, rows: int, to: str) -> 
                 continue
             cells = [*map(as_text, row.values())]
             if "\0" in "".join(filter(None, cells)):
-                problem = f"row {number} holds a NUL character, which CSV cannot hold"
-                raise InputError(f"{opened.path}: {problem}: give --to jsonl or parquet")
+                raise InputError(
+                    f"{opened.path}: row {number} holds a NUL character, which CSV cannot hold"
+                    ": give --to jsonl or parquet"
+                )
             write_cells(cells)
         text.detach()
     stream.flush()

@@ -113,8 +113,10 @@ def _judge(sides: Mapping[str, SideInfo], filters: Sequence[Filter], block: Sequ
                     scores = pa.array(verdicts.scores, pa.float64()).to_pylist()
                 for values in (reasons, scores):
                     if len(values) != len(kept):
-                        message = f"filter {filter.name!r} gave {len(values)} verdicts for {len(kept)} pairs"
-                        raise TwinviewsError(f"{message}: fix the filter")
+                        raise TwinviewsError(
+                            f"filter {filter.name!r} gave {len(values)} verdicts for {len(kept)} pairs"
+                            ": fix the filter"
+                        )
             for candidate, reason, score in zip(kept, reasons, scores, strict=True):
                 candidate.reason = reason
                 if filter.score is not None:

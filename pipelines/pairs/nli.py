@@ -102,8 +102,10 @@ def nli_rows(source: Source, columns: TableColumns = NLI) -> Iterator[NliRow]:
             raise InputError(NLI_INSTEAD.format(source.name))
         labels = [_meaning(label, columns) for label in rows.labels]
         if number := next(filter(str.isdecimal, filter(None, labels)), None):
-            advice = "say what it means, e.g. --labels 0=entailment,1=neutral,2=contradiction"
-            raise InputError(f"{source.name}: the label {number!r} is a number without a name: {advice}")
+            raise InputError(
+                f"{source.name}: the label {number!r} is a number without a name: "
+                "say what it means, e.g. --labels 0=entailment,1=neutral,2=contradiction"
+            )
         hypotheses = (normalise(text or "") for text in rows.pairs)
         yield from map(NliRow, map(normalise, rows.texts), hypotheses, labels)
 
@@ -126,8 +128,10 @@ def _choose_columns(source: str, columns: TableColumns, names: Sequence[str]) ->
     chosen = usual | dict(zip(("premise", "hypothesis", "label"), columns.names, strict=False))
     role = next((role for role, column in chosen.items() if not column), None)
     if columns.is_nli and role is not None:
-        problem = f"has no {role} column ({' or '.join(COLUMNS[role])}), only {listed(names)}"
-        raise InputError(f"{source} {problem}: name them by --columns PREMISE,HYPOTHESIS,LABEL, or {EXAMPLE}")
+        raise InputError(
+            f"{source} has no {role} column ({' or '.join(COLUMNS[role])}), only {listed(names)}"
+            f": name them by --columns PREMISE,HYPOTHESIS,LABEL, or {EXAMPLE}"
+        )
     return Columns(*chosen.values())
 
 

@@ -122,12 +122,16 @@ def check_views(policy: str, views: Mapping[str, ViewSpec], negative: Mapping[st
                 f"the view {name} is no translation: take translate-de or the like, or pairs original"
             )
         if check_params(view.name, view.params).contradicts:
-            problem = f"the view {name} contradicts its sentences, so no pair of them means the same"
-            raise InputError(f"{problem}: give it as --negative-view {name}")
+            raise InputError(
+                f"the view {name} contradicts its sentences, so no pair of them means the same"
+                f": give it as --negative-view {name}"
+            )
     for name, view in negative.items():
         if policy not in NEGATIVE_POLICIES:
-            advice = f"it needs pairs {', '.join(NEGATIVE_POLICIES)} of sentences"
-            raise InputError(f"negative view {name}: {advice}, not {policy}: leave it out")
+            raise InputError(
+                f"negative view {name}: it needs pairs {', '.join(NEGATIVE_POLICIES)} of sentences"
+                f", not {policy}: leave it out"
+            )
         if name in views:
             raise InputError(
                 f"negative view {name} is a view to pair too: a text cannot be both: give another one"

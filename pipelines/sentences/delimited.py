@@ -67,8 +67,9 @@ def read_cells(
             else:
                 yield _chosen(header, cells, where, delimiter)
     except csv.Error as error:
-        problem = f"the row that begins in line {line} is not valid CSV ({error})"
-        raise InputError(f"{name}: {problem}: fix it, or give --format") from None
+        raise InputError(
+            f"{name}: the row that begins in line {line} is not valid CSV ({error}): fix it, or give --format"
+        ) from None
 
 
 def _read_header(columns: ColumnChoice, cells: Sequence[str], name: str) -> _Header:
@@ -101,8 +102,10 @@ def _chosen(header: _Header, cells: Sequence[str], where: str, delimiter: str) -
     if most >= len(cells):
         raise InputError(f"{where}, but column {most + 1} is needed: fix the line")
     if any(cells[width:]):
-        advice = f"put texts with {MARKS.get(delimiter, repr(delimiter))} in quotes, or give --format text"
-        raise InputError(f"{where}, but the first row has {width}: {advice}")
+        raise InputError(
+            f"{where}, but the first row has {width}: "
+            f"put texts with {MARKS.get(delimiter, repr(delimiter))} in quotes, or give --format text"
+        )
     text, label, pair = (cells[place] if place >= 0 else None for place in header.places)
     return text or "", label_text(label), pair
 

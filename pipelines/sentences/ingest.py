@@ -60,9 +60,9 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
         is_running_text = all(source.format in TEXT_FORMATS for source in sources)
         for name in ("column", "label_column", "pair_column") if is_running_text else ():
             if (value := getattr(options, name)) != getattr(IngestOptions, name):
-                problem = f"{sources[0].name} is read as {sources[0].format}, which has no columns"
                 raise InputError(
-                    f"--{name.replace('_', '-')} {value}: {problem}: leave it out, or give --format"
+                    f"--{name.replace('_', '-')} {value}: {sources[0].name} is read as {sources[0].format}, "
+                    "which has no columns: leave it out, or give --format"
                 )
         plan = _plan(options, sources)
         finished = claim_folder(out, plan, overwrite=overwrite, dry_run=dry_run)
@@ -203,10 +203,7 @@ def _kept(
     spans: Counter[bool],
     classes: dict[str, str],
 ) -> Iterator[Sentence]:
-    """Those of a batch, whose first row has this number; counts in `spans` which are odd.
-
-    `classes` has the first spelling of each label.
-    """
+    """Those of a batch, whose first row has this number; counts odd `spans`, and the spellings of `classes`."""
     texts, pairs = ([normalise(cell or "") for cell in cells] for cells in (rows.texts, rows.pairs))
     labels = [label and (label if options.labels else normalise(label)) for label in rows.labels]
     values = [f"{label or ''}\t{pair}".strip("\t") for label, pair in zip(labels, pairs, strict=True)]
@@ -234,7 +231,10 @@ def _kept(
             is_class = key in classes or len(classes) < MAX_CLASSES
             spelling = classes.setdefault(key, label) if is_class else label
             if spelling != label:
-                problem = f"the labels {spelling[:40]!r} and {label[:40]!r} are two classes"
-                notes.setdefault("label", f"{problem}: write them alike if they are one")
+                notes.setdefault(
+                    "label",
+                    f"the labels {spelling[:40]!r} and {label[:40]!r} are two classes"
+                    ": write them alike if they are one",
+                )
         place = rows.places[index] if rows.places else ()
         yield row_id(text), text, label, pairs[index] or None, *place

@@ -78,8 +78,9 @@ def find_columns(where: str, columns: ColumnChoice, names: Sequence[str]) -> Col
     columns = columns(names) if callable(columns) else columns
     for name in (columns.text or "text", columns.label, columns.pair):
         if names.count(name) > 1:
-            problem = f"has {names.count(name)} columns of the name {listed([name])}"
-            raise InputError(f"{where} {problem}: rename all but one")
+            raise InputError(
+                f"{where} has {names.count(name)} columns of the name {listed([name])}: rename all but one"
+            )
     if columns.text is not None and columns.text not in names:
         raise InputError(
             f"{where} has no column {listed([columns.text])}, only {listed(names)}: give --column"
@@ -134,8 +135,10 @@ def _json_values(texts: Iterable[tuple[int, str]], name: str) -> Iterator[Any]:
                 value, end = (json.loads(text), len(text)) if number else decoder.raw_decode(text, start)
             except (ValueError, RecursionError) as error:
                 line = number or text.count("\n", 0, getattr(error, "pos", end)) + 1
-                problem = f"{name}: line {line} is not JSON ({getattr(error, 'msg', error)})"
-                raise InputError(f"{problem}: give one object a line, or an array of them") from None
+                raise InputError(
+                    f"{name}: line {line} is not JSON ({getattr(error, 'msg', error)})"
+                    ": give one object a line, or an array of them"
+                ) from None
             yield from value if isinstance(value, list) and not number else [value]
 
 
@@ -261,9 +264,9 @@ def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[Labell
                 raise ValueError
             spans.append(LabelledSpan(left, right, str(label)))
     except (ValueError, TypeError, KeyError, RecursionError):
-        problem = f"{cell[:60]!r} does not list spans of {text[:40]!r}"
         raise InputError(
-            f"{where}: {problem}: write [[start, end, label], ...], in characters from 0"
+            f"{where}: {cell[:60]!r} does not list spans of {text[:40]!r}"
+            ": write [[start, end, label], ...], in characters from 0"
         ) from None
     return spans
 

@@ -148,8 +148,9 @@ def _find_format(label: str, path: Path, *, is_table: bool) -> Format:
     if ending in ENDINGS:
         return ENDINGS[ending]
     if ending in OFFICE_ENDINGS:
-        problem = "is not read: save it as CSV, text or HTML, or give --format if its ending is wrong"
-        raise InputError(f"{label} {problem}")
+        raise InputError(
+            f"{label} is not read: save it as CSV, text or HTML, or give --format if its ending is wrong"
+        )
     with path.open("rb") as stream:
         start = stream.read(6)
     if format := next((format for mark, format in MAGIC.items() if start.startswith(mark)), None):
@@ -200,8 +201,10 @@ def read_rows(
         if headers := source.skipped["header"]:
             warn_once("%s: left out %s", source.name, f"{headers:,} repeated header" + "s" * (headers > 1))
     except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
-        problem = f"cannot be read as {source.format}, or is damaged after row {count:,} ({error})"
-        raise InputError(f"{source.name} {problem}: get it again, or give --format") from None
+        raise InputError(
+            f"{source.name} cannot be read as {source.format}, or is damaged after row {count:,} ({error}): "
+            "get it again, or give --format"
+        ) from None
 
 
 def _read(source: Source, columns: ColumnChoice, max_document: int, *, by_paragraph: bool) -> Iterator[Row]:
@@ -233,8 +236,10 @@ def _joined(lines: Iterator[str], name: str, limit: int) -> str:
         parts.append(line)
         size += len(line) + 1
         if size > limit:
-            problem = f"{name} is a document of more than {limit // 1_000_000:,} million characters, too much to hold"
-            raise InputError(f"{problem}: split it, or give a larger --max-document")
+            raise InputError(
+                f"{name} is a document of more than {limit // 1_000_000:,} million characters, too much to hold"
+                ": split it, or give a larger --max-document"
+            )
     return "\n".join(parts)
 
 
@@ -251,8 +256,21 @@ def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
         config = parts.pop(0) if has_config else None
         return load_dataset(path, config, split=parts[0] if parts else "train")
     except Exception as error:  # scripts, damaged files, no network: the library's errors have no common root
-        problem = f"cannot load {name!r} ({describe(error)})"
-        raise InputError(f"{problem}: check name, config and split, and the network") from None
+        raise InputError(
+            f"cannot load {name!r} ({describe(error)}): check name, config and split, and the network"
+        ) from None
+
+
+def _compression(path: Path, name: str) -> str | None:
+    """How a file is compressed, by its ending; raises InputError if it begins like another archive."""
+    compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix)
+    with path.open("rb") as stream:
+        start = stream.read(8)
+    archive = next((kind for mark, kind in ARCHIVES.items() if start.startswith(mark)), compression)
+    if archive != compression:
+        endings = {"gzip": ", or end its name in .gz", "zstd": ", or end its name in .zst"}
+        raise InputError(f"{name} is a {archive} archive: unpack it{endings.get(archive or '', '')}")
+    return compression
 
 
 def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[str]]:
@@ -269,16 +287,8 @@ def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[st
     def line_with(text: str) -> int:
         return number + next(place for place, line in enumerate(lines, 1) if text in line)
 
-    compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix)
     try:
-        with path.open("rb") as stream:
-            start = stream.read(8)
-        archive = next((kind for mark, kind in ARCHIVES.items() if start.startswith(mark)), compression)
-        if archive != compression:
-            ending = {"gzip": ", or end its name in .gz", "zstd": ", or end its name in .zst"}.get(
-                archive or "", ""
-            )
-            raise InputError(f"{name} is a {archive} archive: unpack it{ending}")
+        compression = _compression(path, name)
         with pa.input_stream(str(path), compression=compression) as stream:
             reader = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="" if ends else None)
             while text := reader.read(CHUNK_BYTES) + reader.readline(MAX_LINE + 1):
@@ -297,8 +307,10 @@ def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[st
                 number += len(lines)
     except UnicodeEncodeError as error:
         letter = error.object[error.start]
-        problem = f"invalid UTF-8 in line {line_with(letter)} (byte 0x{ord(letter) - 0xDC00:02x})"
-        raise InputError(f"{name}: {problem}: {_encoding_advice(error.object)}") from None
+        raise InputError(
+            f"{name}: invalid UTF-8 in line {line_with(letter)} (byte 0x{ord(letter) - 0xDC00:02x})"
+            f": {_encoding_advice(error.object)}"
+        ) from None
     except OSError as error:
         raise InputError(
             f"{name} is truncated or damaged after line {number} ({error}): get it again"

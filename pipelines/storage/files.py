@@ -15,11 +15,31 @@ from typing import Any, BinaryIO, cast
 import xxhash
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
-from augment.files import MAX_LINE, MAX_TEXT, SUMS, check_end, check_sums, is_remote, read_bounded, sha256_of
-from augment.files import recorded_files as recorded_files
-from augment.files import write_sums as write_sums
+from augment.files import (
+    MAX_LINE,
+    MAX_TEXT,
+    SUMS,
+    check_end,
+    check_sums,
+    is_remote,
+    read_bounded,
+    recorded_files,
+    sha256_of,
+    write_sums,
+)
 
-__all__ = ["MAX_LINE", "MAX_TEXT", "SUMS", "check_end", "check_sums", "is_remote", "read_bounded", "sha256_of"]
+__all__ = [
+    "MAX_LINE",
+    "MAX_TEXT",
+    "SUMS",
+    "check_end",
+    "check_sums",
+    "is_remote",
+    "read_bounded",
+    "recorded_files",
+    "sha256_of",
+    "write_sums",
+]
 TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
 """Names of our temporary files: the output's name, a number, and our mark."""
 UNSEALED = "0" * 16
@@ -65,9 +85,9 @@ def resolve_path(name: str | Path) -> Path:
     except ImportError:
         raise MissingExtraError(f"{match[1]}://", "s3") from None
     except Exception as error:  # whatever a store's library raises without credentials or a network
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise InputError(
-            f"{address} cannot be reached ({reason}): check the address and your credentials"
+            f"{address} cannot be reached ({type(error).__name__}: {' '.join(str(error).split())[:200]}): "
+            "check the address and your credentials"
         ) from None
     return cast(Path, path)
 

@@ -86,8 +86,10 @@ def _as_pairs(pairs: "datasets.Dataset", columns: tuple[str, str] | None) -> "da
     names = pairs.column_names
     sides = columns or (("view_a", "view_b") if {"view_a", "view_b"} <= {*names} else tuple(names))
     if len(sides) != 2 or not {*sides} <= {*names}:
-        advice = "name two columns of text, as in columns=('question', 'answer')"
-        raise InputError(f"the dataset has the columns {', '.join(names)}: {advice}")
+        raise InputError(
+            f"the dataset has the columns {', '.join(names)}: "
+            "name two columns of text, as in columns=('question', 'answer')"
+        )
     texts = [pairs[side][:] for side in sides]
     for number, row in enumerate(zip(*texts, strict=True)):
         if not all(isinstance(text, str) for text in row):
@@ -150,8 +152,10 @@ def pair_files(path: str | Path) -> list[PairFile]:
 def _open_pairs(path: Path, sha256: str | None) -> PairFile:
     """A stream of pairs; raises InputError unless it is whole and has the columns of pairs, as text."""
     if path.suffix.lower() in TABLES:
-        advice = f"run `augment build-pairs {path} --pairs columns --columns LEFT,RIGHT`"
-        raise InputError(f"{path} is a {path.suffix} file, not pairs in an Arrow stream: {advice}")
+        raise InputError(
+            f"{path} is a {path.suffix} file, not pairs in an Arrow stream: "
+            f"run `augment build-pairs {path} --pairs columns --columns LEFT,RIGHT`"
+        )
     table = read_table(path, sha256)
     schema = table.schema
     for name in (*PAIR_COLUMNS, *({NEGATIVE} & set(schema.names))):

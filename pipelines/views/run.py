@@ -41,8 +41,10 @@ MAX_WINDOW_ROWS = 65_536
 def note_starter(spec: ViewSpec) -> None:
     """Say in one line that a view uses the bundled starter encoder, and which flag takes a real one."""
     if spec.params.get("encoder") == STARTER and spec.params.get("revision") is not None:
-        advice = f"`augment {spec.name} --encoder bert-base-uncased` takes a real one"
-        note(f"{spec.name}: the bundled encoder (small, for trying out); {advice}")
+        note(
+            f"{spec.name}: the bundled encoder (small, for trying out); "
+            f"`augment {spec.name} --encoder bert-base-uncased` takes a real one"
+        )
 
 
 def as_begun(spec: ViewSpec, folder: Path) -> ViewSpec:

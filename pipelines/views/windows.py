@@ -84,8 +84,10 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Result]:
         options = run.options
         run.view = make_view(run.plan.spec, device=options.device, batch_tokens=options.batch_tokens)
         if (signature := run.view.spec.signature()) != run.plan.signature:
-            problem = f"a worker's view is {signature}, not {run.plan.signature}"
-            raise InputError(f"{problem}: give all machines the same models and versions")
+            raise InputError(
+                f"a worker's view is {signature}, not {run.plan.signature}"
+                ": give all machines the same models and versions"
+            )
     remaining, before = iter(windows), Counter(SECONDS)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     written: Future[Result] | None = None

@@ -57,8 +57,9 @@ def run_workers(
             try:
                 result = worker.recv()
             except (EOFError, ConnectionError):
-                advice = "run the command again with fewer --workers"
-                raise TwinviewsError(f"a worker died (out of memory?): {advice}") from None
+                raise TwinviewsError(
+                    "a worker died (out of memory?): run the command again with fewer --workers"
+                ) from None
             if isinstance(result, BaseException):
                 raise result
             send_task(worker)
