@@ -317,9 +317,7 @@ def _viewed_pairs(
     inputs = tuple(
         Input(name=name, sha256=dataset.digest, rows=dataset.rows) for name, dataset in datasets.items()
     )
-    plan = Plan(
-        kind="pairs", name=policy, params=params, seed=seed, limit=options.limit, shard_size=0, inputs=inputs
-    )
+    plan = Plan(kind="pairs", name=policy, params=params, seed=seed, limit=options.limit, inputs=inputs)
     return replace(candidates, columns=columns, rows=sentences.first(options.limit)), plan, made_by
 
 

@@ -128,37 +128,39 @@ class PairCounts:
 
     def __init__(self, candidates: Candidates) -> None:
         self._source, self._views = candidates, candidates.sides.keys() - {ORIGINAL}
-        self._candidates = self._pairs = self._unused = 0
-        self._reasons, self._oddities = Counter[str](), Counter[str]()
+        self._candidates = 0
+        self._groups = {name: Counter[str]() for name in ("dropped", "kept", "unused")}
 
     def add(self, candidates: Sequence[Candidate]) -> None:
         """Count judged candidates."""
         self._candidates += len(candidates)
+        dropped, kept, unused = self._groups.values()
         for candidate in candidates:
-            self._unused += candidate.unused
+            unused["alternatives"] += candidate.unused
             if candidate.reason is not None:
-                self._reasons[candidate.reason] += 1
+                dropped[candidate.reason] += 1
                 continue
-            self._pairs += 1
-            self._oddities["the two views are identical"] += candidate.view_a == candidate.view_b
+            kept["the two views are identical"] += candidate.view_a == candidate.view_b
             if NEGATIVE in self._source.columns:
-                self._oddities["it has no negative"] += candidate.negative is None
-            sentence_b = candidate.text if candidate.sentence_b is None else candidate.sentence_b
+                kept["it has no negative"] += candidate.negative is None
             for name, text, sentence in (
                 (candidate.view_a_name, candidate.view_a, candidate.text),
-                (candidate.view_b_name, candidate.view_b, sentence_b),
+                (candidate.view_b_name, candidate.view_b, candidate.right_sentence),
             ):
                 if name in self._views:
-                    self._oddities[f"{name} left it unchanged"] += text == sentence
+                    kept[f"{name} left it unchanged"] += text == sentence
 
     def as_dict(self) -> dict[str, Any]:
         """The counts as JSON; raises TwinviewsError if no pair is left."""
         rows, unit = self._candidates if self._source.rows is None else self._source.rows, self._source.unit
-        if not self._pairs:
-            reasons = ", ".join(f"{reason}: {count}" for reason, count in self._reasons.most_common(3))
+        dropped = self._groups["dropped"]
+        pairs = self._candidates - dropped.total()
+        if not pairs:
+            reasons = ", ".join(f"{reason}: {count}" for reason, count in dropped.most_common(3))
             reasons = f" ({reasons})" if reasons else ""
             raise TwinviewsError(f"no pair is left of {rows} {unit}{reasons}: change the filters or the input")
-        groups = {"dropped": self._reasons, "kept": +self._oddities}  # + leaves out zeros
-        groups |= {"unused": Counter(alternatives=self._unused)} if self._unused else {}
-        sorted_groups = {name: dict(sorted(counter.items())) for name, counter in groups.items()}
-        return {unit: rows, "pairs": self._pairs, **sorted_groups}
+        # + leaves out zeros
+        groups = {name: dict(sorted((+counter).items())) for name, counter in self._groups.items()}
+        if not groups["unused"]:
+            del groups["unused"]
+        return {unit: rows, "pairs": pairs, **groups}

@@ -34,9 +34,7 @@ class PairColumns:
 
     def sentences(self, side: str) -> list[str]:
         """The sentence that one side, `view_a` or `view_b`, of each pair is or is a view of."""
-        if side == "view_a":
-            return self.strings("text")
-        return [pair.text if pair.sentence_b is None else pair.sentence_b for pair in self.pairs]
+        return self.strings("text" if side == "view_a" else "right_sentence")
 
     def about(self, side: str) -> list[SideInfo]:
         """The view and language of one side, `view_a` or `view_b`, of each pair."""

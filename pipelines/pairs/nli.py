@@ -149,7 +149,7 @@ def table_pairs(
     name, how = "entailment", "premises and hypotheses that they entail"
     if not columns.is_nli:
         name, how = "columns", f"columns {' and '.join(columns.names)}"
-    plan = Plan(kind="pairs", name=name, params=params, limit=limit, shard_size=0, inputs=inputs)
+    plan = Plan(kind="pairs", name=name, params=params, limit=limit, inputs=inputs)
     rows, again = (
         islice(chain.from_iterable(nli_rows(source, columns) for source in sources), limit) for _ in range(2)
     )

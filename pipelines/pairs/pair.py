@@ -89,3 +89,8 @@ class Candidate:
     scores: dict[str, float | None] = field(default_factory=dict)
     is_spare: bool = False
     unused: int = 0
+
+    @property
+    def right_sentence(self) -> str:
+        """The sentence of `view_b`."""
+        return self.text if self.sentence_b is None else self.sentence_b

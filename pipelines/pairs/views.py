@@ -55,11 +55,11 @@ def choose_views(names: Sequence[str]) -> dict[Path, ChosenView]:
             twin = view.twin(views.values())
             params = {} if twin is None else {**twin.params}
             params.pop("revision", None)  # it is of the twin's own weights
-            made = make_view(ViewSpec(view.spec.name, {**params, **view.spec.params}))
-            models = {key: value for key, value in made.spec.params.items() if key == "models"}
-            views[folder] = ChosenView(
-                ViewSpec(view.spec.name, {**params, **view.spec.params, **models}), None
-            )
+            spec = replace(view.spec, params={**params, **view.spec.params})
+            made = make_view(spec).spec.params
+            if "models" in made:
+                spec = replace(spec, params={**spec.params, "models": made["models"]})
+            views[folder] = ChosenView(spec, None)
     return views
 
 
@@ -77,7 +77,7 @@ def _choose_view(name: str) -> tuple[Path, ChosenView]:
         raise InputError(
             f"--view {name}: {folder} holds {plan.kind}, not a view: see `augment inspect {folder}`"
         )
-    return folder, ChosenView(ViewSpec(plan.name, plan.params), plan)
+    return folder, ChosenView(plan.spec, plan)
 
 
 def plan_views(
@@ -130,7 +130,7 @@ def finish_views(planned: Mapping[str, Dataset | ViewRun]) -> dict[str, Dataset]
     for name, view in planned.items():
         if isinstance(view, ViewRun):
             note(f"making the missing view {name} ({counted(view.plan.rows, 'sentence')}) in {view.out}/")
-            runs.note_starter(ViewSpec(view.plan.name, view.plan.params))
+            runs.note_starter(view.plan.spec)
             view, _ = runs.make_run(view)
         views[name] = view
     return views

@@ -90,5 +90,11 @@ def templates(package: str, **options: Any) -> Any:  # noqa: ANN401 - a jinja2.E
     """The templates of a package, in which a name without a value is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    layout: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
-    return Environment(loader=PackageLoader(package), undefined=StrictUndefined, **layout, **options)
+    return Environment(
+        loader=PackageLoader(package),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        **options,
+    )

@@ -13,7 +13,7 @@ from augment.errors import InputError
 from pipelines.storage.dataset import open_dataset
 from pipelines.storage.files import atomic_write, sibling_path
 from pipelines.storage.lock import locked_file
-from pipelines.storage.plan import Plan, read_plan
+from pipelines.storage.plan import Input, Plan, read_plan
 from pipelines.storage.recipe import read_made
 from pipelines.storage.shards import BATCH_ROWS, read_table
 
@@ -107,9 +107,8 @@ def _as_pairs(pairs: "datasets.Dataset", columns: tuple[str, str] | None) -> "da
 
 def source_sentences(path: Path) -> Path | None:
     """The folder of the sentences that pairs were made of, if these are still there, on this machine, as they were."""
-    plan = read_plan(path) if path.is_dir() else made_plan(read_made(sibling_path(path, "recipe.json")))
     with suppress(InputError):
-        for source in () if plan is None else plan.inputs[:1]:
+        for source in _inputs(path)[:1]:
             sentences = open_dataset(Path(source.name), "sentences")
             return sentences.path if sentences.digest == source.sha256 else None
     return None
@@ -117,10 +116,14 @@ def source_sentences(path: Path) -> Path | None:
 
 def has_bundled_translations(path: Path) -> bool:
     """Whether a view of pairs, whose folder is still there, was made by the bundled translation models."""
+    plans = (read_plan(Path(view.name)) for view in _inputs(path)[1:] if Path(view.name).is_dir())
+    return any(plan is not None and plan.params.get("models") == "starter" for plan in plans)
+
+
+def _inputs(path: Path) -> tuple[Input, ...]:
+    """What pairs were made from: sentences, and then views."""
     plan = read_plan(path) if path.is_dir() else made_plan(read_made(sibling_path(path, "recipe.json")))
-    views = () if plan is None else plan.inputs[1:]
-    made = (read_plan(Path(view.name)) for view in views if Path(view.name).is_dir())
-    return any(view is not None and view.params.get("models") == "starter" for view in made)
+    return () if plan is None else plan.inputs
 
 
 def check_dataset(folder: Path) -> None:

@@ -45,7 +45,7 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
     signature: str | None = None
     seed: int | None = None
     limit: Count | None = None
-    shard_size: Count
+    shard_size: Count = 0
     inputs: tuple[Input, ...]
     shards: tuple[tuple[Count, Count], ...] = ()
     twinviews: str = __version__

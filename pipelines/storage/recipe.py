@@ -82,17 +82,15 @@ def load_config(context: typer.Context, parameter: typer.CallbackParam, value: P
     unknown = ", ".join(map(repr, sorted(values.keys() - options)))
     if unknown:
         raise InputError(f"{value}: no option {unknown} in `{name}`; it knows {', '.join(sorted(options))}")
+    context.default_map = {**(context.default_map or {})}
     for key, item in values.items():
-        takes_list = getattr(options[key], "multiple", False) or options[key].nargs != 1
-        if options[key].metavar != "YAML" and isinstance(item, dict if takes_list else list | dict):
+        option, is_list = options[key], isinstance(item, list)
+        is_repeated = getattr(option, "multiple", False)
+        is_unfit = isinstance(item, dict) or (is_list and not is_repeated and option.nargs == 1)
+        if option.metavar != "YAML" and is_unfit:
             raise InputError(f"{value}: {key} is {item!r}: write a single value")
-    defaults = {
-        # An option that may be repeated takes a single value as a list of one.
-        key: [item] if getattr(options[key], "multiple", False) and not isinstance(item, list) else item
-        for key, item in values.items()
-        if item is not None
-    }
-    context.default_map = {**(context.default_map or {}), **defaults}
+        if item is not None:
+            context.default_map[key] = [item] if is_repeated and not is_list else item
     return value
 
 
