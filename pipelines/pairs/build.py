@@ -1,7 +1,6 @@
 """Pairs from sentences and their views: on values by `make_pairs`, and on disk by `augment build-pairs`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -318,7 +317,7 @@ def _viewed_pairs(
         Input(name=name, sha256=dataset.digest, rows=dataset.rows) for name, dataset in datasets.items()
     )
     plan = Plan(kind="pairs", name=policy, params=params, seed=seed, limit=options.limit, inputs=inputs)
-    return replace(candidates, columns=columns, rows=sentences.first(options.limit)), plan, made_by
+    return candidates._replace(columns=columns, rows=sentences.first(options.limit)), plan, made_by
 
 
 def _own_pairs(

@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, groupby, islice
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -19,8 +18,7 @@ from pipelines.storage.shards import BATCH_ROWS
 from pipelines.views.workers import run_workers
 
 
-@dataclass(frozen=True)
-class Candidates:
+class Candidates(NamedTuple):
     """Candidates of sentences and their views, or of a table such as an NLI corpus.
 
     Attributes:
@@ -33,7 +31,7 @@ class Candidates:
     """
 
     blocks: Iterator[list[Candidate]]
-    sides: Mapping[str, SideInfo] = field(default_factory=dict)
+    sides: Mapping[str, SideInfo] = {}
     columns: Sequence[str] = ()
     unit: str = "sentences"
     rows: int | None = None

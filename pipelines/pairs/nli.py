@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import numpy as np
 import xxhash
 
 from augment.errors import InputError
@@ -167,19 +166,18 @@ def _blocks(remaining: Iterator[NliRow], columns: TableColumns) -> Iterator[list
     with TemporaryDirectory() as spool:
         hashes = Seen(Path(spool))
         while rows := list(islice(remaining, BLOCK_ROWS)):
-            numbers = [xxhash.xxh64_intdigest(f"{row.premise}\t{row.hypothesis}".encode()) for row in rows]
-            block = [
-                Candidate(f"{number:016x}", row.premise, row.premise, row.hypothesis, left, right)
-                for row, number in zip(rows, numbers, strict=True)
-            ]
-            for candidate, row in zip(block, rows, strict=True):
+            block = list[Candidate]()
+            for row in rows:
+                id = xxhash.xxh64_hexdigest(f"{row.premise}\t{row.hypothesis}".encode())
+                candidate = Candidate(id, row.premise, row.premise, row.hypothesis, left, right)
                 candidate.reason = _reason(row, f"{left} or {right}", unknown)
                 # the right text is no view of the left one, with which filters would compare it
                 if not columns.is_nli:
-                    candidate.sentence_b = candidate.view_b
-            kept = np.flatnonzero([candidate.reason is None for candidate in block])
-            for place in kept[~hashes.add(np.array(numbers, dtype=np.uint64)[kept])].tolist():
-                block[place].reason = "exact duplicate"
+                    candidate.sentence_b = row.hypothesis
+                block.append(candidate)
+            kept = [candidate for candidate in block if candidate.reason is None]
+            for candidate, is_new in zip(kept, hashes.add([int(one.id, 16) for one in kept]), strict=True):
+                candidate.reason = None if is_new else "exact duplicate"
             yield block
 
 

@@ -1,8 +1,7 @@
 """Which sides of sentences a policy pairs, which views it takes, and its usual filters; on values, without files."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from augment.errors import InputError
 from augment.meaning.judge import Judge
@@ -32,8 +31,7 @@ Texts: TypeAlias = tuple[str | None, str | None]
 """Those of the two sides of a candidate."""
 
 
-@dataclass(frozen=True)
-class ViewPairs:
+class ViewPairs(NamedTuple):
     """Which sides of a sentence are paired.
 
     Attributes:

@@ -3,9 +3,8 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 
@@ -45,8 +44,7 @@ RECIPE_MARKS = (b'"command": "build-pairs"', b'"pairs": "')
 """Any of these identifies a damaged card or recipe as one that we wrote."""
 
 
-@dataclass(frozen=True)
-class PairsJob:
+class PairsJob(NamedTuple):
     """What to write and, by the options, where: dropped rows to `rejects`.
 
     The plan has no filters yet; `made_by` tells the card how each side or source was made.

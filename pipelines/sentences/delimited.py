@@ -42,12 +42,11 @@ def read_cells(
     """
     lines = open_lines()
     head = [*islice(lines, 2)]
-    delimiter = _delimiter(format, "".join(head[:1]), columns)
+    first = "".join(head[:1])
+    delimiter = _delimiter(format, first, columns)
     is_quoted = format == "csv" or _is_quoted(open_lines(), delimiter)
     # Blanks before a cell are its own, unless the header or the first row shows that they are not.
-    is_spaced = (
-        f"{delimiter} " in "".join(head[:1]) or re.search(rf'[{delimiter}] +"(?!")', "".join(head)) is not None
-    )
+    is_spaced = f"{delimiter} " in first or bool(re.search(rf'[{delimiter}] +"(?!")', "".join(head)))
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
     lines = chain(head, lines)
     reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, skipinitialspace=is_spaced, strict=True)
@@ -58,14 +57,14 @@ def read_cells(
             where, line = f"{name}: line {line}", reader.line_num + 1
             if not cells:
                 yield "", None, None
-            elif header is None:
+                continue
+            is_first = header is None
+            if header is None:
                 header = _read_header(columns, [cell.strip() for cell in cells], name)
-                if not header.cells:
-                    yield _chosen(header, cells, where, delimiter)
-            elif _is_repeated(header, cells, where):
-                skipped["header"] += 1
-            else:
+            if not _is_repeated(header, cells, where):
                 yield _chosen(header, cells, where, delimiter)
+            elif not is_first:
+                skipped["header"] += 1
     except csv.Error as error:
         raise InputError(
             f"{name}: the row that begins in line {line} is not valid CSV ({error}): fix it, or give --format"

@@ -23,21 +23,20 @@ class Seen:
         self._folder, self._run_hashes = folder, run_hashes
         self._files, self._runs = list[NDArray[np.uint64]](), list[NDArray[np.uint64]]()
 
-    def add(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    def add(self, hashes: Sequence[int]) -> list[bool]:
         """Add hashes, and return which of them are new; raises OSError, naming the folder, if its disk is full."""
-        values, indices = np.unique(hashes, return_index=True)
+        values, indices = np.unique(np.array(hashes, dtype=np.uint64), return_index=True)
         for run in (*self._files, *self._runs):
             is_new = run[np.minimum(np.searchsorted(run, values), len(run) - 1)] != values
             values, indices = values[is_new], indices[is_new]
-        mask = np.zeros(len(hashes), dtype=np.bool_)
-        mask[indices] = True
+        flags: list[bool] = np.isin(np.arange(len(hashes)), indices).tolist()
         while self._runs and len(self._runs[-1]) <= 2 * len(values):
             values = np.sort(np.concatenate([self._runs.pop(), values]), kind="stable")
         if len(values) >= self._run_hashes:
             self._files.append(self._on_disk(values))
         elif len(values):
             self._runs.append(values)
-        return mask
+        return flags
 
     def _on_disk(self, run: NDArray[np.uint64]) -> NDArray[np.uint64]:
         try:
@@ -79,15 +78,12 @@ class Selection:
         hashes = [xxhash.xxh64_intdigest(text.encode()) for text in texts]
         fates = [*map(self._fate, texts, hashes)]
         places = [place for place, fate in enumerate(fates) if not fate]
-        is_new = self._texts.add(np.array([hashes[place] for place in places], dtype=np.uint64)).tolist()
-        for place, new in zip(places, is_new, strict=True):
-            fates[place] = "kept" if new else "duplicate"
+        for place, is_new in zip(places, self._texts.add([hashes[place] for place in places]), strict=True):
+            fates[place] = "kept" if is_new else "duplicate"
         if places := [place for place in places if values[place]]:
             numbers = [xxhash.xxh64_intdigest(values[place].encode(), hashes[place]) for place in places]
-            for place, new in zip(
-                places, self._values.add(np.array(numbers, dtype=np.uint64)).tolist(), strict=True
-            ):
-                if new and fates[place] == "duplicate":
+            for place, is_new in zip(places, self._values.add(numbers), strict=True):
+                if is_new and fates[place] == "duplicate":
                     fates[place] = "conflict"
                     self.conflicts.add(hashes[place])
         kept = [place for place, fate in enumerate(fates) if fate == "kept"]

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xxhash
 from pydantic import ValidationError
@@ -29,8 +28,7 @@ REJECTS, REJECTS_SHA256 = "rejects", "rejects_sha256"
 REASON = "reason"
 
 
-@dataclass(frozen=True, slots=True)
-class PairFile:
+class PairFile(NamedTuple):
     """An IPC stream, the sha256 that was recorded for it (None if there is no recipe), and its rows."""
 
     path: Path

@@ -70,9 +70,19 @@ def plan_run(view: View, source: Dataset, options: ViewOptions, out: Path | None
     seed, limit = options.seed if view.uses_seed else None, rows if rows < source.rows else None
     inputs = (Input(name=str(source.path), sha256=source.digest, rows=source.rows),)
     shards = tuple((start, min(start + size, rows)) for start in range(0, rows, size))
-    made = dict[str, Any](name=view.spec.name, params=dict(view.spec.params), signature=view.spec.signature())
-    plan = Plan(kind="view", **made, seed=seed, limit=limit, shard_size=size, inputs=inputs, shards=shards)
-    return ViewRun(plan, source, out or VIEWS_FOLDER / view_label(view.spec), options, view)
+    spec = view.spec
+    plan = Plan(
+        kind="view",
+        name=spec.name,
+        params=dict(spec.params),
+        signature=spec.signature(),
+        seed=seed,
+        limit=limit,
+        shard_size=size,
+        inputs=inputs,
+        shards=shards,
+    )
+    return ViewRun(plan, source, out or VIEWS_FOLDER / view_label(spec), options, view)
 
 
 def preview_run(run: ViewRun) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -95,8 +95,11 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Result]:
         following = reader.submit(_read, run, remaining)
         while (rows := following.result()) is not None:
             following = reader.submit(_read, run, remaining)
-            start = time.monotonic()
-            views = _make(run, rows)
+            start, model_seconds = time.monotonic(), SECONDS["model"]
+            views = checked_views(run.view, rows[1][1], rows[2])
+            # for a view that does not time its model, all time counts as the model's
+            if SECONDS["model"] == model_seconds:
+                SECONDS["model"] += time.monotonic() - start
             if written is not None:
                 yield written.result()
             written = writer.submit(_write, run, rows, views, start, before)
@@ -121,17 +124,6 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Rows | None:
         with timed("tokenise"):
             run.view.tokenise(columns[1])
     return window, columns, seeds
-
-
-def _make(run: ViewRun, rows: Rows) -> Sequence[ViewResult]:
-    """The view of each row's text; raises TwinviewsError as `checked_views` does."""
-    _, (_, texts, *_), seeds = rows
-    model_seconds, start = SECONDS["model"], time.perf_counter()
-    views = checked_views(cast(View, run.view), texts, seeds)
-    # for a view that does not time its model, all time counts as the model's
-    if SECONDS["model"] == model_seconds:
-        SECONDS["model"] += time.perf_counter() - start
-    return views
 
 
 def _write(
