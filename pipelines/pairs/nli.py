@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import xxhash
 
@@ -141,9 +141,8 @@ def table_pairs(
 
     Returns the candidates, what decides them, and how each source was read.
     """
-    params: dict[str, Any] = {"columns": [*columns.names]} if columns.names else {}
-    params |= {"labels": dict(columns.meanings)} if columns.meanings else {}
-    params |= {"negatives": True} if negatives else {}
+    given = {"columns": [*columns.names], "labels": dict(columns.meanings), "negatives": negatives}
+    params = {name: value for name, value in given.items() if value}
     inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
     name, how = "entailment", "premises and hypotheses that they entail"
     if not columns.is_nli:

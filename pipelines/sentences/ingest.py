@@ -107,12 +107,14 @@ def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
 
 def _plan(options: IngestOptions, sources: Sequence[Source]) -> Plan:
     params = {key: getattr(options, key) for key in ("label_column", "pair_column", "format", "column")}
-    params |= {} if options.split is None else {"split": options.split, "language": options.language}
-    params |= (
-        {} if options.words is None else dict(zip(("min_words", "max_words"), options.words, strict=True))
-    )
-    params |= {} if options.labels is None else {"labels": options.labels}
-    params |= {} if options.on_conflict == "first" else {"on_conflict": options.on_conflict}
+    if options.split:
+        params |= {"split": options.split, "language": options.language}
+    if options.words:
+        params["min_words"], params["max_words"] = options.words
+    if options.labels:
+        params["labels"] = options.labels
+    if options.on_conflict != "first":
+        params["on_conflict"] = options.on_conflict
     inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
     limit, size = options.limit, options.shard_size
     return Plan(kind="sentences", name="sentences", params=params, limit=limit, shard_size=size, inputs=inputs)
@@ -162,15 +164,16 @@ def _sentences(
         if documents[document] > 1:  # a file of another folder
             document = f"{document} ({documents[document]})"
         for rows in read_rows(source, columns, language, document, options.max_document):
-            cells = {"label": rows.labels, "pair": rows.pairs}
-            filled |= {name for name in cells.keys() - filled if any(cell is not None for cell in cells[name])}
+            for name, cells in (("label", rows.labels), ("pair", rows.pairs)):
+                if any(cell is not None for cell in cells):
+                    filled.add(name)
             yield from _kept(options, rows, selection, source.name, number, notes, spans, classes)
             number += len(rows.texts)
             if selection.is_full:
                 source.check_unchanged()
                 break
         if headers := source.skipped["header"]:
-            counts["repeated header"] = counts.get("repeated header", 0) + headers
+            counts["repeated header"] += headers
         for name, column in (("label", columns.label), ("pair", columns.pair)):
             is_named = column != name and source.format not in TEXT_FORMATS
             if (is_named or (options.labels and name == "label")) and number > 1 and name not in filled:
@@ -209,7 +212,7 @@ def _kept(
     values = [f"{label or ''}\t{pair}".strip("\t") for label, pair in zip(labels, pairs, strict=True)]
     fates = selection.fates(texts, values)
     if changed := sum(invisible(text).search(text) is not None for text in rows.texts[: len(fates)]):
-        selection.counts["invisible"] = selection.counts.get("invisible", 0) + changed
+        selection.counts["invisible"] += changed
     for index, fate in enumerate(fates):
         text, where = texts[index], f"{source}: row {number + index}"
         if fate == "conflict":

@@ -65,7 +65,7 @@ class Selection:
         self._texts, self._values = Seen(folder), Seen(folder)
         self._words, self._limit, self._dropped = words, limit, dropped
         names = ("read", "kept", "empty", "duplicate", *(["length"] if words else []))
-        self.counts: dict[str, int] = dict.fromkeys(names, 0)
+        self.counts = Counter(dict.fromkeys(names, 0))
         self.conflicts = set[int]()
 
     @property
@@ -89,8 +89,8 @@ class Selection:
         kept = [place for place, fate in enumerate(fates) if fate == "kept"]
         if self._limit is not None and self.counts["kept"] + len(kept) >= self._limit:
             fates = fates[: kept[self._limit - self.counts["kept"] - 1] + 1]
-        for fate, number in {**Counter(fates), "read": len(fates)}.items():
-            self.counts[fate] = self.counts.get(fate, 0) + number
+        self.counts.update(fates)
+        self.counts["read"] += len(fates)
         return fates
 
     def _fate(self, text: str, digest: int) -> str:

@@ -1,6 +1,7 @@
 """Files and objects that appear whole or not at all, and their hashes; a path may be an address such as s3://."""
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -155,7 +156,8 @@ def atomic_write(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
 def write_if_changed(path: Path, content: bytes | str, *, lasting: bool = True) -> None:
     """Write `content` to `path` as `atomic_write` does, unless the file already holds it."""
     data = content.encode() if isinstance(content, str) else content
-    if not path.is_file() or path.read_bytes() != data:
+    size = path.stat().st_size if path.is_file() else -1
+    if size != len(data) or sha256_of(path) != hashlib.sha256(data).hexdigest():
         with atomic_write(path, lasting=lasting) as stream:
             stream.write(data)
 
