@@ -205,7 +205,7 @@ def _judged_pairs(
             for rejects in streams[1:]:
                 rejects.write([candidate for candidate in block if candidate.reason is not None])
         for stream in streams:
-            stream.end()
+            stream.write((), is_last=True)
         facts = {}
         if path is not None:
             place = os.path.relpath(path.resolve(), options.target.parent.resolve())
@@ -221,32 +221,21 @@ class PairStream:
         self._pending = list[Candidate]()
         self._writer = pa.ipc.new_stream(pa.PythonFile(stream, "w"), schema)
 
-    def write(self, pairs: Sequence[Candidate]) -> None:
-        """Write the batches that these pairs fill."""
+    def write(self, pairs: Sequence[Candidate], *, is_last: bool = False) -> None:
+        """Write the batches that these pairs fill; the last time, the rest and the end of the stream."""
         self._pending += pairs
-        full = len(self._pending) - len(self._pending) % BATCH_ROWS
-        self._write(self._pending[:full])
-        del self._pending[:full]
-
-    def end(self) -> None:
-        """Write the rest, and the end of the stream."""
-        self._write(self._pending)
-        with self._named_errors():
-            self._writer.close()
-            self._stream.flush()
-
-    def _write(self, pairs: Sequence[Candidate]) -> None:
-        with self._named_errors():
-            for start in range(0, len(pairs), BATCH_ROWS):
-                self._writer.write_batch(pairs_batch(pairs[start : start + BATCH_ROWS], self._schema))
-
-    @contextmanager
-    def _named_errors(self) -> Iterator[None]:
+        full = len(self._pending) if is_last else len(self._pending) // BATCH_ROWS * BATCH_ROWS
         try:
-            yield
+            for start in range(0, full, BATCH_ROWS):
+                batch = self._pending[start : start + BATCH_ROWS]
+                self._writer.write_batch(pairs_batch(batch, self._schema))
+            if is_last:
+                self._writer.close()
+                self._stream.flush()
         except OSError as error:  # two files are open: say which one cannot be written
             error.filename = str(self.path)
             raise
+        del self._pending[:full]
 
 
 def _has_rejects(job: PairsJob, recorded: Mapping[str, Any]) -> bool:
