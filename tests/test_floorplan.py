@@ -15,9 +15,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 FLOORS = ("augment", "pipelines", "trainers", "data_cards")
-FOR_TRAINERS = {f"pipelines.storage.{name}" for name in ("files", "lock", "pair_files")} | {
-    "pipelines.__main__"
-}
+FOR_TRAINERS = {f"pipelines.storage.{name}" for name in ("files", "pair_files")} | {"pipelines.__main__"}
 FOR_TRAINERS |= {
     "pipelines.terminal.console",
     "pipelines.terminal.interrupt",

@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike
 
 from pipelines.options import SAMPLE_ROWS
 from pipelines.similarity import chrf, chrf_signature, self_bleu
-from pipelines.storage.dataset import open_dataset
+from pipelines.storage.dataset import Kind, Plan, open_dataset
 from pipelines.storage.files import sibling_path
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, PairFile, made_plan, pair_files
-from pipelines.storage.plan import Kind, Plan
 from pipelines.storage.recipe import read_made
 from pipelines.storage.shards import read_table
 

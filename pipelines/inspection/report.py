@@ -15,11 +15,9 @@ from pipelines.inspection.inspect import figure, heading, lines, percent, sampli
 from pipelines.inspection.opened import QUANTILES, DatasetReader, statistics
 from pipelines.options import ReportOptions
 from pipelines.storage.card import file_name, public_params, public_signature
-from pipelines.storage.dataset import REPORT_FILE
-from pipelines.storage.files import is_sealed, is_written_by, sibling_path, write_if_changed
-from pipelines.storage.lock import locked_file
+from pipelines.storage.dataset import REPORT_FILE, read_plan
+from pipelines.storage.files import is_sealed, is_written_by, locked_file, sibling_path, write_if_changed
 from pipelines.storage.pair_files import NEGATIVE
-from pipelines.storage.plan import read_plan
 from pipelines.terminal.console import flat, render_page
 
 ROWS_PER_REASON = 3

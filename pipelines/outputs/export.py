@@ -19,8 +19,7 @@ from pipelines.inspection.opened import DatasetReader
 from pipelines.options import ExportOptions
 from pipelines.sentences.rows import as_text
 from pipelines.storage.dataset import CARD_FILE
-from pipelines.storage.files import atomic_write, sha256_of, sibling_path, write_if_changed
-from pipelines.storage.lock import locked_file
+from pipelines.storage.files import atomic_write, locked_file, sha256_of, sibling_path, write_if_changed
 from pipelines.storage.recipe import check_recipe_collision, command_of, read_made, recipe_text
 from pipelines.storage.shards import BATCH_ROWS
 from pipelines.terminal.console import counted

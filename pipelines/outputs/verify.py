@@ -8,10 +8,18 @@ from typing import Literal, TypeAlias, get_args
 from augment.errors import InputError
 from augment.files import SUMS, recorded_files
 from pipelines.inspection.report import REPORT_MARKS
-from pipelines.storage.dataset import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state
+from pipelines.storage.dataset import (
+    FILES,
+    PLAN_FILE,
+    PLAN_MARKS,
+    RECIPE_FILE,
+    REPORT_FILE,
+    STATE_FILE,
+    read_plan,
+    read_state,
+)
 from pipelines.storage.files import is_sealed, is_written_by, sha256_of, sibling_path
 from pipelines.storage.pair_files import REJECTS, REJECTS_SHA256
-from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS, read_plan
 from pipelines.storage.recipe import command_of, read_made
 from pipelines.storage.shards import (
     RECEIPTS,

@@ -37,10 +37,20 @@ from pipelines.pairs.views import ChosenView, ViewedSentences, choose_views, fin
 from pipelines.pairs.write import PairsJob, save_pairs
 from pipelines.sentences.ingest import sentences_for
 from pipelines.storage.card import public_signature
-from pipelines.storage.dataset import CARD_FILE, RECIPE_FILE, REPORT_FILE, Dataset, check_folder
+from pipelines.storage.dataset import (
+    CARD_FILE,
+    PLAN_FILE,
+    PLAN_MARKS,
+    RECIPE_FILE,
+    REPORT_FILE,
+    Dataset,
+    Input,
+    Plan,
+    check_folder,
+    read_plan,
+)
 from pipelines.storage.files import is_written_by, resolve_path, sibling_path
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, REASON
-from pipelines.storage.plan import PLAN_FILE, PLAN_MARKS, Input, Plan, read_plan
 from pipelines.terminal.console import note
 from pipelines.views.run import preview_run
 from pipelines.views.windows import ViewRun

@@ -18,8 +18,8 @@ from pipelines.pairs.pair import BLOCK_ROWS, Candidate
 from pipelines.sentences.rows import Columns, listed
 from pipelines.sentences.selection import Seen
 from pipelines.sentences.sources import Source, check_source, read_rows
+from pipelines.storage.dataset import Input, Plan
 from pipelines.storage.pair_files import NEGATIVE
-from pipelines.storage.plan import Input, Plan
 
 COLUMNS = {
     "premise": ("sentence1", "premise", "ori_sentence", "context", "sentence_A"),

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from augment.errors import InputError
 from pipelines.pairs.nli import NLI_LABELS
 from pipelines.pairs.pair import BLOCK_ROWS, ORIGINAL, SECOND, Candidate, Sentence, negative_of
-from pipelines.storage.dataset import PLACE, Dataset
+from pipelines.storage.dataset import Dataset
+from pipelines.storage.shards import PLACE
 
 Numbers: TypeAlias = NDArray[np.int64]
 RowPairs: TypeAlias = tuple[Numbers, Numbers, str]

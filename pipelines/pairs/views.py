@@ -14,9 +14,8 @@ from pipelines.options import PairsOptions
 from pipelines.pairs.pair import ORIGINAL, Sentence
 from pipelines.pairs.policies import VIEW_COUNTS
 from pipelines.pairs.row_pairs import Numbers
-from pipelines.storage.dataset import Dataset, finished_dataset
+from pipelines.storage.dataset import Dataset, Plan, finished_dataset, read_plan
 from pipelines.storage.files import resolve_path
-from pipelines.storage.plan import Plan, read_plan
 from pipelines.terminal.console import counted, note
 from pipelines.views import run as runs
 from pipelines.views.windows import ViewRun

@@ -18,8 +18,10 @@ from pipelines.pairs.pair import Candidate
 from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import (
     CARD_FILE,
+    PLAN_FILE,
     RECIPE_FILE,
     REPORT_FILE,
+    Plan,
     claim_folder,
     clear_dataset,
     finalise,
@@ -28,13 +30,13 @@ from pipelines.storage.files import (
     atomic_write,
     is_sealed,
     is_written_by,
+    locked_file,
+    locked_folder,
     sha256_of,
     sibling_path,
     write_if_changed,
 )
-from pipelines.storage.lock import locked_file, locked_folder
 from pipelines.storage.pair_files import PAIR_COLUMNS, REASON, REJECTS, REJECTS_SHA256, made_plan
-from pipelines.storage.plan import PLAN_FILE, Plan
 from pipelines.storage.recipe import check_recipe_collision, read_made, recipe_text
 from pipelines.storage.shards import BATCH_ROWS, commit_shards, read_table, shard_name
 from pipelines.terminal.console import note

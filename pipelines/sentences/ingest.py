@@ -21,20 +21,20 @@ from pipelines.sentences.selection import Selection
 from pipelines.sentences.sources import SAMPLE, TEXT_FORMATS, Source, check_source, read_rows
 from pipelines.storage.card import dataset_card, file_name
 from pipelines.storage.dataset import (
-    PLACE,
+    PLAN_FILE,
     STATE_FILE,
     Dataset,
+    Input,
+    Plan,
     claim_folder,
     clear_dataset,
-    dataset_schema,
     finalise,
     open_dataset,
+    read_plan,
 )
-from pipelines.storage.files import is_remote, resolve_path, write_if_changed
-from pipelines.storage.lock import locked_folder
-from pipelines.storage.plan import PLAN_FILE, Input, Plan, read_plan
+from pipelines.storage.files import is_remote, locked_folder, resolve_path, write_if_changed
 from pipelines.storage.recipe import recipe_text
-from pipelines.storage.shards import Receipt, commit_shards, read_table
+from pipelines.storage.shards import PLACE, Receipt, commit_shards, dataset_schema, read_table
 from pipelines.terminal.console import counted, note
 
 Sentence: TypeAlias = tuple[Any, ...]

@@ -9,9 +9,9 @@ from typing import Any
 
 from augment.models.weights import HUB_NAME
 from augment.types import REVISION_PARAMS, WEIGHTS_PARAMS, signature_line
-from pipelines.storage.dataset import PLACE, view_schema
+from pipelines.storage.dataset import Plan
 from pipelines.storage.files import UNSEALED, seal
-from pipelines.storage.plan import Plan
+from pipelines.storage.shards import PLACE, view_schema
 
 HUB = "hf:"
 PATH_PARAMS = (*WEIGHTS_PARAMS, *REVISION_PARAMS)

@@ -9,10 +9,8 @@ import xxhash
 from pydantic import ValidationError
 
 from augment.errors import InputError
-from pipelines.storage.dataset import open_dataset
-from pipelines.storage.files import atomic_write, sibling_path
-from pipelines.storage.lock import locked_file
-from pipelines.storage.plan import Input, Plan, read_plan
+from pipelines.storage.dataset import Input, Plan, open_dataset, read_plan
+from pipelines.storage.files import atomic_write, locked_file, sibling_path
 from pipelines.storage.recipe import read_made
 from pipelines.storage.shards import BATCH_ROWS, read_table
 

@@ -1,4 +1,4 @@
-"""Shards: Arrow IPC streams, each committed with a receipt, and checked before they are read."""
+"""Shards: Arrow IPC streams and their columns, each committed with a receipt, and checked before they are read."""
 
 import hashlib
 import re
@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from augment.errors import InputError, TwinviewsError
+from augment.view import ViewResult
 from pipelines.storage.files import atomic_write, is_remote, sha256_of, sync_folder, write_if_changed
 
 RECEIPTS = "receipts"
@@ -23,6 +24,11 @@ WRITER_THREADS = 8
 """They mostly wait for the disk."""
 SHARD = re.compile(r"data-([0-9]{5}|[1-9][0-9]{5,})\.arrow")
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+SPANS, SPANS_LOST = "spans", "spans_lost"
+"""Columns with labelled spans of characters and, in a view, the number of its sentence's spans that it
+lost."""
+PLACE = ("document", "position", "heading")
+"""Columns of sentences that text was split into: where each stands; positions are from 0."""
 
 
 class _WithoutPandas:
@@ -42,6 +48,38 @@ def keep_pandas_away() -> None:
     sys.meta_path.insert(0, hook)
     pa.scalar(0)
     sys.meta_path.remove(hook)
+
+
+def dataset_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow schema
+    """The schema of these columns; offsets of edits and spans are in characters of `text`, fractions in [0, 1]."""
+    import pyarrow as pa
+
+    string, offsets = pa.string(), [("start", pa.int32()), ("end", pa.int32())]
+    types = {
+        "edits": pa.list_(pa.struct([*offsets, ("old", string), ("new", string)])),
+        **dict.fromkeys(("target_fraction", "achieved_fraction"), pa.float64()),
+        "alternatives": pa.list_(string),
+        SPANS: pa.list_(pa.struct([*offsets, ("label", string)])),
+        **dict.fromkeys((SPANS_LOST, "position"), pa.int32()),
+    }
+    return pa.schema([(name, types.get(name, string)) for name in columns])
+
+
+def view_schema(columns: Sequence[str] = ()) -> Any:  # noqa: ANN401 - a pyarrow schema
+    """The schema of a view of sentences with these columns; if they have spans, those of the view come last."""
+    return dataset_schema(
+        ["id", "text", "view", *ViewResult._fields[1:], *([SPANS, SPANS_LOST] if SPANS in columns else [])]
+    )
+
+
+def feature(kind: Any) -> Any:  # noqa: ANN401 - a pyarrow type
+    """A column's type as `datasets` writes it; importing `datasets` itself takes two seconds."""
+    name = str(kind)
+    if name.startswith("list"):
+        return {"feature": feature(kind.value_type), "_type": "List"}
+    if name.startswith("struct"):
+        return {field.name: feature(field.type) for field in kind}
+    return {"dtype": "float64" if name == "double" else name, "_type": "Value"}
 
 
 class Receipt(BaseModel, frozen=True, extra="forbid"):

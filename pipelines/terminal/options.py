@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from pipelines.storage.plan import MAX_INTEGER
+from pipelines.storage.dataset import MAX_INTEGER
 
 
 @cache

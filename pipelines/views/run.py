@@ -16,18 +16,19 @@ from augment.view import View, ViewSpec, view_attribute, view_label
 from pipelines.options import ViewOptions
 from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import (
+    PLAN_FILE,
     Dataset,
+    Input,
+    Plan,
     claim_folder,
     clear_dataset,
     finalise,
+    read_plan,
     remove_leftovers,
-    view_schema,
 )
-from pipelines.storage.files import write_if_changed
-from pipelines.storage.lock import locked_folder
-from pipelines.storage.plan import PLAN_FILE, Input, Plan, read_plan
+from pipelines.storage.files import locked_folder, write_if_changed
 from pipelines.storage.recipe import recipe_text
-from pipelines.storage.shards import RECEIPTS, Receipt, count_receipts, valid_receipt
+from pipelines.storage.shards import RECEIPTS, Receipt, count_receipts, valid_receipt, view_schema
 from pipelines.terminal.console import note, progress
 from pipelines.views.windows import ViewRun, Window, make_windows, run_cluster, worker
 from pipelines.views.workers import AHEAD, run_workers

@@ -19,9 +19,8 @@ from augment.models.device import SECONDS, Stage, device_kind, timed
 from augment.text.edits import LabelledSpan, carry_spans
 from augment.view import VIEWS, View, ViewResult, check_params, checked_views, make_view, row_seed
 from pipelines.options import ViewOptions
-from pipelines.storage.dataset import SPANS, Dataset, view_schema
-from pipelines.storage.plan import Plan
-from pipelines.storage.shards import Receipt, commit_shards
+from pipelines.storage.dataset import Dataset, Plan
+from pipelines.storage.shards import SPANS, Receipt, commit_shards, view_schema
 from pipelines.views.workers import AHEAD
 
 CONNECT_SECONDS = 10.0

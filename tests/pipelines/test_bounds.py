@@ -15,8 +15,7 @@ from augment import protected_terms
 from augment.view import ViewSpec, make_view
 from pipelines.storage import shards as shards_module
 from pipelines.storage.dataset import STATE_FILE, read_state, state_text
-from pipelines.storage.files import sha256_of, temporaries
-from pipelines.storage.lock import write_page
+from pipelines.storage.files import sha256_of, temporaries, write_page
 from pipelines.storage.recipe import parse_yaml
 from pipelines.terminal.console import InputError
 

@@ -16,7 +16,7 @@ from pipelines.pairs.candidates import _settled
 from pipelines.pairs.pair import Sentence
 from pipelines.pairs.policies import usual_policy, view_pairs
 from pipelines.pairs.views import ChosenView
-from pipelines.storage.plan import Plan
+from pipelines.storage.dataset import Plan
 
 SAMPLE = Path(pipelines.__file__).parent / "sample" / "sentences.txt"
 SENTENCES = SAMPLE.read_text(encoding="utf-8").splitlines()[:12]

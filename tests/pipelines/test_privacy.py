@@ -10,8 +10,8 @@ from foreigners import Augment
 
 from augment.view import ViewSpec
 from pipelines.storage.card import public_name, public_params, public_signature
+from pipelines.storage.dataset import Plan
 from pipelines.storage.files import without_paths
-from pipelines.storage.plan import Plan
 
 SECRET = ("secretshare", "A Client", "somebody")
 

@@ -19,8 +19,7 @@ import typer
 from foreigners import CTRL_C, Augment, Start, content, done, is_refused, start_beside, wait_for
 
 from augment.models.weights import STARTER_TRANSLATION
-from pipelines.storage.dataset import open_dataset
-from pipelines.storage.plan import read_plan
+from pipelines.storage.dataset import open_dataset, read_plan
 from pipelines.terminal import interrupt
 from pipelines.terminal.console import call, progress
 from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub

@@ -12,7 +12,7 @@ import pytest
 from foreigners import Augment, Start, content, done, is_refused, wait_for
 
 from pipelines.storage import files
-from pipelines.storage.lock import locked_folder
+from pipelines.storage.files import locked_folder
 from pipelines.terminal.console import MissingExtraError
 
 boto3 = pytest.importorskip("boto3")

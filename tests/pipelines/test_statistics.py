@@ -22,9 +22,9 @@ from pipelines.inspection.opened import (
     statistics,
 )
 from pipelines.similarity import chrf, chrf_signature, self_bleu
-from pipelines.storage.dataset import view_schema
+from pipelines.storage.dataset import Kind
 from pipelines.storage.pair_files import PAIR_COLUMNS, PairFile
-from pipelines.storage.plan import Kind
+from pipelines.storage.shards import view_schema
 from pipelines.terminal.console import counted
 
 PAIRS = [

@@ -13,7 +13,7 @@ import pytest
 import small_trainings
 from small_trainings import Capsys, error_line
 
-from pipelines.storage.lock import LOCK, locked_folder
+from pipelines.storage.files import LOCK, locked_folder
 from pipelines.terminal.interrupt import MESSAGE
 from trainers.objective import Objective
 from trainers.training.directory import MADE, RECIPE

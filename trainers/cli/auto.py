@@ -15,7 +15,7 @@ import typer
 from pydantic import Field
 
 from augment.models.weights import MINILM
-from pipelines.storage.lock import write_page
+from pipelines.storage.files import write_page
 from pipelines.storage.pair_files import write_pairs
 from pipelines.terminal.console import InputError, note, show
 from trainers.cli.evaluate import JUDGE, SHOTS

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.storage.lock import write_page
+from pipelines.storage.files import write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, show_json
 from pipelines.terminal.options import with_options
 from trainers.cli.evaluate import JudgeOption

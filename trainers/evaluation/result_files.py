@@ -14,8 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from pipelines.storage.files import SUMS, atomic_write, read_json, recorded_files, without_paths
-from pipelines.storage.lock import locked_file
+from pipelines.storage.files import SUMS, atomic_write, locked_file, read_json, recorded_files, without_paths
 from pipelines.terminal import console
 from pipelines.terminal.console import InputError
 from trainers.encoders.location import RECIPE, Source, locate

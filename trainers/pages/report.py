@@ -14,8 +14,7 @@ import typer
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from pipelines.storage.files import check_sums, is_written_by, without_paths
-from pipelines.storage.lock import write_page
+from pipelines.storage.files import check_sums, is_written_by, without_paths, write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, render_page, show
 from pipelines.terminal.options import with_options
 from trainers.cli.evaluate import JudgeOption

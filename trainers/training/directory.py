@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipelines.storage.files import SUMS, check_sums, read_json, write_if_changed
-from pipelines.storage.lock import LOCK
+from pipelines.storage.files import LOCK, SUMS, check_sums, read_json, write_if_changed
 from pipelines.terminal.console import InputError, TwinviewsError, note
 from trainers.encoders.location import LOG, RECIPE, TIME
 

@@ -20,8 +20,7 @@ from xxhash import xxh64_hexdigest
 from yaml import YAMLError
 
 from augment.models.weights import Unreachable
-from pipelines.storage.files import write_if_changed
-from pipelines.storage.lock import locked_folder
+from pipelines.storage.files import locked_folder, write_if_changed
 from pipelines.terminal.console import InputError, counted, note, show, table
 from trainers.data.examples import Examples, Rows, with_corpus
 from trainers.data.reading import read_examples
