@@ -141,14 +141,15 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
 
 def _check_running(view: View, options: ViewOptions) -> None:
     """Raise InputError for an option that would change nothing."""
-    ignored = [f"--device {options.device}"] if options.device != "auto" and not view.runs_model else []
-    ignored += (
-        [f"--batch-tokens {options.batch_tokens}"] if options.batch_tokens and not view.runs_model else []
-    )
-    ignored += [f"--seed {options.seed}"] if options.seed and not view.uses_seed else []
-    if ignored:
-        does = "draws nothing" if ignored[0].startswith("--seed") else "runs no model"
-        raise InputError(f"{ignored[0]}: {view.spec.name} {does} with these options: leave it out")
+    ignored = {
+        f"--device {options.device}": options.device != "auto" and not view.runs_model,
+        f"--batch-tokens {options.batch_tokens}": options.batch_tokens and not view.runs_model,
+        f"--seed {options.seed}": options.seed and not view.uses_seed,
+    }
+    for option, is_ignored in ignored.items():
+        if is_ignored:
+            does = "draws nothing" if option.startswith("--seed") else "runs no model"
+            raise InputError(f"{option}: {view.spec.name} {does} with these options: leave it out")
 
 
 def _report(dataset: Dataset, new_rows: int, seconds: float, *, quiet: bool) -> dict[str, Any]:

@@ -72,17 +72,7 @@ def document_paragraphs(
     """The headings, paragraphs, list items and table cells of a document; ValueError if its parser would drop text."""
     from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
 
-    if format == "markdown":
-        from markdown_it import MarkdownIt
-
-        markdown = MarkdownIt("commonmark", {"maxNesting": MAX_MARKDOWN_DEPTH}).enable("table")
-        text = text[_front_matter_end(text) :]
-        for pattern, replacement in EXTENSIONS.items():
-            text = pattern.sub(replacement, text)
-        tokens = markdown.parse(text)
-        if any(token.level >= MAX_MARKDOWN_DEPTH - 1 for token in tokens if token.type in NESTED_TOKENS):
-            raise ValueError(f"its lists and quotations are nested more than {MAX_MARKDOWN_DEPTH - 1} deep")
-        text = markdown.renderer.render(tokens, markdown.options, {})
+    text = _rendered(text) if format == "markdown" else text
     if not text.strip():
         return
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
@@ -95,28 +85,37 @@ def document_paragraphs(
     etree.strip_elements(root, *NON_PROSE, etree.Comment, etree.ProcessingInstruction, with_tail=False)
     parts, is_heading = [], False  # with a zero byte, which no HTML text holds, where a block begins or ends
     for event, node in etree.iterwalk(root, events=("start", "end")):
-        is_heading = event == "start" if node.tag in HEADINGS else is_heading
-        parts += ["\0" if node.tag in BLOCKS else "", HEADING if is_heading and mark_headings else ""]
-        parts += [LINE_BREAK if node.tag == "br" and event == "end" else ""]
+        if node.tag in HEADINGS:
+            is_heading = event == "start"
+        if node.tag in BLOCKS:
+            parts.append("\0")
+        if is_heading and mark_headings:
+            parts.append(HEADING)
+        if node.tag == "br" and event == "end":
+            parts.append(LINE_BREAK)
         parts.append((node.text if event == "start" else node.tail) or "")
     for block in BLOCK_END.split("".join(parts)):
-        lines = (
-            " ".join(line.split()) for line in block.replace(HEADING, "").replace(LINE_BREAK, "\n").split("\n")
-        )
-        yield from (
-            HEADING * (HEADING in block) + paragraph
-            for paragraph in _items([*filter(None, lines)])
-            if paragraph
-        )
+        lines = block.replace(HEADING, "").replace(LINE_BREAK, "\n").split("\n")
+        for paragraph in _items([" ".join(line.split()) for line in lines if line.strip()]):
+            if paragraph:
+                yield HEADING * (HEADING in block) + paragraph
 
 
-def _front_matter_end(text: str) -> int:
-    """Where the front matter of Markdown ends: only a YAML mapping, or nothing, is one."""
+def _rendered(text: str) -> str:
+    """Markdown as HTML, without its front matter: only a YAML mapping, or nothing, is one."""
+    from markdown_it import MarkdownIt
+
     if match := FRONT_MATTER.match(text):
         with suppress(ValueError):
             if isinstance(parse_yaml(match[1] or "{}"), dict):
-                return match.end()
-    return 0
+                text = text[match.end() :]
+    for pattern, replacement in EXTENSIONS.items():
+        text = pattern.sub(replacement, text)
+    markdown = MarkdownIt("commonmark", {"maxNesting": MAX_MARKDOWN_DEPTH}).enable("table")
+    tokens = markdown.parse(text)
+    if any(token.level >= MAX_MARKDOWN_DEPTH - 1 for token in tokens if token.type in NESTED_TOKENS):
+        raise ValueError(f"its lists and quotations are nested more than {MAX_MARKDOWN_DEPTH - 1} deep")
+    return str(markdown.renderer.render(tokens, markdown.options, {}))
 
 
 def split_sentences(rows: Iterable[Row], language: str, document: str, *, by_row: bool) -> Iterator[Row]:

@@ -113,21 +113,22 @@ def check_source(name: str, spool: Path, format: Format | None = None, *, is_tab
         fingerprint = str(load_hub(name)._fingerprint)
         return Source(name, Path(), "hub", hashlib.sha256(fingerprint.encode()).hexdigest())
     path = SAMPLE_FILE if name == SAMPLE else resolve_path(name)
-    label = "stdin" if name == STDIN else name
+    is_stdin = name == STDIN
+    label = "stdin" if is_stdin else name
     try:
-        if name != STDIN and path.is_dir():
+        if not is_stdin and path.is_dir():
             raise InputError(f"{name} is a folder: give the files in it, e.g. {path / '*.txt'}")
-        if name != STDIN and not path.exists():
+        if not is_stdin and not path.exists():
             advice = "check the path, or write hf:NAME for a dataset on the Hub"
             if "*" in name:
                 advice = "patterns are the shell's; for files in folders of folders, give $(find FOLDER -name '*.md')"
             raise InputError(f"no file {name!r}: {advice}")
-        if name == STDIN or is_remote(path) or not path.is_file():
-            if name != STDIN and not is_remote(path):
+        if is_stdin or is_remote(path) or not path.is_file():
+            if not is_stdin and not is_remote(path):
                 check_end(path)
             copy = spool / f"{len(list(spool.iterdir()))}{path.suffix}"
             source: AbstractContextManager[Any] = (
-                nullcontext(sys.stdin.buffer) if name == STDIN else path.open("rb")
+                nullcontext(sys.stdin.buffer) if is_stdin else path.open("rb")
             )
             with copy.open("wb") as target, source as stream:
                 shutil.copyfileobj(stream, target, CHUNK_BYTES)

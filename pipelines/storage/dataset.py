@@ -149,12 +149,9 @@ def read_plan(folder: Path) -> Plan | None:
         ) from None
     except ValidationError:
         pass
-    damaged, foreign = (
-        f"is damaged, or of another version: {ADVICE}",
-        "is not a plan of ours: give another folder",
-    )
-    problem = damaged if is_written_by(path, *PLAN_MARKS) else foreign
-    raise InputError(f"{path} {problem}")
+    if is_written_by(path, *PLAN_MARKS):
+        raise InputError(f"{path} is damaged, or of another version: {ADVICE}")
+    raise InputError(f"{path} is not a plan of ours: give another folder")
 
 
 @dataclass(frozen=True)
