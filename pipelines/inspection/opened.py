@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -38,8 +38,7 @@ COMPARED: Mapping[Kind, Mapping[str, tuple[str, str]]] = {
 """Columns whose texts are compared, if a dataset has them: hypothesis and reference."""
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetReader:
+class DatasetReader(NamedTuple):
     """A dataset: the kind of its rows, where it is, its origin as JSON and its plan, its counts, and its files."""
 
     kind: Kind

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -85,7 +84,7 @@ def report_html(opened: DatasetReader, options: ReportOptions) -> str:
         written,
         heading,
         lines,
-        opened=replace(opened, facts=facts),
+        opened=opened._replace(facts=facts),
         found=summary,
         version=__version__,
         title=(opened.path if opened.path.name else opened.path.resolve()).name,

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -86,7 +85,7 @@ def nli_sources(names: Sequence[str], spool: Path, columns: TableColumns = NLI) 
     if not names:
         raise InputError(f"--pairs entailment needs an NLI corpus as SOURCE: {EXAMPLE}")
     checked = [check_source(name, spool) for name in names]
-    sources = [replace(source, format="tsv") if source.format == "text" else source for source in checked]
+    sources = [source._replace(format="tsv") if source.format == "text" else source for source in checked]
     for source in sources:
         if source.format in ("markdown", "html"):
             raise InputError(f"{source.name} is a {source.format} file: {EXAMPLE}")

@@ -21,13 +21,12 @@ class SideInfo(NamedTuple):
     models: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A sentence, its views by their names (None: it was not made), and its label and second text, if it has any."""
 
     id: str
     text: str
-    views: Mapping[str, ViewResult | None] = field(default_factory=dict)
+    views: Mapping[str, ViewResult | None] = {}
     label: str | None = None
     pair: str | None = None
 

@@ -10,12 +10,11 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import chain, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from augment.errors import InputError, TwinviewsError, describe, warn_once
 from augment.files import MAX_LINE, check_end
@@ -85,15 +84,14 @@ TableSource: TypeAlias = str | Path | Mapping[str, Sequence[Any]]
 """A file or the like, or columns by name, as pandas' `DataFrame` and a `datasets.Dataset` have them too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """A source that exists: its name as given, the file it is read from, its format, and the sha256 of its content."""
 
     name: str
     path: Path
     format: Format | Literal["hub"]
     sha256: str
-    skipped: Counter[str] = field(default_factory=Counter, compare=False)
+    skipped: Counter[str]
     """Rows that the last reading left out, by reason."""
 
     def check_unchanged(self) -> None:
@@ -111,7 +109,7 @@ def check_source(name: str, spool: Path, format: Format | None = None, *, is_tab
     """
     if name.startswith(HUB):
         fingerprint = str(load_hub(name)._fingerprint)
-        return Source(name, Path(), "hub", hashlib.sha256(fingerprint.encode()).hexdigest())
+        return Source(name, Path(), "hub", hashlib.sha256(fingerprint.encode()).hexdigest(), Counter())
     path = SAMPLE_FILE if name == SAMPLE else resolve_path(name)
     is_stdin = name == STDIN
     label = "stdin" if is_stdin else name
@@ -140,7 +138,7 @@ def check_source(name: str, spool: Path, format: Format | None = None, *, is_tab
         raise InputError(
             f"cannot read {label} ({error.strerror}): check the path and its permissions"
         ) from None
-    return Source(label, path, format or _find_format(label, path, is_table=is_table), digest)
+    return Source(label, path, format or _find_format(label, path, is_table=is_table), digest, Counter())
 
 
 def _find_format(label: str, path: Path, *, is_table: bool) -> Format:

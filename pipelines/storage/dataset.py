@@ -12,9 +12,8 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -154,8 +153,7 @@ def read_plan(folder: Path) -> Plan | None:
     raise InputError(f"{path} is not a plan of ours: give another folder")
 
 
-@dataclass(frozen=True)
-class Dataset:
+class Dataset(NamedTuple):
     """A finished dataset folder: its plan, the receipts of its shards (none after a dry run), and its counts."""
 
     path: Path

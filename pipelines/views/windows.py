@@ -53,7 +53,7 @@ class ViewRun:
 
     def for_worker(self) -> "ViewRun":
         """The same for another process: absolute paths, and no view."""
-        source = replace(self.source, path=self.source.path.absolute())
+        source = self.source._replace(path=self.source.path.absolute())
         return replace(self, view=None, source=source, out=self.out.absolute())
 
     def make(self, window: Window) -> Result:
