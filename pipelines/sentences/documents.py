@@ -1,9 +1,11 @@
 """Running text: the paragraphs of plain text, Markdown and HTML, and the sentences of a paragraph."""
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby, pairwise
+from pathlib import Path
 from typing import Literal
 
 from augment.errors import InputError
@@ -11,34 +13,17 @@ from augment.text.sentences import ITEM, sentences
 from pipelines.sentences.rows import Row
 from pipelines.storage.recipe import parse_yaml
 
-HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
-BLOCK_NAMES = """
-address article aside blockquote body caption dd details dialog div dl dt fieldset figcaption figure footer form
-header hgroup hr li main nav ol option p section summary table tbody td tfoot th thead tr ul
-"""
-BLOCKS = HEADINGS.union(BLOCK_NAMES.split())
-"""Elements of HTML that begin and end a paragraph."""
+NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+HEADINGS = frozenset(NAMES["headings"])
+BLOCKS = HEADINGS.union(NAMES["blocks"])
 HEADING = "\ud800"
 """Begins a paragraph that is a heading; half a surrogate pair, which no text that was read holds."""
-NON_PROSE = frozenset(
-    ["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"]
-)
 NESTED_TOKENS = frozenset(["blockquote_open", "list_item_open"])
 MAX_MARKDOWN_DEPTH = 100
 """Levels of lists and quotations: each takes three of Python's frames."""
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)??---[ \t]*(?:\n|\Z)", re.DOTALL)
 """What is between the first two "---" lines of Markdown that begins with one; such a line may also be a
 rule."""
-EXTENSIONS = {
-    re.compile(r"^ {0,3}:{3,}.*$", re.MULTILINE): "",
-    re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[[ xX]\]\s", re.MULTILINE): r"\1",
-    re.compile(r"^ {0,3}\[\^[^\]\s]+\]:", re.MULTILINE): "\n",
-    re.compile(r"\[\^[^\]\s]+\]"): "",
-    re.compile(r"(?<!\\)\$\$.+?\$\$", re.DOTALL): "",
-    re.compile(r"(?<![\\$\w])\$(?=\S)[^$\n`]*[^\s\\$`]\$(?![\w$])"): "",
-}
-"""What CommonMark takes for text: fences of notes, boxes of tasks, marks of footnotes, formulas; each is
-replaced."""
 LINE_BREAK = "\udfff"
 """A line that ends inside a paragraph; two of them end the paragraph. Half a surrogate pair too."""
 BLOCK_END = re.compile(rf"\0|{LINE_BREAK}\s*{LINE_BREAK}")
@@ -82,7 +67,9 @@ def document_paragraphs(
         return
     if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log):
         raise ValueError("its elements are nested more than 2,000 deep")
-    etree.strip_elements(root, *NON_PROSE, etree.Comment, etree.ProcessingInstruction, with_tail=False)
+    etree.strip_elements(
+        root, *NAMES["non_prose"], etree.Comment, etree.ProcessingInstruction, with_tail=False
+    )
     parts, is_heading = [], False  # with a zero byte, which no HTML text holds, where a block begins or ends
     for event, node in etree.iterwalk(root, events=("start", "end")):
         if node.tag in HEADINGS:
@@ -109,8 +96,8 @@ def _rendered(text: str) -> str:
         with suppress(ValueError):
             if isinstance(parse_yaml(match[1] or "{}"), dict):
                 text = text[match.end() :]
-    for pattern, replacement in EXTENSIONS.items():
-        text = pattern.sub(replacement, text)
+    for extension in NAMES["extensions"]:
+        text = re.sub(extension["pattern"], extension["replacement"], text)
     markdown = MarkdownIt("commonmark", {"maxNesting": MAX_MARKDOWN_DEPTH}).enable("table")
     tokens = markdown.parse(text)
     if any(token.level >= MAX_MARKDOWN_DEPTH - 1 for token in tokens if token.type in NESTED_TOKENS):
