@@ -210,12 +210,13 @@ def stdout_console() -> Any:  # noqa: ANN401 - rich's Console, imported when it 
 
 def flat(counts: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Nested counts as lines: `reasons: too-long`."""
-    nested = {key: value if isinstance(value, Mapping) else {None: value} for key, value in counts.items()}
-    return [
-        (key if name is None else f"{key}: {name}", n)
-        for key, rows in nested.items()
-        for name, n in rows.items()
-    ]
+    rows: list[tuple[str, Any]] = []
+    for key, value in counts.items():
+        if isinstance(value, Mapping):
+            rows += [(f"{key}: {name}", number) for name, number in value.items()]
+        else:
+            rows.append((key, value))
+    return rows
 
 
 def print_on(console: Any, *parts: object) -> None:  # noqa: ANN401 - rich's Console
@@ -240,9 +241,7 @@ def table(
     cells = [list(row) for row in rows]
     grid = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False, pad_edge=False)
     for index, name in enumerate(columns):
-        numeric = bool(cells) and all(
-            isinstance(row[index], int | float) or row[index] is None for row in cells
-        )
+        numeric = bool(cells) and all(isinstance(row[index], int | float | None) for row in cells)
         justify: Any = "right" if numeric or name in right else "left"
         grid.add_column(Text(escape_control(name)), justify=justify, overflow="fold")
     for row in cells:

@@ -47,16 +47,16 @@ class Paraphrase(SideFilter):
     def reasons(self, pairs: PairColumns, side: str) -> Iterator[str | None]:
         """Drop back-translations that differ too much from their sentence."""
         about, texts, sentences = pairs.about(side), pairs.strings(side), pairs.sentences(side)
-        trips = {each for each in set(about) if is_round_trip(each.view)}
+        trips = {info for info in set(about) if is_round_trip(info.view)}
         overlaps = chrf(texts, sentences).tolist() if trips else [100.0] * len(pairs)
         closeness = [dict[str, float]()] * len(pairs)
         if self._judge is not None:
-            is_judged = [each in trips and each.language == "en" for each in about]
-            views = [[text] * judged for text, judged in zip(texts, is_judged, strict=True)]
+            english = {info for info in trips if info.language == "en"}
+            views = [[text] if info in english else [] for text, info in zip(texts, about, strict=True)]
             closeness = self._judge.scores(sentences, views)
-        for each, text, overlap, scores in zip(about, texts, overlaps, closeness, strict=True):
-            least = BUNDLED if each.models == STARTER else OTHERS
+        for info, text, overlap, scores in zip(about, texts, overlaps, closeness, strict=True):
+            least = BUNDLED if info.models == STARTER else OTHERS
             least = least if self.meaning is None else self.meaning
             low = "chrF" if overlap < self.min else "cosine" if scores.get(text, 1.0) < least else None
-            dropped = each in trips and low
-            yield f"{each.name} is not a paraphrase ({low} to its sentence too low)" if dropped else None
+            is_dropped = low and info in trips
+            yield f"{info.name} is not a paraphrase ({low} to its sentence too low)" if is_dropped else None
