@@ -42,7 +42,11 @@ def write_report(out: Path, opened: DatasetReader, options: ReportOptions) -> bo
         made_of = f"twinviews {__version__}: {_command(options)}</p>", digest or ""
         if digest and is_sealed(page) and all(mark.encode() in page for mark in made_of):
             return False
-        check_free(out, overwrite=options.overwrite)
+        is_ours = is_written_by(out, *REPORT_MARKS)
+        if out.exists() and not (is_ours and options.overwrite):
+            raise InputError(
+                f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else "")
+            )
         if not options.dry_run:
             write_if_changed(out, report_html(opened, options))
     return True
@@ -50,16 +54,6 @@ def write_report(out: Path, opened: DatasetReader, options: ReportOptions) -> bo
 
 def _command(options: ReportOptions) -> str:
     return f"augment report --rows {options.rows} --sample {options.sample} --seed {options.seed}"
-
-
-def check_free(out: Path, *, overwrite: bool) -> None:
-    """Raise InputError if `out` exists, unless it is a report and `overwrite` is given."""
-    if out.exists():
-        is_ours = is_written_by(out, *REPORT_MARKS)
-        if not (is_ours and overwrite):
-            raise InputError(
-                f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else "")
-            )
 
 
 def report_html(opened: DatasetReader, options: ReportOptions) -> str:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from augment.errors import InputError, TwinviewsError
 from pipelines.inspection.opened import open_path
-from pipelines.inspection.report import check_free, report_html
+from pipelines.inspection.report import write_report
 from pipelines.options import PairsOptions, ReportOptions
 from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pairs_batch, pairs_schema
 from pipelines.pairs.filter import Filter
@@ -115,14 +115,13 @@ def save_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
         raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
     with ExitStack() as locks:
         locks.enter_context(locked_folder(out) if shards else locked_file(out))
-        for path in filter(None, (report, rejects)):
-            locks.enter_context(locked_file(path))
+        if rejects is not None:
+            locks.enter_context(locked_file(rejects))
         counts, digest, made_now = _write_folder(job) if shards else _write_file(job)
         content = report.read_bytes() if report.is_file() else b""
         if not (is_sealed(content) and digest.encode() in content):
             try:
-                check_free(report, overwrite=True)
-                write_if_changed(report, report_html(open_path(out), ReportOptions(out)))
+                write_report(report, open_path(out), ReportOptions(out, overwrite=True))
             except (TwinviewsError, OSError) as error:  # the pairs are made
                 note(f"no report was written: {error}")
     return counts, made_now
