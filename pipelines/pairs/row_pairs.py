@@ -56,9 +56,11 @@ def _neighbours(sentences: Dataset, rows: int, distance: int) -> Iterator[RowPai
             if name in table.schema.names
         ]
         positions = table[PLACE[1]].to_numpy()
-        left = np.arange(len(table)).repeat(min(distance, len(table)))
-        right = left + np.tile(np.arange(1, min(distance, len(table)) + 1), len(table))
-        left, right = left[right < len(table)], right[right < len(table)]
+        size = len(table)
+        reach = min(distance, size)
+        left = np.arange(size).repeat(reach)
+        right = left + np.tile(np.arange(reach) + 1, size)
+        left, right = left[right < size], right[right < size]
         steps = positions[right] - positions[left]
         is_near = (steps >= 0) & (steps <= distance)
         for section in sections:

@@ -318,7 +318,7 @@ def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[st
 
 def _encoding_advice(text: str) -> str:
     """How to make UTF-8 of a text with its invalid bytes as surrogates; names an encoding only if it is plain."""
-    raw, encoding = text.encode("utf-8", "surrogateescape"), ""
+    raw = text.encode("utf-8", "surrogateescape")
     if raw.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
         encoding = "utf-32"
     elif raw.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -329,11 +329,9 @@ def _encoding_advice(text: str) -> str:
         and 5 * len(re.findall(rb"[\x80-\xff]", raw)) < len(raw)
     ):
         encoding = "cp1252"
-    return (
-        f"convert it, e.g. iconv -f {encoding} -t utf-8"
-        if encoding
-        else "convert it from its encoding to UTF-8"
-    )
+    else:
+        return "convert it from its encoding to UTF-8"
+    return f"convert it, e.g. iconv -f {encoding} -t utf-8"
 
 
 def _single_rows(source: Source, columns: ColumnChoice) -> Iterator[Row]:

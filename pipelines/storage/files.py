@@ -162,9 +162,10 @@ def atomic_write(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
     except OSError as error:
         if error.filename not in (None, str(temporary)):
             raise
-        reason = f"({error.strerror or error}): fix that, then run the same command again"
         kind = InputError if error.errno in WRONG_PATH else TwinviewsError
-        raise kind(f"{path} cannot be written {reason}") from None
+        raise kind(
+            f"{path} cannot be written ({error.strerror or error}): fix that, then run the same command again"
+        ) from None
     finally:
         with suppress(OSError):  # the folder is missing, which was reported above
             temporary.unlink()
@@ -173,8 +174,7 @@ def atomic_write(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
 def write_if_changed(path: Path, content: bytes | str, *, lasting: bool = True) -> None:
     """Write `content` to `path` as `atomic_write` does, unless the file already holds it."""
     data = content.encode() if isinstance(content, str) else content
-    size = path.stat().st_size if path.is_file() else -1
-    if size != len(data) or sha256_of(path) != hashlib.sha256(data).hexdigest():
+    if not path.is_file() or sha256_of(path) != hashlib.sha256(data).hexdigest():
         with atomic_write(path, lasting=lasting) as stream:
             stream.write(data)
 
@@ -245,11 +245,11 @@ def write_page(path: Path, content: str) -> None:
 
 @contextmanager
 def _locked(out: Path, lock: Path) -> Iterator[None]:
-    if not is_remote(out) and ADDRESS.fullmatch(str(out)):
-        raise InputError(f"{out}: only sentences and views can be written to an address: give a local path")
     if is_remote(out):
         logger.warning(NO_LOCKS_WARNING, out)
         lock = Path(tempfile.gettempdir()) / f".{xxhash.xxh64_hexdigest(str(out).encode())}{LOCK}"
+    elif ADDRESS.fullmatch(str(out)):
+        raise InputError(f"{out}: only sentences and views can be written to an address: give a local path")
     missing = [folder for folder in (lock.parent, *lock.parent.parents) if not folder.exists()]
     try:
         file_lock = _acquire(lock, out)
