@@ -84,11 +84,8 @@ def open_path(path: Path) -> DatasetReader:
         hashes: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
     else:
         files, recorded = pair_files(path), read_made(sibling_path(path, "recipe.json"))
-        plan, counts, hashes = (
-            made_plan(recorded),
-            recorded.get("counts", {}),
-            {"sha256": recorded.get("sha256")},
-        )
+        plan, counts = made_plan(recorded), recorded.get("counts", {})
+        hashes = {"sha256": recorded.get("sha256")}
     rows = sum(file.rows for file in files)
     if plan is None:
         return DatasetReader("pairs", path, {"rows": rows}, {"pairs": rows}, files)

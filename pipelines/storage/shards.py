@@ -57,10 +57,12 @@ def dataset_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow s
     string, offsets = pa.string(), [("start", pa.int32()), ("end", pa.int32())]
     types = {
         "edits": pa.list_(pa.struct([*offsets, ("old", string), ("new", string)])),
-        **dict.fromkeys(("target_fraction", "achieved_fraction"), pa.float64()),
+        "target_fraction": pa.float64(),
+        "achieved_fraction": pa.float64(),
         "alternatives": pa.list_(string),
         SPANS: pa.list_(pa.struct([*offsets, ("label", string)])),
-        **dict.fromkeys((SPANS_LOST, "position"), pa.int32()),
+        SPANS_LOST: pa.int32(),
+        "position": pa.int32(),
     }
     return pa.schema([(name, types.get(name, string)) for name in columns])
 
