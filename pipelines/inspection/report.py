@@ -39,8 +39,12 @@ def write_report(out: Path, opened: DatasetReader, options: ReportOptions) -> bo
     digest = opened.facts.get("digest") or opened.facts.get("sha256")
     with nullcontext() if options.dry_run else locked_file(out):
         page = out.read_bytes() if out.is_file() else b""
-        made_of = f"twinviews {__version__}: {_command(options)}</p>", digest or ""
-        if digest and is_sealed(page) and all(mark.encode() in page for mark in made_of):
+        if digest:
+            made_of = f"twinviews {__version__}: {_command(options)}</p>", digest
+            is_same = is_sealed(page) and all(mark.encode() in page for mark in made_of)
+        else:  # pairs without a recipe
+            is_same = bool(page) and page == report_html(opened, options).encode()
+        if is_same:
             return False
         is_ours = is_written_by(out, *REPORT_MARKS)
         if out.exists() and not (is_ours and options.overwrite):

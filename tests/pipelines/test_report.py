@@ -252,6 +252,18 @@ def test_a_report_replaces_only_reports_of_ours(unreported: Augment) -> None:
     assert unreported("report", "data/pairs.arrow", "--out", "new/page.html").code == 0
 
 
+def test_a_report_of_pairs_without_a_recipe_is_written_once(unreported: Augment) -> None:
+    Path("data/pairs.recipe.json").unlink()
+    report = ["report", "data/pairs.arrow"]
+    ends = [unreported(*report, *more).out for more in ([], [], ["--rows", 3, "--overwrite"])]
+    assert [end.split("html ")[1] for end in ends] == [
+        "written\n",
+        "exists already, nothing done\n",
+        "written\n",
+    ]
+    is_refused(unreported(*report), "exists: choose another", "or --overwrite it")
+
+
 @pytest.mark.exhaustive
 def test_a_dry_run_computes_no_page_even_where_one_is_there(unreported: Augment, tmp_path: Path) -> None:
     unreported("report", "data/pairs.arrow")
