@@ -62,16 +62,19 @@ def build_app() -> typer.Typer:
                 views.add_view_command(app, name)
         except TwinviewsError as error:  # the other commands must still work
             note(f"{error}; it is left out")
-    app.command(
-        "build-pairs",
-        epilog="Example: "
-        "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow",
-    )(_build_pairs)
-    app.command("inspect", epilog="Example: augment inspect data/pairs.arrow --rows 10")(_inspect)
-    app.command("report", epilog="Example: augment report data/pairs.arrow")(_report)
-    app.command("export", epilog="Example: augment export data/pairs.arrow --to parquet")(_export)
-    app.command("verify", epilog="Example: augment verify data/sentences data/pairs.arrow")(_verify)
-    app.command("views", epilog="Example: augment views --json")(_views)
+    commands = {
+        "build-pairs": (
+            _build_pairs,
+            "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow",
+        ),
+        "inspect": (_inspect, "augment inspect data/pairs.arrow --rows 10"),
+        "report": (_report, "augment report data/pairs.arrow"),
+        "export": (_export, "augment export data/pairs.arrow --to parquet"),
+        "verify": (_verify, "augment verify data/sentences data/pairs.arrow"),
+        "views": (_views, "augment views --json"),
+    }
+    for name, (function, example) in commands.items():
+        app.command(name, epilog=f"Example: {example}")(function)
     for command in app.registered_commands:
         command.cls = PairsCommand if command.name == "build-pairs" else SectionedCommand
         # Click would cut it at 45 characters.
