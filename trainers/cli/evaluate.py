@@ -6,7 +6,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -18,9 +18,6 @@ from trainers.evaluation.result_files import notes, results_folder, results_tabl
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
 from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite, distinct_texts
 from trainers.settings import Pooling
-
-if TYPE_CHECKING:  # it imports the judge, which takes seconds
-    from trainers.results.beside import Judged
 
 SUITES = f"""What to evaluate on; repeat it for more. There are {", ".join(suite_names())}; {ALL} is all of them but \
 the bundled smoke test `sample`. [sts with data, sample without]"""
@@ -122,7 +119,7 @@ def evaluate(options: EvaluateOptions) -> None:
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
     if options.plan and not options.judge:
-        _show_plan(options.plan, None)
+        _show_plan(options.plan)
         return
     _check(options)
     suites = _suites(options)
@@ -135,10 +132,10 @@ def evaluate(options: EvaluateOptions) -> None:
             _put_beside(options, directory, suites[-1])
 
 
-def _show_plan(points: float, judged: "Judged | None") -> None:
+def _show_plan(points: float, sides: Sequence[Any] = ()) -> None:
     from trainers.results.planning import own_plan, typical_plan
 
-    console.show(own_plan(points, *judged.sides) if judged and judged.sides else typical_plan(points))
+    console.show(own_plan(points, *sides) if sides else typical_plan(points))
 
 
 def _check(options: EvaluateOptions) -> None:
@@ -176,7 +173,7 @@ def _put_beside(options: EvaluateOptions, directory: Path, suite: Suite) -> None
     except InputError as error:
         note(str(error))
     if options.plan:
-        _show_plan(options.plan, judged)
+        _show_plan(options.plan, judged.sides if judged else ())
 
 
 def _suites(options: EvaluateOptions) -> list[Suite]:

@@ -1,6 +1,6 @@
 """NCBI-disease, BC5CDR, XL-BEL, COMETA, AskAPatient, names of your own: accuracy @1 and @5 by nearest name."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -93,7 +93,10 @@ def read_concepts(path: Path) -> Iterator[Mention]:
 
 
 class MentionSet(NamedTuple):
-    """A dictionary, and beside it `files` files `pattern` of mentions, of which `fewest` have ids that it has."""
+    """A dictionary, and beside it `files` files `pattern` of mentions, of which `fewest` have ids that it has.
+
+    `read` is one of `READERS`.
+    """
 
     name: str
     title: str
@@ -101,7 +104,7 @@ class MentionSet(NamedTuple):
     dictionary: str
     pattern: str
     files: int
-    read: Callable[[Path], Iterable[Mention]]
+    read: str
     mentions: int | None = None
     fewest: int | None = None
     note: str | None = None
@@ -109,7 +112,7 @@ class MentionSet(NamedTuple):
 
 
 READERS = {"concepts": read_concepts, "queries": read_queries, "cometa": read_cometa}
-MENTION_SETS = [MentionSet(**{**values, "read": READERS[values["read"]]}) for values in declared("linking")]
+MENTION_SETS = [MentionSet(**values) for values in declared("linking")]
 
 
 def score_mentions(mentions: Sequence[Mention], names: Names, vectors: Vectors, seed: int = 0) -> Result:
@@ -162,7 +165,7 @@ def _read(benchmark: MentionSet, data: Path) -> Task | Missing:
         return Missing(benchmark.name, title, reason, benchmark.where)
     check_count(folder, len(paths), benchmark.files, f"files {pattern}")
     mentions, names = (
-        [mention for path in paths for mention in benchmark.read(path)],
+        [mention for path in paths for mention in READERS[benchmark.read](path)],
         joined(read_names(dictionary)),
     )
     published = benchmark.mentions or len(mentions)
@@ -200,7 +203,7 @@ def _own(data: Path) -> Iterator[Task]:
         path for path in (data / "linking").glob("*") if path.is_dir() and path.name not in reserved
     ):
         own = MentionSet(
-            folder.name, folder.name, (folder.name,), "dictionary.txt", "mentions.txt", 1, read_queries
+            folder.name, folder.name, (folder.name,), "dictionary.txt", "mentions.txt", 1, "queries"
         )
         task = _read(own, folder.parent)
         if isinstance(task, Missing):
