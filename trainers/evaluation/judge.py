@@ -103,7 +103,7 @@ def read_judge(table: TableSource, shots: int | None = None) -> Suite:
         elif cells.kind == "label":
             items = read_labels(cells.rows, shots, omitted)
         else:
-            items = read_pairs_table(name, columns, cells.rows, omitted)
+            items = read_pairs_table(name, columns, cells.rows, omitted, is_same=cells.kind == "same")
     reasons = ", ".join(f"{reason} ({count:,})" for reason, count in omitted.items() if count)
     summary = items.summary + (f"; left out: {reasons}" if reasons else "")
     if not items.scores:

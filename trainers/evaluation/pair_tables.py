@@ -31,10 +31,12 @@ def check_grades(name: str, columns: Sequence[str], values: Iterable[str]) -> No
 
 
 def read_pairs_table(
-    name: str, columns: Sequence[str], rows: Sequence[TableRow], omitted: Counter[str]
+    name: str, columns: Sequence[str], rows: Sequence[TableRow], omitted: Counter[str], *, is_same: bool
 ) -> TableItems:
-    """Return pairs as items, the last of the columns being `same` or a grade; copies of a pair are one group."""
-    is_same = columns[-1].strip().lower() in ("same", "duplicate", "is_duplicate")
+    """Return pairs as items, the last of the columns telling whether they are the same, or a grade.
+
+    Copies of a pair are one group.
+    """
     if not is_same:
         check_grades(name, (columns[0], columns[1], columns[-1]), (row.value for row in rows))
     pairs, groups = list[Pair](), list[str]()

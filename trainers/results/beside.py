@@ -21,7 +21,6 @@ from trainers.results.wording import DECIMAL, RULE, cells
 from trainers.settings import Pooling
 
 AUTO = "auto.json"  # what `train auto` leaves in the folder of its candidates
-COLUMNS = ("figure", "items", "untouched", "this", "difference", "low", "high", "p")
 UNDEFINED = "a figure is undefined, because all cosines or all grades are equal"
 
 LEAKS = {"dev": "chose {} (--dev): judge it on others", "texts": "are in the training text"}
@@ -184,7 +183,7 @@ def beside(model: str, directory: Path, suite: str, other: Contender | None) -> 
     number = [path.resolve() for path in files.values()].index(file.resolve())
     figures = verdict.candidates[number - 1].figures
     title = f"{suite}: {model} beside {other.title}{', untouched' * (other.role == 'untouched')}"
-    columns = tuple(other.role if column == "untouched" else column for column in COLUMNS)
+    columns = ("figure", "items", other.role, "this", "difference", "low", "high", "p")
     notes = (RULE, f"verdict: {verdict}")
     table = Table(title, columns, tuple(cells(figure) for figure in figures), columns[1:], notes)
     sides = read_sets(load(start)), read_sets(own)
