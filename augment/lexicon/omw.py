@@ -1,5 +1,6 @@
 """Synonyms in languages other than English, by NLTK's Open Multilingual WordNet (Bond and Foster 2013)."""
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from nltk.corpus.reader.api import CorpusReader
 
 OMW = "omw-1.4"
+_LEMMA = re.compile(r"^(\d+)-(\w)\t(?:[^\t\n]*:)?lemma\t([^\t\n]*)", re.MULTILINE)
+"""A line of a table: an offset, a part of speech, a label such as "fra:lemma", and a word."""
 LEAST_SHARE = 0.3
 """The least share of a sense in the uses of a word, for its words to be synonyms."""
 _LANGUAGES = """
@@ -41,22 +44,19 @@ class Multilingual:
             raise InputError(
                 f"language {language!r}: this Open Multilingual WordNet does not have it; it has: {codes}"
             )
-        self._stop_words = _stop_words(code)
-        content = corpus.raw(files[code])
-        self.revision = revision_of("\n".join([content, *sorted(self._stop_words)]).encode())
+        stop_words, content = _stop_words(code), corpus.raw(files[code])
+        self.revision = revision_of("\n".join([content, *sorted(stop_words)]).encode())
         """Twelve hex digits that identify the language's table and stop words."""
         self._wordnet = WordNet(find())
         # Synsets by word, and words by synset; a synset's key is its part and offset.
         self._senses: dict[str, list[tuple[str, int]]] = defaultdict(list)
         self._words: dict[tuple[str, int], list[str]] = defaultdict(list)
-        for line in content.splitlines():
-            sense, label, *_, word = [*line.split("\t"), "", ""][:3]
-            place, _, part = sense.partition("-")
-            key = part.replace("s", "a"), int(place) if place.isdigit() else -1
-            if label.rpartition(":")[2] == "lemma" and self._wordnet.has_synset(*key):
-                word = word.strip().replace(" ", "_")
-                self._senses[word.lower()].append(key)
+        for place, part, entry in _LEMMA.findall(content):
+            key, word = (part.replace("s", "a"), int(place)), entry.strip().replace(" ", "_")
+            if self._wordnet.has_synset(*key):
                 self._words[key].append(word)
+                if word.lower() not in stop_words:
+                    self._senses[word.lower()].append(key)
         self._synonyms = lru_cache(maxsize=50_000)(self._synonyms_of)
 
     def choices(self, rows: Sequence[Sequence[Token]]) -> list[dict[int, Weighted]]:
@@ -68,14 +68,14 @@ class Multilingual:
 
     def _synonyms_of(self, word: str) -> Weighted:
         """Words that share a main sense with `word` as its likeliest part of speech, by the counts of English words."""
-        senses: dict[str, list[tuple[tuple[str, int], float]]] = defaultdict(list)
-        for key in () if word in self._stop_words else dict.fromkeys(self._senses.get(word, ())):
+        senses: dict[str, dict[tuple[str, int], float]] = defaultdict(dict)
+        for key in self._senses.get(word, ()):
             uses = 0.5 + sum(entry.uses for entry in self._wordnet.synset(*key).entries)
-            senses[key[0]].append((key, uses))
-        likeliest = max(senses.values(), key=lambda entries: sum(uses for _, uses in entries), default=[])
-        total = sum(uses for _, uses in likeliest)
+            senses[key[0]][key] = uses
+        likeliest = max(senses.values(), key=lambda part: sum(part.values()), default={})
+        total = sum(likeliest.values())
         weights: dict[str, float] = defaultdict(float)
-        for key, uses in likeliest:
+        for key, uses in likeliest.items():
             if uses < LEAST_SHARE * total or self._wordnet.synset(*key).unwanted:
                 continue
             for name in dict.fromkeys(self._words[key]):

@@ -191,7 +191,7 @@ class WordNet:
 
     def has_synset(self, part: str, place: int) -> bool:
         """Whether a synset begins at an offset of a part's file."""
-        return part in self._lines and self._lines[part].startswith(f"{place:08d} ", max(place, 0))
+        return part in self._lines and self._lines[part].startswith(f"{place:08d} ", place)
 
     def _synset(self, part: str, place: int) -> Synset:
         head, _, gloss = self._line(part, place).partition("|")

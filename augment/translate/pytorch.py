@@ -49,8 +49,6 @@ class TransformersEngine:
         self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
     ) -> list[list[list[int]]]:
         """The hypotheses of equally padded sources, the best first."""
-        from transformers import GenerationConfig
-
         vocabulary, pad = self._vocabulary, self._vocabulary.pad
         width, end = padded(len(sources[0]), vocabulary.limit), vocabulary.end
         ids = torch.tensor(
@@ -59,23 +57,23 @@ class TransformersEngine:
         lengths = torch.tensor([len(source) for source in sources], device=self._device)
         mask = torch.arange(width, device=self._device)[None] < lengths[:, None]
         most = vocabulary.max_length(width, decoding.length)
-        config = GenerationConfig(
-            max_new_tokens=most,
-            num_beams=decoding.num_beams,
-            num_return_sequences=decoding.hypotheses,
-            early_stopping=decoding.num_beams > 1,
-            renormalize_logits=decoding.num_beams > 1,
-            repetition_penalty=decoding.repetition_penalty,
-            suppress_tokens=vocabulary.suppress_tokens,
-            decoder_start_token_id=self._model.config.decoder_start_token_id,
-            eos_token_id=end,
-            pad_token_id=pad,
-        )
         draws = [Draws(decoding, seeds, most)] if decoding.sampled else []
         autocast = torch.autocast("cpu", dtype=torch.bfloat16) if self._autocasts else nullcontext()
         with torch.inference_mode(), autocast, quiet_transformers():
             outputs: Any = self._model.generate(
-                input_ids=ids, attention_mask=mask.long(), generation_config=config, logits_processor=draws
+                input_ids=ids,
+                attention_mask=mask.long(),
+                logits_processor=draws,
+                max_new_tokens=most,
+                num_beams=decoding.num_beams,
+                num_return_sequences=decoding.hypotheses,
+                early_stopping=decoding.num_beams > 1,
+                renormalize_logits=decoding.num_beams > 1,
+                repetition_penalty=decoding.repetition_penalty,
+                suppress_tokens=vocabulary.suppress_tokens,
+                decoder_start_token_id=self._model.config.decoder_start_token_id,
+                eos_token_id=end,
+                pad_token_id=pad,
             )
         texts = [
             tokens[: tokens.index(end) + 1] if end in tokens else tokens for tokens in outputs[:, 1:].tolist()
