@@ -20,7 +20,7 @@ PARTS = {"N": "n", "V": "v", "J": "a", "R": "r"}
 """The first letter of a Penn tag, and WordNet's part of speech."""
 _CLITIC = re.compile(r"(?i)(.+)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
 MAX_PHRASE_WORDS = 3
-LEAST_ZIPF = 3.0
+LEAST_ZIPF = 1.9
 """The least Zipf frequency of a synonym; rarer ones (begetter, husbandman) are words that hardly anybody
 writes."""
 REVIEWED = {(part, lemma): frozenset(names) for lemma, part, *names in map(str.split, word_list("synonyms"))}

@@ -83,17 +83,17 @@ def test_names_numbers_acronyms_set_phrases_and_parts_of_longer_things_stay(
 
 def test_the_article_before_a_changed_word_follows_its_sound() -> None:
     everything = built("synonym", fraction=1.0, candidates=1)
-    for text in ("He has a car.", 'He has a "car" here.', "A car."):
-        expected = text.replace(" a ", " an ").replace("A ", "An ").replace("car", "automobile")
+    for text in ("He has a lawyer.", 'He has a "lawyer" here.', "A lawyer."):
+        expected = text.replace(" a ", " an ").replace("A ", "An ").replace("lawyer", "attorney")
         assert expected in {viewed.text for viewed in everything([text] * 60, range(60))}
     keeps_article = built("synonym", fraction=1.0, candidates=1, keep_pattern=r"\ba\b")
-    assert "He has a automobile." in {
-        viewed.text for viewed in keeps_article(["He has a car."] * 60, range(60))
+    assert "He has a attorney." in {
+        viewed.text for viewed in keeps_article(["He has a lawyer."] * 60, range(60))
     }
 
 
 LEMMAS = "arms NNS arm, swinging VBG swing, stopped VBD stop, hoped VBD hope, men NNS man, lay VBD lie"
-SYNONYMS = "jumped VBD leapt, larger JJR bigger, kids NNS children, sovereigns NNS monarchs"
+SYNONYMS = "jumped VBD leapt, larger JJR bigger, kids NNS children, taxis NNS cabs"
 NEVER = """
 people NNS great_unwashed, black NN blackamoor, creature NN wight, dogs NNS frankfurters, hands NNS custodies,
 older JJR elderer, feet NNS fts, years NNS yrs, sisters NNS ses, slit NN cunt
