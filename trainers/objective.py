@@ -194,7 +194,7 @@ class Objective(nn.Module):
         return torch.cat(vectors)
 
     def before_training(self, folder: Path) -> None:
-        """Compute the teacher's vectors, or find them in `folder`; raises InputError if it holds another teacher's."""
+        """Compute the teacher's vectors, or find them in `folder`."""
         if self.teacher is not None:
             self.taught = self.teacher.unit_vectors(self.texts, folder / "teacher", self.teacher_role)
         self.teacher, self.texts = None, ()

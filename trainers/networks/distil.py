@@ -70,7 +70,7 @@ class Distil(Objective):
         return {**super().columns(examples), "taught": taught}
 
     def before_training(self, folder: Path) -> None:
-        """Compute the teacher's vectors and fill ConGen's queue; raises InputError if `folder` holds another's."""
+        """Compute the teacher's vectors, or find them in `folder`, and fill ConGen's queue."""
         super().before_training(folder)
         if self.params.smooth_neighbours:
             self.taught = smooth(self.taught, self.params.smooth_neighbours)

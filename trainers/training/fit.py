@@ -96,13 +96,12 @@ def fit(
         seconds = history[-1]["train_runtime"]
     steps = int(history[-1]["step"])
     best = None if training.keep == "last" else restore_best(out / CHECKPOINTS, objective, history)
-    saved_step = steps if best is None else best
     # The loss of a step is from before its update.
     if of_first(not all(parameter.isfinite().all() for parameter in objective.encoder.parameters())):
         raise diverged("the encoder's weights became NaN or infinite", steps, training)
     blend_into(objective.encoder, start, training.blend)
     last = [line for line in log_lines(history) if "loss" in line][-1]
-    return Fitted(steps, seconds, last, dev_scores(history), saved_step)
+    return Fitted(steps, seconds, last, dev_scores(history), steps if best is None else best)
 
 
 def _prepared(
@@ -243,8 +242,13 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         if not resumed:
             torch.manual_seed(seed)  # the same in all processes
             objective.before_first_step(rows, training)
-        data = {"train_dataset": rows, "data_collator": objective.collate}
-        super().__init__(objective, arguments, optimizers=(make_optimizer(objective, training), None), **data)
+        super().__init__(
+            objective,
+            arguments,
+            objective.collate,
+            rows,
+            optimizers=(make_optimizer(objective, training), None),
+        )
         self.remove_callback(PrinterCallback)  # it prints raw dictionaries to stdout
         self.training, self.out, self.dev, self.start = training, out, dev, start
         self.order = Order(rows, seed, training.batch_size if training.group_by_length else None)
