@@ -34,13 +34,7 @@ if TYPE_CHECKING:  # it takes seconds to import
 Row = Mapping[str, Any]
 MAX_WHITENING_ROWS = 10_000
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-# how the names of columns of ids to embed begin, in a batch's order
-SIDES = (
-    "left",
-    "right",
-    "negative",
-    "alone",
-)
+SIDES = ("left", "right", "negative", "alone")  # how columns of ids to embed begin, in a batch's order
 COLUMNS = ("view_a", "view_b", "negative")  # what may have a prompt of its own
 GROUP = 8  # fewest sentences worth a forward pass of their own
 MOST_GROUPS = 8  # most such passes in a batch

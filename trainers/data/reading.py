@@ -12,13 +12,12 @@ from trainers.files import csv_rows, file_lines, tsv_rows
 from trainers.settings import DataOptions
 
 PAIRS, SENTENCES = "data/pairs.arrow", Path("data/sentences")
-# kinds of data that an objective may read, and the options that name it
 KINDS = (
     "views",
     "text",
     "words",
     "graded",
-)
+)  # of data that an objective may read, and the options that name it
 SCORES = ("score", "similarity_score", "relatedness_score", "similarity", "label", "gold", "grade")
 FIRST = ("sentence1", "sentence_1", "sentence_a", "text1", "text_a", "premise", "question1", "s1")
 TEXT, LABEL = ("text", "sentence"), ("label", "category", "class", "intent")

@@ -17,7 +17,7 @@ from augment.models.loading import WRAPPERS, check_length, check_weights, fault
 from pipelines.storage.files import check_sums, write_sums
 from pipelines.terminal.console import InputError, TwinviewsError, note
 from trainers.encoders.location import LOG, PICKLE, RECIPE, TIME, Source, pickled
-from trainers.encoders.modules import Encoder, assemble, parts_of, pooling_of, set_max_tokens
+from trainers.encoders.modules import Encoder, assemble, is_padded, parts_of, pooling_of, set_max_tokens
 from trainers.processes import is_first
 from trainers.settings import Pooling
 
@@ -39,9 +39,7 @@ def load_for_training(source: Source, pooling: Pooling, max_tokens: int) -> Enco
 def _for_training(encoder: Encoder, max_tokens: int) -> Encoder:
     """Set the length at which a saved encoder cuts texts: its own, at least `max_tokens`, unless padding counts."""
     own_length = min(position_limit(encoder, max_tokens), encoder.max_seq_length or max_tokens)
-    set_max_tokens(
-        encoder, max_tokens if pooling_of(encoder) == "padded-mean" else max(max_tokens, own_length)
-    )
+    set_max_tokens(encoder, max_tokens if is_padded(encoder) else max(max_tokens, own_length))
     if (pooler := getattr(encoder[0].model, "pooler", None)) is not None:
         pooler.requires_grad_(False)  # unused here, and saved so that others load the files without a warning
     return encoder
@@ -58,19 +56,15 @@ def _loading(what: str, source: Source, advice: str = "get its files again") -> 
     except Exception as error:
         # Torch's own message about a refused pickle says how to run it.
         if pickled(source.transformer) and isinstance(error, (UnpicklingError, EOFError, LookupError)):
-            reason, advice = (
-                f"a {PICKLE} that is damaged, or more than weights",
-                "name a model that has safetensors",
-            )
+            reason = f"a {PICKLE} that is damaged, or more than weights"
+            advice = "name a model that has safetensors"
         else:
             reason, advice = fault(source.folder, error, advice)
         try:
             source.check()
         except InputError as problem:
-            reason, advice = (
-                str(problem),
-                "nor is it in the Hub's cache: get it with a network, or give a directory",
-            )
+            reason = str(problem)
+            advice = "nor is it in the Hub's cache: get it with a network, or give a directory"
         raise InputError(f"cannot load {what} {source.name!r} ({reason}): {advice}") from None
 
 
@@ -79,9 +73,8 @@ def _safe(source: Source) -> dict[str, Any]:
 
 
 def _weight_options(source: Source) -> dict[str, Any]:
-    is_safe = not pickled(source.transformer)
     return {
-        "use_safetensors": is_safe,
+        "use_safetensors": not pickled(source.transformer),
         "weights_only": True,
         "dtype": torch.float32,
         "key_mapping": {WRAPPERS: ""},

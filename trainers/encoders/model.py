@@ -31,13 +31,7 @@ Precision = Literal["fp32", "bf16"]
 BATCH_TOKENS = 16_384
 CPU_BATCH_TOKENS = 2048  # fewer on a CPU, where a batch that fits in its caches is faster
 
-# their versions can change a vector
-LIBRARIES = (
-    "twinviews",
-    "torch",
-    "transformers",
-    "sentence-transformers",
-)
+LIBRARIES = ("twinviews", "torch", "transformers", "sentence-transformers")  # a version can change a vector
 _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
 
 

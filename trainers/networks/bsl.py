@@ -12,11 +12,8 @@ from trainers.objective import Objective, Row, autocast, embed, float32
 from trainers.processes import gather_pairs
 from trainers.settings import Training
 
-# the norms of an MLP and the number of MLPs
-PREDICTORS = {
-    "paper": ((True, True), 1),
-    "code": ((True, False), 3),
-}
+PREDICTORS = {"paper": ((True, True), 1), "code": ((True, False), 3)}
+"""The norms of an MLP and the number of MLPs."""
 CACHED_ROWS = 20_000  # rows whose vectors the warm-up keeps: 250 MB at 768 dimensions
 
 

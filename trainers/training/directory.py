@@ -14,12 +14,7 @@ from pipelines.terminal.console import InputError, TwinviewsError, note
 from trainers.encoders.location import LOG, RECIPE, TIME
 
 DONE, CHECKPOINTS, WEIGHTS, STATE = "modules.json", "checkpoints", "model.safetensors", "trainer_state.json"
-# what killed runs leave and finished ones do not need
-LEFTOVERS = (
-    CHECKPOINTS,
-    ".saving-*",
-    ".*.augment.tmp",
-)
+LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")  # of killed runs, which finished ones do not need
 ENCODER = (
     SUMS,
     "README.md",
