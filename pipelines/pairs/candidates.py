@@ -45,13 +45,13 @@ def pairs_schema(candidates: Candidates, filters: Sequence[Filter]) -> pa.Schema
 
 def pairs_batch(candidates: Sequence[Candidate], schema: pa.Schema) -> pa.RecordBatch:
     """Candidates as rows with these columns."""
-    columns = [
-        [candidate.scores.get(field.name) for candidate in candidates]
+    columns = {
+        field.name: [candidate.scores.get(field.name) for candidate in candidates]
         if pa.types.is_floating(field.type)
         else [*map(attrgetter(field.name), candidates)]
         for field in schema
-    ]
-    return pa.RecordBatch.from_arrays([*map(pa.array, columns, schema.types)], schema=schema)
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=schema)
 
 
 def judged_blocks(

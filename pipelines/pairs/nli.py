@@ -61,9 +61,6 @@ class TableColumns(NamedTuple):
     meanings: Mapping[str, str] = {}
 
 
-NLI = TableColumns()
-
-
 def table_columns(columns: str | None, labels: str | None, *, is_nli: bool) -> TableColumns:
     """What `--columns` and `--labels` name; raises InputError if they are not written as these take them."""
     names = [name.strip() for name in columns.split(",")] if columns is not None else []
@@ -80,7 +77,7 @@ def table_columns(columns: str | None, labels: str | None, *, is_nli: bool) -> T
     return TableColumns(names, is_nli, meanings)
 
 
-def nli_sources(names: Sequence[str], spool: Path, columns: TableColumns = NLI) -> list[Source]:
+def nli_sources(names: Sequence[str], spool: Path, columns: TableColumns) -> list[Source]:
     """Find the sources of NLI rows, or of other tables; raises InputError for none, and as `nli_rows` does."""
     if not names:
         raise InputError(f"--pairs entailment needs an NLI corpus as SOURCE: {EXAMPLE}")
@@ -93,7 +90,7 @@ def nli_sources(names: Sequence[str], spool: Path, columns: TableColumns = NLI) 
     return sources
 
 
-def nli_rows(source: Source, columns: TableColumns = NLI) -> Iterator[NliRow]:
+def nli_rows(source: Source, columns: TableColumns) -> Iterator[NliRow]:
     """The rows of a source, those of other tables all entailed; raises InputError for a label without a name."""
     for rows in read_rows(source, partial(_choose_columns, source.name, columns)):
         if not columns.is_nli and not NLI_LABELS.isdisjoint(rows.labels):

@@ -271,21 +271,26 @@ def progress(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
-    console = Console(file=sys.stderr)
-    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not sys.stderr.isatty()) as bar:
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeRemainingColumn(),
+        console=Console(file=sys.stderr),
+        disable=not sys.stderr.isatty(),
+    ) as bar:
         task = bar.add_task(description, total=total, completed=done)
-        number, due = done, time.monotonic() + pause
+        due = time.monotonic() + pause
 
         def advance(count: int) -> None:
-            nonlocal number, due
-            number += count
+            nonlocal due
+            bar.advance(task, count)
             if bar.disable and time.monotonic() >= due:
-                note(f"{description}: {number:,} of {total:,} {unit}")
+                note(f"{description}: {bar.tasks[0].completed:,} of {total:,} {unit}")
                 due = time.monotonic() + pause
             # A finaliser, a callback, or a library that calls `hasattr` from C may have swallowed it.
             if interrupt.is_interrupted():
                 raise KeyboardInterrupt
-            bar.advance(task, count)
 
         yield advance

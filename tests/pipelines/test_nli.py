@@ -14,7 +14,7 @@ from foreigners import ROOT, Augment, is_refused, rows_of, write_pairs
 
 from augment.meaning.judge import sentence_encoder
 from augment.models.weights import STARTER_ENCODER
-from pipelines.pairs.nli import NliRow, nli_rows, nli_sources
+from pipelines.pairs.nli import NliRow, TableColumns, nli_rows, nli_sources
 from pipelines.storage.pair_files import read_pairs
 from trainers.data.examples import from_pairs
 
@@ -78,15 +78,15 @@ def hub_dataset(folder: Path) -> None:
 )
 def test_formats_read_alike(folder: Path, source: str, write: Callable[[Path], None]) -> None:
     write(folder / source.removeprefix("hf:"))
-    (found,) = nli_sources([source], folder)
-    assert list(nli_rows(found)) == ROWS
+    (found,) = nli_sources([source], folder, TableColumns())
+    assert list(nli_rows(found, TableColumns())) == ROWS
 
 
 def test_a_dataset_of_the_hub_is_loaded_once(folder: Path) -> None:
     hub_dataset(folder / "once")
-    (source,) = nli_sources([f"hf:{folder / 'once'}"], folder)
+    (source,) = nli_sources([f"hf:{folder / 'once'}"], folder, TableColumns())
     (folder / "once" / "train.parquet").unlink()
-    assert list(nli_rows(source)) == ROWS
+    assert list(nli_rows(source, TableColumns())) == ROWS
 
 
 def test_entailed_rows_become_pairs_and_others_have_a_reason(augment: Augment, folder: Path) -> None:
