@@ -56,19 +56,20 @@ def _neighbours(sentences: Dataset, rows: int, distance: int) -> Iterator[RowPai
             if name in table.schema.names
         ]
         positions = table[PLACE[1]].to_numpy()
-        size = len(table)
-        reach = min(distance, size)
-        left = np.arange(size).repeat(reach)
-        right = left + np.tile(np.arange(reach) + 1, size)
-        left, right = left[right < size], right[right < size]
-        steps = positions[right] - positions[left]
+        reach = min(distance, len(table))
+        apart = np.delete(np.arange(-reach, reach + 1), reach)
+        row = np.arange(start - first, stop - first).repeat(len(apart))
+        other = row + np.tile(apart, stop - start)
+        is_there = (other >= 0) & (other < len(table))
+        row, other = row[is_there], other[is_there]
+        steps = (positions[other] - positions[row]) * np.sign(other - row)
         is_near = (steps >= 0) & (steps <= distance)
         for section in sections:
-            is_near &= section[left] == section[right]
-        left, right = first + left[is_near], first + right[is_near]
-        alone = np.setdiff1d(np.arange(start, stop), np.append(left, right))
-        is_own = (left >= start) & (left < stop)
-        left, right = np.append(left[is_own], alone), np.append(right[is_own], np.full(len(alone), -1))
+            is_near &= section[row] == section[other]
+        row, other = first + row[is_near], first + other[is_near]
+        alone = np.setdiff1d(np.arange(start, stop), row)
+        left = np.append(row[other > row], alone)
+        right = np.append(other[other > row], np.full(len(alone), -1))
         order = np.argsort(left, kind="stable")
         if len(order):
             yield left[order], right[order], "no sentence near it"
