@@ -18,8 +18,6 @@ _SOME = {"any": "some", "anyone": "someone", "anybody": "somebody", "anything": 
 _ANY = {new: old for old, new in _SOME.items()}
 _SOMEBODY = {"nobody": "somebody", "nothing": "something", "none": "some", "without": "with"}
 _STEMS = {"can't": "can", "cannot": "can", "won't": "will"}
-_DEFINITE = frozenset(["the", "this", "that", "these", "those", "it's", "there"])
-_ADVERBS = ("also", "now", "still")
 _STOPS = frozenset(',;:–—()"“”«»?')
 
 
@@ -102,7 +100,7 @@ class _Sentence(NamedTuple):
             is_name = self.tags[start].startswith("NNP") and (
                 place == start + 1 or self.tags[start + 1].startswith("NNP")
             )
-            is_definite = is_name or subject[0] in _DEFINITE or self.tags[start].startswith("PRP")
+            is_definite = is_name or subject[0] in WORDS["definite"] or self.tags[start].startswith("PRP")
             yield from self._denied(place, is_definite=is_definite)
         is_progressive = self.words[place] in WORDS["be"] and self.tags[place + 1] == "VBG"
         if (
@@ -129,7 +127,7 @@ class _Sentence(NamedTuple):
         elif lemma is None or tag not in _SUPPORT or not is_definite:
             return
         elif self.tags[before] == "RB" and (
-            self.words[before].endswith("ly") or self.words[before] in _ADVERBS
+            self.words[before].endswith("ly") or self.words[before] in WORDS["adverbs"]
         ):
             support = f"{_SUPPORT[tag]} not {self.tokens[before].text}"
             edits = [self._edit(before, support), self._edit(place, lemma)]

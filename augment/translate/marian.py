@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
@@ -144,7 +144,13 @@ class MarianTranslator:
         for piece, again in self._translate(bad, decoding.retry(), attempt=1).items() if self.retries else ():
             if again[0].reason is None:
                 hypotheses[piece] = [translation._replace(retried=True) for translation in again[:number]]
-        joined = {row: _joined_ranks(row_parts, hypotheses, self.target) for row, row_parts in parts.items()}
+        joined: dict[tuple[str, int], list[Translation]] = {}
+        for row, row_pieces in parts.items():
+            ranked = [hypotheses[piece] for piece in row_pieces]
+            # The last translation of a piece repeats.
+            ranks = range(max(map(len, ranked), default=1))
+            texts = [[translations[: rank + 1][-1] for translations in ranked] for rank in ranks]
+            joined[row] = [_joined(row_pieces, translations, self.target) for translations in texts]
         return [joined[row] for row in rows]
 
     def _pieces(self, text: str, seed: int, ids: tuple[int, ...]) -> list[_Piece]:
@@ -254,17 +260,6 @@ def copies(text: str, source: str) -> bool:
     first, second = ("".join(filter(str.isalnum, one.casefold())) for one in (text, source))
     matcher = SequenceMatcher(None, first, second, autojunk=False)
     return matcher.quick_ratio() >= 0.9 and matcher.ratio() >= 0.9
-
-
-def _joined_ranks(
-    pieces: Sequence[_Piece], hypotheses: Mapping[_Piece, Sequence[Translation]], target: str
-) -> list[Translation]:
-    """The first translations of a text's pieces joined, the second ones, and so on; the last one of a piece repeats."""
-    ranked = [hypotheses[piece] for piece in pieces]
-    if len(ranked) == 1:
-        return [*ranked[0]]
-    ranks = range(max(map(len, ranked), default=1))
-    return [_joined(pieces, [texts[: rank + 1][-1] for texts in ranked], target) for rank in ranks]
 
 
 def _joined(pieces: Sequence[_Piece], translations: Sequence[Translation], target: str) -> Translation:
