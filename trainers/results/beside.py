@@ -1,7 +1,6 @@
 """Stored scores on a user's own data beside those of the untouched encoder, as tables with a verdict."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,16 +13,14 @@ from trainers.evaluation.result_files import BASELINE, Table, load, read_recipe,
 from trainers.evaluation.scoring import opened, score_into
 from trainers.evaluation.task import Suite
 from trainers.results.assessment import assess
-from trainers.results.candidates import Candidate
+from trainers.results.candidates import Candidate, Leak
 from trainers.results.runs import Run, Sets, check_items, estimates_by_title, read_sets
 from trainers.results.verdict import Verdict, decide
-from trainers.results.wording import DECIMAL, RULE, cells
+from trainers.results.wording import DECIMAL, LEAKS, RULE, cells
 from trainers.settings import Pooling
 
 AUTO = "auto.json"  # what `train auto` leaves in the folder of its candidates
 UNDEFINED = "a figure is undefined, because all cosines or all grades are equal"
-
-LEAKS = {"dev": "chose {} (--dev): judge it on others", "texts": "are in the training text"}
 SHOWS = """difference: of the mean, with its 95% interval; shows: the least true gain that these tables show in four \
 of five cases"""
 
@@ -93,22 +90,23 @@ def verdict_of_sets(encoders: Mapping[str, Mapping[str, Sets]], seed: int = 0) -
         name: {table: estimates_by_title(sets) for table, sets in tables.items()}
         for name, tables in encoders.items()
     }
-    warnings = {name: _warnings(name, encoders[name].values()) for name in candidates}
-    verdict = decide(start, scores, warnings, seed=seed)
+    leaks = {name: _leaks(encoders[name]) for name in candidates}
+    verdict = decide(start, scores, leaks, seed=seed)
     if not all(candidate.figures for candidate in verdict.candidates):
         raise InputError(f"{', '.join(encoders[start])}: {UNDEFINED}")
     return verdict
 
 
-def _warnings(name: str, tables: Iterable[Sets]) -> list[str]:
-    """Return why the figures of an encoder are to be distrusted: what it learned from the judged texts."""
-    lines = list[str]()
-    for of in chain.from_iterable(sets.values() for sets in tables):
-        leak = of.stored.seen_in_training or {}
-        for key, words in LEAKS.items():
-            if leak.get(key):
-                lines.append(f"{leak[key]:,} of {leak.get('of', 0):,} judged texts {words.format(name)}")
-    return list(dict.fromkeys(lines))
+def _leaks(tables: Mapping[str, Sets]) -> list[Leak]:
+    """Return how many of the texts of each table an encoder has seen; its sets have the same ones."""
+    leaks = dict[Leak, None]()
+    for table, sets in tables.items():
+        for of in sets.values():
+            seen = of.stored.seen_in_training or {}
+            for kind in LEAKS:
+                if seen.get(kind):
+                    leaks[Leak(table.removeprefix(PREFIX), kind, seen[kind], seen["of"])] = None
+    return [*leaks]
 
 
 def records(verdict: Verdict, baseline: Mapping[str, float]) -> list[dict[str, Any]]:

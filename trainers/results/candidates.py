@@ -11,6 +11,15 @@ Outcome: TypeAlias = Literal["better", "mixed", "worse", "unclear", "few"]
 Change: TypeAlias = Literal["gain", "loss", "none", "constant", "few"]
 
 
+class Leak(NamedTuple):
+    """How many of a table's distinct judged texts are in the training text ("texts"), or chose the encoder ("dev")."""
+
+    table: str
+    kind: str
+    seen: int
+    judged: int
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A figure of a candidate beside the start's, both x 100, and their difference with its 95% interval.
@@ -39,7 +48,7 @@ class Candidate:
     """An encoder beside the start: all its figures, and the mean of those that can tell, None if none can.
 
     `p` is that of the mean, as a gain among all candidates (Holm). `growth` is how many times as many items
-    would show a gain of this size in four of five cases; None if it is no gain. `warnings` are reasons to
+    would show a gain of this size in four of five cases; None if it is no gain. `leaks` are reasons to
     distrust the figures.
     """
 
@@ -49,7 +58,7 @@ class Candidate:
     p: float
     growth: float | None
     outcome: Outcome
-    warnings: tuple[str, ...] = ()
+    leaks: tuple[Leak, ...] = ()
 
     @property
     def losses(self) -> list[Difference]:

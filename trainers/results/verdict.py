@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from trainers.results.candidates import Candidate, Change, Difference, Outcome, Pair, difference
+from trainers.results.candidates import Candidate, Change, Difference, Leak, Outcome, Pair, difference
 from trainers.results.estimates import Estimate, mean_of_figures, mean_of_tables
 from trainers.results.significance import LEVEL, ZERO, groups_needed, holm
 from trainers.results.wording import sentence
@@ -54,7 +54,7 @@ class Verdict:
 
 
 def decide(
-    start: str, scores: Mapping[str, Scores], warnings: Mapping[str, Sequence[str]] = {}, *, seed: int = 0
+    start: str, scores: Mapping[str, Scores], leaks: Mapping[str, Sequence[Leak]] = {}, *, seed: int = 0
 ) -> Verdict:
     """Return the verdict on encoders beside the one named `start`, from their scores on the same items.
 
@@ -73,7 +73,7 @@ def decide(
             of_mean = means[name].estimate
             growth = groups_needed(of_mean, test.difference, len(means)) / of_mean.groups
         outcome = _outcome(figures, test, p)
-        candidates.append(Candidate(name, figures, test, p, growth, outcome, tuple(warnings.get(name, ()))))
+        candidates.append(Candidate(name, figures, test, p, growth, outcome, tuple(leaks.get(name, ()))))
     gains = {
         candidate.name: candidate.mean.difference
         for candidate in candidates

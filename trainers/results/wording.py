@@ -1,5 +1,6 @@
 """Verdicts in words and as rows of a table."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from trainers.results.candidates import MIN_ITEMS, Candidate, Difference
@@ -11,12 +12,16 @@ PAIRS = ("Spearman", "average precision")
 RULE = """the mean of a table's figures, then of the tables, decides: sign-flip test of the differences by item at 5%; \
 gains are corrected for the number of candidates (Holm), losses, also in single figures, are not"""
 
+LEAKS = {
+    "dev": "judged texts chose the encoder (--dev), so judge it on others",
+    "texts": "judged texts are in the training text",
+}
+
 
 def sentence(start: str, candidates: Sequence[Candidate], outcome: str, best: str) -> str:
     """Return what to do, and why."""
     clauses = "; ".join(_finding(candidate, start) for candidate in candidates)
-    warnings = dict.fromkeys(warning for candidate in candidates for warning in candidate.warnings)
-    clauses += "".join(f"; but {warning}" for warning in warnings)
+    clauses += "".join(_leaks(kind, candidates) for kind in LEAKS)
     advice = {"take": f"take {best}, not {start}", "few": "no verdict"}.get(outcome, f"keep {start}")
     return f"{advice}: {clauses}"
 
@@ -42,6 +47,18 @@ def _finding(candidate: Candidate, start: str) -> str:
     return (
         f"{name} {direction} about {size}{worse}: no clear change, gains show here from {mean.smallest:.1f} on"
     )
+
+
+def _leaks(kind: str, candidates: Sequence[Candidate]) -> str:
+    """Return how many texts of each table each encoder has seen in one way, in one clause; "" for none."""
+    counts = defaultdict[str, list[str]](list)
+    for candidate in candidates:
+        for leak in candidate.leaks:
+            if leak.kind == kind:
+                of_table = f"{leak.seen:,} of {leak.judged:,}" + f" ({leak.table})" * bool(leak.table)
+                counts[candidate.name].append(of_table)
+    encoders = ", ".join(f"of {name} {' and '.join(tables)}" for name, tables in counts.items())
+    return f"; but {LEAKS[kind]}: {encoders}" if encoders else ""
 
 
 def _range(figure: Difference) -> str:

@@ -619,7 +619,9 @@ def test_auto_judges_the_untouched_encoder_and_what_it_trains(run: Path, capsys:
     assert names == ["tiny, untouched", "TF-IDF", "runs/auto/whitened", "runs/auto/contrastive-tuned"]
     assert stored["verdict"] in shown.out
     assert all(f"{candidate['k-means NMI']:.2f}" in shown.out for candidate in stored["candidates"])
-    assert " judged texts are in the training text" in shown.out
+    assert re.search(
+        r"; but judged texts are in the training text: of runs/auto/whitened \d+ of \d+ \(own\), ", shown.out
+    )
     assert json.loads(scores[0].read_text())["model"]["pooling"] == "cls", "that of what is trained"
     assert evaluate("runs/auto/contrastive-tuned", "--judge", "own.csv") == 0
     untouched = rf"k-means NMI +42 +{stored['candidates'][0]['k-means NMI']:.2f} "
@@ -810,11 +812,11 @@ def test_a_verdict_says_if_its_texts_chose_the_model(run: Path, capsys: Capsys) 
     assert "judged texts chose" not in capsys.readouterr().err, "the last one was saved whatever its score"
     assert train("mirror", *options, "--dev", "dev.csv", "--out", "runs/chosen") == 0
     seen = len({row.lower() for row in rows[1:31]})
-    for number, message in ((seen, f"; but {seen} of "), (0, "")):
+    for number, message in ((seen, f": of runs/chosen {seen} of "), (0, "")):
         capsys.readouterr()
         assert evaluate("runs/chosen", "--judge", "own.csv") == 0
         shown = capsys.readouterr().err
-        assert (" judged texts chose runs/chosen (--dev): judge it on others" in shown) == bool(number)
+        assert ("; but judged texts chose the encoder (--dev)" in shown) == bool(number)
         assert message in shown
         stored = json.loads(Path("runs/chosen/evaluation/judge-own.json").read_text())["sets"].values()
         assert {part["seen_in_training"]["dev"] for part in stored} == {number}

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.verdicts import KINDS, rates
 from trainers.evaluation.task import Predictions
+from trainers.results.candidates import Leak
 from trainers.results.estimates import Estimate, estimate
 from trainers.results.verdict import Verdict, decide
 
@@ -122,9 +123,20 @@ def test_tables_count_alike_whatever_their_size() -> None:
 
 
 def test_reasons_for_distrust_are_part_of_the_verdict() -> None:
-    scores = {"start": {"own": {"MRR@10": hits()}}, "other": {"own": {"MRR@10": hits(30)}}}
-    verdict = decide("start", scores, {"other": ["30 of 900 judged texts are in the training text"]})
-    assert str(verdict).endswith("; but 30 of 900 judged texts are in the training text")
+    """In one clause a kind, by encoder and table."""
+    figures = {"own": {"MRR@10": hits(30)}, "pairs": {"Spearman": hits(30)}}
+    scores = {
+        "start": {"own": {"MRR@10": hits()}, "pairs": {"Spearman": hits()}},
+        "one": figures,
+        "two": figures,
+    }
+    leaks = {
+        "one": [Leak("own", "texts", 30, 1900), Leak("pairs", "texts", 10, 60), Leak("own", "dev", 8, 1900)],
+        "two": [Leak("own", "texts", 30, 1900)],
+    }
+    chosen = "; but judged texts chose the encoder (--dev), so judge it on others: of one 8 of 1,900 (own)"
+    trained = "; but judged texts are in the training text: of one 30 of 1,900 (own) and 10 of 60 (pairs)"
+    assert str(decide("start", scores, leaks)).endswith(f"{chosen}{trained}, of two 30 of 1,900 (own)")
 
 
 @pytest.mark.exhaustive
