@@ -144,6 +144,8 @@ def _other_digits(text: str, rng: random.Random, most: int) -> str | None:
         low, high, head = 2, 59, digits
     elif most or (":" in text and value <= 12):
         low, high, head = 2, most or 12, digits
+    elif ":" in text and value < 24:
+        low, high, head = 13, 23, digits
     choices = [
         number for number in range(low, min(high, low + 9999) + 1) if number != int(head) and number % 10
     ]

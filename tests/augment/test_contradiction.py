@@ -126,6 +126,14 @@ def test_a_number_becomes_another_of_its_shape(text: str, pattern: str) -> None:
     assert all(re.fullmatch(pattern, view) for view in views), views
 
 
+def test_a_time_becomes_a_time() -> None:
+    for minutes in range(0, 24 * 60, 5):
+        time = f"{minutes // 60}:{minutes % 60:02}"
+        for view in texts_of(built("contradiction", kinds="number"), f"The train left at {time}."):
+            assert re.fullmatch(r"The train left at ([01]?\d|2[0-3]):[0-5]\d\.", view), (time, view)
+            assert f" {time}." not in view
+
+
 @pytest.mark.parametrize(
     "text",
     [
