@@ -84,6 +84,9 @@ def _sentences(text: str, language: str) -> Iterator[str]:
 def _continues(before: str, piece: str, language: str, *, is_cased: bool) -> bool:
     """Whether a piece continues the sentence that ends with `before`."""
     first, open_end = piece[:1], OPEN_ENDS.get(language)
+    number = ITEM.match(before + first)
+    if number is not None and number.end() == len(before):
+        return True
     if before.endswith(".") or (open_end is not None and open_end.search(before + first)):
         return True
     if first.isdigit() or first.islower():

@@ -75,6 +75,8 @@ def test_nothing_is_lost_between_sentences(text: str, language: str) -> None:
         ("Pane, latte, ecc. Poi esce.", "it", 2),
         ("Pommes, poires, etc. Il part.", "fr", 2),
         ("Яблоки и т. д. Конец.", "ru", 2),
+        ("It has rules. 1. The seller pays. 2. The buyer signs. (a) All wait.", "en", 4),
+        ("Es gibt Regeln. 1. Der Käufer zahlt. 2. Alle warten.", "de", 3),
         ("Apples etc. are sold. Pears, etc. too.", "en", 2),
         ("Il part. 12 personnes viennent.", "fr", 2),
         ("He left (see p. 5). Then he came [6]. Nobody (Was he late?) knows.", "en", 3),
