@@ -5,8 +5,8 @@ import random
 import re
 import unicodedata
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 
@@ -50,6 +50,9 @@ MIN_COMMON_ZIPF = 2.5
 _GLUE = frozenset("#@/\\=<>|~^&+")
 _GLUE_INSIDE = frozenset("-:.\u2010\u2011'’")
 """`_GLUE` joins whatever it touches; `_GLUE_INSIDE` only what touches it on both sides."""
+_LITERALS = regex.compile(r"(?:\(\?:)?((?:[\w'-]++\??+\|?+)++)\)?(?:\(\?[=!<].*)?")
+"""An item of a pattern that is one of some words, whatever must stand around it."""
+_OPTIONAL = regex.compile(r".\?")
 _SENTENCE_ENDS = frozenset(".!?…:\"“”‘'«»([{*-–—•")
 
 
@@ -161,9 +164,10 @@ def fixed_places(kind: str, tokens: Sequence[Token], tags: Sequence[str]) -> set
     parts = [f"{token.text}/{tag} " for token, tag in zip(tokens, tags, strict=True)]
     ends = [*accumulate(map(len, parts))]
     sentence = "".join(parts)
-    spans = [
-        match.span() for pattern in _patterns(kind) for match in pattern.finditer(sentence, overlapped=True)
-    ]
+    words = {token.text.casefold().partition("/")[0] for token in tokens}
+    index = _patterns(kind)
+    patterns = {pattern for word in ("", *words) for pattern in index.get(word, ())}
+    spans = [match.span() for pattern in patterns for match in pattern.finditer(sentence, overlapped=True)]
     return {
         place
         for start, end in spans
@@ -172,9 +176,23 @@ def fixed_places(kind: str, tokens: Sequence[Token], tags: Sequence[str]) -> set
 
 
 @cache
-def _patterns(kind: str) -> list[regex.Pattern[str]]:
-    lines = [items for name, items in word_groups("fixed") if name == kind]
-    return [regex.compile(rf"(?<!\S){''.join(map(_item, items))}", regex.IGNORECASE) for items in lines]
+def _patterns(kind: str) -> Mapping[str, list[regex.Pattern[str]]]:
+    """The patterns of a kind by the words of which a sentence must have one; by "" those that need none."""
+    index = defaultdict[str, list[regex.Pattern[str]]](list)
+    for name, items in word_groups("fixed"):
+        if name == kind:
+            pattern = regex.compile(rf"(?<!\S){''.join(map(_item, items))}", regex.IGNORECASE)
+            groups = filter(None, map(_literals, items))
+            for word in min(groups, key=lambda group: len(group & FUNCTION_WORDS), default=[""]):
+                index[word].append(pattern)
+    return index
+
+
+def _literals(item: str) -> frozenset[str]:
+    """The words of an item that is one of some words, none of one that is not."""
+    match = _LITERALS.fullmatch(item)
+    words = match[1].split("|") if match else []
+    return frozenset(form for word in words for form in (word.replace("?", ""), _OPTIONAL.sub("", word)))
 
 
 def _item(item: str) -> str:
