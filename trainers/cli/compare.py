@@ -61,13 +61,14 @@ def compare(options: CompareOptions) -> None:
     Example: train compare runs/bsl runs/mirror --suite sts --test
     """
     papers, page, paths = _papers(options.beside), _page(options.out), options.runs or []
+    requested = [*(options.suite or ())]
     if options.judge:
         from trainers.results.beside import score_beside
 
-        score_beside([folder for path in paths for folder in seed_folders(path)], options.judge)
+        requested += score_beside([folder for path in paths for folder in seed_folders(path)], options.judge)
     given = [run for path in paths for run in read_runs(path)]
     results = named(given)
-    suites = _suites(options.suite, results, papers)
+    suites = _suites(requested, results, papers)
     printed = {name: published_tables(papers, name, everything=options.all_tables) for name in suites}
     tables, has_statistics = list[Table](), False
     for name in suites:
@@ -103,7 +104,11 @@ def _with_untouched(
     from trainers.results.wording import RULE
 
     start, verdict = verdict_on_runs(suite, given, seed)
-    lines = (RULE, f"verdict: {verdict}") if verdict and verdict.candidates else ()
+    lines = (
+        (RULE, f"verdict on {suite.removeprefix('judge-')}: {verdict}")
+        if verdict and verdict.candidates
+        else ()
+    )
     return [*start, *results], lines
 
 
@@ -125,7 +130,7 @@ def _page(out: Path | None) -> Path | None:
     return page
 
 
-def _suites(requested: Sequence[str] | None, runs: Sequence[Run], papers: Sequence[str]) -> list[str]:
+def _suites(requested: Sequence[str], runs: Sequence[Run], papers: Sequence[str]) -> list[str]:
     """Return the suites to print, in the papers' order: those requested, else those of the runs, else the papers'."""
     order = [table.suite for name in PAPERS for table in load_paper(name)]
     printed = {table.suite for name in papers for table in load_paper(name)}
@@ -133,7 +138,7 @@ def _suites(requested: Sequence[str] | None, runs: Sequence[Run], papers: Sequen
     suites = sorted(present, key=lambda name: (order.index(name) if name in order else len(order), name))
     if not suites:
         raise InputError("nothing to compare: name a run, or papers with --with")
-    for name in requested or ():
+    for name in requested:
         if name not in suites:
             raise InputError(f"--suite {name}: these {'runs' if runs else 'papers'} have {', '.join(suites)}")
     return [name for name in suites if not requested or name in requested]

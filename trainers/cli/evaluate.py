@@ -24,7 +24,9 @@ the bundled smoke test `sample`. [sts with data, sample without]"""
 JUDGE = """Your own data, by columns: text, label; query, document; text1, text2, grade; text1, text2, same. Beside \
 the encoder that a run began from. Documents with ids may be in a second file: QUERIES,DOCUMENTS."""
 SHOTS = "Train the classifiers of --judge on this many texts a label. [four of five folds]"
-JudgeOption = Annotated[str | None, typer.Option(help=JUDGE, metavar="FILE")]
+JudgeOption = Annotated[
+    list[str] | None, typer.Option(help=f"{JUDGE} Again for more.", metavar="FILE", show_default=False)
+]
 NamedModel = Annotated[str | None, typer.Option(metavar="MODEL")]
 
 
@@ -127,9 +129,9 @@ def evaluate(options: EvaluateOptions) -> None:
         _show_sets(suites, options.model)
         return
     directory = _score(options, suites)
-    if options.judge is not None:
+    for suite in suites[len(suites) - len(options.judge or ()) :]:
         with redirect_stdout(sys.stderr if options.json else sys.stdout):
-            _put_beside(options, directory, suites[-1])
+            _put_beside(options, directory, suite)
 
 
 def _show_plan(points: float, sides: Sequence[Any] = ()) -> None:
@@ -177,7 +179,7 @@ def _put_beside(options: EvaluateOptions, directory: Path, suite: Suite) -> None
 
 
 def _suites(options: EvaluateOptions) -> list[Suite]:
-    """Read the suites, that of `--judge` last; those of `--mteb` need the encoder and come later."""
+    """Read the suites, those of `--judge` last; those of `--mteb` need the encoder and come later."""
     from trainers.evaluation.judge import read_judge
     from trainers.evaluation.scoring import find_suites
     from trainers.evaluation.tfidf import with_baseline
@@ -190,9 +192,7 @@ def _suites(options: EvaluateOptions) -> list[Suite]:
         if not names and data is None:
             note(f"no benchmark data (--data DIR or {DATA_VARIABLE}): running the bundled smoke test")
         suites = find_suites(names or (["sts"] if data else [SMOKE_TEST]), data)
-    if options.judge:
-        suites.append(with_baseline(read_judge(options.judge, options.shots)))
-    return suites
+    return suites + [with_baseline(read_judge(table, options.shots)) for table in options.judge or ()]
 
 
 def _show_sets(suites: Sequence[Suite], model: str) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import xxhash
 
 from pipelines.sentences.sources import TableSource, table_cells
-from pipelines.terminal.console import InputError, note
+from pipelines.terminal.console import InputError, note_once
 from trainers.data.reading import FIRST, LABEL, SCORES, SECOND, TEXT
 from trainers.evaluation.labels import read_labels
 from trainers.evaluation.pair_tables import read_pairs_table
@@ -108,7 +108,7 @@ def read_judge(table: TableSource, shots: int | None = None) -> Suite:
     summary = items.summary + (f"; left out: {reasons}" if reasons else "")
     if not items.scores:
         raise InputError(f"{name}: {summary}: nothing to tell apart")
-    note(f"{name}: taken for {summary} (columns {', '.join(columns)})")
+    note_once(f"{name}: taken for {summary} (columns {', '.join(columns)})")
     return _suite(source, _stem(name, library, shots), summary, items, files)
 
 
@@ -132,9 +132,13 @@ def _suite(source: str, stem: str, summary: str, items: TableItems, files: Mappi
 
 
 def _stem(name: str, library: str, shots: int | None) -> str:
-    """Return what names a suite; no two tables have one name: those not plainly named here get a hash of the place."""
-    stem = re.sub(r"[^\w-]+", "-", Path(name).name.removesuffix(".csv")).strip("-") or "stdin"
-    place = os.path.relpath(name) + library
+    """Return what names a suite; no two tables have one name: those not plainly named here get a hash of the place.
+
+    The name of the folder that it is in comes first, so that a reader can tell two files of one name apart.
+    """
+    path = os.path.relpath(name)
+    stem = re.sub(r"[^\w-]+", "-", "-".join(Path(path).parts[-2:]).removesuffix(".csv")).strip("-") or "stdin"
+    place = path + library
     if place != f"{stem}.csv":
         stem += f"-{xxhash.xxh64_hexdigest(place.encode('utf-8', 'surrogatepass'))[:6]}"
     return stem + (f"-{shots}-shots" if shots else "")

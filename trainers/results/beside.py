@@ -182,22 +182,23 @@ def beside(model: str, directory: Path, suite: str, other: Contender | None) -> 
     figures = verdict.candidates[number - 1].figures
     title = f"{suite}: {model} beside {other.title}{', untouched' * (other.role == 'untouched')}"
     columns = ("figure", "items", other.role, "this", "difference", "low", "high", "p")
-    notes = (RULE, f"verdict: {verdict}")
+    notes = (RULE, f"verdict on {suite.removeprefix(PREFIX)}: {verdict}")
     table = Table(title, columns, tuple(cells(figure) for figure in figures), columns[1:], notes)
     sides = read_sets(load(start)), read_sets(own)
     return Judged(table, verdict, sides, own.settings.get("shots"))
 
 
-def score_beside(runs: Iterable[Path], table: str) -> None:
-    """Score runs on a table, and the encoders that they began from, unless they have been."""
-    suite = read_judge(table)
+def score_beside(runs: Iterable[Path], tables: Iterable[str]) -> list[str]:
+    """Score runs on tables, and the encoders that they began from, unless they have been; return the suites' names."""
+    suites = [*map(read_judge, tables)]
     for run in runs:
-        trained(run).score([suite])
+        trained(run).score(suites)
         try:
             if other := other_encoder(run):
-                other.score([suite])
+                other.score(suites)
         except InputError as error:
             note(f"{run} is not beside the untouched encoder: {error}")
+    return [suite.name for suite in suites]
 
 
 def verdict_on_runs(suite: str, runs: Sequence[Run], seed: int = 0) -> tuple[list[Run], Verdict | None]:

@@ -454,7 +454,7 @@ def test_a_run_is_judged_beside_the_untouched_encoder(run: Path, capsys: Capsys)
         assert cells[2:] if name == "" else cells[3:5] == [f"{before:.2f}", f"{mine:.2f}"]
         low, high = float(cells[6]), float(cells[7])
         assert low <= float(cells[5]) <= high
-    assert "verdict: " in shown.err
+    assert "verdict on own: " in shown.err
     times = start.stat().st_mtime_ns
     assert evaluate(run, "--judge", "own.csv", "--json") == 0
     json.loads(capsys.readouterr().out)
@@ -565,6 +565,33 @@ def test_a_judge_is_a_development_set(
     assert scores[-1] == pytest.approx(first["figures"]["score"], abs=1e-6)
     assert f"{titles[form]} x 100 on dev.csv" in Path("run/README.md").read_text(encoding="utf-8")
     assert train("report", "run") == 0
+
+
+def test_every_table_that_is_given_has_a_verdict_and_those_that_are_not_have_none(
+    run: Path, capsys: Capsys
+) -> None:
+    """Two tables of one name too; a report says of each once how it was taken."""
+    rows = Path("own.csv").read_text(encoding="utf-8").splitlines()
+    names = [f"{folder}/{name}.csv" for folder, name in (("a", "held"), ("b", "held"))]
+    for number, name in enumerate(names):
+        Path(name).parent.mkdir()
+        Path(name).write_text("\n".join(rows[: 36 + 3 * number]), encoding="utf-8")
+    capsys.readouterr()
+    assert evaluate(run, "--judge", names[0], "--judge", names[1]) == 0
+    stored = sorted((run / "evaluation").glob("judge-*.json"))
+    assert [next(iter(json.loads(file.read_text())["sets"].values()))["source"] for file in stored] == names
+    shown = capsys.readouterr()
+    for folder in "ab":
+        assert f"judge-{folder}-held-" in shown.out
+        assert f"verdict on {folder}-held-" in shown.err
+    assert train("compare", run, "--judge", "own.csv", "--with", "none") == 0
+    shown = capsys.readouterr()
+    assert "held" not in shown.out + shown.err
+    assert shown.err.count("verdict on ") == 1
+    assert train("report", run, run, "--sample", 0) == 0
+    assert capsys.readouterr().err.count("own.csv: taken for ") == 1
+    assert train("compare", run, "--with", "none") == 0
+    assert capsys.readouterr().err.count("verdict on ") == 3
 
 
 @pytest.mark.exhaustive
@@ -778,7 +805,7 @@ def test_a_start_counts_by_its_weights_and_not_by_its_name(run: Path, capsys: Ca
     assert evaluate("runs/second", "--judge", "own.csv", "--against", "runs/tiny") == 0
     shown = capsys.readouterr()
     assert "judge-own: runs/second beside runs/tiny\n" in shown.out
-    assert "verdict: " in shown.err
+    assert "verdict on own: " in shown.err
     assert evaluate("runs/second", "--against", "runs/tiny") == 2
     assert "--against runs/tiny is for --judge FILE" in error_line(capsys)
 
