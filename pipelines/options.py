@@ -153,8 +153,9 @@ class PairsOptions(OutputOptions):
     negatives: bool = False
     """For entailment: add a column `negative`, a contradiction of the same premise; held in memory."""
     negative_view: str | None = None
-    """For original, bsl and columns: a column `negative` of this view of the sentence, such as contradiction, where
-    it is ok; made if missing."""
+    """For original, best, bsl and columns: a column `negative` of this view of the sentence, such as contradiction,
+    where it is ok; made if missing. A sentence that has one and no pair is paired with itself, but not with
+    --strict or for columns."""
     columns: str | None = None
     """For columns: LEFT,RIGHT, two columns of the tables given as SOURCE; for entailment PREMISE,HYPOTHESIS,LABEL."""
     labels: str | None = None

@@ -91,7 +91,7 @@ def make_pairs(
             with the best one ("best"), two views ("bsl"), or the sentence with itself ("self").
         filter: Filters as `--filter` takes them, such as "chrf:max=95".
         default_filters: Also drop pairs of equal texts, and back-translations that are no paraphrases.
-        negative_view: A view that says something else, as a further column.
+        negative_view: A view that says something else, as a further column; without a pair, the sentence twice.
         seed: That of the views, as in `make_views`.
         device: Where models run.
 
@@ -339,7 +339,10 @@ def _own_pairs(
 ) -> tuple[Candidates, list[str], dict[str, Any]]:
     """The candidates of sentences and their own views, the names of their sides, and what else decides them."""
     pairs = view_pairs(policy, views, negative, alternatives=options.alternatives, strict=options.strict)
-    sides = [*dict.fromkeys(chain.from_iterable(pairs.couples)), *([ORIGINAL] if pairs.has_spares else [])]
+    sides = [
+        *dict.fromkeys(chain.from_iterable(pairs.couples)),
+        *([ORIGINAL] if pairs.has_spares or pairs.has_self else []),
+    ]
     params: dict[str, Any] = {"alternatives": [*pairs.alternatives]} if pairs.alternatives else {}
     params |= {"fallback": True} if pairs.has_spares else {}
     rows = viewed.sentences.first(options.limit)

@@ -138,6 +138,7 @@ class PairCounts:
             if candidate.reason is not None:
                 dropped[candidate.reason] += 1
                 continue
+            kept["the sentence itself"] += candidate.is_itself
             kept["the two views are identical"] += candidate.view_a == candidate.view_b
             if NEGATIVE in self._source.columns:
                 kept["it has no negative"] += candidate.negative is None

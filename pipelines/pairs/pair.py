@@ -90,6 +90,11 @@ class Candidate:
     unused: int = 0
 
     @property
+    def is_itself(self) -> bool:
+        """Whether it is a sentence twice, for want of a view, whose negative is to be used."""
+        return self.is_spare and self.view_a_name == self.view_b_name
+
+    @property
     def right_sentence(self) -> str:
         """The sentence of `view_b`."""
         return self.text if self.sentence_b is None else self.sentence_b

@@ -41,6 +41,8 @@ class ViewPairs(NamedTuple):
         has_spares: Whether a sentence without a pair gets spare candidates: with an alternative on one side,
             and with the sentence itself on the left.
         negative: The view that is the negative, where it is "ok".
+        has_self: Whether a sentence with a negative and without a pair is paired with itself: dropout makes
+            the second view.
         is_best: Whether only the best one of a sentence's candidates becomes a pair.
     """
 
@@ -48,6 +50,7 @@ class ViewPairs(NamedTuple):
     alternatives: Collection[str] = ()
     has_spares: bool = False
     negative: str | None = None
+    has_self: bool = False
     is_best: bool = False
 
     def __call__(self, sentence: Sentence) -> Iterator[Candidate]:
@@ -66,6 +69,10 @@ class ViewPairs(NamedTuple):
                 spare = self._candidate(sentence, spare_names, texts, unused=number)
                 spare.is_spare = True
                 yield spare
+        own = self._candidate(sentence, (ORIGINAL, ORIGINAL), (sentence.text, sentence.text), unused=0)
+        if self.has_self and own.negative is not None:
+            own.is_spare = True
+            yield own
 
     def _spares(
         self, sentence: Sentence, names: tuple[str, str]
@@ -165,7 +172,8 @@ def view_pairs(
     couples = [(names[0], names[1])] if policy == "bsl" else [(ORIGINAL, name) for name in names]
     are_round_trips = all(is_round_trip(view.name) for view in views.values())
     has_spares = policy == "bsl" and not strict and are_round_trips
-    return ViewPairs(couples, paired, has_spares, negative, is_best=policy == "best")
+    has_self = negative is not None and not strict
+    return ViewPairs(couples, paired, has_spares, negative, has_self, is_best=policy == "best")
 
 
 def sentence_judge() -> Judge:
@@ -180,7 +188,7 @@ def block_candidates(pairs: ViewPairs, sentences: Sequence[Sentence], judge: Jud
         texts = [[candidate.view_b for candidate in row if candidate.view_b is not None] for row in rows]
         cosines = judge.scores([sentence.text for sentence in sentences], texts)
         for row, scores in zip(rows, cosines, strict=True):
-            row.sort(key=lambda candidate: -scores.get(candidate.view_b or "", -2.0))
+            row.sort(key=lambda candidate: (candidate.is_spare, -scores.get(candidate.view_b or "", -2.0)))
             for candidate in row[1:]:
                 candidate.is_spare = True
     return [candidate for row in rows for candidate in row]

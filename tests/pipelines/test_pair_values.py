@@ -143,6 +143,37 @@ def test_a_contradiction_is_never_a_positive(augment: Augment, policy: str) -> N
         pipelines.make_pairs(["A man sleeps."], ["contradiction"])
 
 
+@pytest.mark.parametrize("policy", ["original", "best"])
+def test_a_sentence_without_a_usable_view_is_paired_with_itself_for_its_negative(
+    augment: Augment, policy: str
+) -> None:
+    """Of four sentences one has a view that is kept, one an echo, one a view that failed, and one no negative."""
+    Path("lines.txt").write_text("A man sleeps.\nA dog runs.\nTwo cats sit.\nA boy eats.\n", encoding="utf-8")
+    views = [
+        ("A man sleeps.", "A man is asleep."),
+        ("A dog runs.", "a dog runs"),
+        ("A boy eats.", "A boy eats."),
+    ]
+    negatives = [("A man sleeps.", "Nobody sleeps."), ("A dog runs.", "No dog."), ("Two cats sit.", "No cat.")]
+    for name, rows in {"view": views, "other": negatives}.items():
+        lines = [json.dumps({"text": text, "view": view}) for text, view in rows]
+        Path(f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        augment("import-views", "lines.txt", "--file", f"{name}.jsonl", "--by", name)
+    build = ["build-pairs", "lines.txt", "--pairs", policy, "--view", "import-views-view"]
+    build += ["--negative-view", "import-views-other"]
+    done = augment(*build)
+    assert done.code == 0, done.err
+    assert [
+        (row["view_a"], row["view_b"], row["view_b_name"], row["negative"])
+        for row in rows_of("data/pairs.arrow")
+    ] == [
+        ("A man sleeps.", "A man is asleep.", "import-views-view", "Nobody sleeps."),
+        ("A dog runs.", "A dog runs.", "original", "No dog."),
+        ("Two cats sit.", "Two cats sit.", "original", "No cat."),
+    ]
+    assert "kept: the sentence itself 2 " in " ".join(done.out.split())
+
+
 @pytest.mark.parametrize(
     "run",
     [

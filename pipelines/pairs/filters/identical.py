@@ -1,4 +1,7 @@
-"""Drop pairs whose two sides are the same text but for case, white space and punctuation marks."""
+"""Drop pairs whose two sides are the same text but for case, white space and punctuation marks.
+
+A sentence that is paired with itself, whose second view dropout makes, is kept.
+"""
 
 import string
 import unicodedata
@@ -33,7 +36,8 @@ class Identical(Filter):
             SAME if a == b else ALIKE if x == y and not self.exact and _words(a) == _words(b) != [] else None
             for a, b, x, y in rows
         ]
-        return Verdicts(reasons)
+        are_one = pairs.strings("is_itself")
+        return Verdicts([None if is_one else reason for is_one, reason in zip(are_one, reasons, strict=True)])
 
 
 def _letters(texts: Sequence[str]) -> list[bytes]:
