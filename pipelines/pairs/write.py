@@ -118,7 +118,8 @@ def save_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
         if rejects is not None:
             locks.enter_context(locked_file(rejects))
         counts, digest, made_now = _write_folder(job) if shards else _write_file(job)
-        content = report.read_bytes() if report.is_file() else b""
+        with locked_file(report):  # which removes what a killed run left of it
+            content = report.read_bytes() if report.is_file() else b""
         if not (is_sealed(content) and digest.encode() in content):
             try:
                 write_report(report, open_path(out), ReportOptions(out, overwrite=True))

@@ -59,7 +59,7 @@ def test_the_given_share_of_words_changes_in_real_sentences_and_nothing_else() -
     changed, possible = (sum(len(replaced(one)) for one in rows) for rows in (viewed, eligible))
     assert changed / possible == pytest.approx(0.3, abs=0.02)
     news = {new.lower() for one in eligible for _, new in replaced(one)}
-    assert len(news) > 300
+    assert len(news) > 200
     assert [new for new in news if zipf_frequency(new, "en") < 3] == [], "words that hardly anybody uses"
 
 
