@@ -11,14 +11,15 @@ from augment.types import Edit
 WORDS = {heading: frozenset(words) for heading, words in word_groups("clauses")}
 """Words by what they do in a clause: `openers` begin a subordinate one; the denial of an `unsure` verb or a
 `partial` subject may be true beside it (it may rain, some men sleep); "not" denies `limits` alone (not only);
-an `undenied` sentence is not denied by "no" before its subject."""
+an `undenied` sentence is not denied by "no" before its subject; what `general` verbs say of any subject holds
+in general (causes)."""
 _CLAUSE_STARTS = WORDS["openers"] | WORDS["relatives"]
 _SUPPORT = {"VBZ": "does", "VBD": "did", "VBP": "do"}
 _SOME = {"any": "some", "anyone": "someone", "anybody": "somebody", "anything": "something"}
 _ANY = {new: old for old, new in _SOME.items()}
 _SOMEBODY = {"nobody": "somebody", "nothing": "something", "none": "some", "without": "with"}
 _STEMS = {"can't": "can", "cannot": "can", "won't": "will"}
-_STOPS = frozenset(',;:–—()"“”«»?')
+_STOPS = frozenset(',;:–—()"“”«»?!.')
 
 
 def negations(text: str, tokens: Sequence[Token], tags: Sequence[str]) -> list[list[Edit]]:
@@ -66,8 +67,11 @@ class _Sentence(NamedTuple):
     def main_verb(self) -> int | None:
         """The place of the main clause's first finite verb; None if there is none, or it is not clear."""
         pending = 0  # verbs of clauses inside that come first
+        ends = (".", "!") if "?" in self.words else ()  # a question follows
         for place in range(self.start(), len(self.tokens)):
             word, tag, after = self.words[place], self.tags[place], self.tags[place + 1]
+            if word in ends:
+                return None
             is_start = word in WORDS["subordinators"] and after not in ("VBG", "VBN", "IN")
             if is_start or word in WORDS["relatives"] or (word == "that" and tag in ("IN", "WDT")):
                 pending += 1
@@ -112,27 +116,28 @@ class _Sentence(NamedTuple):
             yield no
 
     def _denied(self, place: int, *, is_definite: bool) -> Iterator[list[Edit]]:
-        """The denial with "not" after a finite verb; do-support is for definite subjects."""
+        """The denial with "not" after a finite verb; do-support is for definite subjects and what holds in general."""
         word, tag, before, after = self.words[place], self.tags[place], place - 1, place + 1
         while self.tags[after] == "RB":
             after += 1
         lemma = verb_lemma(word, tag)
+        is_sure = is_definite or (tag != "VBD" and lemma in WORDS["general"])
         is_compound = (word in WORDS["have"] and self.tags[after] in ("VBN", "VBD")) or (
             word in WORDS["do"] and self.tags[after] == "VB" and verb_lemma(self.words[after], "VB")
         )
         if word in WORDS["unsure"]:
             return
         if word in WORDS["be"] | WORDS["clitics"] | WORDS["modals"] or is_compound:
-            edits = [self._edit(place, "cannot" if word == "can" else f"{self.tokens[place].text} not")]
-        elif lemma is None or tag not in _SUPPORT or not is_definite:
+            end = place + 1 + (self.words[place + 1] in WORDS["adverbs"])
+            edits = [self._edit(place, "cannot" if word == "can" else f"{self.tokens[place].text} not", end)]
+        elif tag not in _SUPPORT or not is_sure or lemma is None:
             return
-        elif self.tags[before] == "RB" and (
-            self.words[before].endswith("ly") or self.words[before] in WORDS["adverbs"]
-        ):
+        elif self.tags[before] == "RB" and self.words[before].endswith("ly"):
             support = f"{_SUPPORT[tag]} not {self.tokens[before].text}"
             edits = [self._edit(before, support), self._edit(place, lemma)]
         else:
-            edits = [self._edit(place, f"{_SUPPORT[tag]} not {lemma}")]
+            first = place - (self.words[before] in WORDS["adverbs"])
+            edits = [self._edit(first, f"{_SUPPORT[tag]} not {lemma}", place + 1)]
         yield edits + self._swapped(place, _ANY)
 
     def without(self, place: int) -> list[Edit] | None:
