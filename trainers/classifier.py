@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+from warnings import catch_warnings
 
 import numpy as np
 from safetensors import SafetensorError
@@ -41,7 +42,9 @@ class Classifier:
         if folds > 1:
             splits = StratifiedKFold(folds, shuffle=True, random_state=0)
             regression = GridSearchCV(regression, {"C": STRENGTHS}, cv=splits)
-        fitted = regression.fit(unit(encoder.encode(texts)), labels)
+        inputs = unit(encoder.encode(texts))
+        with catch_warnings(action="ignore"):  # few examples a label are not the sign of a regression
+            fitted = regression.fit(inputs, labels)
         fitted = getattr(fitted, "best_estimator_", fitted)
         weight, bias = fitted.coef_, fitted.intercept_
         if len(bias) == 1:  # of two labels scikit-learn has the second one's alone

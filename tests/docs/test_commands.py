@@ -192,7 +192,8 @@ def test_the_blocks_of_a_page_run_one_after_the_other(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     sample = (ROOT / "pipelines/sample/sentences.txt").read_text(encoding="utf-8").splitlines()
-    Path("sentences.txt").write_text("\n".join(sample[:24]), encoding="utf-8")
+    for name in ("sentences.txt", "texts.txt"):
+        Path(name).write_text("\n".join(sample[:24]), encoding="utf-8")
     Path("notes").mkdir()
     Path("notes/page.md").write_text((ROOT / "docs/pairs.md").read_text(encoding="utf-8"), encoding="utf-8")
     Path("pairs.csv").write_text(

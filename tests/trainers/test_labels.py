@@ -2,6 +2,7 @@
 
 import csv
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ from small_trainings import Capsys, error_line, train, train_killed
 
 import trainers
 from pipelines.terminal.console import InputError
+from trainers.cli.labels import _difference
 from trainers.data.labelled import drawn, read_labelled
+from trainers.encoders.functions import open_encoder
 
 
 def write_table(path: Path, rows: list[tuple[str, str]], names: tuple[str, str] = ("text", "label")) -> Path:
@@ -66,6 +69,20 @@ def test_the_accuracy_that_is_printed_is_that_of_the_loaded_classifier(
     vectors = classify.encoder.encode(["dog a man"])
     scores = vectors / np.linalg.norm(vectors) @ arrays["weight"].T + arrays["bias"]
     np.testing.assert_allclose(softmax(scores), classify.probabilities(["dog a man"]), atol=1e-5)
+
+
+def test_few_examples_of_many_labels_are_no_reason_for_a_warning(tiny_bert: Path) -> None:
+    encoder = open_encoder(tiny_bert)
+    texts = [f"{word} {end}" for word in ("dog", "red", "man") for end in "abcdefgh"]
+    for labels in (texts, [texts[row // 2] for row in range(12)] + texts[12:]):
+        with warnings.catch_warnings(action="error"):
+            assert len(trainers.Classifier.fit(encoder, texts, labels).labels) == len({*labels})
+
+
+def test_a_p_that_rounds_to_zero_is_said_to_be_small() -> None:
+    hits, before = np.arange(40) < 40, np.arange(40) < 10
+    assert _difference(hits, before) == "untouched 25.00 (difference +75.00, p < 0.0001)"
+    assert _difference(before, before).endswith(", p 1.0000)")
 
 
 def test_two_labels_have_a_row_each(tiny_bert: Path, sentences: list[str]) -> None:

@@ -97,4 +97,7 @@ def _difference(hits: "NDArray[np.bool_]", before: "NDArray[np.bool_]") -> str:
 
     gained, lost = int((hits & ~before).sum()), int((before & ~hits).sum())
     p = binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
-    return f"untouched {100 * before.mean():.2f} (difference {100 * (hits.mean() - before.mean()):+.2f}, p {p:.4f})"
+    words = f"p {p:.4f}" if p >= 0.0001 else "p < 0.0001"
+    return (
+        f"untouched {100 * before.mean():.2f} (difference {100 * (hits.mean() - before.mean()):+.2f}, {words})"
+    )
