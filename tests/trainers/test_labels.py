@@ -71,6 +71,33 @@ def test_the_accuracy_that_is_printed_is_that_of_the_loaded_classifier(
     np.testing.assert_allclose(softmax(scores), classify.probabilities(["dog a man"]), atol=1e-5)
 
 
+def test_columns_of_other_names_are_read_as_they_are_named(
+    tiny_bert: Path, sentences: list[str], capsys: Capsys
+) -> None:
+    """A column that is named is nothing else: here a question is a text, and an answer no document."""
+    rows = [(f"{word} {text}", word) for text in sentences[:20] for word in ("dog", "red")]
+    with Path("own.csv").open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows(
+            [("question", "answer", "topic"), *((text, text, word) for text, word in rows)]
+        )
+    columns = ("--columns", "text=question,label=topic")
+    assert train("evaluate", tiny_bert, "--judge", "own.csv", "--dry-run", *columns) == 0
+    assert "40 texts with 2 labels" in (said := capsys.readouterr().err)
+    assert "(columns question, topic)" in said
+    assert train("labels", "own.csv", "--encoder", tiny_bert, "--dry-run", *columns) == 0
+    assert "40 texts with 2 labels" in capsys.readouterr().err
+    Path("text.txt").write_text("\n".join(sentences), encoding="utf-8")
+    options = ("--text", "text.txt", "--encoder", tiny_bert, "--dry-run")
+    assert train("auto", *options, "--judge", "own.csv", *columns) == 0
+    assert "(columns question, topic)" in capsys.readouterr().err
+    write_table(Path("own.csv"), rows, ("body", "topic"))
+    for command in (("labels", "own.csv"), ("evaluate", tiny_bert, "--judge", "own.csv")):
+        assert train(*command) == 2
+        assert "as in --columns text=body,label=topic" in error_line(capsys)
+    assert train("labels", "own.csv", "--columns", "body") == 2
+    assert error_line(capsys) == "error: --columns body: write text=NAME,label=NAME\n"
+
+
 def test_few_examples_of_many_labels_are_no_reason_for_a_warning(tiny_bert: Path) -> None:
     encoder = open_encoder(tiny_bert)
     texts = [f"{word} {end}" for word in ("dog", "red", "man") for end in "abcdefgh"]

@@ -18,12 +18,12 @@ from augment.models.weights import MINILM
 from pipelines.storage.files import write_page
 from pipelines.storage.pair_files import write_pairs
 from pipelines.terminal.console import InputError, note, show
-from trainers.cli.evaluate import JUDGE, SHOTS
+from trainers.cli.evaluate import COLUMNS, JUDGE, SHOTS
 from trainers.cli.objectives import command_of, parameters
 from trainers.data.contradictions import contradictions, is_english
 from trainers.data.examples import Examples
 from trainers.data.labelled import BATCH_SIZE, STEPS, halves, pairs_of, read_labelled, write_labelled
-from trainers.data.reading import read_examples
+from trainers.data.reading import read_examples, use_columns
 from trainers.encoders.location import Source, locate
 from trainers.evaluation.task import Suite
 from trainers.settings import DataOptions, Options, Pooling, Request, checked, data_keys
@@ -67,6 +67,7 @@ class AutoOptions(Options):
     """What is judged, how, and where it goes."""
 
     judge: list[str] | None = Field(None, description=f"{JUDGE} Again for more: every table counts alike.")
+    columns: str | None = Field(None, description=COLUMNS)
     labels: str | None = None
     """Texts with labels to train on as well; half of each label's are held back, to judge by."""
     shots: int | None = Field(None, ge=1, description=SHOTS)
@@ -121,6 +122,7 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
     from trainers.evaluation.tfidf import with_baseline
 
     options = checked(AutoOptions, {key: values.pop(key) for key in AutoOptions.model_fields})
+    use_columns(options.columns)
     if options.shots and not (options.judge or options.labels):
         raise InputError(f"--shots {options.shots} is for --judge FILE: give that too, or leave it out")
     suites = [with_baseline(read_judge(table, options.shots)) for table in options.judge or ()]

@@ -13,7 +13,7 @@ import typer
 from pipelines.storage.files import write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, show_json
 from pipelines.terminal.options import with_options
-from trainers.cli.evaluate import JudgeOption
+from trainers.cli.evaluate import ColumnsOption, JudgeOption
 from trainers.evaluation.result_files import Table, markdown, show
 from trainers.results.assessment import assess
 from trainers.results.comparison import PAPERS, compare_suite, load_paper, published_tables
@@ -43,6 +43,7 @@ class CompareOptions:
     seed: Annotated[int, typer.Option(min=0)] = 0
     """Decides the samples of intervals and tests."""
     judge: JudgeOption = None
+    columns: ColumnsOption = None
     json: bool = False
     """Print the tables as JSON."""
     out: Path | None = None

@@ -13,6 +13,7 @@ import typer
 from pipelines.terminal import console
 from pipelines.terminal.console import ConfigOption, InputError, MissingExtraError, note, show_json, table
 from pipelines.terminal.options import with_options
+from trainers.data.reading import use_columns
 from trainers.encoders.vectors import BATCH_SIZE, TextEncoder
 from trainers.evaluation.result_files import notes, results_folder, results_table, show, signature, write
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
@@ -26,6 +27,10 @@ the encoder that a run began from. Documents with ids may be in a second file: Q
 SHOTS = "Train the classifiers of --judge on this many texts a label. [four of five folds]"
 JudgeOption = Annotated[
     list[str] | None, typer.Option(help=f"{JUDGE} Again for more.", metavar="FILE", show_default=False)
+]
+COLUMNS = "How a table calls its columns, if otherwise, such as text=body,label=topic."
+ColumnsOption = Annotated[
+    str | None, typer.Option(help=COLUMNS, metavar="NAME=COLUMN,...", callback=use_columns)
 ]
 NamedModel = Annotated[str | None, typer.Option(metavar="MODEL")]
 
@@ -43,6 +48,7 @@ class EvaluateOptions:
     data: Annotated[str | None, typer.Option(envvar=DATA_VARIABLE, metavar="DIR")] = None
     """Folder of the benchmarks; sets that are not there are listed with where to get them."""
     judge: JudgeOption = None
+    columns: ColumnsOption = None
     shots: Annotated[int | None, typer.Option(min=1, help=SHOTS)] = None
     against: NamedModel = None
     """Put the scores of --judge beside this encoder's instead."""

@@ -10,6 +10,7 @@ import typer
 from pipelines.storage.pair_files import write_pairs
 from pipelines.terminal.console import ConfigOption, counted, note, show
 from trainers.cli.auto import run_command, starting_encoder
+from trainers.cli.evaluate import ColumnsOption
 from trainers.data.labelled import BATCH_SIZE, STEPS, Labelled, drawn, pairs_of, read_labelled
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def labels(
     context: typer.Context,
     table: Annotated[str, typer.Argument(help=TABLE, metavar="FILE", show_default=False)],
     test: Annotated[str | None, typer.Option(help=TEST, metavar="FILE")] = None,
+    columns: ColumnsOption = None,
     encoder: Annotated[str | None, typer.Option(help=ENCODER)] = None,
     shots: Annotated[int | None, typer.Option(min=1, help="Learn from this many texts a label.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help=LENGTH)] = None,
@@ -40,8 +42,7 @@ def labels(
     """Train an encoder on pairs of one label, and a classifier of its vectors.
 
     The columns are text (or sentence) and label (or category, class, intent). The encoder learns by `train contrastive
-    --preset labels` from pairs of one label, four a text on average if a label has so many; logistic regression is
-    fitted to its vectors. The same command goes on after an interruption.
+    --preset labels` from pairs of one label; logistic regression is fitted to its vectors. Run again, it goes on.
 
     Example: train labels labelled.csv --test held-back.csv
     """

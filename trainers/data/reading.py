@@ -24,6 +24,25 @@ TEXT, LABEL = ("text", "sentence"), ("label", "category", "class", "intent")
 SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesis", "question2", "s2")
 
 Scale = tuple[float, float]
+COLUMNS = dict[str, str]()
+"""What `use_columns` was given, for every table that this command reads."""
+
+
+def use_columns(text: str | None) -> str | None:
+    """Let tables be read by columns of other names, such as `text=body,label=topic`; InputError for another form."""
+    COLUMNS.clear()
+    parts = text.split(",") if text else []
+    try:
+        COLUMNS.update(dict(part.split("=") for part in parts))
+    except ValueError:
+        raise InputError(f"--columns {text}: write text=NAME,label=NAME") from None
+    return text
+
+
+def spellings(names: Sequence[str]) -> dict[str, str]:
+    """Return how a table spells its columns, by what they are read as."""
+    own = {role: name for role, name in COLUMNS.items() if name in names}
+    return {name.strip().lower(): name for name in names if name not in own.values()} | own
 
 
 def read_examples(options: DataOptions, reads: tuple[str, ...]) -> tuple[Examples, dict[str, Any]]:

@@ -11,7 +11,7 @@ import xxhash
 
 from pipelines.sentences.sources import TableSource, table_cells
 from pipelines.terminal.console import InputError, note_once
-from trainers.data.reading import FIRST, LABEL, SCORES, SECOND, TEXT
+from trainers.data.reading import FIRST, LABEL, SCORES, SECOND, TEXT, spellings
 from trainers.evaluation.labels import read_labels
 from trainers.evaluation.pair_tables import read_pairs_table
 from trainers.evaluation.search import read_search
@@ -35,7 +35,8 @@ RELEVANCE = ("relevance", *SCORES)
 SECOND_TEXTS = {*FIRST, *SECOND, "text_pair", "query", "question"}
 EXPECTED = "text and label; query and document; text1, text2 and grade; or text1, text2 and same"
 READ = """a text is called text or sentence; a label label, category, class or intent; a query query or question; a \
-document document, passage or answer; a grade grade, score, similarity or label: rename yours"""
+document document, passage or answer; a grade grade, score, similarity or label: name \
+yours, as in --columns text=body,label=topic"""
 IDS = ("id", "_id", "document_id", "doc_id")
 LIBRARY: Columns = {"id": (("document", "text", "passage"), IDS)}  # a second table, of documents
 QUERIES: Columns = {"id": (("text", "query", "question"), IDS)}
@@ -54,22 +55,18 @@ class Cells(NamedTuple):
     rows: Sequence[TableRow]
 
 
-def kind_of(names: Iterable[str], kinds: Columns = KINDS) -> tuple[str, list[str]]:
+def kind_of(names: Sequence[str], kinds: Columns = KINDS) -> tuple[str, list[str]]:
     """Return the kind of a table with columns of these names, and how it spells those that count; "" for no kind."""
-    spellings = _spellings(names)
+    spelt = spellings(names)
     for kind, roles in kinds.items():
-        columns = [_spelt(spellings, aliases) for aliases in roles]
+        columns = [_spelt(spelt, aliases) for aliases in roles]
         if all(columns):
             return kind, columns
     return "", []
 
 
-def _spellings(names: Iterable[str]) -> dict[str, str]:
-    return {name.strip().lower(): name for name in names}
-
-
-def _spelt(spellings: Mapping[str, str], aliases: Iterable[str]) -> str:
-    return next((spellings[name] for name in aliases if name in spellings), "")
+def _spelt(spelt: Mapping[str, str], aliases: Iterable[str]) -> str:
+    return next((spelt[name] for name in aliases if name in spelt), "")
 
 
 def read_judge(table: TableSource, shots: int | None = None) -> Suite:
@@ -160,15 +157,15 @@ def _read(table: TableSource, kinds: Columns, expected: str) -> Cells:
     def choose(names: Sequence[str]) -> Sequence[str]:
         nonlocal kind, columns
         kind, columns = kind_of(names, kinds)
-        spellings = _spellings(names)
+        spelt = spellings(names)
         if not kind:
             raise _unknown(name, names, expected)
-        others = SECOND_TEXTS & spellings.keys() - {column.strip().lower() for column in columns}
+        others = SECOND_TEXTS & spelt.keys() - {column.strip().lower() for column in columns}
         if kind == "label" and others:
             problem = f"{name} has two texts a row and a label: {columns[0]}, {', '.join(sorted(others))}, {columns[1]}"
             raise InputError(f"{problem}: give text1, text2 and same or grade, or leave one of the texts out")
-        group = _spelt(spellings, GROUP)
-        extra = _spelt(spellings, RELEVANCE if kind == "document" else ("title",) if kinds is LIBRARY else ())
+        group = _spelt(spelt, GROUP)
+        extra = _spelt(spelt, RELEVANCE if kind == "document" else ("title",) if kinds is LIBRARY else ())
         columns = [column for column in (*columns[:-1], group, extra, columns[-1]) if column]
         second = columns[1] if kind in ("grade", "same") else ""
         return columns[0], columns[-1], second, group, extra

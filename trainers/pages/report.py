@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 from pipelines.storage.files import check_sums, is_written_by, without_paths, write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, render_page, show
 from pipelines.terminal.options import with_options
-from trainers.cli.evaluate import JudgeOption
+from trainers.cli.evaluate import ColumnsOption, JudgeOption
 from trainers.data.examples import Examples
 from trainers.encoders.location import LOG, RECIPE, TIME
 from trainers.encoders.vectors import Vectors, unit
@@ -65,6 +65,7 @@ class ReportOptions:
     sample: Annotated[int, typer.Option(min=0, max=5000)] = 1000
     """Pairs to draw; 0 loads no encoder."""
     judge: JudgeOption = None
+    columns: ColumnsOption = None
     config: ConfigOption = None
 
 

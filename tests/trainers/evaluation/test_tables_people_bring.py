@@ -202,7 +202,10 @@ NLI = {"premise": TEXTS[:30], "hypothesis": TEXTS[30:]}
             {"question": TEXTS[:30], "sentence": TEXTS[30:], "label": [1] * 30},
             "has two texts a row and a label",
         ),
-        ({"text": TEXTS, "topic": TEXTS}, "a label label, category, class or intent; .*: rename yours"),
+        (
+            {"text": TEXTS, "topic": TEXTS},
+            "a label label, category, class or intent; .*: name yours, as in --columns",
+        ),
     ],
 )
 def test_classes_of_pairs_are_no_grades_and_no_labels_of_a_text(table: dict[str, Any], problem: str) -> None:
