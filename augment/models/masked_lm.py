@@ -27,7 +27,7 @@ BYTE_LEVEL_SPACE = "Ġ"
 SPACES = (BYTE_LEVEL_SPACE, "▁")
 """First characters of tokens after a space: in byte-level tokenizers, whose tokens spell bytes, and
 SentencePiece."""
-LEAST_LOG_PROBABILITY, LEAST_COSINE = -7.0, 0.45
+LEAST_LOG_PROBABILITY, LEAST_COSINE = -10.0, 0.3
 FIT_WEIGHT, COSINE_WEIGHT = 0.5, 20.0
 """When a word fits another's place, and what its log-probability and cosine count: chosen on captions and
 STS-B."""
@@ -174,7 +174,7 @@ class FillModel:
         """For every place, whose own word the model sees, those of its choices that fit it; the best first.
 
         The score of a word is f / 2 + 20 c: f its log-probability, c the cosine of its input vector with that
-        of the place's own word, both less the mean vector. It fits with f of -7 and c of 0.45 or more.
+        of the place's own word, both less the mean vector. It fits with f of -10 and c of 0.3 or more.
         """
         import torch
 

@@ -61,7 +61,7 @@ class MlmFill(ProtectedTermsView):
 
     name = "mlm-fill"
     runs_model = True
-    draws, floor, judged = 4, 0.9, 0
+    draws, floor, judged = 4, 0.85, 0
     libraries = ("inflect", "tokenizers")
 
     fraction: float = Field(default=0.2, gt=0, le=1)

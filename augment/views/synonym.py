@@ -20,7 +20,7 @@ from augment.view import JSON, Edit, Runtime, ViewResult
 from augment.views.nlpaug import published_synonyms
 
 FRACTION_HELP = (
-    "share of the eligible words to replace in a draw; as a draw that changes something is taken, 0.88 of them are "
+    "share of the eligible words to replace in a draw; as a draw that changes something is taken, 0.93 of them are "
     "replaced on average, 0.03 of all words (sample corpus)"
 )
 BLOCK_TEXTS = 256
@@ -32,7 +32,7 @@ class Synonym(ProtectedTermsView):
 
     name = "synonym"
     sentence_language_option = "language"
-    draws, floor, judged = 4, 0.88, 0
+    draws, floor, judged = 6, 0.85, 0
     libraries = ("inflect", "wordfreq")
 
     fraction: float = Field(default=0.5, gt=0, le=1, description=FRACTION_HELP)

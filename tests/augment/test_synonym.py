@@ -227,7 +227,7 @@ def test_the_first_draw_that_differs_and_passes_is_taken_and_none_for_nlpaug(rea
     views = built("synonym", fraction=0.1)([text] * 40, range(40))
     plain = built("synonym", fraction=0.1, candidates=1)([text] * 40, range(40))
     assert sum(view.status == "ok" for view in views) > sum(view.status == "ok" for view in plain)
-    assert make_view(ViewSpec("synonym")).spec.params["candidates"] == 4
+    assert make_view(ViewSpec("synonym")).spec.params["candidates"] == 6
     assert make_view(ViewSpec("synonym", {"compat": True})).spec.params["candidates"] == 1
 
 
