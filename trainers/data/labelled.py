@@ -16,7 +16,7 @@ from pipelines.sentences.sources import table_cells
 from pipelines.storage.files import write_if_changed
 from pipelines.storage.pair_files import PAIR_COLUMNS
 from pipelines.terminal.console import InputError, counted
-from trainers.data.reading import LABEL, TEXT, spellings
+from trainers.data.reading import LABEL, TEXT, kind_of
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -30,9 +30,8 @@ def read_labelled(table: str) -> Labelled:
     """Read texts and labels; of copies the first one's counts. Raises InputError for other columns, or one label."""
 
     def choose(names: Sequence[str]) -> Sequence[str]:
-        spelt = spellings(names)
-        columns = [next((spelt[name] for name in known if name in spelt), "") for known in (TEXT, LABEL)]
-        if not all(columns):
+        _, columns = kind_of(names, {"label": (TEXT, LABEL)})
+        if not columns:
             raise InputError(
                 f"{table} has the columns {', '.join(names)[:200]}: "
                 f"name them {' or '.join(TEXT)}, and {', '.join(LABEL[:-1])} or {LABEL[-1]}, "

@@ -2,9 +2,9 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pipelines.terminal.console import InputError, note
 from trainers.data.examples import Examples, from_pairs, from_text
@@ -24,6 +24,7 @@ TEXT, LABEL = ("text", "sentence"), ("label", "category", "class", "intent")
 SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesis", "question2", "s2")
 
 Scale = tuple[float, float]
+Columns: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
 COLUMNS = dict[str, str]()
 """What `use_columns` was given, for every table that this command reads."""
 
@@ -43,6 +44,21 @@ def spellings(names: Sequence[str]) -> dict[str, str]:
     """Return how a table spells its columns, by what they are read as."""
     own = {role: name for role, name in COLUMNS.items() if name in names}
     return {name.strip().lower(): name for name in names if name not in own.values()} | own
+
+
+def kind_of(names: Sequence[str], kinds: Columns) -> tuple[str, list[str]]:
+    """Return the kind of a table with columns of these names, and how it spells those that count; "" for no kind."""
+    spelt = spellings(names)
+    for kind, roles in kinds.items():
+        columns = [spelt_as(spelt, aliases) for aliases in roles]
+        if all(columns):
+            return kind, columns
+    return "", []
+
+
+def spelt_as(spelt: Mapping[str, str], aliases: Iterable[str]) -> str:
+    """Return how a table spells the first of these names that it has; "" for none."""
+    return next((spelt[name] for name in aliases if name in spelt), "")
 
 
 def read_examples(options: DataOptions, reads: tuple[str, ...]) -> tuple[Examples, dict[str, Any]]:

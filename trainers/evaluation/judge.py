@@ -3,22 +3,20 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import xxhash
 
 from pipelines.sentences.sources import TableSource, table_cells
 from pipelines.terminal.console import InputError, note_once
-from trainers.data.reading import FIRST, LABEL, SCORES, SECOND, TEXT, spellings
+from trainers.data.reading import FIRST, LABEL, SCORES, SECOND, TEXT, Columns, kind_of, spellings, spelt_as
 from trainers.evaluation.labels import read_labels
 from trainers.evaluation.pair_tables import read_pairs_table
 from trainers.evaluation.search import read_search
 from trainers.evaluation.table_items import TableItems, TableRow
 from trainers.evaluation.task import Suite, Task
-
-Columns: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
 
 IN_MEMORY = "the table"
 PREFIX = "judge-"  # how the names of such suites begin
@@ -53,20 +51,6 @@ class Cells(NamedTuple):
     kind: str
     columns: Sequence[str]
     rows: Sequence[TableRow]
-
-
-def kind_of(names: Sequence[str], kinds: Columns = KINDS) -> tuple[str, list[str]]:
-    """Return the kind of a table with columns of these names, and how it spells those that count; "" for no kind."""
-    spelt = spellings(names)
-    for kind, roles in kinds.items():
-        columns = [_spelt(spelt, aliases) for aliases in roles]
-        if all(columns):
-            return kind, columns
-    return "", []
-
-
-def _spelt(spelt: Mapping[str, str], aliases: Iterable[str]) -> str:
-    return next((spelt[name] for name in aliases if name in spelt), "")
 
 
 def read_judge(table: TableSource, shots: int | None = None) -> Suite:
@@ -164,8 +148,8 @@ def _read(table: TableSource, kinds: Columns, expected: str) -> Cells:
         if kind == "label" and others:
             problem = f"{name} has two texts a row and a label: {columns[0]}, {', '.join(sorted(others))}, {columns[1]}"
             raise InputError(f"{problem}: give text1, text2 and same or grade, or leave one of the texts out")
-        group = _spelt(spelt, GROUP)
-        extra = _spelt(spelt, RELEVANCE if kind == "document" else ("title",) if kinds is LIBRARY else ())
+        group = spelt_as(spelt, GROUP)
+        extra = spelt_as(spelt, RELEVANCE if kind == "document" else ("title",) if kinds is LIBRARY else ())
         columns = [column for column in (*columns[:-1], group, extra, columns[-1]) if column]
         second = columns[1] if kind in ("grade", "same") else ""
         return columns[0], columns[-1], second, group, extra
