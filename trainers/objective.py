@@ -48,9 +48,10 @@ Group = tuple[Tensor, dict[str, Any]]
 class Objective(nn.Module):
     """Owns the encoder, which cuts training texts at `max_tokens`, and its helpers (predictor, target, head).
 
-    A subclass defines `add_helpers`, if it has any, and `forward(**batch)` of what `collate` returns, for `loss`, a
-    scalar, parts that are logged as means, and `vectors` (m, d), detached: the sentence vectors of the batch of all
-    processes, rows i and m / 2 + i two views of one sentence if `paired`. A checkpoint is this module's `state_dict`.
+    A subclass defines `add_helpers`, if it has any, and `forward(**batch)` of what `collate` returns, for
+    `loss`, a scalar, parts that are logged as means, and `vectors` (m, d), detached: the sentence vectors of
+    the batch of all processes, rows i and m / 2 + i two views of one sentence if `paired`. A checkpoint is
+    this module's `state_dict`.
     """
 
     paired = True

@@ -86,8 +86,8 @@ class English:
     def _is_homograph(self, word: str, tag: str, before: str) -> bool:
         """Whether a word may be a form of another one: wound (an injury, the past of wind), dies (a verb, dice).
 
-        A noun is taken for one after an article or an adjective, but not after a pronoun ("made him laugh"), nor
-        is a plural whose verb is far more common.
+        A noun is taken for one after an article or an adjective, but not after a pronoun ("made him laugh"),
+        nor is a plural whose verb is far more common.
         """
         if tag[0] == "N" and before in MODIFIERS:
             return False

@@ -48,9 +48,9 @@ class Slot(NamedTuple):
 class Place(NamedTuple):
     """A word to replace, as the model has it.
 
-    `number` is its place among the text's tokens, `first` and `last` those of the model's tokens that spell it,
-    of which the first has the id `token`. Where the model sees a mask, that stands at `first`. It may become
-    any of its `choices`, or whatever the model proposes.
+    `number` is its place among the text's tokens, `first` and `last` those of the model's tokens that spell
+    it, of which the first has the id `token`. Where the model sees a mask, that stands at `first`. It may
+    become any of its `choices`, or whatever the model proposes.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""Words that a view may replace (no digits, single letters, acronyms, names or parts of set phrases), and how many."""
+"""Words that a view may replace, and how many: no digits, single letters, acronyms, names or set phrases."""
 
 import math
 import random
@@ -95,7 +95,7 @@ def is_alphabetic(word: str) -> bool:
 
 
 def in_capitals(text: str) -> bool:
-    """Whether half of the words of three letters or more begin with a capital, so that names cannot be told apart."""
+    """Whether half of the words of three letters or more have a capital, so that names cannot be told apart."""
     words = [word for word in _LETTERS.findall(text) if len(word) > 2]
     return bool(2 * sum(word[0].isupper() for word in words) >= max(len(words), 3))
 
@@ -124,7 +124,7 @@ def has_word_list(language: str) -> bool:
 
 
 def has_non_word(text: str, language: str, sentence: str, *, compounds: bool = False) -> bool:
-    """Whether a word of three letters or more is neither in `sentence` nor in wordfreq's list, if there is one."""
+    """Whether a word of three letters or more is neither in `sentence` nor in wordfreq's list, if any."""
     if not has_word_list(language):
         return False
     words = {*_lower_words(text)} - {*_lower_words(sentence)}

@@ -66,8 +66,9 @@ def _whitened(vectors: Tensor) -> Fitted | None:
 def _sharpened(vectors: Tensor, neighbours: int) -> Fitted | None:
     """Return x -> 0.6 W (x - mean) + 0.4 x, which draws texts towards their nearest neighbours.
 
-    What differs among neighbours is shrunk first: `v = (0.99 S + 0.01 s I)^(-1/8) (x - mean)`, S the second moments of
-    their differences, s the mean of these. W is that and a ridge regression of what `smooth` makes of v on v.
+    What differs among neighbours is shrunk first: `v = (0.99 S + 0.01 s I)^(-1/8) (x - mean)`, S the second
+    moments of their differences, s the mean of these. W is that and a ridge regression of what `smooth` makes
+    of v on v.
     """
     points = vectors.double().numpy()
     scale = np.linalg.norm(points, axis=1).mean().clip(1e-30)

@@ -2,8 +2,8 @@
 
 Of n texts that the encoder reads, and their translations, let Y (n, W) count the old pieces of each text and X
 (n, V) the new pieces of its translation, special tokens left out; E (W, d) are the old input vectors, m (d)
-the mean of those that occur, and w_i = 1 / (1 + old pieces of text i). A translation's new vectors are to add up to
-what the old ones of its text do: they are Z + m, where Z (V, d) minimises
+the mean of those that occur, and w_i = 1 / (1 + old pieces of text i). A translation's new vectors
+are to add up to what the old ones of its text do: they are Z + m, where Z (V, d) minimises
 
     sum over i of w_i |x_i Z - y_i (E - m)|^2 + RIDGE |Z|^2.
 

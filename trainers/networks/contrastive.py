@@ -100,9 +100,10 @@ class Contrastive(Objective):
     ) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
 
-        The ids ((2 + k)n, tokens) are those of first views, second views and k negatives, `taught` (n, 2 + k, d) the
-        guide's vectors of the same texts. Texts with the same label (`labels` (n,), -1 for none) are further positives.
-        `retain` or `relate` times `moved` is added: the mean of `1 - cos(v, v at the start)`, or `moved_cosines`.
+        The ids ((2 + k)n, tokens) are those of first views, second views and k negatives, `taught` (n, 2 + k,
+        d) the guide's vectors of the same texts. Texts with the same label (`labels` (n,), -1 for none) are
+        further positives. `retain` or `relate` times `moved` is added: the mean of `1 - cos(v, v at the
+        start)`, or `moved_cosines`.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask), len(input_ids) // len(keys))
         keys = gather(keys)
@@ -133,8 +134,8 @@ class Contrastive(Objective):
     def _excluded(self, keys: Tensor, guide: Tensor | None, labels: Tensor | None) -> Tensor:
         """Return (2n, 2n + kn), true for what is no negative of an anchor: equal strings, and what the guide finds.
 
-        That is a text that it finds more like the anchor than its positive, an own hard negative too if a guide is
-        named (GISTEmbed), but none with another label.
+        That is a text that it finds more like the anchor than its positive, an own hard negative too if a
+        guide is named (GISTEmbed), but none with another label.
         """
         excluded, pairs = equal_strings(keys), 2 * len(keys)
         if guide is None or self.params.relate:

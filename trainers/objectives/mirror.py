@@ -1,7 +1,7 @@
 """Mirror-BERT (Liu et al. 2021): tell a string and its own corrupted copy from all other strings of the batch.
 
-The presets for sentences use the mean over the tokens, as the paper does with BERT. For RoBERTa it uses the first
-token: add --pooling cls (and --drophead 0.05 to the preset drophead).
+The presets for sentences use the mean over the tokens, as the paper does with BERT. For RoBERTa it
+uses the first token: add --pooling cls (and --drophead 0.05 to the preset drophead).
 """
 
 from typing import Literal
