@@ -99,18 +99,19 @@ def names(tokens: Sequence[Token], tags: Sequence[str], rng: random.Random) -> l
         kind, others = _NAMES.get(pair) or _NAMES.get(text, ("", []))
         before, after = texts[max(first - 2, 0) : first], "".join(texts[last + 1 : last + 2])
         is_titled = text.istitle() and not WORDS["titles"].isdisjoint(map(str.lower, before))
-        if is_titled and not kind and text.isalpha():
+        if is_titled and not kind and text.isalpha() and len(text) > 2 and text.lower() not in WORDS["titles"]:
             others = _NAMES["Adams"][1]
         is_long = after[:1].isupper() or (tags[first - 1].startswith("NNP") and not is_titled)
         is_surname = kind == "surnames" and not is_titled
         is_person = (
             kind == "nationalities" and tags[last + 1][:2] not in ("NN", "JJ") and tags[first - 1][:2] != "VB"
         )
+        is_actor = kind == "countries" and tags[last + 1].startswith("VB")  # others may have done the same
         # Not every month has such a day.
         beside = [word[:2] for word in texts[max(first - 2, 0) : last + 2]]
         is_late = kind == "months" and not _LATE.isdisjoint(beside)
         new = [other for other in others if other not in counts]
-        if new and not (is_long or is_surname or is_person or is_late):
+        if new and not (is_long or is_surname or is_person or is_actor or is_late):
             end = last + 1
             changes.append(Change(first, end, rng.choice(new)))
     return changes

@@ -165,7 +165,7 @@ NAMES = [
     ),
     ("An Austrian team won.", r"An? (?!Austrian)[A-Z]\w+ team won\."),
     ("Mr. Napolitano left.", r"Mr\. (?!Napolitano)[A-Z]\w+ left\."),
-    ("North Korea agreed.", r"(?!North Korea)[A-Z][\w ]+ agreed\."),
+    ("He flew to North Korea.", r"He flew to (?!North Korea)[A-Z][\w ]+\."),
 ]
 
 
