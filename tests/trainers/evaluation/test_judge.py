@@ -476,7 +476,7 @@ def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
     table = json.loads(shown.out)["tables"][0]
     assert table["title"] == "judge-own"
     assert table["columns"][1:4] == ["5-NN accuracy score", "regression accuracy score", "k-means NMI score"]
-    assert sum(note.startswith("verdict on judge-own: ") for note in table["notes"]) == 1
+    assert sum(note.startswith("verdict on own: ") for note in table["notes"]) == 1
     (start,) = Path("runs/evaluation").glob("tiny-*/*")
     assert train("compare", run, start, "--with", "none", "--test") == 0
     assert train("report", run, "--sample", 0, "--judge", "own.csv") == 0
