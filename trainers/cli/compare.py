@@ -14,6 +14,7 @@ from pipelines.storage.files import write_page
 from pipelines.terminal.console import ConfigOption, InputError, note, show_json
 from pipelines.terminal.options import with_options
 from trainers.cli.evaluate import ColumnsOption, JudgeOption
+from trainers.data.reading import own_columns
 from trainers.evaluation.result_files import Table, markdown, show
 from trainers.results.assessment import assess
 from trainers.results.comparison import PAPERS, compare_suite, load_paper, published_tables
@@ -66,7 +67,8 @@ def compare(options: CompareOptions) -> None:
     if options.judge:
         from trainers.results.beside import score_beside
 
-        requested += score_beside([folder for path in paths for folder in seed_folders(path)], options.judge)
+        folders = [folder for path in paths for folder in seed_folders(path)]
+        requested += score_beside(folders, options.judge, own_columns(options.columns))
     given = [run for path in paths for run in read_runs(path)]
     results = named(given)
     suites = _suites(requested, results, papers)

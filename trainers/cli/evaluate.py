@@ -13,7 +13,7 @@ import typer
 from pipelines.terminal import console
 from pipelines.terminal.console import ConfigOption, InputError, MissingExtraError, note, show_json, table
 from pipelines.terminal.options import with_options
-from trainers.data.reading import use_columns
+from trainers.data.reading import own_columns
 from trainers.encoders.vectors import BATCH_SIZE, TextEncoder
 from trainers.evaluation.result_files import notes, results_folder, results_table, show, signature, write
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
@@ -29,9 +29,7 @@ JudgeOption = Annotated[
     list[str] | None, typer.Option(help=f"{JUDGE} Again for more.", metavar="FILE", show_default=False)
 ]
 COLUMNS = "How a table calls its columns, if otherwise, such as text=body,label=topic."
-ColumnsOption = Annotated[
-    str | None, typer.Option(help=COLUMNS, metavar="NAME=COLUMN,...", callback=use_columns)
-]
+ColumnsOption = Annotated[str | None, typer.Option(help=COLUMNS, metavar="NAME=COLUMN,...")]
 NamedModel = Annotated[str | None, typer.Option(metavar="MODEL")]
 
 
@@ -198,7 +196,8 @@ def _suites(options: EvaluateOptions) -> list[Suite]:
         if not names and data is None:
             note(f"no benchmark data (--data DIR or {DATA_VARIABLE}): running the bundled smoke test")
         suites = find_suites(names or (["sts"] if data else [SMOKE_TEST]), data)
-    return suites + [with_baseline(read_judge(table, options.shots)) for table in options.judge or ()]
+    own = own_columns(options.columns)
+    return suites + [with_baseline(read_judge(table, options.shots, own)) for table in options.judge or ()]
 
 
 def _show_sets(suites: Sequence[Suite], model: str) -> None:

@@ -12,6 +12,7 @@ from pipelines.terminal.console import ConfigOption, counted, note, show
 from trainers.cli.auto import run_command, starting_encoder
 from trainers.cli.evaluate import ColumnsOption
 from trainers.data.labelled import BATCH_SIZE, STEPS, Labelled, drawn, pairs_of, read_labelled
+from trainers.data.reading import own_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,7 +47,8 @@ def labels(
 
     Example: train labels labelled.csv --test held-back.csv
     """
-    labelled, held_back = read_labelled(table), read_labelled(test) if test else {}
+    own = own_columns(columns)
+    labelled, held_back = read_labelled(table, own), read_labelled(test, own) if test else {}
     labelled = labelled if shots is None else drawn(labelled, shots, seed)
     if shared := labelled.keys() & held_back.keys():
         note(f"{test}: left out: texts that are in {table} ({len(shared):,})")
@@ -55,8 +57,7 @@ def labels(
         count = counted(len(unknown), "label")
         note(f"{test}: {count} not in {table}, such as {min(unknown)!r}: counted as wrong")
     start = starting_encoder(encoder).name
-    pairs = out / "pairs.arrow"
-    rows = pairs_of(labelled, seed)
+    pairs, rows = out / "pairs.arrow", pairs_of(labelled, seed)
     counts = f"{counted(len(labelled), 'text')} with {counted(len({*labelled.values()}), 'label')}"
     note(f"{counts}, {counted(len(rows), 'pair')} of one label")
     words = ["contrastive", "--preset", "labels", "--views", str(pairs), "--encoder", start]

@@ -16,7 +16,7 @@ from pipelines.sentences.sources import table_cells
 from pipelines.storage.files import write_if_changed
 from pipelines.storage.pair_files import PAIR_COLUMNS
 from pipelines.terminal.console import InputError, counted
-from trainers.data.reading import LABEL, TEXT, kind_of
+from trainers.data.reading import LABEL, TEXT, Spellings, kind_of, spellings
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -26,18 +26,21 @@ STEPS, BATCH_SIZE = 48, 64  # a training on pairs of one label takes so many ste
 PER_SENTENCE = 4  # pairs of a text, on average, as `augment build-pairs --pairs labels` makes them
 
 
-def read_labelled(table: str) -> Labelled:
-    """Read texts and labels; of copies the first one's counts. Raises InputError for other columns, or one label."""
+def read_labelled(table: str, columns: Spellings | None = None) -> Labelled:
+    """Read texts and labels, of copies the first one's; `columns` are those that are called otherwise.
+
+    Raises InputError for other columns, or one label.
+    """
 
     def choose(names: Sequence[str]) -> Sequence[str]:
-        _, columns = kind_of(names, {"label": (TEXT, LABEL)})
-        if not columns:
+        _, chosen = kind_of(spellings(names, columns or {}), {"label": (TEXT, LABEL)})
+        if not chosen:
             raise InputError(
                 f"{table} has the columns {', '.join(names)[:200]}: "
                 f"name them {' or '.join(TEXT)}, and {', '.join(LABEL[:-1])} or {LABEL[-1]}, "
                 "or yours, as in --columns text=body,label=topic"
             )
-        return *columns, ""
+        return *chosen, ""
 
     labelled: Labelled = {}
     for text, label, _ in table_cells(table, choose)[1]:

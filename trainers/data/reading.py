@@ -25,30 +25,26 @@ SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesi
 
 Scale = tuple[float, float]
 Columns: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
-COLUMNS = dict[str, str]()
-"""What `use_columns` was given, for every table that this command reads."""
+Spellings: TypeAlias = Mapping[str, str]
+"""How a table spells its columns, by what they hold."""
 
 
-def use_columns(text: str | None) -> str | None:
-    """Let tables be read by columns of other names, such as `text=body,label=topic`; InputError for another form."""
-    COLUMNS.clear()
-    parts = text.split(",") if text else []
+def own_columns(text: str | None) -> Spellings:
+    """Return the columns that `text=body,label=topic` names, by what they hold; raises InputError for another form."""
     try:
-        COLUMNS.update(dict(part.split("=") for part in parts))
+        return dict(part.split("=") for part in text.split(",")) if text else {}
     except ValueError:
         raise InputError(f"--columns {text}: write text=NAME,label=NAME") from None
-    return text
 
 
-def spellings(names: Sequence[str]) -> dict[str, str]:
-    """Return how a table spells its columns, by what they are read as."""
-    own = {role: name for role, name in COLUMNS.items() if name in names}
+def spellings(names: Sequence[str], columns: Spellings) -> Spellings:
+    """Return how a table with columns of these names spells them, those that it has of the user's `columns` first."""
+    own = {role: name for role, name in columns.items() if name in names}
     return {name.strip().lower(): name for name in names if name not in own.values()} | own
 
 
-def kind_of(names: Sequence[str], kinds: Columns) -> tuple[str, list[str]]:
-    """Return the kind of a table with columns of these names, and how it spells those that count; "" for no kind."""
-    spelt = spellings(names)
+def kind_of(spelt: Spellings, kinds: Columns) -> tuple[str, list[str]]:
+    """Return the kind of a table with columns of these `spellings`, and those that count; "" for no kind."""
     for kind, roles in kinds.items():
         columns = [spelt_as(spelt, aliases) for aliases in roles]
         if all(columns):
@@ -56,7 +52,7 @@ def kind_of(names: Sequence[str], kinds: Columns) -> tuple[str, list[str]]:
     return "", []
 
 
-def spelt_as(spelt: Mapping[str, str], aliases: Iterable[str]) -> str:
+def spelt_as(spelt: Spellings, aliases: Iterable[str]) -> str:
     """Return how a table spells the first of these names that it has; "" for none."""
     return next((spelt[name] for name in aliases if name in spelt), "")
 

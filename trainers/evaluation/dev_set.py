@@ -8,7 +8,7 @@ from typing import Any
 
 from pipelines.terminal.console import InputError, TwinviewsError, note
 from trainers.data.examples import Examples
-from trainers.data.reading import kind_of, read_graded
+from trainers.data.reading import kind_of, read_graded, spellings
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.judge import KINDS, read_judge
 from trainers.evaluation.pair_tables import check_grades
@@ -36,7 +36,7 @@ def read_dev(name: str, data: str | None) -> Examples | Task:
         path = Path(name.partition(",")[0])
         is_text = Path(path.name.removesuffix(".gz")).suffix.lower() in ("", ".csv", ".tsv", ".txt")
         header = next(iter(file_lines(path)), "").strip('"') if is_text and path.is_file() else ""
-        kind, columns = kind_of(re.split('"*[,;\t]"*', header), KINDS)
+        kind, columns = kind_of(spellings(re.split('"*[,;\t]"*', header), {}), KINDS)
         if not is_text or kind not in ("", "grade"):
             return read_judge(name).tasks[0]
         if not Path(name).is_file():

@@ -11,7 +11,18 @@ import xxhash
 
 from pipelines.sentences.sources import TableSource, table_cells
 from pipelines.terminal.console import InputError, note_once
-from trainers.data.reading import FIRST, LABEL, SCORES, SECOND, TEXT, Columns, kind_of, spellings, spelt_as
+from trainers.data.reading import (
+    FIRST,
+    LABEL,
+    SCORES,
+    SECOND,
+    TEXT,
+    Columns,
+    Spellings,
+    kind_of,
+    spellings,
+    spelt_as,
+)
 from trainers.evaluation.labels import read_labels
 from trainers.evaluation.pair_tables import read_pairs_table
 from trainers.evaluation.search import read_search
@@ -53,11 +64,11 @@ class Cells(NamedTuple):
     rows: Sequence[TableRow]
 
 
-def read_judge(table: TableSource, shots: int | None = None) -> Suite:
+def read_judge(table: TableSource, shots: int | None = None, own: Spellings | None = None) -> Suite:
     """Read a table as a suite: a file (after a comma one of documents), BEIR's folder, `hf:NAME`, "-", or columns.
 
-    `shots`: classifiers learn from this many texts a label. Raises InputError: other columns, or nothing to
-        tell apart.
+    `shots`: classifiers learn from this many texts a label. `own`: the columns that are called otherwise, by
+    what they hold. Raises InputError: other columns, or nothing to tell apart.
     """
     if shots is not None and shots < 1:
         raise InputError(f"shots is {shots}: give 1 or more texts a label, or leave it out")
@@ -74,11 +85,11 @@ def read_judge(table: TableSource, shots: int | None = None) -> Suite:
         _refuse_options(name, "document", ("query", "document"), library, shots)
         items, files, columns = _read_beir(paths, omitted)
     else:
-        cells = _read(table, KINDS, f"{EXPECTED} ({READ})")
+        cells = _read(table, KINDS, f"{EXPECTED} ({READ})", own)
         _refuse_options(name, cells.kind, cells.columns, library, shots)
         files, columns = {name: cells.sha256}, cells.columns
         if cells.kind == "document":
-            documents = _read(library, LIBRARY, "id and document") if library else None
+            documents = _read(library, LIBRARY, "id and document", own) if library else None
             files |= {library: documents.sha256} if documents else {}
             items = read_search(cells.rows, documents.rows if documents else None, omitted)
         elif cells.kind == "label":
@@ -133,15 +144,15 @@ def _refuse_options(name: str, kind: str, columns: Sequence[str], library: str, 
             )
 
 
-def _read(table: TableSource, kinds: Columns, expected: str) -> Cells:
+def _read(table: TableSource, kinds: Columns, expected: str, own: Spellings | None = None) -> Cells:
     """Read the columns of a table's kind, and of those that it may have beside them; raises InputError for others."""
     kind, columns = "", list[str]()
     name = table if isinstance(table, str) else IN_MEMORY
 
     def choose(names: Sequence[str]) -> Sequence[str]:
         nonlocal kind, columns
-        kind, columns = kind_of(names, kinds)
-        spelt = spellings(names)
+        spelt = spellings(names, own or {})
+        kind, columns = kind_of(spelt, kinds)
         if not kind:
             raise _unknown(name, names, expected)
         others = SECOND_TEXTS & spelt.keys() - {column.strip().lower() for column in columns}

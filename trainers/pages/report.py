@@ -19,6 +19,7 @@ from pipelines.terminal.console import ConfigOption, InputError, note, render_pa
 from pipelines.terminal.options import with_options
 from trainers.cli.evaluate import ColumnsOption, JudgeOption
 from trainers.data.examples import Examples
+from trainers.data.reading import Spellings, own_columns
 from trainers.encoders.location import LOG, RECIPE, TIME
 from trainers.encoders.vectors import Vectors, unit
 from trainers.evaluation.task import Predictions
@@ -88,8 +89,9 @@ def report(options: ReportOptions) -> None:
         raise InputError(f"{target} exists and was not written by `train report`: choose another --out")
     folders = [seed_folders(run)[0] for run in runs]
     trainings = [read_run(folder, options.sample) for folder in folders]
+    columns = own_columns(options.columns)
     if options.judge:
-        score_beside(folders, options.judge)
+        score_beside(folders, options.judge, columns)
     results = [run for folder in runs if _needs_scores(folder) for run in read_runs(folder)]
     suites = dict.fromkeys(evaluation.suite for run in results for evaluation in run.evaluations)
     titled = named(results)
@@ -98,7 +100,7 @@ def report(options: ReportOptions) -> None:
     ]
     judgements = [(Path(run.title), judged) for run in results for judged in judged_files(run)]
     tables += [judged.table for _, judged in judgements if not judged.sides]
-    parts = [judged_part(run, judged) for run, judged in judgements if judged.sides]
+    parts = [judged_part(run, judged, columns) for run, judged in judgements if judged.sides]
     shown = {
         "runs": trainings,
         "charts": charts(trainings),
@@ -227,13 +229,13 @@ def charts(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return figures
 
 
-def judged_part(run: Path, judged: "Judged") -> dict[str, Any]:
+def judged_part(run: Path, judged: "Judged", columns: Spellings) -> dict[str, Any]:
     """Return what the page shows of a judged table: its lines, with scores and intervals of both sides."""
     sides = [
         [(of.estimate.score, *score_interval(of.estimate)) for of in side.values()] for side in judged.sides
     ]
     ends = [end for side in sides for line in side for end in line]
-    changes = sorted(text_changes(run, judged), key=lambda change: change.gain)
+    changes = sorted(text_changes(run, judged, columns), key=lambda change: change.gain)
     return {
         "run": str(run),
         "title": judged.table.title,
@@ -261,7 +263,7 @@ class TextChange(NamedTuple):
         return self.after - self.before
 
 
-def text_changes(run: Path, judged: "Judged") -> list[TextChange]:
+def text_changes(run: Path, judged: "Judged", columns: Spellings) -> list[TextChange]:
     """Return the judged texts or pairs whose figures are known before and after, if the table is still there.
 
     A pair counts only if its cosine went where its rank did: all others may have moved past it.
@@ -274,7 +276,7 @@ def text_changes(run: Path, judged: "Judged") -> list[TextChange]:
     try:
         if not Path(source.partition(",")[0]).is_file():
             raise InputError("it is not there")
-        task = read_judge(source, judged.shots).tasks[0]
+        task = read_judge(source, judged.shots, columns).tasks[0]
         if task.sha256() != stored.sha256:
             raise InputError("it has changed since")
     except InputError as error:

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from pipelines.storage.files import read_json
 from pipelines.terminal.console import InputError, note
+from trainers.data.reading import Spellings
 from trainers.encoders.location import Source
 from trainers.evaluation.judge import PREFIX, read_judge
 from trainers.evaluation.provenance import find_start
@@ -188,9 +189,9 @@ def beside(model: str, directory: Path, suite: str, other: Contender | None) -> 
     return Judged(table, verdict, sides, own.settings.get("shots"))
 
 
-def score_beside(runs: Iterable[Path], tables: Iterable[str]) -> list[str]:
+def score_beside(runs: Iterable[Path], tables: Iterable[str], columns: Spellings) -> list[str]:
     """Score runs on tables, and the encoders that they began from, unless they have been; return the suites' names."""
-    suites = [*map(read_judge, tables)]
+    suites = [read_judge(table, own=columns) for table in tables]
     for run in runs:
         trained(run).score(suites)
         try:

@@ -42,13 +42,15 @@ def judge(
     shots: int | None = None,
     seed: int = SEED,
     documents_encoder: "Encoder | None" = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Judgement:
     """Score an encoder on your own texts as `train evaluate --judge` does, whose options these are.
 
     `encoder` is a folder or name, whose vectors are kept on disk, a `SentenceTransformer`, or a function from
     a list of n texts to vectors (n, d). `table` is a file or a dict or `DataFrame` of columns: `text` and
     `label`; `query` and `document`; `text1`, `text2` and `grade` or `same`. `documents_encoder` is another one
-    of the same space, for the documents or second texts. Raises InputError if one of them cannot be used or
+    of the same space, for the documents or second texts. `columns` are those that are called otherwise, such
+    as `{"text": "body"}`. Raises InputError if one of them cannot be used or
     the function fails, TwinviewsError for NaN or infinity.
 
     Example:
@@ -56,7 +58,7 @@ def judge(
         >>> print(judge(lambda texts: [[len(text), 1] for text in texts], table).figures["average precision"])
         100.00 (1.22 to 100.00)
     """
-    suite = read_judge(table, shots)
+    suite = read_judge(table, shots, columns)
     (scores,) = evaluate_suites(opened(encoder, documents_encoder), [suite], seed=seed)
     sets = dict[str, ScoredSet]()
     figures = dict[str, Figure]()

@@ -768,7 +768,9 @@ def test_the_text_that_gained_most_is_named(
     ]
     before, after = (read_sets(load(file)) for file in files)
     sides = Judged(Table("", (), (), ()), None, (before, after), shots)
-    changes = {change.text: (change.before, change.after) for change in text_changes(tmp_path / "run", sides)}
+    changes = {
+        change.text: (change.before, change.after) for change in text_changes(tmp_path / "run", sides, {})
+    }
     if "text1" in columns:  # others moved past the rest
         assert [*changes] == [gaining]
     else:
@@ -781,7 +783,7 @@ def test_the_text_that_gained_most_is_named(
     capsys.readouterr()
     with open(path, "a", encoding="utf-8") as stream:
         stream.write(f"one more,{rows[1][2] if columns[1] == 'label' else 'b 1'}{',1' * (len(columns) - 2)}\n")
-    assert text_changes(tmp_path / "run", sides) == []
+    assert text_changes(tmp_path / "run", sides, {}) == []
     assert "no texts of" in capsys.readouterr().err
 
 

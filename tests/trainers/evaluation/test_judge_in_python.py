@@ -79,6 +79,9 @@ def test_a_loaded_encoder_a_folder_and_its_function_are_one(tiny_mlm: Path) -> N
     for other in (loaded, function):
         assert {title: pytest.approx(figure) for title, figure in other.figures.items()} == folder.figures
     assert trainers.compare(loaded, folder).outcome == "unclear"
+    own = dict(zip(("body", "topic"), TABLES["label"].values(), strict=True))
+    named = trainers.judge(lengths, own, columns={"text": "body", "label": "topic"})
+    assert named.figures == trainers.judge(lengths, TABLES["label"]).figures
     tensors = trainers.judge(lambda texts: torch.tensor(lengths(texts), requires_grad=True), TABLES["label"])
     assert tensors.figures == trainers.judge(lambda texts: np.array(lengths(texts)), TABLES["label"]).figures
 
