@@ -69,7 +69,7 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
     """Run a command line on the given arguments (none: `--help`) and return its exit code.
 
     0: done, 1: failed, 2: bad usage or input, 130: interrupted. A mistake is one line on stderr, a bug a
-        traceback.
+    traceback.
     """
     _quiet_libraries()
     NOTED.clear()

@@ -82,7 +82,7 @@ def pairs_of(labelled: Labelled, seed: int) -> "Dataset":
 
     Every label has equally many, or all that it can have. Its texts, in an order that the seed draws, form a
     ring: pairs are those next to each other, then those two apart, and so on, so its texts occur about equally
-        often.
+    often.
     """
     from datasets import Dataset
 

@@ -29,9 +29,8 @@ class Search:
     """Queries with the grades of relevant documents by id, and the documents' ids by text.
 
     `relevant` may name documents that are not there, which nothing can find. `own` are the documents that are
-    copies of
-    a query and not relevant to it: they are left out of its ranking. `groups` number the queries that belong
-    together.
+    copies of a query and not relevant to it: they are left out of its ranking. `groups` number the queries
+    that belong together.
     """
 
     relevant: Mapping[str, Mapping[str, int]]

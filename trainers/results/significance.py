@@ -2,8 +2,7 @@
 
 If two encoders are equally good, each group of items could as well have favoured the other one. p is the share
 of the patterns of signs under which the sum is at least as far from 0. The interval is the test turned round,
-all differences
-that it does not reject: it leaves out 0 exactly if p is at most `LEVEL`.
+all differences that it does not reject: it leaves out 0 exactly if p is at most `LEVEL`.
 """
 
 import math
