@@ -80,8 +80,8 @@ def label_row_pairs(sentences: Dataset, rows: int, per_sentence: int, seed: int)
 
     These are `per_sentence` times the mean number of sentences with a label. The members of a label, in an
     order that the seed draws, form a ring: pairs are those next to each other, then those two apart, and so
-    on, so its sentences occur about equally often. Labels and order are in memory, 24 bytes a sentence. Raises InputError
-    for other labels.
+    on, so its sentences occur about equally often. Labels and order are in memory, 24 bytes a
+    sentence. Raises InputError for other labels.
     """
     codes, keys = np.full(rows, -1, dtype=np.int64), np.zeros(rows, dtype=np.uint64)
     numbers: dict[str, int] = {}
