@@ -1,14 +1,17 @@
 """Plugins by name: ours are the modules of a package, those of other packages are entry points."""
 
+import ast
 import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from threading import Lock
 from traceback import walk_tb
 from types import ModuleType
@@ -59,6 +62,16 @@ class Plugins:
         """The entry point behind a name; None for one of ours, or for none at all."""
         return _points(self.package).get(name)
 
+    def summary(self, name: str) -> str:
+        """The first line of a plugin's docstring, or where it is from; imports no plugin."""
+        module, point = _files(self.package).get(name), self.entry_point(name)
+        if point is None:
+            return docstring_line(f"{self.package}.{module}")
+        with suppress(ImportError, AttributeError, OSError, SyntaxError):
+            if line := docstring_line(point.module):
+                return line
+        return f"A {_kind(self.package)} of {point.value}."
+
     @contextmanager
     def errors_of(self, name: str) -> Iterator[None]:
         """Turn any exception of another package's plugin into a TwinviewsError that names the plugin and its line."""
@@ -103,6 +116,18 @@ def plugin_model(module: ModuleType) -> "type[BaseModel] | None":
 def missing_model(module: ModuleType) -> str | None:
     """What a module lacks to be a view or a filter, if anything."""
     return None if plugin_model(module) else "it defines no subclass of View or Filter"
+
+
+VIEWS = Plugins("augment.views", missing_model)
+"""All views: ours, one file each in `augment/views/`, and those of installed packages."""
+
+
+def docstring_line(module: str, function: str | None = None) -> str:
+    """The first line of the docstring of a module, or of a function in it, without importing it."""
+    spec = find_spec(module)
+    source = ast.parse(Path(spec.origin).read_bytes()) if spec and spec.origin else ast.parse("")
+    definitions = {node.name: node for node in source.body if isinstance(node, ast.FunctionDef)}
+    return (ast.get_docstring(definitions[function] if function else source) or "").partition("\n")[0]
 
 
 def _files(package: str) -> dict[str, str]:

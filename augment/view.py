@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from augment.errors import UNKNOWN, InputError, TwinviewsError, first_problem
 from augment.meaning.best import BestOfN
-from augment.plugins import Plugins, missing_model, plugin_model
+from augment.plugins import VIEWS, plugin_model
 from augment.text.edits import apply_edits
 from augment.types import (
     JSON,
@@ -45,9 +45,6 @@ __all__ = [
     "row_id",
     "row_seed",
 ]
-
-VIEWS = Plugins("augment.views", missing_model)
-"""All views: ours, one file each in `augment/views/`, and those of installed packages."""
 
 RESULT = TypeAdapter(ViewResult)
 """Checks the types in what another package's view returns."""

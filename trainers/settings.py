@@ -183,13 +183,6 @@ OBJECTIVES = Plugins(
 objective_names, load_objective = OBJECTIVES.names, OBJECTIVES.module
 
 
-def summary(name: str) -> str:
-    """Return one line about an objective: the first of its docstring, or where another package has it."""
-    point = OBJECTIVES.entry_point(name)
-    text = load_objective(name).__doc__ or name if point is None else f"An objective of {point.value}."
-    return text.splitlines()[0]
-
-
 def read_presets(module: str) -> Presets:
     """Return the presets in the TOML file beside a module, each with the values of the one that it is `like`."""
     tables = tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))

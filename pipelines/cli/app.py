@@ -1,85 +1,50 @@
-"""The command line `augment`; see `augment --help`."""
+"""The command line `augment`: its commands by name, which are imported when they run; see `augment --help`."""
 
-import inspect
 import sys
-from contextlib import nullcontext
-from typing import Any, NoReturn
+from importlib import import_module
+from typing import NoReturn
 
 import typer
 
-from augment.errors import InputError, TwinviewsError
-from augment.view import VIEWS
-from pipelines.cli import views
-from pipelines.options import (
-    ExportOptions,
-    IngestOptions,
-    InspectOptions,
-    ListOptions,
-    PairsOptions,
-    ReportOptions,
-    VerifyOptions,
-)
-from pipelines.terminal.console import (
-    SectionedCommand,
-    VersionOption,
-    call,
-    counted,
-    flat,
-    note,
-    offline,
-    show,
-    show_json,
-    table,
-)
-from pipelines.terminal.options import with_options
+from augment.plugins import VIEWS, docstring_line
+from pipelines.terminal.console import LazyGroup, SectionedCommand, VersionOption, call, lazy_app
 
-FORMATS = ("parquet", "jsonl", "csv")
+COMMANDS = "pipelines.cli.commands"
+EXAMPLES = {
+    "ingest": "augment ingest reviews.csv --column body",
+    "build-pairs": (
+        "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
+    ),
+    "inspect": "augment inspect data/pairs.arrow --rows 10",
+    "report": "augment report data/pairs.arrow",
+    "export": "augment export data/pairs.arrow --to parquet",
+    "verify": "augment verify data/sentences data/pairs.arrow",
+    "views": "augment views --json",
+}
+"""A command line to paste for each command that is not a view's."""
 
 
-class PairsCommand(SectionedCommand):
-    """`build-pairs`, whose help lists the filters; they are looked up only for that."""
+class Augment(LazyGroup):
+    """The commands of `EXAMPLES`, and one for every view."""
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer brings a click of its own
-        """Write the filters, and then the example."""
-        from pipelines.pairs.filter import filter_summaries
-
-        with formatter.section("Filters, applied in the order given"):
-            formatter.write_dl(filter_summaries())
-        super().format_epilog(ctx, formatter)
+    def add_command_to(self, app: typer.Typer, name: str) -> None:
+        """Add the command of a view, or else a function as one."""
+        if name not in EXAMPLES:
+            import_module("pipelines.cli.views").add_view_command(app, name)
+            return
+        commands = import_module(COMMANDS)
+        kind = commands.PairsCommand if name == "build-pairs" else SectionedCommand
+        function = getattr(commands, _function_name(name))
+        app.command(name, cls=kind, epilog=f"Example: {EXAMPLES[name]}")(function)
 
 
 def build_app() -> typer.Typer:
     """The command line, with one subcommand for every view that is installed."""
-    settings = {"max_content_width": 120, "help_option_names": ["-h", "--help"]}
-    app = typer.Typer(
-        name="augment", rich_markup_mode=None, pretty_exceptions_enable=False, context_settings=settings
-    )
-    app.callback(epilog="Example: augment backtranslate --pivot de && augment build-pairs")(_main)
-    app.command("ingest", epilog="Example: augment ingest reviews.csv --column body")(_ingest)
-    for name in VIEWS.usable_names():
-        try:
-            with VIEWS.errors_of(name):
-                views.add_view_command(app, name)
-        except TwinviewsError as error:  # the other commands must still work
-            note(f"{error}; it is left out")
-    commands = {
-        "build-pairs": (
-            _build_pairs,
-            "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow",
-        ),
-        "inspect": (_inspect, "augment inspect data/pairs.arrow --rows 10"),
-        "report": (_report, "augment report data/pairs.arrow"),
-        "export": (_export, "augment export data/pairs.arrow --to parquet"),
-        "verify": (_verify, "augment verify data/sentences data/pairs.arrow"),
-        "views": (_views, "augment views --json"),
-    }
-    for name, (function, example) in commands.items():
-        app.command(name, epilog=f"Example: {example}")(function)
-    for command in app.registered_commands:
-        command.cls = PairsCommand if command.name == "build-pairs" else SectionedCommand
-        # Click would cut it at 45 characters.
-        command.short_help = (command.help or inspect.getdoc(command.callback) or "").split("\n")[0]
-    return app
+    own = {name: docstring_line(COMMANDS, _function_name(name)) for name in EXAMPLES}
+    views = {name: VIEWS.summary(name) for name in VIEWS.usable_names()}
+    summaries = {"ingest": own.pop("ingest"), **views, **own}
+    example = "Example: augment backtranslate --pivot de && augment build-pairs"
+    return lazy_app(Augment, _main, summaries, name="augment", epilog=example)
 
 
 def main() -> NoReturn:
@@ -87,150 +52,9 @@ def main() -> NoReturn:
     sys.exit(call(build_app(), sys.argv[1:]))
 
 
+def _function_name(command: str) -> str:
+    return f"{command.replace('-', '_')}_command"
+
+
 def _main(version: VersionOption = False) -> None:
     """Make views of sentences, and pairs of views, as Arrow datasets that `train` reads."""
-
-
-@with_options
-def _ingest(options: IngestOptions) -> None:
-    """Read sentences from SOURCE, drop empty lines and exact duplicates, and write them as a dataset."""
-    from pipelines.sentences.ingest import ingest
-
-    if options.max_words is not None and options.max_words < (options.min_words or 0):
-        raise InputError(
-            f"--max-words {options.max_words} is less than --min-words {options.min_words}: swap them"
-        )
-    if options.labels is not None and options.split is not None:
-        raise InputError(
-            f"--labels {options.labels} with --split {options.split}: "
-            "spans belong to whole texts; leave one of them out"
-        )
-    if options.language != "en" and options.split is None:
-        raise InputError(f"--language {options.language} is for --split sentences: give both, or neither")
-    with offline() if options.dry_run else nullcontext():
-        dataset, is_new = ingest(options)
-    shards = len(dataset.receipts) or -(-dataset.rows // options.shard_size)
-    if options.json:
-        show_json({"out": str(options.out), **dataset.counts, "shards": shards, "made_now": is_new})
-        return
-    state = "would be written" if options.dry_run else "written" if is_new else "already there, nothing done"
-    table((f"{options.out}/", "rows"), [*dataset.counts.items()])
-    show(f"{counted(dataset.rows, 'sentence')} in {counted(shards, 'shard')}: {state}")
-
-
-@with_options
-def _build_pairs(options: PairsOptions) -> None:
-    """Pair views of the same sentences; views that are missing are made first.
-
-    Sentences of which a view failed or was rejected are dropped and counted by reason; views that equal their
-    sentence are kept and counted, unless a filter drops them.
-    """
-    from pipelines.pairs.build import build_pairs, preview_pairs
-
-    if options.dry_run:
-        with offline():
-            views.show_preview(preview_pairs(options), as_json=options.json)
-        return
-    counts, is_new = build_pairs(options)
-    if options.json:
-        show_json({"out": str(options.target), **counts, "made_now": is_new})
-        return
-    rows = [(f"  {name}" if ": " in name else name, number) for name, number in flat(counts)]
-    table((str(options.target), "rows"), rows)
-    dropped = counts.get("dropped", {})
-    if counts["pairs"] < sum(dropped.values()):
-        is_translated = any("is not a paraphrase" in reason for reason in dropped)
-        advice = (
-            "; if round trips are not paraphrases, `augment backtranslate --models opus-mt` translates better"
-        )
-        note(f"most rows were dropped{advice if is_translated else ''}")
-    if not is_new:
-        show("already complete, nothing done")
-
-
-@with_options
-def _inspect(options: InspectOptions) -> None:
-    """Show what a dataset holds: counts, where it comes from, statistics, and rows with changes marked word by word."""
-    from pipelines.inspection.inspect import inspect
-
-    inspect(options)
-
-
-@with_options
-def _report(options: ReportOptions) -> None:
-    """Write one HTML page about a dataset: where it comes from, statistics, and rows with their changes."""
-    from pipelines.inspection.opened import open_path
-    from pipelines.inspection.report import report_path, write_report
-
-    target, opened = options.out or report_path(options.path), open_path(options.path)
-    is_new = write_report(target, opened, options)
-    if options.dry_run:
-        preview = {"out": str(target), "rows": opened.rows, "sample": options.sample}
-        views.show_preview(preview, as_json=options.json)
-        return
-    line = f"{target} written" if is_new else f"{target} exists already, nothing done"
-    show_json({"out": str(target), "made_now": is_new}) if options.json else show(line)
-
-
-@with_options
-def _export(options: ExportOptions) -> None:
-    """Write a dataset as one Parquet, JSONL or CSV file, or put it on the Hugging Face Hub with its card."""
-    from pipelines.inspection.opened import open_path
-    from pipelines.outputs.export import export, push
-    from pipelines.storage.files import sibling_path
-
-    to, out = options.to, options.out
-    is_hub = to.startswith("hf:")
-    if not is_hub and to not in FORMATS:
-        raise InputError(f"--to {to} is not a format: give one of {', '.join(FORMATS)}, or hf:NAME")
-    if is_hub and out is not None:
-        raise InputError(f"--out {out} names a file, but --to {to} writes to the Hub: leave --out out")
-    if not is_hub and (options.public or options.license != "unknown"):
-        raise InputError(f"--public and --license are for a dataset on the Hub, not --to {to}: leave them out")
-    opened, target = open_path(options.path), None if is_hub else out or sibling_path(options.path, to)
-    rows = min(opened.rows, options.limit or opened.rows)
-    facts: dict[str, object] = {"out": str(target or to), "rows": rows}
-    is_new = target is None or export(opened, rows, target, options)
-    if options.dry_run:
-        views.show_preview({**facts, "files to read": len(opened.files)}, as_json=options.json)
-        return
-    line = (
-        f"{counted(rows, 'row')} written to {target}"
-        if is_new
-        else f"{target} is already complete, nothing done"
-    )
-    if target is None:
-        address = push(opened, rows, options)
-        line = f"{address}: {'public' if options.public else 'private'}"
-        facts = {"out": address, "public": options.public}
-    show_json(facts) if options.json else show(line)
-
-
-@with_options
-def _verify(options: VerifyOptions) -> None:
-    """Compare every file of an output with its recorded hash; exit with 1 if one is damaged, missing or unfinished."""
-    from pipelines.outputs.verify import verify
-
-    files = verify(options.paths)
-    problems = {str(path): problem for path, problem in files.items() if problem is not None}
-    total = counted(len(problems), "problem") if problems else "no problems"
-    lines = [f"{problem}: {path}" for path, problem in problems.items()]
-    lines.append(f"{counted(len(files), 'file')} verified: {total}")
-    show_json({"files": len(files), "problems": problems}) if options.json else show("\n".join(lines))
-    if problems:
-        raise typer.Exit(1)
-
-
-@with_options
-def _views(options: ListOptions) -> None:
-    """List the views that are installed, ours and those of other packages."""
-    descriptions = {name: views.describe_view(name) for name in VIEWS.usable_names()}
-    if options.json:
-        show_json(
-            {
-                name: dict(zip(("summary", "example"), texts, strict=True))
-                for name, texts in descriptions.items()
-            }
-        )
-    else:
-        table(("view", "what it does", "try"), [(name, *texts) for name, texts in descriptions.items()])

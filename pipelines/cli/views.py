@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 
 from augment.errors import InputError, TwinviewsError
+from augment.plugins import VIEWS
 from augment.view import (
-    VIEWS,
     View,
     ViewSpec,
     check_params,
@@ -25,7 +25,7 @@ from pipelines.storage.dataset import Dataset, check_folder
 from pipelines.storage.files import resolve_path
 from pipelines.storage.recipe import parse_yaml
 from pipelines.storage.shards import keep_pandas_away
-from pipelines.terminal.console import flat, note, offline, show_json, table
+from pipelines.terminal.console import SectionedCommand, flat, note, offline, show_json, table
 from pipelines.terminal.options import option_parameters
 
 KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
@@ -40,14 +40,14 @@ def show_preview(preview: Mapping[str, Any], *, as_json: bool) -> None:
     show_json(preview) if as_json else table(("", "would be"), rows)
 
 
-def describe_view(name: str) -> tuple[str, str]:
-    """The first line of a view module's docstring, and a command line for the view that can be pasted."""
+def example_of(name: str) -> str:
+    """A command line for a view that can be pasted."""
     example = f"augment {name}"
     for key, field in view_options(name).items():
         value = (field.examples or ["de"])[0] if field.is_required() else field.default
         if value is not None and (field.is_required() or key == view_attribute(name, "folder_option")):
             example += f" --{key} {value}"
-    return (inspect.getdoc(VIEWS.module(name)) or "").split("\n")[0], example
+    return example
 
 
 def add_view_command(app: typer.Typer, name: str) -> None:
@@ -74,8 +74,8 @@ def add_view_command(app: typer.Typer, name: str) -> None:
 
     parameters = [sources, *fields.values(), *(option.replace(kind=KEYWORD_ONLY) for option in shared)]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    summary, example = describe_view(name)
-    app.command(name, help=summary, epilog=f"Example: {example}")(command)
+    epilog = f"Example: {example_of(name)}"
+    app.command(name, cls=SectionedCommand, help=VIEWS.summary(name), epilog=epilog)(command)
 
 
 def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pydantic FieldInfo

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, model_validator
 
 from augment.errors import InputError, TwinviewsError, first_problem
-from augment.plugins import Plugins, missing_model, plugin_model
-from augment.view import VIEWS, WEIGHTS_PARAMS, Runtime, view_class
+from augment.plugins import VIEWS, Plugins, missing_model, plugin_model
+from augment.view import WEIGHTS_PARAMS, Runtime, view_class
 from pipelines.pairs.pair import Candidate, SideInfo
 
 FILTERS = Plugins("pipelines.pairs.filters", missing_model)

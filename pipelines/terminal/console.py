@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError, first_problem, is_out_of_memory
 from augment.models.weights import DRY_RUN
@@ -52,6 +52,45 @@ class SectionedCommand(TyperCommand):
         for heading, rows in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(rows)
+
+
+class LazyGroup(TyperGroup):
+    """A group of commands that are known by name and summary, and built when they run."""
+
+    def add_command_to(self, app: typer.Typer, name: str) -> None:
+        """Add the command of that name."""
+        raise NotImplementedError
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
+        """Replace the entry that `--help` lists with the command itself."""
+        name = args[0] if args else ""
+        if name in self.commands:
+            single = typer.Typer(add_completion=False, rich_markup_mode=None)
+            self.add_command_to(single, name)
+            self.commands[name] = typer.main.get_command(single)
+        return super().resolve_command(ctx, args)
+
+
+def lazy_app(
+    group: type[LazyGroup],
+    callback: Callable[..., None],
+    summaries: Mapping[str, str],
+    **settings: Any,  # noqa: ANN401 - typer's
+) -> typer.Typer:
+    """A command line whose commands `group` builds by name; `callback` has the options that come before one."""
+    context = {"max_content_width": 120, "help_option_names": ["-h", "--help"]}
+    app = typer.Typer(
+        cls=group,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings=context,
+        **settings,
+    )
+    app.callback()(callback)
+    for name, summary in summaries.items():
+        # Click would cut a help text at 45 characters.
+        app.command(name, short_help=summary)(lambda: None)
+    return app
 
 
 def _show_version(value: bool) -> None:

@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.models.device import SECONDS, Stage, device_kind, timed
+from augment.plugins import VIEWS
 from augment.text.edits import LabelledSpan, carry_spans
-from augment.view import VIEWS, View, ViewResult, check_params, checked_views, make_view, row_seed
+from augment.view import View, ViewResult, check_params, checked_views, make_view, row_seed
 from pipelines.options import ViewOptions
 from pipelines.storage.dataset import Dataset, Plan
 from pipelines.storage.shards import SPANS, Receipt, commit_shards, view_schema

@@ -1,13 +1,11 @@
 """The command `train`: one subcommand for each objective, made from its file, and the evaluation."""
 
 from importlib import import_module
-from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
-from pipelines.terminal.console import SectionedCommand, VersionOption
-from trainers.settings import objective_names, summary
+from pipelines.terminal.console import LazyGroup, SectionedCommand, VersionOption, lazy_app
+from trainers.settings import OBJECTIVES, objective_names
 
 MODULES = {
     "auto": (
@@ -45,42 +43,25 @@ One objective under several seeds:
 """
 
 
-class LazyGroup(TyperGroup):
-    """A group whose commands are imported when they are run: `train --help` needs no torch."""
+class Train(LazyGroup):
+    """The commands of `MODULES`, and one for every objective: `train --help` needs no torch."""
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
-        """Replace the entry that `--help` lists with the real command."""
-        name = args[0] if args else ""
-        if name in self.commands:
-            # `auto` passes the options that it does not know on to another command.
-            settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "auto" else None
-            if name in MODULES:
-                function, epilog = getattr(import_module(MODULES[name][0]), name), None
-            else:
-                function, epilog = import_module("trainers.cli.objectives").objective_command(name)
-            single = typer.Typer(add_completion=False, rich_markup_mode=None)
-            single.command(name, cls=SectionedCommand, context_settings=settings, epilog=epilog)(function)
-            self.commands[name] = typer.main.get_command(single)
-        return super().resolve_command(ctx, args)
+    def add_command_to(self, app: typer.Typer, name: str) -> None:
+        """Add a function, or the command of an objective."""
+        # `auto` passes the options that it does not know on to another command.
+        settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "auto" else None
+        if name in MODULES:
+            function, epilog = getattr(import_module(MODULES[name][0]), name), None
+        else:
+            function, epilog = import_module("trainers.cli.objectives").objective_command(name)
+        app.command(name, cls=SectionedCommand, context_settings=settings, epilog=epilog)(function)
 
 
 def make_app() -> typer.Typer:
     """Return the command line; its commands are known by name only until they are used."""
-    app = typer.Typer(
-        name="train",
-        cls=LazyGroup,
-        help=OVERVIEW,
-        rich_markup_mode=None,
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback()(_main)
-    lines = {name: summary(name) for name in objective_names()}
-    lines |= {name: line for name, (_, line) in MODULES.items()}
-    for name, line in lines.items():
-        app.command(name, help=line, short_help=line)(lambda: None)
-    return app
+    summaries = {name: OBJECTIVES.summary(name) for name in objective_names()}
+    summaries |= {name: line for name, (_, line) in MODULES.items()}
+    return lazy_app(Train, _main, summaries, name="train", help=OVERVIEW, no_args_is_help=True)
 
 
 def _main(version: VersionOption = False) -> None:
