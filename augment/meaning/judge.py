@@ -99,18 +99,25 @@ class Judge:
 
         with safe_open(self._weights.path / "model.safetensors", "np") as tensors:
             table = tensors.get_tensor("bert.embeddings.word_embeddings.weight").astype(np.float32)
-        weights = np.zeros((len(table), 1), np.float32)
-        for token, number in self._tokenizer.get_vocab().items():
+        table -= table.mean(axis=0)
+        tokens = {number: token for token, number in self._tokenizer.get_vocab().items()}
+
+        @cache
+        def weight(number: int) -> float:
+            token = tokens[number]
             word = token.removeprefix("##")
-            is_word = word != token or word[0].isalnum()
-            rarity = max(RAREST - zipf_frequency(word, "en"), LEAST_WEIGHT)
-            weights[number] = 0 if token in ("[CLS]", "[SEP]") else rarity if is_word else OTHER_WEIGHT
-        table = (table - table.mean(axis=0)) * weights
+            if token in ("[CLS]", "[SEP]"):
+                return 0
+            if word == token and not word[0].isalnum():
+                return OTHER_WEIGHT
+            return max(RAREST - float(zipf_frequency(word, "en")), LEAST_WEIGHT)
 
         def encode(texts: Sequence[str]) -> NDArray[np.float32]:
             rows = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
             starts = np.cumsum([0, *map(len, rows[:-1])])
-            return _of_length_1(np.add.reduceat(table[np.concatenate(rows)], starts))
+            numbers, places = np.unique(np.concatenate(rows), return_inverse=True)
+            weights = np.array([[*map(weight, numbers.tolist())]], np.float32).T
+            return _of_length_1(np.add.reduceat((table[numbers] * weights)[places], starts))
 
         return encode
 

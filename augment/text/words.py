@@ -167,7 +167,8 @@ def fixed_places(kind: str, tokens: Sequence[Token], tags: Sequence[str]) -> set
     words = {token.text.casefold().partition("/")[0] for token in tokens}
     index = _patterns(kind)
     patterns = {pattern for word in ("", *words) for pattern in index.get(word, ())}
-    spans = [match.span() for pattern in patterns for match in pattern.finditer(sentence, overlapped=True)]
+    all_matches = (_compiled(pattern).finditer(sentence, overlapped=True) for pattern in patterns)
+    spans = [match.span() for matches in all_matches for match in matches]
     return {
         place
         for start, end in spans
@@ -176,12 +177,17 @@ def fixed_places(kind: str, tokens: Sequence[Token], tags: Sequence[str]) -> set
 
 
 @cache
-def _patterns(kind: str) -> Mapping[str, list[regex.Pattern[str]]]:
+def _compiled(pattern: str) -> regex.Pattern[str]:
+    return regex.compile(pattern, regex.IGNORECASE)
+
+
+@cache
+def _patterns(kind: str) -> Mapping[str, list[str]]:
     """The patterns of a kind by the words of which a sentence must have one; by "" those that need none."""
-    index = defaultdict[str, list[regex.Pattern[str]]](list)
+    index = defaultdict[str, list[str]](list)
     for name, items in word_groups("fixed"):
         if name == kind:
-            pattern = regex.compile(rf"(?<!\S){''.join(map(_item, items))}", regex.IGNORECASE)
+            pattern = rf"(?<!\S){''.join(map(_item, items))}"
             groups = filter(None, map(_literals, items))
             for word in min(groups, key=lambda group: len(group & FUNCTION_WORDS), default=[""]):
                 index[word].append(pattern)
