@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from samples import KINDS
 from scipy.sparse import csr_array
 from sentence_transformers import SentenceTransformer
 from small_trainings import Capsys, build, pairs, rows_of, train, train_killed, write_pairs
@@ -13,6 +14,7 @@ from transformers import AutoTokenizer
 
 from pipelines.cli.app import build_app
 from pipelines.terminal.console import InputError, call
+from trainers.encoders.model import load_model
 from trainers.encoders.vocabulary import RIDGE, learn_tokenizer, piece_counts, share_unread, transferred
 
 LETTERS = str.maketrans("abcdefghijklmnopqrstuvwxyz", "éäöüßзийклмнопрстуфхцчшщыэ")
@@ -132,6 +134,27 @@ def test_the_closed_form_alone_is_an_encoder(
     card = Path("start", "README.md").read_text()
     assert "second views" in card
     assert str(tiny_bert) not in card
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("script", ["spaced", "unspaced"])
+def test_teachers_of_every_kind_of_tokenizer(
+    kind: str, script: str, sentences: list[str], translations: list[str], tmp_path: Path
+) -> None:
+    """Both tokenizers' ends of a sentence, no unknown piece, and vectors that the plain loader gives too."""
+    teacher = KINDS[kind](tmp_path)
+    texts = translations if script == "spaced" else [text.replace(" ", "") for text in translations]
+    views = write_pairs(tmp_path / "pairs.arrow", list(zip(sentences, sentences, texts, strict=True)))
+    more = ["--vocabulary", 400, "--steps", 2, "--pooling", "mean", "--out", "run"]  # 256 are bytes
+    assert train(*options(views, teacher), *more) == 0
+    encoder, old = SentenceTransformer("run", device="cpu"), AutoTokenizer.from_pretrained(teacher)
+    new = encoder.tokenizer
+    assert new.special_tokens_map == old.special_tokens_map
+    ids = new(texts[0])["input_ids"]
+    assert [ids[0], ids[-1]] == [new.cls_token_id, new.sep_token_id]
+    assert new.unk_token_id not in ids
+    assert len(ids) < len(texts[0]) + 2
+    np.testing.assert_allclose(load_model("run").encode(texts), encoder.encode(texts), atol=1e-5)
 
 
 @pytest.mark.parametrize("languages", ["new", pytest.param("both", marks=pytest.mark.exhaustive)])
