@@ -138,8 +138,10 @@ class PairCounts:
             if candidate.reason is not None:
                 dropped[candidate.reason] += 1
                 continue
-            kept["the sentence itself"] += candidate.is_itself
-            kept["the two views are identical"] += candidate.view_a == candidate.view_b
+            if candidate.is_itself:
+                kept["the sentence itself"] += 1
+            elif candidate.view_a == candidate.view_b:
+                kept["the two views are identical"] += 1
             if NEGATIVE in self._source.columns:
                 kept["it has no negative"] += candidate.negative is None
             for name, text, sentence in (
