@@ -11,11 +11,12 @@ OPEN_ENDS = {
     for language, pattern in {
         "en": r"(?<!\w)(?:Drs?|Mrs?|Ms|Profs?|Gen|Sen|Rep|Rev|Hon|Capt|Lt|Sgt|Col|Mt|approx|vs|resp|viz)\.|"
         r"pct\.(?=\s+[a-z\d])",
-        "fr": r"(?<!\w)(?:MM?|Mmes?|Mlles?|Drs?|Prs?|Mgr|Me|Ste?s?|p\. ex|c\.-à-d|av|env|fig|[Aa]rt|chap|vol|éd|cf|réf)"
-        r"\.|(?<!\w)art\. [LRD]\.",
+        "fr": r"(?<!\w)(?:MM?|Mmes?|Mlles?|Drs?|Prs?|Mgr|Me|Ste?s?|p\. ex|c\.-à-d|av|env|[Bb](?:oul)?d|fig|[Aa]rt|"
+        r"chap|vol|éd|cf|réf)\.|(?<!\w)art\. [LRD]\.",
         "de": r"(?i:(?<!\w)(?:d(?:er|ie|as|en|em|es)|im|am|zum|zur|vom|beim|ins|ans|ab|seit|(?:m|s|d|k)?ein\w{0,2}|"
         r"jede\w?|diese\w?|ihr\w{0,2}|unser\w{0,2}|\d{1,2}\. (?:und|oder|bis))\s\d{1,3}|"
-        r"(?<!\w)(?:Dr|Prof|Hrn?|Fr|St|ca|bzw|vgl|evtl|ggf|inkl|zzgl|Tel|Nr|Abb|Abs|Kap|Bd|Mio|Mrd))\.",
+        r"(?<!\w)(?:Dr|Prof|Hrn?|Fr|St|ca|bzw|vgl|evtl|ggf|inkl|zzgl|Tel|Nr|Abb|Abs|Kap|Bd|Mio|Mrd|Fa|Fam))\.|"
+        r"(?<!\w)(?:max|min)\.",
         "es": r"(?<!\w)(?:Sres|Sras?|Srtas?|Sr|Dra?s?|Dña|Dn?|Profa?|Lic|Ing|Arq|Gral|Mons|Sta?|Sto|aprox|p\. ej)\.",
         "it": r"(?<!\w)(?i:sigg?|sig\.(?:ra|na)|dott|dott\.ssa|dr|prof|prof\.ssa|on|avv|ing|arch|geom|rag|mons|sen|gen|"
         r"col|cap|cav|comm|spett|gent|egr|ca|es|cfr)\.",
@@ -28,14 +29,17 @@ OPEN_ENDS = {
 ordinals."""
 NUMBERED = re.compile(
     r"(?<!\w)(?:pp?|págs?|pags?|pagg|n[ro]?|nos|núm|num|arts?|artt|caps?|capp|figs?|figg|tabs?|vols?|voll|sez|sect?|secc?"
-    r"|par|chap|ch|blz|hfdst|afb|bijl|lid|стр|с|рис|табл|гл|пп?|ст|ч|кв|д|kap|abb|abs|bd|env|ca?|aprox|tel|tél)\.\s*\Z",
+    r"|par|paras?|chap|ch|blz|hfdst|afb|bijl|lid|стр|с|рис|табл|гл|пп?|ст|ч|кв|д|kap|abb|abs|bd|env|ca?|aprox|tel|tél"
+    r"|civ|абз|janv?|febr?|févr|mrt|apr|avr|abr|ene|gen|giu|lug|juill|aug|sept?|ott|o[ck]t|nov|de[cz]|déc|dic"
+    r"|янв|февр?|апр|авг|сент?|окт|нояб?|дек)\.\s*\Z",
     re.IGNORECASE,
 )
-"""Abbreviations before a number."""
+"""Abbreviations before a number, those of months too."""
 INITIALS = regex.compile(r"(?<!\w)(?![ap]\.\s?m\.)\p{Ll}{1,3}\.\s?(?:\p{Ll}{1,3}\.)+\s*\Z")
 """Abbreviations of several words, such as "o.a." and "т. е."."""
-ITEM = re.compile(
-    r"\s*(?:[-*+•‣▪]|[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[^\W\d_]|[ivxl]{1,5}|[IVXL]{1,5})[.)\]])\s+(?=\S)"
+ITEM = regex.compile(
+    r"\s*(?:[-*+•‣▪]|\d{1,3}(?:\.\d{1,3})+(?=\s+[\p{Lu}(\[])|"
+    r"[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[^\W\d_]|[ivxl]{1,5}|[IVXL]{1,5})[.)\]])\s+(?=\S)"
 )
 """The bullet, number or letter of an item of a list."""
 BRACKETED = regex.compile(

@@ -145,10 +145,10 @@ def _name_cells(columns: ColumnChoice, cells: Sequence[str]) -> tuple[list[str],
     column in upper or lower case. A text column that is given by its number has the number as its name.
     """
     columns = columns(cells) if callable(columns) else columns
-    usual_names = {name.lower(): name for name in (*TEXT_COLUMNS, columns.label, columns.pair)}
+    usual_names = {name.lower() for name in (*TEXT_COLUMNS, columns.label, columns.pair)}
     is_header = columns.text in cells or any(cell.lower() in usual_names for cell in cells)
     numbers = [str(number) for number in range(1, len(cells) + 1)]
-    names = [cell if cell == columns.text else usual_names.get(cell.lower(), cell) for cell in cells]
-    if columns.text in numbers and columns.text not in cells:
+    names = [*cells] if is_header else numbers
+    if columns.text in numbers and columns.text not in names:
         names[numbers.index(columns.text)] = columns.text
-    return (names if is_header else numbers), is_header
+    return names, is_header

@@ -49,6 +49,27 @@ SENTENCES = {
 MARKERS = ["", "(1) ", "(a) ", "(ii) ", "2. ", "3) ", "b) ", "[4] ", "IV. ", "• ", "1.2) "]
 
 
+@pytest.mark.parametrize(
+    ("language", "first", "second"),
+    [
+        ("fr", "C'était en janv. 2020 à Paris.", "Le bd. Victor est long."),
+        ("fr", "Voir Cass. civ. 1re, 5 mai 2010.", "Il part."),
+        ("nl", "Het was in jan. 2020 koud.", "Hij kwam."),
+        ("ru", "Он родился в янв. 2020 года.", "В абз. 2 закона сказано."),
+        ("de", "Die max. Last ist 5 kg.", "Die Fa. Meier baut Häuser."),
+        ("de", "Das ist Max.", "Er geht."),
+        ("en", "See § 5 para. 2 of it.", "He left."),
+        ("en", "2.1 It opens Mon. to Fri. only.", "We go."),
+        ("en", "2.1 (It had rained.)", "Nobody was at home."),
+        ("es", "2.1 Cf. las notas del libro.", "El art. 5 es breve."),
+    ],
+)
+def test_months_references_and_numbers_of_sections_end_no_sentence(
+    language: str, first: str, second: str
+) -> None:
+    assert sentences(f"{first} {second}", language) == [f"{first} ", second]
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.data(), st.sampled_from([*SENTENCES]))
 def test_paragraphs_split_back_into_their_sentences(data: st.DataObject, language: str) -> None:

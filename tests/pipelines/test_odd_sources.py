@@ -195,6 +195,30 @@ def test_whole_floats_are_the_integers_of_other_files(augment: Augment, folder: 
     assert labels == ["0", "1", "2", "0", None, "10000000000000000", "1.5", "2", "1", "1.50", "v1.0", "2"]
 
 
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "json", "parquet", "arrow"])
+@pytest.mark.parametrize("names", [("Text", "LABEL"), ("sentence", " Label ")])
+def test_the_case_of_a_column_is_no_matter_in_any_format(
+    augment: Augment, folder: Path, ending: str, names: tuple[str, str]
+) -> None:
+    records = [dict(zip(names, row, strict=True)) for row in PLAIN]
+    path, table = folder / f"t.{ending}", pa.Table.from_pylist(records)
+    if ending in ("csv", "tsv"):
+        with path.open("w", newline="") as stream:
+            csv.writer(stream, delimiter="," if ending == "csv" else "\t").writerows([names, *PLAIN])
+    elif ending in ("json", "jsonl"):
+        path.write_text(json.dumps(records) if ending == "json" else "\n".join(map(json.dumps, records)))
+    elif ending == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_stream(path, table.schema) as writer:
+            writer.write_table(table)
+    assert augment("ingest", path).code == 0
+    assert rows() == PLAIN
+    twice = folder / "twice.jsonl"
+    twice.write_text(json.dumps({names[0]: "A.", "LABEL": "x", "Label": "y"}))
+    is_refused(augment("ingest", twice, "--out", "twice"), "2 columns of the name 'label'")
+
+
 @pytest.mark.parametrize("labels", [("True", "true"), ("1", "True"), ("false", "0.0"), ("Refund", "refund")])
 def test_labels_that_may_be_one_class_are_said(
     augment: Augment, folder: Path, labels: tuple[str, str]

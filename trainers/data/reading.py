@@ -78,7 +78,7 @@ def read_examples(options: DataOptions, reads: tuple[str, ...]) -> tuple[Example
     if options.graded is None:
         raise InputError(f"no data: give --{kind}")
     low, _, high = (options.scale or "").partition(":")
-    scale = None if options.scale is None else (_number(low), _number(high))
+    scale = None if options.scale is None else (number_in(low), number_in(high))
     if scale and not scale[0] < scale[1]:
         raise InputError(f"--scale {options.scale}: write the least and the greatest score, e.g. 0:5")
     examples, ends = read_graded(options.graded, scale, options.limit)
@@ -123,7 +123,7 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
     left, right, labels, dropped = [], [], [], 0
     for number, cells in rows[header_lines:][:limit]:
         grade, first, second = (cells[column].strip() if column < len(cells) else "" for column in columns)
-        score = _number(grade)
+        score = number_in(grade)
         if math.isnan(score) or not (first and second):
             dropped += 1
             continue
@@ -142,14 +142,14 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
 
 def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Scale]:
     """Return the columns of score and sentences, the number of header lines, and the scale."""
-    if len(opening) >= 7 and not math.isnan(_number(opening[4])):
+    if len(opening) >= 7 and not math.isnan(number_in(opening[4])):
         return (4, 5, 6), 0, (0.0, 5.0)
     names = [cell.strip().lower() for cell in opening]
     headings = (SCORES, FIRST, SECOND)
     columns = [next((names.index(name) for name in synonyms if name in names), -1) for synonyms in headings]
     if -1 not in columns:
         return columns, 1, (1.0, 5.0) if names[columns[0]] == "relatedness_score" else (0.0, 1.0)
-    scores = [place for place, name in enumerate(names) if not math.isnan(_number(name))]
+    scores = [place for place, name in enumerate(names) if not math.isnan(number_in(name))]
     if len(names) == 3 and scores in ([0], [2]):
         return ((0, 1, 2) if scores == [0] else (2, 0, 1)), 0, (0.0, 1.0)
     raise InputError(
@@ -158,7 +158,8 @@ def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Sca
     )
 
 
-def _number(cell: str) -> float:
+def number_in(cell: str) -> float:
+    """Return the finite number that a cell holds, else NaN."""
     try:
         number = float(cell)
     except ValueError:

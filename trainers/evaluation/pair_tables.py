@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from pipelines.terminal.console import InputError, counted
+from trainers.data.reading import number_in
 from trainers.encoders.vectors import Vectors
 from trainers.evaluation.pairs import Pair, spearman
 from trainers.evaluation.table_items import SCORE, Numbers, TableItems, TableRow, item_groups
@@ -41,8 +42,8 @@ def read_pairs_table(
         check_grades(name, (columns[0], columns[1], columns[-1]), (row.value for row in rows))
     pairs, groups = list[Pair](), list[str]()
     for row in rows:
-        grade = SAME.get(row.value.lower()) if is_same else _number(row.value)
-        if row.text and row.second and grade is not None:
+        grade = SAME.get(row.value.lower(), np.nan) if is_same else number_in(row.value)
+        if row.text and row.second and not np.isnan(grade):
             pairs.append(Pair(row.text, row.second, grade))
             groups.append(row.group)
     omitted[f"rows without two texts and a {'1 or 0' if is_same else 'finite grade'}"] = len(rows) - len(pairs)
@@ -61,20 +62,14 @@ def read_pairs_table(
     )
 
 
-def _number(cell: str) -> float | None:
-    try:
-        number = float(cell)
-    except ValueError:
-        return None
-    return number if np.isfinite(number) else None
-
-
 def score_pairs(pairs: Sequence[Pair], groups: Numbers, is_same: bool, vectors: Vectors, seed: int) -> Result:
     """Return average precision, or Spearman's correlation with the grades, x 100; undefined for equal cosines."""
     firsts, seconds, gold = zip(*pairs, strict=True)
     cosines = vectors.similarities(firsts, seconds)
     value = spearman(gold, cosines)
-    if value is not None and is_same:
+    if value is None:
+        return Result({SCORE: None})
+    if is_same:
         value = float(average_precision_score(gold, cosines))
     predictions = Predictions("ap" if is_same else "spearman", np.array(gold), cosines, groups)
-    return Result({SCORE: None if value is None else 100 * value}, None if value is None else predictions)
+    return Result({SCORE: 100 * value}, predictions)
