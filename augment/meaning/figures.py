@@ -21,7 +21,7 @@ UNITS = {word: unit for unit, words in word_groups("units") for word in words}
 _REWRITES = [
     (regex.compile(old), new) for old, _, new in (line.partition(" => ") for line in word_list("figures"))
 ]
-"""What becomes of English once number words are digits: fractions, dates and years are written as numbers
+"""What becomes of a text once number words are digits: fractions, times, dates and money are written as numbers
 are."""
 _VULGAR = regex.compile(r"(?=[¼-¾⅐-⅞])")
 _VAGUE = regex.compile(r"\b(?=(?:hundred|thousand|million|billion)s\b)")
@@ -112,9 +112,10 @@ def _in_digits(text: str, language: str) -> str:
     """A lower-case text with its number words as digits, and those before "million" or "dozen" multiplied."""
     plain = normalize("NFKC", _VULGAR.sub(" ", text)).replace("⁄", "/")
     is_english = language == "en"
-    plain = _VAGUE.sub("many", _SPELLED_COMMA.sub("", plain)) if is_english else _DECIMAL_COMMA.sub(".", plain)
+    plain = _VAGUE.sub("many", _SPELLED_COMMA.sub("", plain)) if is_english else plain
     plain = _WORDS.sub(lambda match: alpha2digit(match[0], language, threshold=0), _HYPHEN.sub(" ", plain))
-    for old, new in _REWRITES if is_english else ():
+    plain = plain if is_english else _DECIMAL_COMMA.sub(".", plain)
+    for old, new in _REWRITES:
         plain = old.sub(new, plain)
     digits: str = _SCALED.sub(
         lambda match: str(Fraction(match[1]) * int(_SCALES.get(match[2], match[2]))), plain

@@ -1,7 +1,10 @@
 """Numbers are read alike in digits, in words and mixed, in three languages: a generator knows the right answers."""
 
+import csv
 import random
 from fractions import Fraction
+from itertools import combinations, permutations, product
+from pathlib import Path
 
 import pytest
 from num2words import num2words
@@ -80,6 +83,29 @@ def test_ordinals_are_the_same_in_words_and_digits() -> None:
         other = num2words(number + 1, to="ordinal")
         assert fault(f"The {word} man left.", f"The {digits} man left.") != "figures"
         assert fault(f"The {word} man left.", f"The {other} man left.") == "figures"
+
+
+TABLE = [
+    *csv.reader(
+        (Path(__file__).parent / "data" / "figures.tsv").open(encoding="utf-8"),
+        delimiter="\t",
+        quoting=csv.QUOTE_NONE,
+    )
+]
+"""A language, a sentence, and groups of spellings: those of a group are of one value, those of two groups are not."""
+
+
+@pytest.mark.parametrize("language", THINGS)
+def test_spellings_of_one_value_are_the_same_and_others_are_not(language: str) -> None:
+    wrong = []
+    for _, sentence, *cells in (row for row in TABLE if row[0] == language):
+        groups = [[sentence.format(spelling) for spelling in cell.split(" | ")] for cell in cells]
+        pairs = [(pair, True) for group in groups for pair in permutations(group, 2)]
+        pairs += [(pair, False) for left, right in combinations(groups, 2) for pair in product(left, right)]
+        wrong += [
+            pair for pair, is_same in pairs if (fault(*pair, language, language) != "figures") is not is_same
+        ]
+    assert wrong == []
 
 
 def test_figures_of_a_long_text_take_no_longer_for_each_word() -> None:

@@ -147,6 +147,31 @@ def kept_parts(text: str, **options: str) -> list[str]:
     return [text[start:end] for start, end in Repeat(**options).build(Runtime()).protected_spans(text)]
 
 
+SLOTS = (Path(__file__).parent / "data" / "slots.txt").read_text(encoding="utf-8").splitlines()
+AROUND = [
+    "{}",
+    "Use {} now",
+    "{}, big",
+    "A big {}.",
+    "({})",
+    '"{}"',
+    "“{}”",
+    "The dog {}!",
+    "See {}; run",
+    "{}?",
+    "to {}: run",
+]
+
+
+@pytest.mark.parametrize("slot", SLOTS)
+def test_a_slot_is_kept_wherever_it_stands(slot: str) -> None:
+    for around in AROUND:
+        start, text = around.index("{}"), around.replace("{}", slot)
+        spans = Repeat().build(Runtime()).protected_spans(text)
+        letters = {start + place for place, letter in enumerate(slot) if letter.isalpha()}
+        assert letters <= {place for first, end in spans for place in range(first, end)}, around
+
+
 def test_terms_are_whole_words_in_any_case_and_may_overlap(terms: str) -> None:
     text = "The dogma of NEW\tYork City's dog, in c++-like müller terms: the old  man."
     assert kept_parts(text, keep=terms) == ["NEW\tYork City", "dog", "c++", "müller", "the old  man"]
