@@ -14,7 +14,7 @@ from augment.errors import InputError
 from augment.view import normalise
 from pipelines.pairs.candidates import Candidates
 from pipelines.pairs.pair import BLOCK_ROWS, Candidate
-from pipelines.sentences.rows import Columns, listed
+from pipelines.sentences.rows import Columns, listed, spelling
 from pipelines.sentences.selection import Seen
 from pipelines.sentences.sources import Source, check_source, read_rows
 from pipelines.storage.dataset import Input, Plan
@@ -22,7 +22,7 @@ from pipelines.storage.pair_files import NEGATIVE
 
 COLUMNS = {
     "premise": ("sentence1", "premise", "ori_sentence", "context", "sentence_A"),
-    "label": ("gold_label", "label", "entailment_label", "gold"),
+    "label": ("gold_label", "label", "entailment_label", "entailment_judgment", "gold"),
     "hypothesis": ("sentence2", "hypothesis", "new_sentence", "hypo", "sentence_B"),
 }
 """The columns of SNLI, MultiNLI, XNLI, ANLI, SICK, DocNLI, WANLI and the like."""
@@ -115,11 +115,11 @@ def _meaning(label: str | None, columns: TableColumns) -> str | None:
 
 
 def _choose_columns(source: str, columns: TableColumns, names: Sequence[str]) -> Columns:
-    if not columns.is_nli and all(not set(names).isdisjoint(choices) for choices in COLUMNS.values()):
+    usual = {role: spelling(source, choices, names) for role, choices in COLUMNS.items()}
+    if not columns.is_nli and all(usual.values()):
         raise InputError(NLI_INSTEAD.format(source))
     if missing := [name for name in columns.names if name not in names]:
         raise InputError(f"{source} has no column {listed(missing)}, only {listed(names)}: check --columns")
-    usual = {role: next((name for name in choices if name in names), "") for role, choices in COLUMNS.items()}
     chosen = usual | dict(zip(("premise", "hypothesis", "label"), columns.names, strict=False))
     role = next((role for role, column in chosen.items() if not column), None)
     if columns.is_nli and role is not None:

@@ -21,7 +21,7 @@ HEADING = "\ud800"
 NESTED_TOKENS = frozenset(["blockquote_open", "list_item_open"])
 MAX_MARKDOWN_DEPTH = 100
 """Levels of lists and quotations: each takes three of Python's frames."""
-FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)??---[ \t]*(?:\n|\Z)", re.DOTALL)
+FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)??(?:---|\.{3})[ \t]*(?:\n|\Z)", re.DOTALL)
 """What is between the first two "---" lines of Markdown that begins with one; such a line may also be a
 rule."""
 LINE_BREAK = "\udfff"
@@ -98,7 +98,7 @@ def _rendered(text: str) -> str:
                 text = text[match.end() :]
     for extension in NAMES["extensions"]:
         text = re.sub(extension["pattern"], extension["replacement"], text)
-    markdown = MarkdownIt("commonmark", {"maxNesting": MAX_MARKDOWN_DEPTH}).enable("table")
+    markdown = MarkdownIt("commonmark", {"maxNesting": MAX_MARKDOWN_DEPTH}).enable(["table", "strikethrough"])
     tokens = markdown.parse(text)
     if any(token.level >= MAX_MARKDOWN_DEPTH - 1 for token in tokens if token.type in NESTED_TOKENS):
         raise ValueError(f"its lists and quotations are nested more than {MAX_MARKDOWN_DEPTH - 1} deep")

@@ -76,23 +76,32 @@ def label_text(value: object) -> str | None:
 def find_columns(where: str, columns: ColumnChoice, names: Sequence[str]) -> Columns:
     """The columns to read, as a table spells them; raises InputError, naming `where`, if it has none of texts."""
     text, *others = columns(names) if callable(columns) else columns
-    label, pair = (_spelling(where, name, names) or name for name in others)
+    label, pair = (spelling(where, [name], names) or name for name in others)
     if text is not None and text not in names:
         raise InputError(f"{where} has no column {listed([text])}, only {listed(names)}: give --column")
-    usual = TEXT_COLUMNS if text is None else (text,)
-    if text := next(filter(None, (_spelling(where, name, names) for name in usual)), None):
+    if text := spelling(where, TEXT_COLUMNS if text is None else (text,), names):
         return Columns(text, label, pair)
     if len(names) == 1 and names[0] not in ("id", label, pair):
         return Columns(names[0], label, pair)
     raise InputError(f"{where} has the columns {listed(names)}: say which with --column")
 
 
-def _spelling(where: str, name: str, names: Sequence[str]) -> str:
-    """The one of the names that is this one, but for case if none is exactly; "" for none, InputError for several."""
-    alike = [name] * names.count(name) or [other for other in names if other.strip().lower() == name.lower()]
-    if len(alike) > 1 and name:
-        raise InputError(f"{where} has {len(alike)} columns of the name {listed([name])}: rename all but one")
-    return next(iter(alike), "")
+def spelling(where: str, choices: Iterable[str], names: Sequence[str]) -> str:
+    """How a table spells the first of these names that it has, in another case if need be; "" for none.
+
+    Raises InputError, naming `where`, if it has several of the name.
+    """
+    for name in choices:
+        alike = [name] * names.count(name) or [
+            other for other in names if other.strip().lower() == name.lower()
+        ]
+        if len(alike) > 1 and name:
+            raise InputError(
+                f"{where} has {len(alike)} columns of the name {listed([name])}: rename all but one"
+            )
+        if alike:
+            return alike[0]
+    return ""
 
 
 def listed(cells: Sequence[str]) -> str:

@@ -130,6 +130,26 @@ def test_each_item_of_a_list_and_each_sentence_in_it_is_a_row(
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("> - [ ] A box in a quotation.\n\n- [x] A box.\n", ["A box in a quotation.", "A box."]),
+        ("> [!NOTE]\n> A note.\n", ["A note."]),
+        ("!!! note\n    One.\n\n    Two.\n\nEnd.\n", ["One.", "Two.", "End."]),
+        (
+            '??? tip inline "Title"\n\n    Body.\n\n=== "Tab"\n\n    In it.\n',
+            ["Title", "Body.", "Tab", "In it."],
+        ),
+        ("+++\ntitle = 'x'\n+++\nText.\n", ["Text."]),
+        ("---\ntitle: x\n...\nText.\n", ["Text."]),
+        ("# Head {#id .class}\n\nSee [[page|a page]] and [[1]](a.html).\n", ["Head", "See a page and [1]."]),
+        ("Term\n: What it is.\n\nThis is ~~old~~ new.\n", ["Term", "What it is.", "This is old new."]),
+    ],
+)
+def test_what_dialects_of_markdown_add_is_no_text_and_hides_none(text: str, expected: list[str]) -> None:
+    assert [*document_paragraphs(text, "markdown")] == expected
+
+
+@pytest.mark.parametrize(
     ("form", "opening", "closing", "read", "refused"),
     [
         ("html", "<div>", "</div>", 2_000, 5_000),

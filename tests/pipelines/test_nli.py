@@ -136,6 +136,10 @@ CORPORA = {
     '{"context": "A man plays.", "hypothesis": "He sleeps.", "label": "c"}\n',
     "sick.txt": "pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\n"
     "1\tA man plays.\tHe plays.\tENTAILMENT\t4.5\n2\tA man plays.\tHe sleeps.\tCONTRADICTION\t3.1\n",
+    "sick_train.txt": "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+    "1\tA man plays.\tHe plays.\t4.5\tENTAILMENT\n2\tA man plays.\tHe sleeps.\t3.1\tCONTRADICTION\n",
+    "capitals.csv": "Label,Hypothesis,Premise\nentailment,He plays.,A man plays.\n"
+    "contradiction,He sleeps.,A man plays.\n",
     "wanli.csv": "premise,hypothesis,gold\nA man plays.,He plays.,Entailment\nA man plays.,He sleeps.,contradicts\n",
     "numbers.jsonl --labels 0=entailment,2=contradiction": '{"premise": "A man plays.", "hypothesis": "He plays.", '
     '"label": 0}\n{"premise": "A man plays.", "hypothesis": "He sleeps.", "label": 2.0}\n',
