@@ -96,6 +96,8 @@ def read_judge(table: TableSource, shots: int | None = None, own: Spellings | No
             items = read_labels(cells.rows, shots, omitted)
         else:
             items = read_pairs_table(name, columns, cells.rows, omitted, is_same=cells.kind == "same")
+        # Items that belong together otherwise are others, so that no scores of both are compared.
+        items.lines.append("\n".join(row.group for row in cells.rows).rstrip())
     reasons = ", ".join(f"{reason} ({count:,})" for reason, count in omitted.items() if count)
     summary = items.summary + (f"; left out: {reasons}" if reasons else "")
     if not items.scores:

@@ -66,7 +66,7 @@ def read_labels(rows: Sequence[TableRow], shots: int | None, omitted: Counter[st
     lines = [f"{shots} shots\n"] if shots else []
     for place in kept:
         row = complete[place]
-        lines.append("\t".join([row.value, row.text, *[row.group] * bool(row.group)]) + "\n")
+        lines.append(f"{row.value}\t{row.text}\n")
     items = LabelledTexts(texts, classes, groups, shots, has_groups)
     scores: dict[str, Score] = {
         f"{min(NEIGHBOURS, shots or NEIGHBOURS)}-NN accuracy": partial(score_classifier, items, "neighbours"),

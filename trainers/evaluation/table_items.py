@@ -32,7 +32,7 @@ class TableItems:
 
     summary: str
     texts: Sequence[str]
-    lines: Sequence[str]
+    lines: list[str]
     size: int
     scores: Mapping[str, Score]
     sides: tuple[Sequence[str], Sequence[str]] | None = None

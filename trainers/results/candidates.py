@@ -94,6 +94,6 @@ def difference(pair: Pair, seed: int = 0, comparisons: int = 1) -> Difference:
     if change == "none" and p <= LEVEL:
         change = "gain" if estimate.score > 0 else "loss"
     sizes = estimate.groups, estimate.independent
-    scores = pair.before.score, pair.after.score, estimate.score
+    scores = pair.before.score, pair.after.score, round(estimate.score, 9)
     smallest = smallest_difference(estimate, comparisons)
     return Difference(pair.table, pair.title, *sizes, *scores, low, high, p, smallest, change)

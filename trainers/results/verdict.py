@@ -15,7 +15,7 @@ import numpy as np
 
 from trainers.results.candidates import Candidate, Change, Difference, Leak, Outcome, Pair, difference
 from trainers.results.estimates import Estimate, mean_of_figures, mean_of_tables
-from trainers.results.significance import LEVEL, ZERO, groups_needed, holm
+from trainers.results.significance import LEVEL, groups_needed, holm
 from trainers.results.wording import sentence
 
 MEAN = "mean"  # the title of what decides
@@ -69,7 +69,7 @@ def decide(
     for name, pairs in changes.items():
         figures = tuple(difference(pair, seed) for pair in pairs)
         test, p, growth = tests.get(name), corrected.get(name, 1.0), None
-        if test and test.difference > ZERO:
+        if test and test.difference > 0:
             of_mean = means[name].estimate
             growth = groups_needed(of_mean, test.difference, len(means)) / of_mean.groups
         outcome = _outcome(figures, test, p)
@@ -82,9 +82,9 @@ def decide(
     best = max(gains, key=gains.__getitem__, default=start)
     outcomes = {candidate.outcome for candidate in candidates}
     taken: Literal["take", "keep", "unclear", "few"] = "take" if gains else "unclear"
-    if not gains and outcomes == {"few"}:
+    if outcomes == {"few"}:
         taken = "few"
-    elif not gains and outcomes <= {"worse", "mixed"}:
+    elif outcomes <= {"worse", "mixed"}:
         taken = "keep"
     return Verdict(start, tuple(candidates), taken, best)
 

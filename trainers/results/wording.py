@@ -41,9 +41,12 @@ def _finding(candidate: Candidate, start: str) -> str:
     worse = f", and it is worse in {losses}" * bool(losses)
     if not any(figure.difference for figure in candidate.figures):
         return f"{name} does exactly as well as {start}"
+    # One of several has an interval above 0 and is not taken.
+    chance = ", as the best of several may by chance" * (mean.change == "gain")
     if candidate.growth and 1 < candidate.growth <= MOST:
-        return f"{name} gains about {size}{worse}: {_advice(candidate, candidate.growth)}"
-    direction = "gains" if mean.difference > 0 else "loses"
+        advice = _advice(candidate.figures, mean.items, candidate.growth)
+        return f"{name} gains about {size}{chance}{worse}: {advice}"
+    direction = "gains" if mean.difference >= 0 else "loses"
     return (
         f"{name} {direction} about {size}{worse}: no clear change, gains show here from {mean.smallest:.1f} on"
     )
@@ -79,18 +82,16 @@ def _looked_at(candidate: Candidate) -> str:
 def _lacking(candidate: Candidate) -> str:
     few = [figure for figure in candidate.figures if figure.change == "few"]
     if not few:
-        return "no figure can differ"
+        return "all items have one outcome, so judge it on others"
     most = max(few, key=lambda figure: figure.independent)
     kind = " of the rarer kind" * (most.independent < most.items)
-    return f"{most.independent} independent {unit(most.title)}{kind}, it needs {MIN_ITEMS}"
+    return f"{most.independent} of the {MIN_ITEMS} independent {unit(most.title)}{kind} that a verdict needs"
 
 
-def _advice(candidate: Candidate, growth: float) -> str:
-    tables = {figure.table for figure in candidate.figures}
-    if len(tables) > 1 or candidate.mean is None:
-        return f"{growth:.1f} times as many items in each table to be sure"
-    title = candidate.figures[0].title
-    return f"label about {rounded(candidate.mean.items * (growth - 1))} more {unit(title)} to be sure"
+def _advice(figures: Sequence[Difference], items: int, growth: float) -> str:
+    if len({figure.table for figure in figures}) > 1:
+        return f"label {max(growth, 1.1):.1f} times as many items in each table to be sure"
+    return f"label about {rounded(items * (growth - 1))} more {unit(figures[0].title)} to be sure"
 
 
 def unit(title: str) -> str:
@@ -101,8 +102,8 @@ def unit(title: str) -> str:
 
 
 def rounded(number: float) -> str:
-    """Return a number of items with two figures that count."""
-    return f"{int(float(f'{max(number, 1):.1e}')):,}"
+    """Return a number of items, 2 or more, with two figures that count."""
+    return f"{int(float(f'{max(number, 2):.1e}')):,}"
 
 
 def cells(figure: Difference) -> tuple[str, ...]:

@@ -122,3 +122,12 @@ def test_figures_of_different_items_are_not_compared() -> None:
     assert constant.figures == {}
     with pytest.raises(InputError, match="undefined"):
         trainers.compare(constant, constant)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_items_that_belong_together_otherwise_are_others(kind: str) -> None:
+    size = len(next(iter(TABLES[kind].values())))
+    grouped = {**TABLES[kind], "group": [f"group {row // 2}" for row in range(size)]}
+    first, second = (trainers.judge(lengths, table) for table in (TABLES[kind], grouped))
+    with pytest.raises(InputError, match="different items"):
+        trainers.compare(first, second)

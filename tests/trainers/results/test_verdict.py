@@ -1,5 +1,6 @@
 """The one rule by which every command decides, and what it says."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -40,7 +41,10 @@ def test_fewer_than_twenty_items_decide_nothing(outcomes: Sequence[float]) -> No
     )
     verdict = decide("start", {"start": {"own": {"nDCG@10": before}}, "other": {"own": {"nDCG@10": after}}})
     assert verdict.outcome == "few"
-    assert str(verdict) == f"no verdict: other: {len(outcomes)} independent queries, it needs 20"
+    assert (
+        str(verdict)
+        == f"no verdict: other: {len(outcomes)} of the 20 independent queries that a verdict needs"
+    )
 
 
 def test_five_positives_of_five_hundred_pairs_decide_nothing() -> None:
@@ -50,7 +54,10 @@ def test_five_positives_of_five_hundred_pairs_decide_nothing() -> None:
         "start",
         {"start": {"own": {"average precision": sides[0]}}, "other": {"own": {"average precision": sides[1]}}},
     )
-    assert str(verdict) == "no verdict: other: 5 independent pairs of the rarer kind, it needs 20"
+    assert (
+        str(verdict)
+        == "no verdict: other: 5 of the 20 independent pairs of the rarer kind that a verdict needs"
+    )
 
 
 def test_four_gains_of_a_thousand_are_none() -> None:
@@ -137,6 +144,61 @@ def test_reasons_for_distrust_are_part_of_the_verdict() -> None:
     chosen = "; but judged texts chose the encoder (--dev), so judge it on others: of one 8 of 1,900 (own)"
     trained = "; but judged texts are in the training text: of one 30 of 1,900 (own) and 10 of 60 (pairs)"
     assert str(decide("start", scores, leaks)).endswith(f"{chosen}{trained}, of two 30 of 1,900 (own)")
+
+
+def test_gains_that_cancel_losses_are_no_loss() -> None:
+    figures = {"5-NN accuracy": hits(gains=3), "regression accuracy": hits(losses=3)}
+    assert "candidate 1 gains about 0.00 (" in str(of_figures(figures))
+
+
+def test_the_best_of_several_is_called_that_if_its_interval_is_above_zero() -> None:
+    verdict = of_figures({"5-NN accuracy": hits(16, 5)}, *[{"5-NN accuracy": hits(8, 8)}] * 4)
+    mean = verdict.candidates[0].mean
+    assert mean is not None
+    assert mean.low > 0
+    assert ", as the best of several may by chance: label about " in str(verdict)
+
+
+def test_a_table_of_one_outcome_is_no_judge() -> None:
+    ones = estimate(Predictions("mean", np.arange(50.0), np.ones(50)))
+    expected = "no verdict: candidate 1: all items have one outcome, so judge it on others"
+    assert str(of_figures({"recall@100": ones}, start=ones)) == expected
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_words_agree_with_figures_whatever_the_tables(seed: int) -> None:
+    """Of several tables and candidates, with constant outcomes, ties, few items and groups."""
+    rng = np.random.default_rng(seed)
+    tables = []
+    for _ in range(rng.integers(1, 4)):
+        size = int(rng.choice([2, 19, 20, 40, 150]))
+        groups = np.unique(rng.integers(0, size, size), return_inverse=True)[1] if rng.random() < 0.3 else None
+        tables.append((rng.random(size), groups))
+    scores: dict[str, dict[str, dict[str, Estimate]]] = {}
+    for name in ("start", "a", "b", "c")[: rng.integers(2, 5)]:
+        rate = rng.choice([0.0, 0.5, 0.6, 0.65, 1.0])
+        scores[name] = {}
+        for number, (shared, groups) in enumerate(tables):
+            outcomes = np.where(rng.random(len(shared)) < 0.8, shared, rng.random(len(shared))) < rate
+            items = Predictions("mean", np.arange(float(len(shared))), outcomes.astype(float), groups)
+            scores[name][f"table {number}"] = {"MRR@10": estimate(items)}
+    verdict = decide("start", scores)
+    assert re.search(r"nan|inf|-0\.00|\b1 more|\b1\.0 times", str(verdict)) is None
+    assert str(verdict).startswith({"take": "take ", "few": "no verdict"}.get(verdict.outcome, "keep start"))
+    for candidate in verdict.candidates:
+        for figure in [*candidate.figures, *filter(None, [candidate.mean])]:
+            assert figure.low <= figure.difference + 1e-6
+            assert figure.difference <= figure.high + 1e-6
+            assert (figure.low > 0 or figure.high < 0) == (figure.p <= 0.05)
+        if candidate.outcome == "better" and candidate.mean:
+            assert candidate.mean.low > 0
+    reversed_tables = {name: dict(reversed(of.items())) for name, of in scores.items()}
+    again = decide("start", {"start": reversed_tables["start"], **dict(reversed(reversed_tables.items()))})
+    for candidate in verdict.candidates:
+        other = next(of for of in again.candidates if of.name == candidate.name)
+        if candidate.mean and other.mean:
+            assert other.mean.difference == pytest.approx(candidate.mean.difference)
+            assert other.p == pytest.approx(candidate.p, abs=0.05)
 
 
 @pytest.mark.exhaustive
