@@ -126,7 +126,7 @@ def _is_quoted(lines: Iterator[str], delimiter: str) -> bool:
 
     def counted_lines() -> Iterator[str]:
         for line in lines:
-            if line.strip():
+            if line.strip("\r\n"):
                 widths[len(line.split(delimiter))] += 1
             yield line
 

@@ -52,6 +52,7 @@ PLAIN = [('She said "no".', "a"), ("Tea, or milk.", "b")]
             'text\tlabel\n"One\ttab."\ta\n"Two\nlines."\tb\n',
             [("One\ttab.", "a"), ("Two\nlines.", "b")],
         ),
+        ("empty.tsv", 'text\tlabel\n\t\n"""Yes"" 2"\ta\n', [('"Yes" 2', "a")]),
         ("corpus.tsv", 'text\tlabel\n"I came,\ta\nhe left."\tb\n', [('"I came,', "a"), ('he left."', "b")]),
         (
             "open.tsv",
