@@ -142,7 +142,8 @@ def translations(opus: Path) -> Iterator[Bench]:
     decodes = (("greedy", "1", 6.0), ("beam:4", "4", 4.0))
     for kind in ("captions", "newstest"):
         for decode, beams, bar in decodes:
-            ours = augment("backtranslate", "--pivot", "de", *BUNDLED, "--decode", decode, "--no-retry", *CPU)
+            once = ("--decode", decode, "--no-retry", "--candidates", "1")  # as the peers
+            ours = augment("backtranslate", "--pivot", "de", *BUNDLED, *once, *CPU)
             rows = 6_000 if decode == "greedy" else 2_000
             contestants = translators(ours, bar, "--models", str(STARTER_TRANSLATION), beams=beams)
             yield Bench(f"backtranslate de, {decode}", kind, rows, *contestants)
