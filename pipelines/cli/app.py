@@ -30,7 +30,8 @@ class Augment(LazyGroup):
     def add_command_to(self, app: typer.Typer, name: str) -> None:
         """Add the command of a view, or else a function as one."""
         if name not in EXAMPLES:
-            import_module("pipelines.cli.views").add_view_command(app, name)
+            with VIEWS.errors_of(name):
+                import_module("pipelines.cli.views").add_view_command(app, name)
             return
         commands = import_module(COMMANDS)
         kind = commands.PairsCommand if name == "build-pairs" else SectionedCommand
