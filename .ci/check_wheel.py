@@ -29,9 +29,9 @@ REQUIRED = (
     "pipelines/sample/sentences.txt",
     "pipelines/inspection/templates/report.html",
     "pipelines/storage/templates/card.md",
-    "trainers/evaluation/sample/pairs.tsv",
-    "trainers/evaluation/suites/sts.yaml",
-    "trainers/pages/templates/report.html",
+    "trainers/scores/sample/pairs.tsv",
+    "trainers/scores/suites/sts.yaml",
+    "trainers/scores/pages/templates/report.html",
     "trainers/py.typed",
 )
 ALLOWED_TOPS = {"augment", "data_cards", "pipelines", "trainers"}

@@ -31,7 +31,7 @@ from torch import nn
 from trainers.encoders.linear import fit_linear
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import cached, nearest, smooth, unit
-from trainers.evaluation.pairs import spearman
+from trainers.scores.pairs import spearman
 
 Vectors = NDArray[np.float32]
 Map = Callable[[Vectors], Vectors]

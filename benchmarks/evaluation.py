@@ -27,9 +27,9 @@ import torch
 
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import cached
-from trainers.evaluation import result_files as record
-from trainers.evaluation.scoring import evaluate_suites, find_suites
-from trainers.evaluation.task import Suite, distinct_texts
+from trainers.scores import result_files as record
+from trainers.scores.scoring import evaluate_suites, find_suites
+from trainers.scores.task import Suite, distinct_texts
 
 CONTENDERS = ("ours", "sentence-transformers", "ours, cached")
 TARGET = 1.15

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from trainers.encoders.vectors import Vectors, unit
-from trainers.evaluation.judge import read_judge
+from trainers.scores.tables.judge import read_judge
 
 
 def peak() -> float:

@@ -17,9 +17,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.terminal.console import InputError
-from trainers.evaluation.suites.linking import Entry, Mention, concepts, read_names
+from pipelines.base.console import InputError
 from trainers.files import bad_line, check_count, filled_lines, find_file, find_files, usual_places
+from trainers.scores.suites.linking import Entry, Mention, concepts, read_names
 
 MEDIC = "medic_06Jul2012.txt"
 SPELLING = "ncbi-spell-check.txt"

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipelines.terminal.console import call
+from pipelines.base.console import call
 from trainers.cli.app import app
 from trainers.settings import load_objective, objective_names
 

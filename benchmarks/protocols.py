@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 
 from trainers.encoders.functions import open_encoder
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.pairs import Pairs, read_pairs
-from trainers.evaluation.suites import sts
+from trainers.scores.pairs import Pairs, read_pairs
+from trainers.scores.suites import sts
 from trainers.settings import Pooling
 
 REFERENCE = "all"

@@ -18,9 +18,9 @@ from pipelines.sentences.sources import SAMPLE_FILE
 from trainers.encoders.functions import open_encoder
 from trainers.encoders.linear import fit_linear
 from trainers.encoders.vectors import Vectors, cached
-from trainers.evaluation.pairs import Pairs, read_pairs, score_pairs, spearman
-from trainers.evaluation.suites import sample, sts
-from trainers.evaluation.tfidf import TfidfVectors
+from trainers.scores.pairs import Pairs, read_pairs, score_pairs, spearman
+from trainers.scores.suites import sample, sts
+from trainers.scores.tfidf import TfidfVectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import trainers
 from trainers.encoders.functions import open_encoder
 from trainers.encoders.vectors import cached, unit
-from trainers.results.verdict import mean_of, pairs_of
+from trainers.scores.statistics.verdict import mean_of, pairs_of
 
 SMALL, LARGE = 0.3, 1.0
 

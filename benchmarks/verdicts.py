@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
-from trainers.evaluation.task import Predictions
-from trainers.results import significance
-from trainers.results.candidates import MIN_ITEMS, Pair, difference
-from trainers.results.estimates import Estimate, estimate
-from trainers.results.significance import LEVEL, sign_test, smallest_difference
+from trainers.scores.statistics import significance
+from trainers.scores.statistics.candidates import MIN_ITEMS, Pair, difference
+from trainers.scores.statistics.estimates import Estimate, estimate
+from trainers.scores.statistics.significance import LEVEL, sign_test, smallest_difference
+from trainers.scores.task import Predictions
 
 ENCODERS, DIMENSIONS, OWN = 4, 16, 0.5
 SIZES = (5, 12, 20, 50, 300, 1000, 5000)

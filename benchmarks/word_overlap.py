@@ -20,8 +20,8 @@ import numpy as np
 
 from trainers.encoders.functions import open_encoder
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.pairs import Pair, Pairs, read_pairs, spearman
-from trainers.evaluation.suites import sts
+from trainers.scores.pairs import Pair, Pairs, read_pairs, spearman
+from trainers.scores.suites import sts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,7 +5,7 @@ import os
 import sys
 from importlib.util import find_spec
 
-from pipelines.terminal.interrupt import end_at_once
+from pipelines.base.interrupt import end_at_once
 
 GC_THRESHOLD = 100_000
 """New objects between two garbage collections: rows form no cycles, and the default costs up to a sixth more

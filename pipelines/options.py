@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from augment.view import Runtime
-from pipelines.storage.recipe import ConfigOption
+from pipelines.base.recipe import ConfigOption
 from pipelines.storage.shards import SHARD_ROWS
 
 Policy = Literal[

@@ -22,8 +22,8 @@ import yaml
 from huggingface_hub import try_to_load_from_cache
 from typer.core import TyperCommand
 
+from pipelines.base.console import call
 from pipelines.cli.app import build_app
-from pipelines.terminal.console import call
 from trainers.cli.app import app as train_app
 
 LOOP = re.compile(r"for (\w+) in (.+); do (.+); done")

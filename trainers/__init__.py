@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trainers.classifier import Classifier
-    from trainers.results.judging import Judgement, compare, judge
-    from trainers.results.verdict import Verdict
+    from trainers.scores.judging import Judgement, compare, judge
+    from trainers.scores.statistics.verdict import Verdict
 
 __all__ = ["Classifier", "Judgement", "Verdict", "compare", "judge"]
 # of those in no other place
 PLACES = {
     "Classifier": "trainers.classifier",
-    "Verdict": "trainers.results.verdict",
+    "Verdict": "trainers.scores.statistics.verdict",
 }
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - imported when it is asked for
     if name in __all__:
-        return getattr(import_module(PLACES.get(name, "trainers.results.judging")), name)
+        return getattr(import_module(PLACES.get(name, "trainers.scores.judging")), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,7 +6,7 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 
 from pipelines.__main__ import check_namesakes
-from pipelines.terminal.interrupt import end_at_once
+from pipelines.base.interrupt import end_at_once
 
 
 def main() -> None:
@@ -15,7 +15,7 @@ def main() -> None:
     is_first = int(os.environ.get("RANK", "0")) == 0
     if is_first:
         check_namesakes()
-    from pipelines.terminal.console import call
+    from pipelines.base.console import call
     from trainers.cli.app import app
 
     if is_first:

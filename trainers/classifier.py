@@ -13,8 +13,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 from scipy.special import softmax
 
-from pipelines.storage.files import read_json, write_if_changed
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
+from pipelines.base.files import read_json, write_if_changed
 from trainers.encoders.vectors import Matrix, TextEncoder, unit
 
 WEIGHTS, LABELS = "model.safetensors", "labels.json"

@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.storage.files import MAX_LINE, MAX_TEXT, check_end, read_bounded, temporaries
-from pipelines.storage.files import sha256_of as sha256_of
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
+from pipelines.base.files import MAX_LINE, MAX_TEXT, check_end, read_bounded, temporaries
+from pipelines.base.files import sha256_of as sha256_of
 
 # cells of each row, with the number of the line that it begins in
 Rows: TypeAlias = list[tuple[int, list[str]]]

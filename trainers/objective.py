@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.data.examples import Examples, number_texts, token_ids
 from trainers.encoders.linear import LINEAR, add_linear, fit_linear
 from trainers.encoders.loading import load_for_training, save_encoder

@@ -10,7 +10,7 @@ import torch
 import xxhash
 from torch import Tensor, distributed
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 
 DEPRECATED = ("`broadcast_buffers` is deprecated", "torch.distributed.nn.functional.all_gather is deprecated")
 """How the warnings begin that accelerate and torch give for calls in accelerate, and for one that old torch

@@ -7,7 +7,7 @@ from typing import NoReturn
 import typer
 
 from augment.plugins import VIEWS, docstring_line
-from pipelines.terminal.console import LazyGroup, SectionedCommand, VersionOption, call, lazy_app
+from pipelines.base.console import LazyGroup, SectionedCommand, VersionOption, call, lazy_app
 
 COMMANDS = "pipelines.cli.commands"
 EXAMPLES = {

@@ -7,6 +7,8 @@ import typer
 
 from augment.errors import InputError
 from augment.plugins import VIEWS
+from pipelines.base.console import SectionedCommand, counted, flat, note, offline, show, show_json, table
+from pipelines.base.options import with_options
 from pipelines.cli.views import example_of, show_preview
 from pipelines.options import (
     ExportOptions,
@@ -17,8 +19,6 @@ from pipelines.options import (
     ReportOptions,
     VerifyOptions,
 )
-from pipelines.terminal.console import SectionedCommand, counted, flat, note, offline, show, show_json, table
-from pipelines.terminal.options import with_options
 
 FORMATS = ("parquet", "jsonl", "csv")
 
@@ -119,9 +119,9 @@ def report_command(options: ReportOptions) -> None:
 @with_options
 def export_command(options: ExportOptions) -> None:
     """Write a dataset as one Parquet, JSONL or CSV file, or put it on the Hugging Face Hub with its card."""
+    from pipelines.base.files import sibling_path
     from pipelines.inspection.opened import open_path
     from pipelines.outputs.export import export, push
-    from pipelines.storage.files import sibling_path
 
     to, out = options.to, options.out
     is_hub = to.startswith("hf:")

@@ -20,13 +20,13 @@ from augment.view import (
     view_label,
     view_options,
 )
+from pipelines.base.console import SectionedCommand, flat, note, offline, show_json, table
+from pipelines.base.files import resolve_path
+from pipelines.base.options import option_parameters
+from pipelines.base.recipe import parse_yaml
 from pipelines.options import ViewOptions
 from pipelines.storage.dataset import Dataset, check_folder
-from pipelines.storage.files import resolve_path
-from pipelines.storage.recipe import parse_yaml
 from pipelines.storage.shards import keep_pandas_away
-from pipelines.terminal.console import SectionedCommand, flat, note, offline, show_json, table
-from pipelines.terminal.options import option_parameters
 
 KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 

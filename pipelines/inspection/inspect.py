@@ -11,11 +11,7 @@ from rich.text import Text
 from augment.errors import InputError
 from augment.text.edits import find_edits
 from augment.view import Edit
-from pipelines.inspection.opened import QUANTILES, Statistics, open_path, statistics
-from pipelines.options import InspectOptions
-from pipelines.similarity import UNSPACED
-from pipelines.storage.pair_files import NEGATIVE
-from pipelines.terminal.console import (
+from pipelines.base.console import (
     counted,
     escape_control,
     flat,
@@ -25,6 +21,10 @@ from pipelines.terminal.console import (
     stdout_console,
     table,
 )
+from pipelines.inspection.opened import QUANTILES, Statistics, open_path, statistics
+from pipelines.options import InspectOptions
+from pipelines.similarity import UNSPACED
+from pipelines.storage.pair_files import NEGATIVE
 
 MAX_CHARACTERS = 1_000
 """Characters of a text that are compared and shown."""

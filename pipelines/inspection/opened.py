@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
+from pipelines.base.files import sibling_path
+from pipelines.base.recipe import read_made
 from pipelines.options import SAMPLE_ROWS
 from pipelines.similarity import chrf, chrf_signature, self_bleu
 from pipelines.storage.dataset import Kind, Plan, open_dataset
-from pipelines.storage.files import sibling_path
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, PairFile, made_plan, pair_files
-from pipelines.storage.recipe import read_made
 from pipelines.storage.shards import read_table
 
 MAX_VALUES = 20

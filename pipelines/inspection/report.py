@@ -10,14 +10,14 @@ from augment import __version__
 from augment.errors import InputError
 from augment.meaning.judge import sentence_encoder
 from augment.models.weights import STARTER_ENCODER
+from pipelines.base.console import flat, render_page
+from pipelines.base.files import is_sealed, is_written_by, locked_file, sibling_path, write_if_changed
 from pipelines.inspection.inspect import figure, heading, lines, percent, sampling
 from pipelines.inspection.opened import QUANTILES, DatasetReader, statistics
 from pipelines.options import ReportOptions
 from pipelines.storage.card import file_name, public_params, public_signature
 from pipelines.storage.dataset import REPORT_FILE, read_plan
-from pipelines.storage.files import is_sealed, is_written_by, locked_file, sibling_path, write_if_changed
 from pipelines.storage.pair_files import NEGATIVE
-from pipelines.terminal.console import flat, render_page
 
 ROWS_PER_REASON = 3
 MAX_REASONS = 8

@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 import yaml
 
 from augment.errors import InputError, TwinviewsError
+from pipelines.base.console import counted
+from pipelines.base.files import atomic_write, locked_file, sha256_of, sibling_path, write_if_changed
+from pipelines.base.recipe import check_recipe_collision, command_of, read_made, recipe_text
 from pipelines.inspection.opened import DatasetReader
 from pipelines.options import ExportOptions
 from pipelines.sentences.rows import as_text
 from pipelines.storage.dataset import CARD_FILE
-from pipelines.storage.files import atomic_write, locked_file, sha256_of, sibling_path, write_if_changed
-from pipelines.storage.recipe import check_recipe_collision, command_of, read_made, recipe_text
 from pipelines.storage.shards import BATCH_ROWS
-from pipelines.terminal.console import counted
 
 GROUP_BYTES = 100_000_000
 

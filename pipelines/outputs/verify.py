@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias, get_args
 
 from augment.errors import InputError
 from augment.files import SUMS, recorded_files
+from pipelines.base.files import is_sealed, is_written_by, sha256_of, sibling_path
+from pipelines.base.recipe import command_of, read_made
 from pipelines.inspection.report import REPORT_MARKS
 from pipelines.storage.dataset import (
     FILES,
@@ -18,9 +20,7 @@ from pipelines.storage.dataset import (
     read_plan,
     read_state,
 )
-from pipelines.storage.files import is_sealed, is_written_by, sha256_of, sibling_path
 from pipelines.storage.pair_files import REJECTS, REJECTS_SHA256
-from pipelines.storage.recipe import command_of, read_made
 from pipelines.storage.shards import (
     RECEIPTS,
     make_receipt,

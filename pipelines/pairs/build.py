@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from augment.errors import InputError
 from augment.view import Runtime, ViewSpec, checked_texts, labelled_view, loaded_view, row_id, view_label
+from pipelines.base.console import note
+from pipelines.base.files import is_written_by, resolve_path, sibling_path
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pairs_batch, pairs_schema
 from pipelines.pairs.filter import Filter, make_filter
@@ -49,9 +51,7 @@ from pipelines.storage.dataset import (
     check_folder,
     read_plan,
 )
-from pipelines.storage.files import is_written_by, resolve_path, sibling_path
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, REASON
-from pipelines.terminal.console import note
 from pipelines.views.run import preview_run
 from pipelines.views.windows import ViewRun
 

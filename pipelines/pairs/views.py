@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from augment.errors import InputError
 from augment.view import ViewResult, ViewSpec, labelled_view, make_view, view_label
+from pipelines.base.console import counted, note
+from pipelines.base.files import resolve_path
 from pipelines.options import PairsOptions
 from pipelines.pairs.pair import ORIGINAL, Sentence
 from pipelines.pairs.policies import VIEW_COUNTS
 from pipelines.pairs.row_pairs import Numbers
 from pipelines.storage.dataset import Dataset, Plan, finished_dataset, read_plan
-from pipelines.storage.files import resolve_path
-from pipelines.terminal.console import counted, note
 from pipelines.views import run as runs
 from pipelines.views.windows import ViewRun
 

@@ -9,6 +9,18 @@ from typing import Any, BinaryIO, NamedTuple
 import pyarrow as pa
 
 from augment.errors import InputError, TwinviewsError
+from pipelines.base.console import note
+from pipelines.base.files import (
+    atomic_write,
+    is_sealed,
+    is_written_by,
+    locked_file,
+    locked_folder,
+    sha256_of,
+    sibling_path,
+    write_if_changed,
+)
+from pipelines.base.recipe import check_recipe_collision, read_made, recipe_text
 from pipelines.inspection.opened import open_path
 from pipelines.inspection.report import write_report
 from pipelines.options import PairsOptions, ReportOptions
@@ -26,20 +38,8 @@ from pipelines.storage.dataset import (
     clear_dataset,
     finalise,
 )
-from pipelines.storage.files import (
-    atomic_write,
-    is_sealed,
-    is_written_by,
-    locked_file,
-    locked_folder,
-    sha256_of,
-    sibling_path,
-    write_if_changed,
-)
 from pipelines.storage.pair_files import PAIR_COLUMNS, REASON, REJECTS, REJECTS_SHA256, made_plan
-from pipelines.storage.recipe import check_recipe_collision, read_made, recipe_text
 from pipelines.storage.shards import BATCH_ROWS, commit_shards, read_table, shard_name
-from pipelines.terminal.console import note
 
 CARD_MARKS = (b"# Pairs: ", b"<!-- checksum ")
 RECIPE_MARKS = (b'"command": "build-pairs"', b'"pairs": "')

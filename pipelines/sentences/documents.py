@@ -10,8 +10,8 @@ from typing import Literal
 
 from augment.errors import InputError
 from augment.text.sentences import ITEM, sentences
+from pipelines.base.recipe import parse_yaml
 from pipelines.sentences.rows import Row
-from pipelines.storage.recipe import parse_yaml
 
 NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 HEADINGS = frozenset(NAMES["headings"])

@@ -14,6 +14,9 @@ import pyarrow as pa
 from augment.errors import InputError
 from augment.types import invisible
 from augment.view import normalise, row_id
+from pipelines.base.console import counted, note
+from pipelines.base.files import is_remote, locked_folder, resolve_path, write_if_changed
+from pipelines.base.recipe import recipe_text
 from pipelines.options import MAX_DOCUMENT, SENTENCES, IngestOptions
 from pipelines.sentences.documents import language_code
 from pipelines.sentences.rows import Columns, Rows, cuts_word, read_spans
@@ -32,10 +35,7 @@ from pipelines.storage.dataset import (
     open_dataset,
     read_plan,
 )
-from pipelines.storage.files import is_remote, locked_folder, resolve_path, write_if_changed
-from pipelines.storage.recipe import recipe_text
 from pipelines.storage.shards import PLACE, Receipt, commit_shards, dataset_schema, read_table
-from pipelines.terminal.console import counted, note
 
 Sentence: TypeAlias = tuple[Any, ...]
 """Id, text, label (or spans), pair and, if text was split, the document, the position there and the

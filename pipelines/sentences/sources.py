@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from augment.errors import InputError, TwinviewsError, describe, warn_once
 from augment.files import MAX_LINE, check_end
+from pipelines.base.files import is_remote, resolve_path, sha256_of
 from pipelines.options import MAX_DOCUMENT, Format
 from pipelines.sentences.delimited import read_cells
 from pipelines.sentences.documents import document_paragraphs, paragraphs, split_sentences
@@ -31,7 +32,6 @@ from pipelines.sentences.rows import (
     read_json,
     rows_of,
 )
-from pipelines.storage.files import is_remote, resolve_path, sha256_of
 
 TEXT_FORMATS = ("text", "markdown", "html")
 ENDINGS: Mapping[str, Format] = {

@@ -9,8 +9,9 @@ from typing import Any
 
 from augment.models.weights import HUB_NAME
 from augment.types import REVISION_PARAMS, WEIGHTS_PARAMS, signature_line
+from pipelines.base.files import UNSEALED, seal
+from pipelines.base.templates import templates
 from pipelines.storage.dataset import Plan
-from pipelines.storage.files import UNSEALED, seal
 from pipelines.storage.shards import PLACE, view_schema
 
 HUB = "hf:"
@@ -84,17 +85,3 @@ def dataset_card(plan: Plan, counts: Mapping[str, Any], **facts: Any) -> str:  #
     facts |= {"place": PLACE, "view_columns": view_schema().names, "inputs": inputs, "filters": filters}
     text = environment.get_template("card.md").render(plan=plan, counts=counts, checksum=UNSEALED, **facts)
     return seal(text)
-
-
-def templates(package: str, **options: Any) -> Any:  # noqa: ANN401 - a jinja2.Environment
-    """The templates of a package, in which a name without a value is an error."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader(package),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        **options,
-    )

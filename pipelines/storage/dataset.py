@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, ValidationError
 from augment.errors import InputError
 from augment.version import __version__
 from augment.view import WEIGHTS_PARAMS, ViewSpec
-from pipelines.storage.files import (
+from pipelines.base.files import (
     LOCK,
     is_remote,
     is_written_by,
@@ -29,12 +29,11 @@ from pipelines.storage.files import (
     temporaries,
     write_if_changed,
 )
+from pipelines.base.options import MAX_INTEGER
 from pipelines.storage.shards import RECEIPTS, Receipt, feature, read_table, shard_number, valid_receipt
 
 PLAN_FILE = "plan.json"
 ADVICE = "choose another --out, or --overwrite it"
-MAX_INTEGER = 10**18
-"""Libraries fail on larger ones."""
 PLAN_MARKS = (b'"twinviews": "', b'"signature": ')
 """A damaged plan that contains one of these is ours."""
 Kind = Literal["sentences", "view", "pairs"]

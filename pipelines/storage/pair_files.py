@@ -9,9 +9,9 @@ import xxhash
 from pydantic import ValidationError
 
 from augment.errors import InputError
+from pipelines.base.files import atomic_write, locked_file, sibling_path
+from pipelines.base.recipe import read_made
 from pipelines.storage.dataset import Input, Plan, open_dataset, read_plan
-from pipelines.storage.files import atomic_write, locked_file, sibling_path
-from pipelines.storage.recipe import read_made
 from pipelines.storage.shards import BATCH_ROWS, read_table
 
 if TYPE_CHECKING:

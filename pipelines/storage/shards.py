@@ -15,7 +15,7 @@ from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from augment.errors import InputError, TwinviewsError
 from augment.view import ViewResult
-from pipelines.storage.files import atomic_write, is_remote, sha256_of, sync_folder, write_if_changed
+from pipelines.base.files import atomic_write, is_remote, sha256_of, sync_folder, write_if_changed
 
 RECEIPTS = "receipts"
 SHARD_ROWS = 1_024

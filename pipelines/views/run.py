@@ -13,6 +13,9 @@ from augment.errors import TwinviewsError
 from augment.models.device import Stage
 from augment.translate.model_names import AUTO, STARTER
 from augment.view import View, ViewSpec, view_attribute, view_label
+from pipelines.base.console import note, progress
+from pipelines.base.files import locked_folder, write_if_changed
+from pipelines.base.recipe import recipe_text
 from pipelines.options import ViewOptions
 from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import (
@@ -26,10 +29,7 @@ from pipelines.storage.dataset import (
     read_plan,
     remove_leftovers,
 )
-from pipelines.storage.files import locked_folder, write_if_changed
-from pipelines.storage.recipe import recipe_text
 from pipelines.storage.shards import RECEIPTS, Receipt, count_receipts, valid_receipt, view_schema
-from pipelines.terminal.console import note, progress
 from pipelines.views.windows import ViewRun, Window, make_windows, run_cluster, worker
 from pipelines.views.workers import AHEAD, run_workers
 

@@ -12,9 +12,9 @@ import typer
 
 from augment.models.weights import MINILM, STARTER_ENCODER
 from augment.view import Runtime
+from pipelines.base.console import InputError, call
 from pipelines.cli.app import build_app
 from pipelines.pairs.filter import make_filter
-from pipelines.terminal.console import InputError, call
 from trainers.cli.app import app as train_app
 from trainers.encoders.location import locate
 from trainers.settings import Request, objective_names

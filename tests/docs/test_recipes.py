@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.base.console import call
 from pipelines.cli.app import build_app
-from pipelines.terminal.console import call
 from recipes.page import ORDER, PAGE, load, page, recipes
 from recipes.run import rehearse
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from foreigners import PICKY, ROTATE, SLOW, SPEAK, Start, add_package, make, start_beside, write_lines
 
+from pipelines.base.console import call
 from pipelines.cli.app import build_app
-from pipelines.terminal.console import call
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,8 @@ def _runner() -> Callable[..., Done]:
 
     import typer
 
+    from pipelines.base.console import call
     from pipelines.cli.app import build_app
-    from pipelines.terminal.console import call
 
     # What does not change between two commands, and takes longer than they do.
     importlib.metadata.entry_points = functools.cache(importlib.metadata.entry_points)

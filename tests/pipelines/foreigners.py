@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.base.console import call
 from pipelines.cli.app import build_app
 from pipelines.storage.pair_files import PAIR_COLUMNS
-from pipelines.terminal.console import call
 
 Augment = Callable[..., Any]
 """`augment` in this process: its arguments in, an Outcome out."""

@@ -19,9 +19,9 @@ import typer
 from foreigners import Augment, Start, is_refused, write_stream
 
 from augment.view import VIEWS
+from pipelines.base.console import InputError, TwinviewsError, call
 from pipelines.cli.app import build_app
 from pipelines.storage.dataset import open_dataset
-from pipelines.terminal.console import InputError, TwinviewsError, call
 
 COMMANDS = sorted(typer.main.get_command(build_app()).commands)
 

@@ -13,11 +13,11 @@ from foreigners import Augment, is_refused
 
 from augment import protected_terms
 from augment.view import ViewSpec, make_view
+from pipelines.base.console import InputError
+from pipelines.base.files import sha256_of, temporaries, write_page
+from pipelines.base.recipe import parse_yaml
 from pipelines.storage import shards as shards_module
 from pipelines.storage.dataset import STATE_FILE, read_state, state_text
-from pipelines.storage.files import sha256_of, temporaries, write_page
-from pipelines.storage.recipe import parse_yaml
-from pipelines.terminal.console import InputError
 
 
 def test_aliases_of_aliases_are_refused_before_they_unfold() -> None:

@@ -9,9 +9,9 @@ import pytest
 from foreigners import Augment
 
 from augment.view import ViewSpec
+from pipelines.base.files import without_paths
 from pipelines.storage.card import public_name, public_params, public_signature
 from pipelines.storage.dataset import Plan
-from pipelines.storage.files import without_paths
 
 SECRET = ("secretshare", "A Client", "somebody")
 

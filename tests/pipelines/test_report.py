@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from foreigners import Augment, is_refused, start_beside, write_pairs, write_stream
 
+from pipelines.base.console import escape_control
 from pipelines.inspection.opened import open_path, statistics
 from pipelines.inspection.report import report_path
-from pipelines.terminal.console import escape_control
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_a_report_of_pairs_without_a_recipe_is_written_once(unreported: Augment)
 def test_a_dry_run_computes_no_page_even_where_one_is_there(unreported: Augment, tmp_path: Path) -> None:
     unreported("report", "data/pairs.arrow")
     program = (
-        "import sys; from pipelines.cli.app import build_app; from pipelines.terminal.console import call; "
+        "import sys; from pipelines.cli.app import build_app; from pipelines.base.console import call; "
         "code = call(build_app(), sys.argv[1:]); sys.exit(code or 10 * ('jinja2' in sys.modules))"
     )
     for more, code in (("", 0), ("--overwrite", 0), ("--rows=3", 2), ("--seed=1", 2)):

@@ -19,9 +19,9 @@ import typer
 from foreigners import CTRL_C, Augment, Start, content, done, is_refused, start_beside, wait_for
 
 from augment.models.weights import STARTER_TRANSLATION
+from pipelines.base import interrupt
+from pipelines.base.console import call, progress
 from pipelines.storage.dataset import open_dataset, read_plan
-from pipelines.terminal import interrupt
-from pipelines.terminal.console import call, progress
 from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
 
 LINE = "stopping; run the same command again to resume\n"
@@ -277,7 +277,7 @@ def test_several_pivots_make_several_datasets(start: Start, lines: Path, folder:
 
 
 # A background job starts with Ctrl-C ignored, and so would the processes that these tests interrupt.
-MARKED = f"{CTRL_C}import pipelines.__main__, pipelines.terminal.interrupt as stop; stop.end_at_once(); "
+MARKED = f"{CTRL_C}import pipelines.__main__, pipelines.base.interrupt as stop; stop.end_at_once(); "
 
 
 def span_mask(lines: Path, folder: Path, seconds: float | None = None) -> tuple[int, str, float]:

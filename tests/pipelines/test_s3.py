@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 import pytest
 from foreigners import Augment, Start, content, done, is_refused, wait_for
 
+from pipelines.base.console import MissingExtraError
+from pipelines.base.files import locked_folder
 from pipelines.storage import files
-from pipelines.storage.files import locked_folder
-from pipelines.terminal.console import MissingExtraError
 
 boto3 = pytest.importorskip("boto3")
 pytest.importorskip("s3fs")

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF
 
+from pipelines.base.console import counted
 from pipelines.inspection.inspect import MAX_CHARACTERS, Piece, pieces, wdiff
 from pipelines.inspection.opened import (
     QUANTILES,
@@ -25,7 +26,6 @@ from pipelines.similarity import chrf, chrf_signature, self_bleu
 from pipelines.storage.dataset import Kind
 from pipelines.storage.pair_files import PAIR_COLUMNS, PairFile
 from pipelines.storage.shards import view_schema
-from pipelines.terminal.console import counted
 
 PAIRS = [
     ("a dog runs", "a dog runs", "the dog is running"),

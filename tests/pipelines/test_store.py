@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from foreigners import Augment, Start, content, done, is_refused, wait_for, write_stream
 
-from pipelines.storage.files import write_if_changed
+from pipelines.base.console import InputError
+from pipelines.base.files import write_if_changed
 from pipelines.storage.pair_files import PAIR_COLUMNS, read_pairs
 from pipelines.storage.shards import commit_shards, read_table
-from pipelines.terminal.console import InputError
 from trainers.data.examples import from_text
 
 SENTENCES, VIEW, PAIRS = Path("data/sentences"), Path("data/views/span-mask"), Path("data/pairs.arrow")

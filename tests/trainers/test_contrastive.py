@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
 from small_trainings import batch_of, build
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.location import locate
 from trainers.networks.contrastive import Contrastive

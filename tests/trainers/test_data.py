@@ -7,7 +7,7 @@ import wordfreq
 from datasets import Dataset, DatasetDict
 from small_trainings import write_columns, write_pairs
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.data.examples import Examples, Texts
 from trainers.data.reading import KINDS, read_examples, read_words
 from trainers.settings import DataOptions, data_keys

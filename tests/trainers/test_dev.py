@@ -11,14 +11,14 @@ from safetensors.torch import save_file
 from scipy.stats import spearmanr
 from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, train, trained, write_pairs
 
-from pipelines.terminal.console import TwinviewsError
+from pipelines.base.console import TwinviewsError
 from trainers.data.examples import Examples
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.dev_set import dev_score, read_dev
-from trainers.evaluation.judge import read_judge
-from trainers.evaluation.task import Task
 from trainers.objective import Objective
+from trainers.scores.dev_set import dev_score, read_dev
+from trainers.scores.tables.judge import read_judge
+from trainers.scores.task import Task
 from trainers.settings import Training
 from trainers.training.best import best_step, dev_scores, out_of_patience
 from trainers.training.directory import CHECKPOINTS

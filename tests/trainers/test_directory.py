@@ -13,8 +13,8 @@ import pytest
 import small_trainings
 from small_trainings import Capsys, error_line
 
-from pipelines.storage.files import LOCK, locked_folder
-from pipelines.terminal.interrupt import MESSAGE
+from pipelines.base.files import LOCK, locked_folder
+from pipelines.base.interrupt import MESSAGE
 from trainers.objective import Objective
 from trainers.training.directory import MADE, RECIPE
 from trainers.training.fit import ObjectiveTrainer

@@ -8,7 +8,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from transformers import AutoConfig, AutoModel, XLMConfig, XLMModel
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.encoders.modules import set_dropout
 from trainers.networks.mirror import head_weights, set_drophead
 

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from small_trainings import build, encoder_of, pooled_by_hand, prepared
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.encoders.location import locate
 from trainers.encoders.model import load_model
 from trainers.encoders.modules import with_cnn

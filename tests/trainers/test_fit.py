@@ -7,8 +7,8 @@ import torch
 from safetensors.torch import save_file
 from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, trained
 
-from pipelines.storage.files import write_sums
-from pipelines.terminal.console import TwinviewsError
+from pipelines.base.console import TwinviewsError
+from pipelines.base.files import write_sums
 from trainers.settings import objective_names
 from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpoint
 from trainers.training.fit import collapse, fit, make_optimizer

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from small_trainings import Capsys, train
 
+from pipelines.base.console import call
 from pipelines.cli.app import build_app
-from pipelines.terminal.console import call
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import torch
 from sentence_transformers.sentence_transformer.modules import CNN
 from small_trainings import batch_of, build, pairs, train
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
 from trainers.encoders.modules import parts_of

@@ -10,9 +10,9 @@ from small_trainings import build, encoder_of, pairs, rows_of, train, trained
 
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import Vectors
-from trainers.evaluation.dev_set import dev_score, read_dev
-from trainers.evaluation.judge import read_judge
 from trainers.objective import SIDES
+from trainers.scores.dev_set import dev_score, read_dev
+from trainers.scores.tables.judge import read_judge
 from trainers.settings import objective_names
 
 SETTINGS = {

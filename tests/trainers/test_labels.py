@@ -12,7 +12,7 @@ from scipy.special import softmax
 from small_trainings import Capsys, error_line, train, train_killed
 
 import trainers
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.cli.labels import _difference
 from trainers.data.labelled import drawn, read_labelled
 from trainers.encoders.functions import open_encoder

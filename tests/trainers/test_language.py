@@ -12,8 +12,8 @@ from small_trainings import Capsys, build, pairs, rows_of, train, train_killed, 
 from torch.nn.functional import cosine_similarity
 from transformers import AutoTokenizer
 
+from pipelines.base.console import InputError, call
 from pipelines.cli.app import build_app
-from pipelines.terminal.console import InputError, call
 from trainers.encoders.model import load_model
 from trainers.encoders.vocabulary import RIDGE, learn_tokenizer, piece_counts, share_unread, transferred
 

@@ -14,7 +14,7 @@ from small_trainings import batch_of, build, pairs, pooled_by_hand, rows_of, wri
 from torch import nn
 from transformers import AutoModelForMaskedLM
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.data.examples import from_pairs
 from trainers.encoders.model import load_model as load_for_scores
 from trainers.networks.mirror import mask_span, mask_span_compat

@@ -11,7 +11,7 @@ from foreigners import add_package, start_beside
 from small_trainings import Capsys, error_line, train
 
 import trainers.objectives
-from pipelines.terminal.console import call
+from pipelines.base.console import call
 from trainers.cli.app import make_app
 from trainers.encoders.location import locate
 from trainers.encoders.model import load_model
@@ -144,7 +144,7 @@ ODD_LENGTHS = '''"""How many lines of `lines.txt` have an odd length."""
 import json
 from pathlib import Path
 
-from trainers.evaluation.task import Result, Task
+from trainers.scores.task import Result, Task
 
 METRICS = ("odd",)
 

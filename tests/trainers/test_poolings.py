@@ -28,7 +28,7 @@ from transformers import (
     XLMRobertaModel,
 )
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.encoders.model import load_model

@@ -21,7 +21,7 @@ from small_trainings import Capsys, build, encoder_of, prepared, train, trained
 from torch import nn
 
 from augment.models.weights import find_encoder
-from pipelines.terminal.console import InputError, TwinviewsError
+from pipelines.base.console import InputError, TwinviewsError
 from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
 from trainers.encoders.linear import fit_linear
 from trainers.encoders.loading import load_for_training, save_encoder

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from small_trainings import LINEAR, Interrupted, batch_of, build, prepared, teachers, trained
 from torch import distributed, multiprocessing
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.modules import set_dropout
 from trainers.processes import divided_batch, join_processes

@@ -11,13 +11,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
 from small_trainings import Capsys, prepared, train
 
-from pipelines.terminal.console import TwinviewsError
+from pipelines.base.console import TwinviewsError
 from trainers.data.examples import Examples
 from trainers.encoders.loading import load_encoder, save_encoder
 from trainers.encoders.location import locate
 from trainers.encoders.model import load_model
-from trainers.evaluation.dev_set import dev_score
 from trainers.objective import Objective
+from trainers.scores.dev_set import dev_score
 from trainers.training.fit import fit
 
 

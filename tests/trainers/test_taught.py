@@ -14,7 +14,7 @@ from torch import nn
 
 import trainers.encoders.model
 import trainers.encoders.vectors
-from pipelines.terminal.console import TwinviewsError
+from pipelines.base.console import TwinviewsError
 from trainers.encoders.linear import fit_linear
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate

@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from small_trainings import Capsys, error_line, prepared, read_log, train, train_killed, write_pairs
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.cli.app import MODULES
 from trainers.cli.auto import CHOICES
 from trainers.encoders.loading import load_encoder
@@ -423,7 +423,7 @@ def test_an_encoder_out_of_reach_is_not_taken_for_another(
 
 WITHOUT_TORCH = """
 import sys
-from pipelines.terminal.console import call
+from pipelines.base.console import call
 from trainers.cli.app import app
 code = call(app, sys.argv[1:])
 sys.exit(f"imported: {loaded}" if (loaded := {"torch", "transformers", "datasets"} & set(sys.modules)) else code)
@@ -449,7 +449,7 @@ def test_help_and_misspelt_options_need_no_torch(arguments: str, code: int) -> N
 
 HELP_OF_ALL_OBJECTIVES = """
 import sys
-from pipelines.terminal.console import call
+from pipelines.base.console import call
 from trainers.settings import objective_names
 from trainers.cli.app import app
 codes = [call(app, [name, "--help"]) for name in objective_names()]

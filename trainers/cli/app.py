@@ -4,7 +4,7 @@ from importlib import import_module
 
 import typer
 
-from pipelines.terminal.console import LazyGroup, SectionedCommand, VersionOption, lazy_app
+from pipelines.base.console import LazyGroup, SectionedCommand, VersionOption, lazy_app
 from trainers.settings import OBJECTIVES, objective_names
 
 MODULES = {
@@ -22,7 +22,7 @@ MODULES = {
         "Print runs beside each other and beside the papers' rows; test differences.",
     ),
     "report": (
-        "trainers.pages.report",
+        "trainers.scores.pages.report",
         "Write one HTML page about runs: loss, cosines before and after, scores.",
     ),
     "push": ("trainers.cli.push", "Publish a trained encoder on the Hugging Face Hub."),

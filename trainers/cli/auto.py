@@ -15,9 +15,9 @@ import typer
 from pydantic import Field
 
 from augment.models.weights import MINILM
-from pipelines.storage.files import write_page
+from pipelines.base.console import InputError, note, show
+from pipelines.base.files import write_page
 from pipelines.storage.pair_files import write_pairs
-from pipelines.terminal.console import InputError, note, show
 from trainers.cli.evaluate import COLUMNS, JUDGE, SHOTS
 from trainers.cli.objectives import command_of, parameters
 from trainers.data.contradictions import contradictions, is_english
@@ -25,11 +25,11 @@ from trainers.data.examples import Examples
 from trainers.data.labelled import BATCH_SIZE, STEPS, halves, pairs_of, read_labelled, write_labelled
 from trainers.data.reading import own_columns, read_examples
 from trainers.encoders.location import Source, locate
-from trainers.evaluation.task import Suite
+from trainers.scores.task import Suite
 from trainers.settings import DataOptions, Options, Pooling, Request, checked, data_keys
 
 if TYPE_CHECKING:  # it imports the judge, which takes seconds
-    from trainers.results.beside import Contender
+    from trainers.scores.pages.beside import Contender
 
 READS = ("text", "views")
 HELD_BACK = "held-back.csv"
@@ -117,8 +117,8 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
 
     Example: train auto --text sentences.txt --judge labelled.csv
     """
-    from trainers.evaluation.judge import read_judge
-    from trainers.evaluation.tfidf import with_baseline
+    from trainers.scores.tables.judge import read_judge
+    from trainers.scores.tfidf import with_baseline
 
     options = checked(AutoOptions, {key: values.pop(key) for key in AutoOptions.model_fields})
     own = own_columns(options.columns)
@@ -281,8 +281,8 @@ def _judge(
     options: AutoOptions,
 ) -> None:
     """Score what has no scores yet, the untouched encoder first; show how they compare, and write it beside them."""
-    from trainers.evaluation.result_files import show as show_tables
-    from trainers.results import beside
+    from trainers.scores.pages import beside
+    from trainers.scores.result_files import show as show_tables
 
     encoders, files = dict[str, beside.Contender](), dict[str, list[Path]]()
     trainings = {str(folder): arguments for of in commands for folder, arguments in of.items()}
@@ -319,9 +319,9 @@ def _judge(
 
 def _warn_of_general_text(encoders: "Mapping[str, Contender]") -> None:
     """Note it if what is recommended is clearly worse on the bundled pairs of general English than the first."""
-    from trainers.evaluation.scoring import find_suites
-    from trainers.evaluation.suites import SMOKE_TEST
-    from trainers.results.beside import verdict_on
+    from trainers.scores.pages.beside import verdict_on
+    from trainers.scores.scoring import find_suites
+    from trainers.scores.suites import SMOKE_TEST
 
     suites = find_suites([SMOKE_TEST], None)
     (best,) = verdict_on({name: encoder.score(suites) for name, encoder in encoders.items()}).candidates
@@ -340,7 +340,7 @@ def _repeat(
     options: AutoOptions,
 ) -> None:
     """Train what is best with further seeds, and show by how much each is better than the first of the files."""
-    from trainers.results.beside import trained, verdict_on
+    from trainers.scores.pages.beside import trained, verdict_on
 
     *_, name = files
     of_seeds = dict[str, Sequence[Path]]()

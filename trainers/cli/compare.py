@@ -10,15 +10,15 @@ from typing import Annotated
 
 import typer
 
-from pipelines.storage.files import write_page
-from pipelines.terminal.console import ConfigOption, InputError, note, show_json
-from pipelines.terminal.options import with_options
+from pipelines.base.console import ConfigOption, InputError, note, show_json
+from pipelines.base.files import write_page
+from pipelines.base.options import with_options
 from trainers.cli.evaluate import ColumnsOption, JudgeOption
 from trainers.data.reading import own_columns
-from trainers.evaluation.result_files import Table, markdown, show
-from trainers.results.assessment import assess
-from trainers.results.comparison import PAPERS, compare_suite, load_paper, published_tables
-from trainers.results.runs import Run, named, read_runs, seed_folders
+from trainers.scores.pages.assessment import assess
+from trainers.scores.pages.comparison import PAPERS, compare_suite, load_paper, published_tables
+from trainers.scores.result_files import Table, markdown, show
+from trainers.scores.runs import Run, named, read_runs, seed_folders
 
 NO_ITEMS = "<suite>.items.npz beside the results of a suite: run `train evaluate` again, or name another"
 
@@ -65,7 +65,7 @@ def compare(options: CompareOptions) -> None:
     papers, page, paths = _papers(options.beside), _page(options.out), options.runs or []
     requested = [*(options.suite or ())]
     if options.judge:
-        from trainers.results.beside import score_beside
+        from trainers.scores.pages.beside import score_beside
 
         folders = [folder for path in paths for folder in seed_folders(path)]
         requested += score_beside(folders, options.judge, own_columns(options.columns))
@@ -103,8 +103,8 @@ def _with_untouched(
     """Return the runs behind the untouched encoder that all began from, and the verdict on them, if there is one."""
     if not suite.startswith("judge-"):
         return results, ()
-    from trainers.results.beside import verdict_on_runs
-    from trainers.results.wording import RULE
+    from trainers.scores.pages.beside import verdict_on_runs
+    from trainers.scores.statistics.wording import RULE
 
     start, verdict = verdict_on_runs(suite, given, seed)
     lines = (

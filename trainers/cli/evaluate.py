@@ -10,14 +10,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from pipelines.terminal import console
-from pipelines.terminal.console import ConfigOption, InputError, MissingExtraError, note, show_json, table
-from pipelines.terminal.options import with_options
+from pipelines.base import console
+from pipelines.base.console import ConfigOption, InputError, MissingExtraError, note, show_json, table
+from pipelines.base.options import with_options
 from trainers.data.reading import own_columns
 from trainers.encoders.vectors import BATCH_SIZE, TextEncoder
-from trainers.evaluation.result_files import notes, results_folder, results_table, show, signature, write
-from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
-from trainers.evaluation.task import DATA_VARIABLE, SEED, Scores, Suite, distinct_texts
+from trainers.scores.result_files import notes, results_folder, results_table, show, signature, write
+from trainers.scores.suites import ALL, SMOKE_TEST, suite_names
+from trainers.scores.task import DATA_VARIABLE, SEED, Scores, Suite, distinct_texts
 from trainers.settings import Pooling
 
 SUITES = f"""What to evaluate on; repeat it for more. There are {", ".join(suite_names())}; {ALL} is all of them but \
@@ -100,7 +100,7 @@ class EvaluateOptions:
 
     def open(self, name: str, own_pooling: Pooling | None = None) -> TextEncoder:
         """Return an encoder by name, beside that of documents if there is one."""
-        from trainers.evaluation.scoring import opened
+        from trainers.scores.scoring import opened
 
         return opened(
             name,
@@ -139,7 +139,7 @@ def evaluate(options: EvaluateOptions) -> None:
 
 
 def _show_plan(points: float, sides: Sequence[Any] = ()) -> None:
-    from trainers.results.planning import own_plan, typical_plan
+    from trainers.scores.planning import own_plan, typical_plan
 
     console.show(own_plan(points, *sides) if sides else typical_plan(points))
 
@@ -161,8 +161,8 @@ def _check(options: EvaluateOptions) -> None:
 
 def _put_beside(options: EvaluateOptions, directory: Path, suite: Suite) -> None:
     """Score the other encoder too, unless it has been, and show how they differ, with a verdict and a plan."""
-    from trainers.evaluation.scoring import score_into
-    from trainers.results.beside import beside, other_encoder
+    from trainers.scores.pages.beside import beside, other_encoder
+    from trainers.scores.scoring import score_into
 
     other = judged = None
     try:
@@ -184,9 +184,9 @@ def _put_beside(options: EvaluateOptions, directory: Path, suite: Suite) -> None
 
 def _suites(options: EvaluateOptions) -> list[Suite]:
     """Read the suites, those of `--judge` last; those of `--mteb` need the encoder and come later."""
-    from trainers.evaluation.judge import read_judge
-    from trainers.evaluation.scoring import find_suites
-    from trainers.evaluation.tfidf import with_baseline
+    from trainers.scores.scoring import find_suites
+    from trainers.scores.tables.judge import read_judge
+    from trainers.scores.tfidf import with_baseline
 
     names, data = options.suite, options.data
     suites: list[Suite] = []
@@ -215,13 +215,13 @@ def _show_sets(suites: Sequence[Suite], model: str) -> None:
 
 def _score(options: EvaluateOptions, suites: Sequence[Suite]) -> Path:
     """Score an encoder, print the results, write them into a folder, and return the folder."""
-    from trainers.evaluation.scoring import evaluate_suites
+    from trainers.scores.scoring import evaluate_suites
 
     encoder = options.open(options.model)
     names = [*(suite.name for suite in suites), *(["mteb"] if options.mteb else [])]
     directory = results_folder(options.model, options.parts, out=options.out, suites=names)
     if options.mteb:
-        from trainers.evaluation.mteb import mteb_suite
+        from trainers.scores.mteb import mteb_suite
 
         suites = [*suites, mteb_suite(options.mteb, encoder, directory / "mteb")]
     used = {

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from pipelines.base.console import ConfigOption, counted, note, show
 from pipelines.storage.pair_files import write_pairs
-from pipelines.terminal.console import ConfigOption, counted, note, show
 from trainers.cli.auto import run_command, starting_encoder
 from trainers.cli.evaluate import ColumnsOption
 from trainers.data.labelled import BATCH_SIZE, STEPS, Labelled, drawn, pairs_of, read_labelled

@@ -8,7 +8,7 @@ import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from pipelines.terminal.console import ConfigOption
+from pipelines.base.console import ConfigOption
 from trainers.settings import DataOptions, Presets, Request, Training, data_keys, load_objective
 
 FILES = {"views": "data/pairs.arrow", "text": "sentences.txt", "words": "en:10000", "graded": "sts-train.csv"}

@@ -11,9 +11,9 @@ from huggingface_hub import CommitOperationAdd, HfApi, ModelCard, get_token
 from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from yaml import YAMLError
 
-from pipelines.storage.files import SUMS, check_sums, read_json
-from pipelines.terminal.console import ConfigOption, InputError, TwinviewsError, show
-from pipelines.terminal.options import with_options
+from pipelines.base.console import ConfigOption, InputError, TwinviewsError, show
+from pipelines.base.files import SUMS, check_sums, read_json
+from pipelines.base.options import with_options
 from trainers.encoders.location import RECIPE, first_line
 from trainers.training.directory import DONE, ENCODER, without_paths
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pipelines.terminal.console import InputError, note
+from pipelines.base.console import InputError, note
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -13,8 +13,8 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from pipelines.base.console import InputError
 from pipelines.storage import pair_files as pairs
-from pipelines.terminal.console import InputError
 from trainers.files import file_lines
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
+from pipelines.base.console import InputError, counted
+from pipelines.base.files import write_if_changed
 from pipelines.sentences.sources import table_cells
-from pipelines.storage.files import write_if_changed
 from pipelines.storage.pair_files import PAIR_COLUMNS
-from pipelines.terminal.console import InputError, counted
 from trainers.data.reading import LABEL, TEXT, Spellings, kind_of, spellings
 
 if TYPE_CHECKING:

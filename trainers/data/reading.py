@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pipelines.terminal.console import InputError, note
+from pipelines.base.console import InputError, note
 from trainers.data.examples import Examples, from_pairs, from_text
 from trainers.files import csv_rows, file_lines, tsv_rows
 from trainers.settings import DataOptions

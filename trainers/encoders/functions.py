@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.encoders.vectors import BATCH_SIZE, Advance, Matrix, TextEncoder, check, still
 from trainers.files import sha256_of
 

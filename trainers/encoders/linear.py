@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pipelines.terminal.console import TwinviewsError
+from pipelines.base.console import TwinviewsError
 from trainers.encoders.modules import Encoder, add_layer, pooling_at, width_of
 from trainers.encoders.vectors import nearest, smooth, unit
 

@@ -14,8 +14,8 @@ import torch
 
 from augment.models.device import quiet_transformers
 from augment.models.loading import WRAPPERS, check_length, check_weights, fault
-from pipelines.storage.files import check_sums, write_sums
-from pipelines.terminal.console import InputError, TwinviewsError, note
+from pipelines.base.console import InputError, TwinviewsError, note
+from pipelines.base.files import check_sums, write_sums
 from trainers.encoders.location import LOG, PICKLE, RECIPE, TIME, Source, pickled
 from trainers.encoders.modules import Encoder, assemble, is_padded, parts_of, pooling_of, set_max_tokens
 from trainers.processes import is_first

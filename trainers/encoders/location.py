@@ -11,7 +11,7 @@ import xxhash
 
 from augment.models.device import quiet_transformers
 from augment.models.weights import HUB_NAMES, cached_snapshot, hub_offer, installed_encoder
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.settings import Pooling
 
 STARTER = "starter"

@@ -17,8 +17,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import get_device_name
 
 from augment.models.device import quiet_transformers
-from pipelines.storage.files import atomic_write
-from pipelines.terminal.console import InputError, note, progress
+from pipelines.base.console import InputError, note, progress
+from pipelines.base.files import atomic_write
 from trainers.encoders.loading import PADDED, load_encoder, position_limit, repooled
 from trainers.encoders.location import WEIGHTS, Source, first_line, locate
 from trainers.encoders.modules import MASK, is_padded, pooling_of, set_max_tokens

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 
 if TYPE_CHECKING:  # it takes seconds to import, and `--help` does without
     from sentence_transformers import SentenceTransformer

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.encoders.vectors import Advance, Matrix, TextEncoder, Vectors, still
 
 

@@ -13,8 +13,8 @@ import xxhash
 from numpy.typing import NDArray
 
 from augment.models.weights import cache_folder
-from pipelines.storage.files import atomic_write
-from pipelines.terminal.console import InputError, TwinviewsError, note
+from pipelines.base.console import InputError, TwinviewsError, note
+from pipelines.base.files import atomic_write
 from trainers.files import read_arrays, remove_stale
 
 if TYPE_CHECKING:

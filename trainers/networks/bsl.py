@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from pipelines.terminal.console import progress
+from pipelines.base.console import progress
 from trainers.objective import Objective, Row, autocast, embed, float32
 from trainers.processes import gather_pairs
 from trainers.settings import Training

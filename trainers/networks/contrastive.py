@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from pipelines.terminal.console import InputError, counted, note
+from pipelines.base.console import InputError, counted, note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.linear import has_dense
 from trainers.encoders.model import load_model, starting_model

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.terminal.console import InputError, note
+from pipelines.base.console import InputError, note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.linear import has_dense
 from trainers.encoders.location import Source

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.modules import pooling_at, pooling_of, with_cnn
 from trainers.objective import Objective, float32, group_tokens, pool

@@ -10,7 +10,7 @@ import regex
 import torch
 from torch import Tensor, nn
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.loading import PADDED, position_limit
 from trainers.encoders.modules import MASK, is_padded, set_max_tokens

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from pipelines.terminal.console import InputError
+from pipelines.base.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.loading import load_masked_lm, save_encoder
 from trainers.encoders.location import Source

@@ -18,8 +18,8 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from pipelines.base.console import note
 from pipelines.storage.pair_files import has_bundled_translations
-from pipelines.terminal.console import note
 from trainers.settings import DropoutOptions, Pooling, later, read_presets
 
 READS = ("views", "text")

@@ -7,7 +7,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from pipelines.terminal.console import TwinviewsError
+from pipelines.base.console import TwinviewsError
 from trainers.objective import Objective
 from trainers.processes import is_first
 from trainers.settings import Training

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipelines.storage.files import LOCK, SUMS, check_sums, read_json, write_if_changed
-from pipelines.terminal.console import InputError, TwinviewsError, note
+from pipelines.base.console import InputError, TwinviewsError, note
+from pipelines.base.files import LOCK, SUMS, check_sums, read_json, write_if_changed
 from trainers.encoders.location import LOG, RECIPE, TIME
 
 DONE, CHECKPOINTS, WEIGHTS, STATE = "modules.json", "checkpoints", "model.safetensors", "trainer_state.json"

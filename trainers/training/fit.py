@@ -21,8 +21,8 @@ from transformers import (
     TrainingArguments,
 )
 
-from pipelines.storage.files import write_if_changed, write_sums
-from pipelines.terminal.console import TwinviewsError, note, progress
+from pipelines.base.console import TwinviewsError, note, progress
+from pipelines.base.files import write_if_changed, write_sums
 from trainers.data.examples import Examples, Order, Rows
 from trainers.encoders.location import LOG
 from trainers.losses import geometry
@@ -41,7 +41,7 @@ from trainers.training.best import (
 from trainers.training.directory import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint
 
 if TYPE_CHECKING:
-    from trainers.evaluation.task import Task
+    from trainers.scores.task import Task
 
 COLLAPSED = 0.05  # below this spread the mean cosine between sentences is above 0.997
 FALLEN = 5.0  # a development score this many points below the one before the training is more than noise
@@ -148,7 +148,7 @@ def score_on(
     """Return the score on a development set, computed in the first process for all, or None, with a warning."""
     score = None
     if dev is not None and is_first():
-        from trainers.evaluation.dev_set import dev_score
+        from trainers.scores.dev_set import dev_score
 
         score = dev_score(dev, objective, training.precision, training.dev_similarity)
         if score is None:

@@ -20,8 +20,8 @@ from xxhash import xxh64_hexdigest
 from yaml import YAMLError
 
 from augment.models.weights import Unreachable
-from pipelines.storage.files import locked_folder, write_if_changed
-from pipelines.terminal.console import InputError, counted, note, show, table
+from pipelines.base.console import InputError, counted, note, show, table
+from pipelines.base.files import locked_folder, write_if_changed
 from trainers.data.examples import Examples, Rows, with_corpus
 from trainers.data.reading import read_examples
 from trainers.encoders.linear import LINEAR
@@ -33,7 +33,7 @@ from trainers.settings import NONE, OBJECTIVES, Options, Request, Training, load
 from trainers.training import directory
 
 if TYPE_CHECKING:
-    from trainers.evaluation.task import Task
+    from trainers.scores.task import Task
     from trainers.training.fit import Fitted
 
 CARD = Path(__file__).with_name("card.md")  # the template of the model card
@@ -172,8 +172,8 @@ def _read_dev(training: Training, preset: Mapping[str, Any], examples: Examples)
             if value != preset.get(key, Training.model_fields[key].default):
                 raise InputError(f"--{key.replace('_', '-')} {value} needs --dev: give a file or a benchmark")
         return None
-    from trainers.evaluation.dev_set import read_dev
-    from trainers.evaluation.task import normalised
+    from trainers.scores.dev_set import read_dev
+    from trainers.scores.task import normalised
 
     dev = read_dev(training.dev, training.dev_data)
     texts = [*dev.left, *dev.right] if isinstance(dev, Examples) else dev.texts

@@ -1,0 +1,1 @@
+"""What both commands stand on: files, messages and tables on a terminal, Ctrl-C, commands from options."""

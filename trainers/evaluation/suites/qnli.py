@@ -1,6 +1,0 @@
-"""QNLI dev: the area under the ROC curve of the cosine between a question and a sentence."""
-
-from trainers.evaluation.pairs import read_benchmarks
-
-METRICS = ("auc",)
-BENCHMARKS = read_benchmarks("qnli")

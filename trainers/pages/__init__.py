@@ -1,1 +1,0 @@
-"""Trainings and their scores as one HTML page: `train report`."""

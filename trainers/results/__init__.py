@@ -1,1 +1,0 @@
-"""Stored scores: read, compared with each other and with the papers' rows, and collected over seeds and settings."""

@@ -1,0 +1,1 @@
+"""Stored scores as tables and pages: `train compare`, `train report`."""

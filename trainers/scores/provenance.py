@@ -1,0 +1,111 @@
+"""Where a run comes from: the encoder that it began with, its training text, and what of a set it has seen."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from augment.models.weights import HUB_NAMES, installed_encoder
+from pipelines.base.console import InputError, MissingExtraError
+from trainers.data.examples import Examples, with_corpus
+from trainers.data.reading import KINDS, read_examples
+from trainers.encoders.location import STARTER, Source, locate
+from trainers.scores.dev_set import dev_of
+from trainers.scores.result_files import read_recipe
+from trainers.scores.task import Task, normalised
+from trainers.settings import DataOptions
+
+# by suite and set: distinct texts seen in training, and all
+Leaks: TypeAlias = dict[tuple[str, str], tuple[int, int]]
+
+
+def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> tuple[Leaks, Leaks, list[str]]:
+    """Count each set's texts in the training text and --dev of a model and its starts, and note what cannot be read."""
+    # The three columns of plain sentences are one object.
+    columns: dict[int, Sequence[str | None]] = {}
+    dev_texts: list[str] = []
+    directory, trainings, remarks = model_directory, set[Path](), list[str]()
+    while directory.resolve() not in trainings and (recipe := read_recipe(directory)):
+        trainings.add(directory.resolve())
+        try:
+            columns |= {id(column): column for column in training_text(directory, recipe).columns()}
+        except InputError as error:
+            remarks.append(f"the training text of {directory} is not counted: {error}")
+        try:
+            # With `--keep last` it chose nothing, unless the training could stop by it.
+            has_chosen = recipe.get("keep") != "last" or recipe.get("patience")
+            dev = dev_of(directory, recipe) if has_chosen else None
+            dev_texts += [*dev.left, *dev.right] if isinstance(dev, Examples) else dev.texts if dev else []
+        except InputError as error:
+            remarks.append(f"the --dev of {directory} is not counted: {error}")
+        try:
+            directory = find_start(directory, recipe).folder or directory
+        except InputError as error:
+            remarks.append(f"no earlier training text of {directory} is counted: {error}")
+    texts = (text for column in columns.values() for text in column if text)
+    return (
+        leaks_of(texts, suites) if columns else {},
+        leaks_of(dev_texts, suites) if dev_texts else {},
+        remarks,
+    )
+
+
+def find_start(run: Path, recipe: Mapping[str, Any]) -> Source:
+    """Return the encoder that a run began with; raises InputError if it is gone, or another by now."""
+    name, digest = recipe.get("encoder"), recipe["twinviews"].get("encoder_xxh64")
+    installed, parents = installed_encoder(name or STARTER), run.resolve().parents if name else ()
+    folders = [
+        str(path)
+        for path in (installed, *(parent / str(name) for parent in parents))
+        if path and path.is_dir()
+    ]
+    for place in (name, *folders, None):
+        with suppress(InputError):
+            # The Hub's model comes last: its name may be that of a folder.
+            source = (
+                Source(str(name), HUB_NAMES.get(str(name), str(name)))
+                if place is None and name
+                else locate(place)
+            )
+            if digest in (None, source.digest()):
+                return replace(source, name=name or STARTER)
+    raise InputError(
+        f"the encoder that this began with, {name or STARTER}, is gone, or another by now: give --against"
+    )
+
+
+def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leaks:
+    """Count which texts of each set occur in a training text; those that differ only in case and marks are one."""
+    keys = {
+        (name, task.name): set(map(normalised, task.texts)) for name, tasks in suites.items() for task in tasks
+    }
+    # Only the matches are kept: the training text may be larger than memory.
+    shared = set().union(*keys.values()).intersection(map(normalised, texts))
+    return {name: (len(task_keys & shared), len(task_keys)) for name, task_keys in keys.items()}
+
+
+def training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples:
+    """Return what a run was trained on; raises InputError if it cannot be read, or has changed since."""
+    kind = next((kind for kind in KINDS if recipe.get(kind) is not None), None)
+    reason = "its recipe names none"
+    # Relative paths start here, or in a parent folder of the run.
+    for place in (Path(), *directory.resolve().parents) if kind else ():
+        values = {name: recipe.get(name) for name in (*KINDS, "scale", "limit")}
+        if kind == "views":
+            values["views"] = [str(place / path) for path in recipe["views"]]
+        elif kind != "words" or (place / recipe["words"]).is_file():
+            values[str(kind)] = str(place / recipe[str(kind)])
+        try:
+            examples, _ = read_examples(DataOptions(**values), (str(kind),))
+        except (InputError, MissingExtraError) as error:
+            reason = str(error) if place == Path() else reason
+            continue
+        if examples.digest() == recipe["twinviews"].get("data_xxh64"):
+            return (
+                with_corpus(examples, values["views"] or ())
+                if "corpus_xxh64" in recipe["twinviews"]
+                else examples
+            )
+        reason = "it has changed since"
+    raise InputError(reason)

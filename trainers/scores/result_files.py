@@ -1,0 +1,308 @@
+"""Scores as tables, signatures and files: JSON with all that is needed to repeat them, a page, every prediction."""
+
+import hashlib
+import io
+import json
+import os
+import re
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from pipelines.base import console
+from pipelines.base.console import InputError
+from pipelines.base.files import SUMS, atomic_write, locked_file, read_json, recorded_files, without_paths
+from trainers.encoders.location import RECIPE, Source, locate
+from trainers.scores.suites import SMOKE_TEST
+from trainers.scores.task import MARK, Scores
+
+SEEN = "seen in training"
+BASELINE = "TF-IDF"
+DIGITS = 12  # hex digits of a checksum in a signature
+DECIMALS = {"geometry": 3}  # decimals that are printed of a suite's figures, if not 2
+
+
+class Stored(BaseModel):
+    """What is read back from a file of results."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="allow")
+
+
+class StoredSet(Stored):
+    """One set of an evaluation: its figures, the first the set's own, the sha256 of its items, and leakage."""
+
+    title: str
+    size: int
+    counted: bool
+    sha256: str
+    source: str = ""
+    note: str | None = None
+    figures: dict[str, FiniteFloat | None]
+    seen_in_training: dict[str, int] | None = None
+    baseline: FiniteFloat | None = None
+
+
+class StoredSuite(Stored):
+    """The file that `train evaluate` writes for a suite, and where it was read."""
+
+    suite: Annotated[str, Field(pattern=r"^[\w-]+$")]
+    date: str = ""
+    seed: int | None = None
+    model: dict[str, Any]
+    settings: dict[str, Any]
+    sets: dict[str, StoredSet]
+    file: Path = Path()
+
+
+class Figure(NamedTuple):
+    """A value, or the mean over seeds with their standard deviation, and the decimals that are printed."""
+
+    value: float
+    digits: int = 2
+    deviation: float | None = None
+    mark: str = ""
+
+    def __str__(self) -> str:
+        deviation = "" if self.deviation is None else f" +- {self.deviation:.{self.digits}f}"
+        return f"{self.value:z.{self.digits}f}{deviation}{self.mark}"
+
+
+def mean(values: Sequence[float | None], digits: int = 2) -> Figure | None:
+    """Return mean and standard deviation (n - 1; None for one value); None without values or if one is unknown."""
+    numbers = [value for value in values if value is not None]
+    if not numbers or len(numbers) < len(values):
+        return None
+    return Figure(statistics.fmean(numbers), digits, statistics.stdev(numbers) if len(numbers) > 1 else None)
+
+
+class Table(NamedTuple):
+    """A title, columns and rows of text, and notes on them; the columns in `right` hold figures."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def group(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+    """Return the distinct values of each key, keys and values in order of first appearance."""
+    groups: dict[Any, dict[Any, None]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, {})[value] = None
+    return {key: list(values) for key, values in groups.items()}
+
+
+def noted(remarks: Iterable[tuple[str, str]], every: int, before: str = "") -> Iterator[str]:
+    """Yield each remark once, after the titles it is about, or `every set`; `remarks` are pairs of title and remark."""
+    for remark, titles in group((remark, title) for title, remark in remarks).items():
+        sets = "every set" if len(titles) == every > 1 else ", ".join(titles)
+        yield f"{MARK if remark.startswith(MARK) else ''}{before}{sets}: {remark.removeprefix(MARK)}"
+
+
+def show(tables: Sequence[Table]) -> None:
+    """Print the tables to stdout, and their notes to stderr, each once."""
+    for number, table in enumerate(tables):
+        console.show(("\n" if number else "") + table.title)
+        console.table(table.columns, table.rows, right=table.right)
+    for line in dict.fromkeys(line for table in tables for line in table.notes):
+        console.note(line)
+
+
+def markdown(title: str, about: Sequence[str], tables: Iterable[Table]) -> str:
+    """Return a page, with names instead of paths: its title, the lines `about` it, the tables with their notes."""
+    lines = [f"# {title}", "", *about, *([""] if about else [])]
+    for table in tables:
+        marks = "|".join("--:" if name in table.right else "---" for name in table.columns)
+        cells = (" | ".join(cell.replace("|", "\\|") for cell in row) for row in (table.columns, *table.rows))
+        head, *body = (f"| {line} |" for line in cells)
+        notes = [f"- {line}" for line in table.notes]
+        lines += [f"## {table.title}", "", head, f"|{marks}|", *body, "", *notes, *([""] if notes else [])]
+    return without_paths("\n".join(lines).replace("<", "&lt;").rstrip() + "\n")
+
+
+def results_table(scores: Scores) -> Table:
+    """Return a suite's table: the counted sets, their average, then the other sets, perhaps with leakage."""
+    values, suite = scores.values, scores.suite
+    average, sets = values["average"], values["sets"].values()
+    leaks = [SEEN] if any(item["seen_in_training"] for item in sets) else []
+    baselines = [BASELINE] if any(item.get("baseline") is not None for item in sets) else []
+    counted = [item for item in sets if item["counted"] and average["of"]]
+
+    def row(name: str, items: Sequence[Mapping[str, Any]], results: Mapping[str, Any]) -> tuple[str, ...]:
+        mark = f" {MARK.strip()}" if any((item["note"] or "").startswith(MARK) for item in items) else ""
+        figures = [results["figures"].get(metric) for metric in suite.metrics]
+        figures += [results.get("baseline") for _ in baselines]
+        leak = results.get("seen_in_training")
+        seen = [f"{leak['texts']} of {leak['of']}" if leak else "" for _ in leaks]
+        sizes = sum(item["size"] for item in items)
+        return (name + mark, str(sizes), *(_cell(figure, suite.name) for figure in figures), *seen)
+
+    kind = "of {sets}" if values["complete"] else "(INCOMPLETE: {sets} of {of} sets)"
+    rows = [row(item["title"], [item], item) for item in counted]
+    rows += [row(f"average {kind.format(**average)}", counted, average)] if average["figures"] else []
+    rows += [row(item["title"], [item], item) for item in sets if item not in counted]
+    smoke = " (smoke test, no benchmark)" if suite.name == SMOKE_TEST else ""
+    right = ("size", *suite.metrics, *baselines, *leaks)
+    return Table(f"{suite.name}{smoke}: {values['encoder']}", ("set", *right), tuple(rows), right)
+
+
+def _cell(value: float | None, suite: str) -> str:
+    if value is None or isinstance(value, int):  # a whole number is a count
+        return "" if value is None else str(value)
+    return str(Figure(value, DECIMALS.get(suite, 2)))
+
+
+def notes(scores: Scores) -> list[str]:
+    """Return the notes on a suite's scores: on single copies, undefined metrics, leakage, and missing sets."""
+    sets = scores.values["sets"].values()
+    remarks: list[tuple[str, str]] = []
+    for item in sets:
+        metric, value = next(iter(item["figures"].items()))
+        undefined = f"`{metric}` is undefined: all vectors, cosines or grades are equal"
+        is_negative = metric == "score" and value is not None and value < 0
+        remarks += [(item["title"], item["note"])] if item["note"] else []
+        remarks += [(item["title"], undefined)] if value is None else []
+        remarks += [(item["title"], "is negative: are the grades the wrong way round?")] if is_negative else []
+    leaks = [(item["title"], item["seen_in_training"]) for item in sets if item["seen_in_training"]]
+    seen, chosen = (", ".join(title for title, leak in leaks if leak[kind]) for kind in ("texts", "dev"))
+    return [
+        *noted(remarks, len(sets)),
+        *([f"the model was trained on texts of {seen}: see the column `{SEEN}`"] if seen else []),
+        *([f"texts of {chosen} chose this model (--dev)"] if chosen else []),
+        *(f"missing: {item}" for item in scores.suite.missing),
+    ]
+
+
+def page(scores: Scores) -> str:
+    """Return a suite's results as Markdown: the table with its notes, the parts, and how it was made."""
+    table, values = results_table(scores), scores.values
+    tables = [table._replace(title="Scores", notes=tuple(notes(scores)))]
+    parts = [(item["title"], *part) for item in values["sets"].values() for part in item["parts"].items()]
+    if parts:
+        metrics = tuple(dict.fromkeys(metric for *_, part in parts for metric in part))
+        cells = [[_cell(part.get(key), scores.suite.name) for key in metrics] for *_, part in parts]
+        rows = tuple((title, name, *figures) for (title, name, _), figures in zip(parts, cells, strict=True))
+        tables.append(Table("Parts", ("set", "part", *metrics), rows, metrics))
+    versions = ", ".join(f"{name} {number}" for name, number in values["versions"].items())
+    return markdown(table.title, [scores.suite.title, "", f"{values['date']}; {versions}"], tables)
+
+
+def signature(values: Mapping[str, Any]) -> str:
+    """Return every setting that decides the figures of a suite, in one line that a paper can quote.
+
+    Example: `sts|sets:stsb|metric:all|pooling:mean|tokens:128|precision:fp32|seed:1111|items:0f3c92a1...|...`
+
+    `values` are the stored results. The sets are those of the average, or all of them.
+    """
+    model, sets = values["model"], values["sets"]
+    counted = [name for name, item in sets.items() if item["counted"]]
+    names = counted if len(counted) > 1 else list(sets)
+
+    def weights(card: Mapping[str, Any]) -> str:
+        return joined(list((card.get("weights") or {"": card.get("sha256", "")}).values()))
+
+    def joined(digests: Sequence[object]) -> str:
+        text = "".join(map(str, digests))
+        return (hashlib.sha256(text.encode()).hexdigest() if len(digests) > 1 else text)[:DIGITS]
+
+    parts = {
+        "sets": "+".join(names),
+        "metric": "+".join(dict.fromkeys(next(iter(sets[name]["figures"])) for name in names)),
+        "pooling": model.get("pooling"),
+        "prompts": model.get("prompts"),
+        "tokens": model.get("max_tokens"),
+        "similarity": model.get("similarity") if model.get("similarity") != "cosine" else None,
+        "precision": values["settings"].get("precision"),
+        "seed": values.get("seed"),
+        "items": joined([sets[name]["sha256"] for name in names]),
+        "weights": weights(model),
+        "documents": weights(model.get("documents", {})),
+        "version": values.get("versions", {}).get("twinviews"),
+    }
+    return "|".join([values["suite"], *(f"{key}:{value}" for key, value in parts.items() if value)])
+
+
+def read_recipe(directory: Path) -> dict[str, Any] | None:
+    """Return the recipe of a run, None if the directory is not a run's."""
+    recipe = read_json(directory / RECIPE)
+    return recipe if isinstance(recipe, dict) and isinstance(recipe.get("twinviews"), dict) else None
+
+
+def results_folder(
+    model: str,
+    parts: Sequence[str] = (),
+    *,
+    out: Path | None = None,
+    suites: Sequence[str] = (),
+    source: Source | None = None,
+) -> Path:
+    """Return the folder of results, made; `parts` are what is not the default. Raises InputError if it is another's."""
+
+    def safe(text: str) -> str:
+        return re.sub(r"[^\w.-]+", "--", text).strip("-.")
+
+    with suppress(InputError):  # functions have no directory
+        source = source or locate(model)
+    path, name, digest = source and source.folder, model, source and source.digest()
+    if path and path.resolve().name == Path(model).expanduser().resolve().name:
+        name = path.resolve().name
+    named = safe("-".join(filter(None, [name, (digest or "").rpartition(":")[2][:8]])))
+    own = path / "evaluation" if path and read_recipe(path) else Path("runs", "evaluation", named)
+    folder = out or own / "-".join(map(safe, parts))
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(f"cannot write into the folder {str(folder)!r}: give another with --out")
+    for file in (folder / f"{suite}.json" for suite in suites if out):
+        owner = model
+        with suppress(LookupError, TypeError):
+            owner = str(read_json(file)["model"]["name"])
+        if Path(owner).expanduser().resolve() != Path(model).expanduser().resolve():
+            raise InputError(f"{file} holds the results of {owner!r}: give another --out")
+    return folder
+
+
+def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
+    """Write `<suite>.json`, `.md` and `.items.npz` (`<set>/gold` and so on) of every suite; return the paths."""
+    paths = list[Path]()
+    for scores in (scores for scores in evaluation if scores.suite.tasks):
+        parts = ((name, *part) for name, of in scores.predictions.items() for part in of._asdict().items())
+        arrays: dict[str, Any] = {f"{name}/{part}": value for name, part, value in parts if value is not None}
+        items = io.BytesIO()
+        np.savez(items, allow_pickle=False, **arrays)
+        text = json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n"
+        contents = {"json": text.encode(), "md": page(scores).encode(), "items.npz": items.getvalue()}
+        files = {directory / f"{scores.suite.name}.{ending}": content for ending, content in contents.items()}
+        sums, items_file, names = directory / SUMS, [*files][-1], {path.name for path in files}
+        with locked_file(sums, *files), ExitStack() as drafts:
+            if not arrays:
+                del files[items_file]
+            old = sums.read_text(encoding="utf-8", errors="replace") if sums.is_file() else ""
+            lines = [line for line in old.splitlines() if line.partition("  ")[2] not in names]
+            lines += [f"{hashlib.sha256(content).hexdigest()}  {path.name}" for path, content in files.items()]
+            for path, content in {**files, sums: ("\n".join(lines) + "\n").encode()}.items():
+                stream = drafts.enter_context(atomic_write(path))
+                stream.write(content)
+                stream.flush()
+            # All drafts are on the disk. The items of an earlier evaluation do not belong to this one.
+            items_file.unlink(missing_ok=True)
+        paths += files
+    return paths
+
+
+def load(path: Path) -> StoredSuite:
+    """Read a file of results; raises InputError if it cannot be read as one, or it or its items are not as written."""
+    whole = recorded_files(path.parent)
+    for file in (path, path.with_suffix(".items.npz")):
+        if not whole.get(file, True):
+            raise InputError(f"{file} is not as it was written: evaluate again, or leave it out")
+    try:
+        return StoredSuite.model_validate_json(path.read_bytes()).model_copy(update={"file": path})
+    except (OSError, ValueError):
+        raise InputError(f"{path} has no results that can be read: make them again, or leave it out") from None
