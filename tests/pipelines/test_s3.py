@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 import pytest
 from foreigners import Augment, Start, content, done, is_refused, wait_for
 
+from pipelines.base import files
 from pipelines.base.console import MissingExtraError
 from pipelines.base.files import locked_folder
-from pipelines.storage import files
 
 boto3 = pytest.importorskip("boto3")
 pytest.importorskip("s3fs")
@@ -156,7 +156,7 @@ def test_a_file_that_fails_does_not_appear_in_a_store(bucket: Bucket, address: s
 
 KILLED = """
 import os
-from pipelines.storage import files
+from pipelines.base import files
 with files.atomic_write(files.resolve_path("s3://views/half/data.arrow")) as stream:
     stream.write(bytes(6 << 20))
     stream.flush()
