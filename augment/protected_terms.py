@@ -12,9 +12,9 @@ import regex
 
 from augment.errors import InputError, describe
 from augment.files import read_bounded
-from augment.models.weights import check_revision, revision_of
+from augment.models.weights import revision_of
 from augment.text.words import STRAIGHT_QUOTES
-from augment.view import Runtime, View
+from augment.view import JSON, Runtime, View
 
 PATTERN_SECONDS = 10.0
 """What a pattern may take on one text; none but one that backtracks without end needs so long."""
@@ -59,11 +59,15 @@ class ProtectedTermsView(View):
     """file of terms, one a line, in which nothing is changed"""
     keep_pattern: str | None = None
     """regular expression; its matches are not changed"""
-    keep_revision: str | None = None
-    """hold the terms to this revision"""
 
     _terms: dict[str, list[tuple[str, ...]]]  # by their first piece
     _pattern: regex.Pattern[str] | None = None
+    _keep_revision: str | None = None
+
+    @property
+    def versions(self) -> dict[str, JSON]:
+        """The versions of its libraries, and the revision of the terms."""
+        return {**super().versions, **({"keep": self._keep_revision} if self._keep_revision else {})}
 
     def build(self, runtime: Runtime) -> Self:
         """A copy with the terms; raises InputError for a wrong pattern, or a file without terms or of other ones."""
@@ -80,8 +84,8 @@ class ProtectedTermsView(View):
             if not terms:
                 raise InputError(f"keep={self.keep} has no terms; write one a line")
             revision = revision_of("\n".join(map(" ".join, terms)).encode())
-        check_revision(f"keep={self.keep}: the terms have revision", revision, self.keep_revision)
-        view = self.model_copy(update={"keep_revision": revision})
+        view = self.model_copy()
+        view._keep_revision = revision
         view._terms = {first: list(group) for first, group in groupby(terms, key=itemgetter(0))}
         try:
             view._pattern = None if self.keep_pattern is None else regex.compile(self.keep_pattern)

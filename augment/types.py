@@ -22,9 +22,10 @@ Fraction: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 WEIGHTS_PARAMS = ("models", "encoder", "file")
 """Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the
 content."""
-REVISION_PARAMS = {"keep": "keep_revision", "judge_encoder": "judge_revision"}
-"""Parameters with paths or names, and those with the revision; a signature omits the former if it has the
-latter."""
+PATH_PARAMS = (*WEIGHTS_PARAMS, "keep", "judge_encoder")
+"""All parameters with paths or names; of the last two, a signature has the revision of the content instead."""
+DRAWN_TEXTS = 2_048
+"""Sentences whose draws are held at once."""
 _UNSEEN = "\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b\u2060\ufeff"
 INVISIBLE = regex.compile(rf"[{_UNSEEN}]|(?<=\p{{M}}{{30}})\p{{M}}")
 """What changes no text: such characters, and more than 30 accents on a letter (Unicode's stream-safe
@@ -56,7 +57,7 @@ class ViewSpec:
     """Everything that decides a view's text: its name ("mlm-fill") and its parameters, no device or batch size.
 
     Parameters that are left out have their defaults once the view is built. `versions` are those of its
-    libraries.
+    libraries, and of the content of files that parameters name, by the parameter.
 
     Example:
         >>> ViewSpec("repeat", {"rate": 0.5}).signature().rpartition("|")[0]
@@ -74,11 +75,7 @@ class ViewSpec:
         """
         params = {**self.params, **self.versions}
         revision = params.pop("revision", None)
-        identified = {
-            key for key, revision_key in REVISION_PARAMS.items() if params.get(revision_key) is not None
-        }
-        if revision is not None:
-            identified |= {*WEIGHTS_PARAMS}
+        identified = () if revision is None else WEIGHTS_PARAMS
         options = {key: value for key, value in sorted(params.items()) if key not in identified}
         return signature_line({"view": self.name, **options, "rev": revision, "v": __version__})
 
@@ -88,7 +85,7 @@ class ViewSpec:
         Versions, revisions and the places of files are not in it, so none of their updates draws all rows
         anew.
         """
-        files = {*WEIGHTS_PARAMS, *REVISION_PARAMS, *REVISION_PARAMS.values(), "revision"}
+        files = (*PATH_PARAMS, "revision")
         options = {key: value for key, value in sorted(self.params.items()) if key not in files}
         return signature_line({"view": self.name, **options})
 
@@ -155,6 +152,8 @@ class View(BaseModel):
         draws: How many texts that encoder then chooses from by default.
         floor: The least similarity to its sentence, in [0, 1], that the bundled encoder must then find.
         judged: Of how many texts, those of the closest words, it compares more than the words (None: of all).
+        ranks: Whether the text of the closest meaning is taken, not the first one drawn, and rather the sentence
+            itself than none.
         libraries: Packages whose versions change its texts and therefore stand in its signature.
     """
 
@@ -172,6 +171,7 @@ class View(BaseModel):
     draws: ClassVar[int] = 8
     floor: ClassVar[float] = 0.9
     judged: ClassVar[int | None] = None
+    ranks: ClassVar[bool] = False
     libraries: ClassVar[tuple[str, ...]] = ()
 
     def build(self, runtime: Runtime) -> Self:
@@ -184,12 +184,31 @@ class View(BaseModel):
     @property
     def spec(self) -> ViewSpec:
         """All parameters that decide a text; those of a built view include the revisions of its weights."""
-        return ViewSpec(self.name, self.model_dump(), self.versions)
+        return ViewSpec(self.name, self.params, self.versions)
+
+    @property
+    def params(self) -> dict[str, JSON]:
+        """All options by their names."""
+        return self.model_dump()
 
     @property
     def versions(self) -> dict[str, JSON]:
-        """The versions of its libraries by their names."""
+        """The versions of its libraries by their names, and the revisions of files by the options that name them."""
         return {name: version(name) for name in self.libraries}
+
+    @property
+    def engine(self) -> tuple[str, str] | None:
+        """The engine and precision that run its models, if its options have them: its judge then runs there too."""
+        return None
+
+    def usual_draws(self, *, is_judged: bool) -> int:
+        """How many texts are drawn unless the user says so, if an encoder can judge them or if none can."""
+        return self.draws if self.keeps_meaning and is_judged else 1
+
+    def languages(self) -> list[str]:
+        """The languages of the sentences and of the view, as far as options name them."""
+        options = (self.sentence_language_option, self.language_option)
+        return [getattr(self, option, "en") for option in options]
 
     @property
     def is_paraphrase(self) -> bool:
@@ -215,6 +234,18 @@ class View(BaseModel):
 
     def unused(self, texts: Iterable[str]) -> str | None:
         """What to tell the user of a file of whose lines not all are views of these texts."""
+
+    def problem(self, text: str, view: str) -> str | None:
+        """Why a view cannot be taken, whatever an encoder says of it; None if nothing speaks against it."""
+        return None
+
+    def drawn(self, texts: Sequence[str], seeds: Sequence[int], number: int) -> Iterable[Sequence[ViewResult]]:
+        """Up to `number` views of each text to choose from, the first of them by its own seed."""
+        for start in range(0, len(texts), DRAWN_TEXTS):
+            block, own = texts[start : start + DRAWN_TEXTS], seeds[start : start + DRAWN_TEXTS]
+            further = [row_seed(seed, str(draw), "") for draw in range(1, number) for seed in own]
+            views = self([*block] * number, [*own, *further])
+            yield from (views[row :: len(block)] for row in range(len(block)))
 
     @abstractmethod
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:

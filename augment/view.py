@@ -5,7 +5,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Any, cast
@@ -14,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from augment.errors import UNKNOWN, InputError, TwinviewsError, first_problem
-from augment.meaning.best import BestOfN
+from augment.meaning.best import BestOf
 from augment.plugins import VIEWS, plugin_model
 from augment.text.edits import apply_edits
 from augment.types import (
@@ -54,20 +53,8 @@ MAX_LOADED = 8
 
 
 def view_class(name: str) -> type[View]:
-    """The class of a view, with best of N where seeds change its texts; raises InputError if there is no such view."""
-    return _with_choice(cast("type[View]", plugin_model(VIEWS.module(name))))
-
-
-@cache
-def _with_choice(model: type[View]) -> type[View]:
-    if (
-        not issubclass(model, View)
-        or not model.uses_seed
-        or BestOfN.model_fields.keys() & model.model_fields.keys()
-    ):
-        return model
-    names = {"__module__": model.__module__, "__doc__": model.__doc__}
-    return cast("type[View]", type(model.__name__, (BestOfN, model), names))
+    """The class of a view; raises InputError if there is no such view."""
+    return cast("type[View]", plugin_model(VIEWS.module(name)))
 
 
 def view_attribute(name: str, attribute: str, default: Any = None) -> Any:  # noqa: ANN401 - whatever a class has
@@ -80,8 +67,9 @@ def view_attribute(name: str, attribute: str, default: Any = None) -> Any:  # no
 def view_options(name: str) -> dict[str, FieldInfo]:
     """The options of a view by name, its own before those that it shares with others."""
     model = view_class(name)
-    own_names = vars(cast(Any, plugin_model(VIEWS.module(name)))).get("__annotations__", {})
-    return dict(sorted(model.model_fields.items(), key=lambda option: option[0] not in own_names))
+    own_names = vars(cast(Any, model)).get("__annotations__", {})
+    own_first = sorted(model.model_fields.items(), key=lambda option: option[0] not in own_names)
+    return {**dict(own_first), **(BestOf.model_fields if model.uses_seed else {})}
 
 
 def view_label(spec: ViewSpec) -> str:
@@ -104,7 +92,12 @@ def check_params(name: str, params: Mapping[str, Any]) -> View:
     """The view with these options, not yet built; raises InputError that names what is wrong with them."""
     with VIEWS.errors_of(name):
         try:
-            return view_class(name)(**params)
+            model = view_class(name)
+            if not model.uses_seed:
+                return model(**params)
+            choice = {key: value for key, value in params.items() if key in BestOf.model_fields}
+            own = {key: value for key, value in params.items() if key not in choice}
+            return BestOf.of(model(**own), choice)
         except ValidationError as error:
             problem = first_problem(error)
             hint = f" (it takes: {', '.join(view_options(name))})" if problem.endswith(UNKNOWN) else ""
@@ -160,9 +153,9 @@ def loaded_view(spec: ViewSpec, device: str = "auto") -> LoadedView:
     """The view of a specification, built as `make_view` does unless it was and no file that it names has changed."""
     with _loading:
         options = check_params(spec.name, spec.params)
-        if options.model_dump().get("models") == "auto":  # which models these are may change
+        if options.params.get("models") == "auto":  # which models these are may change
             options = make_view(spec, device=device)
-        params = options.model_dump()
+        params = options.params
         key = f"{spec.name} {json.dumps(params)} {device} {[*map(_stamp, params.values())]}"
         if key not in LOADED:
             LOADED[key] = LoadedView(make_view(spec, device=device))

@@ -142,15 +142,13 @@ def translations(opus: Path) -> Iterator[Bench]:
     decodes = (("greedy", "1", 6.0), ("beam:4", "4", 4.0))
     for kind in ("captions", "newstest"):
         for decode, beams, bar in decodes:
-            once = ("--decode", decode, "--no-retry", "--candidates", "1")  # as the peers
+            once = ("--decode", decode, "--candidates", "1")  # as the peers
             ours = augment("backtranslate", "--pivot", "de", *BUNDLED, *once, *CPU)
             rows = 6_000 if decode == "greedy" else 2_000
             contestants = translators(ours, bar, "--models", str(STARTER_TRANSLATION), beams=beams)
             yield Bench(f"backtranslate de, {decode}", kind, rows, *contestants)
     for decode, beams, bar in decodes:
-        ours = augment(
-            "translate", "--to", "de", "--decode", decode, "--models", str(opus.parent), "--no-retry", *CPU
-        )
+        ours = augment("translate", "--to", "de", "--decode", decode, "--models", str(opus.parent), *CPU)
         # No sentence ends, so the peers write as much as ours do for 16 tokens: greedily, all turn out to be loops.
         longest = "32" if beams == "1" else "48"
         contestants = translators(ours, bar, "--models", str(opus), "--max-length", longest, beams=beams)
@@ -159,11 +157,7 @@ def translations(opus: Path) -> Iterator[Bench]:
         "translate de, one core",
         "newstest",
         6_000,
-        [
-            Contestant(
-                "augment translate", augment("translate", "--to", "de", *BUNDLED, "--no-retry", *CPU), [INGEST]
-            )
-        ],
+        [Contestant("augment translate", augment("translate", "--to", "de", *BUNDLED, *CPU), [INGEST])],
         cores=1,
     )
 

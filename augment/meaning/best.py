@@ -1,32 +1,32 @@
 """Best of N: several texts of each sentence, of which an encoder and a few rules keep those of the same meaning."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError
 from augment.meaning.figures import fault
 from augment.models.device import resolve_engine
 from augment.models.weights import find_encoder
 from augment.text.words import shared_words
-from augment.types import Runtime, View, ViewResult, row_seed
+from augment.types import DRAWN_TEXTS, JSON, Runtime, View, ViewResult
 
 if TYPE_CHECKING:
     from augment.meaning.judge import Judge
 
 JUDGE_LIBRARIES = ("ctranslate2", "tokenizers", "wordfreq")
-BLOCK_TEXTS = 2_048
-"""Sentences whose texts are held at once."""
 
 
-class BestOfN(View):
-    """What any view whose texts depend on a seed gets: the options, and the choice among its texts.
+class BestOf(View):
+    """A view that chooses among what another one draws, with the options of both.
 
-    With N `candidates`, a sentence is viewed with N seeds, the first of them its own. The first text that
-    differs from the sentence and passes is the view, and the others that pass are its alternatives. A text
-    passes if its similarity to the sentence is at least `min_meaning`. If none passes, the row is "failed"
-    with the reason "meaning".
+    With N `candidates`, a sentence has N draws, the first of them by its own seed. The first text that differs
+    from the sentence and passes is the view, and the others that pass are its alternatives. A text passes if
+    its similarity to the sentence is at least `min_meaning`. If none passes, the row is "failed" with the
+    reason "meaning".
     """
 
     candidates: int | None = Field(default=None, ge=1, le=32)
@@ -37,139 +37,188 @@ class BestOfN(View):
     """take the passing candidate that shares the fewest words"""
     judge_encoder: str | None = None
     """encoder to compare candidates by, a folder or Hub name, if not the bundled one"""
-    judge_revision: str | None = None
-    """hold that encoder to this revision"""
 
+    _view: View = PrivateAttr()
     _judge: "Judge | None" = None
+    _judge_revision: str | None = None
 
-    def build(self, runtime: Runtime) -> Self:
-        """The view with its own parts, its number of candidates, its floor and its judge; may raise InputError."""
-        view = super().build(runtime)
-        # a plugin's can be anything
-        return view._with_judge(runtime.device) if isinstance(view, BestOfN) else view
+    @classmethod
+    def of(cls, view: View, choice: Mapping[str, Any]) -> Self:
+        """The view with a choice by these options; raises ValidationError for a wrong one."""
+        best = cls(**choice)
+        best._view = view
+        return best
 
-    def languages(self) -> list[str]:
-        """The languages of the sentences and of the view, as far as options name them."""
-        return [
-            getattr(self, option, "en") for option in (self.sentence_language_option, self.language_option)
-        ]
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """That of the view which draws."""
+        return self._view.name
+
+    @property
+    def params(self) -> dict[str, JSON]:
+        """The options of the view which draws, and of the choice."""
+        return {**self._view.params, **super().params}
+
+    @property
+    def versions(self) -> dict[str, JSON]:
+        """Those of the view which draws, and of what judges."""
+        if self._judge is None:
+            return self._view.versions
+        own = {name: version(name) for name in JUDGE_LIBRARIES}
+        return {**self._view.versions, **own, "judge_encoder": self._judge_revision}
+
+    @property
+    def uses_seed(self) -> bool:  # type: ignore[override]
+        """Whether seeds change what is drawn."""
+        return self._view.uses_seed
+
+    @property
+    def keeps_meaning(self) -> bool:  # type: ignore[override]
+        """Whether the view which draws is to keep the meaning."""
+        return self._view.keeps_meaning
+
+    @property
+    def is_paraphrase(self) -> bool:
+        """Whether the drawn texts keep the meaning, so that they are no negatives."""
+        return self._view.is_paraphrase
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether the drawn texts are negatives alone."""
+        return self._view.contradicts
 
     @property
     def runs_model(self) -> bool:  # type: ignore[override]
-        """Whether the view itself runs a model, or an encoder other than the bundled one, which is for the CPU."""
-        return bool(super().runs_model) or self.judge_encoder is not None
+        """Whether the view runs a model, or an encoder other than the bundled one, which is for the CPU, judges."""
+        return self._view.runs_model or self.judge_encoder is not None
 
     @property
-    def usual_candidates(self) -> int:
-        """How many candidates there are unless the option says so."""
-        return (
-            self.draws if self.keeps_meaning and (self.judge_encoder or {*self.languages()} == {"en"}) else 1
-        )
+    def missing_bytes(self) -> int:
+        """What the view which draws is to download."""
+        return self._view.missing_bytes
 
     @property
     def chooses(self) -> bool:
         """Whether a built view can leave out its first text."""
         return self.candidates != 1 or bool(self.min_meaning)
 
-    @property
-    def libraries(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Its own, and those of its judge."""
-        return (*super().libraries, *JUDGE_LIBRARIES) if self._judge is not None else super().libraries
+    def languages(self) -> list[str]:
+        """Those of the view which draws."""
+        return self._view.languages()
 
-    def _with_judge(self, device: str, engine: tuple[str, str] | None = None) -> Self:
-        """A copy with its number of candidates, its floor, and what judges them; raises InputError as `build` does.
+    def notes(self) -> Sequence[str]:
+        """What to tell the user of a view that chooses."""
+        return self._view.notes() if self.chooses else ()
+
+    def tokenise(self, texts: Sequence[str]) -> None:
+        """Let the view which draws get ready."""
+        self._view.tokenise(texts)
+
+    def build(self, runtime: Runtime) -> Self:
+        """The view with its own parts, its number of candidates, its floor and its judge; may raise InputError.
 
         A view that runs on an engine of its own, whose signature has it, lets the judge run there too.
-        Otherwise the revision of the judge names its engine and precision, since they change scores.
+        Otherwise the signature names the judge's engine and precision, since they change scores.
         """
-        number, (source, *_, target) = self.candidates or self.usual_candidates, self.languages()
+        view = self._view.build(runtime)
+        source, *_, target = view.languages()
         encoder = self.judge_encoder or ("starter" if source == target == "en" else None)
+        number = self.candidates or view.usual_draws(is_judged=encoder is not None)
         floor = self.min_meaning
         if floor is None:
-            floor = self.floor if number > 1 and encoder == "starter" else 0.0
+            floor = view.floor if number > 1 and encoder == "starter" else 0.0
         if encoder is None and (floor or self.diverse):
             raise InputError(
                 f"{self.name}: nothing compares {source} with {target}; name a judge_encoder that does"
             )
-        if number == 1 and (self.diverse or (not floor and (self.judge_encoder or self.judge_revision))):
-            options = "diverse, judge_encoder and judge_revision"
-            raise InputError(f"{self.name}: {options} choose between candidates; give 2 or more")
-        if encoder is None and self.judge_revision is not None:
+        if number == 1 and (self.diverse or (not floor and self.judge_encoder)):
             raise InputError(
-                f"{self.name}: judge_revision={self.judge_revision} without a judge_encoder; name one"
+                f"{self.name}: diverse and judge_encoder choose between candidates; give 2 or more"
             )
-        view = self.model_copy(update={"candidates": number, "min_meaning": floor, "judge_revision": None})
-        if encoder is not None and view.chooses:
+        best = self.model_copy(update={"candidates": number, "min_meaning": floor})
+        best._view = view
+        if encoder is not None and best.chooses:
             from augment.meaning.judge import Judge  # it needs NumPy
 
-            revision, _, how = (self.judge_revision or "").partition("+")
-            weights = find_encoder(encoder, revision or None, "--judge-encoder")
-            usual = (
-                tuple(how.split("-")) if "-" in how else resolve_engine("auto", "auto", "cpu", sampled=False)
-            )
-            name, precision = engine or usual
-            view.judge_revision = weights.revision if engine else f"{weights.revision}+{name}-{precision}"
-            view._judge = Judge(weights, name, precision, device)
-        return view
+            weights = find_encoder(encoder, None, "--judge-encoder")
+            engine, precision = view.engine or resolve_engine("auto", "auto", "cpu", sampled=False)
+            revision = weights.revision
+            best._judge_revision = revision if view.engine else f"{revision}+{engine}-{precision}"
+            best._judge = Judge(weights, engine, precision, runtime.device)
+        return best
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
-        """View every text, with one seed or with as many as there are candidates."""
+        """View every text, with one draw or the best of as many as there are candidates."""
         if not self.chooses:
-            return super().__call__(texts, seeds)  # type: ignore[safe-super]
+            return self._view(texts, seeds)
+        rows = iter(self._view.drawn(texts, seeds, self.candidates or 1))
         results: list[ViewResult] = []
-        for start in range(0, len(texts), BLOCK_TEXTS):
-            block = texts[start : start + BLOCK_TEXTS]
-            draws = range(self.candidates or 1)
-            drawn_seeds = [
-                row_seed(seed, str(draw), "") if draw else seed
-                for draw in draws
-                for seed in seeds[start : start + BLOCK_TEXTS]
-            ]
-            drawn = super().__call__([*block] * len(draws), drawn_seeds)  # type: ignore[safe-super]
-            rows = [drawn[row :: len(block)] for row in range(len(block))]
-            results += map(chosen, rows, self._passing(block, rows))
+        for start in range(0, len(texts), DRAWN_TEXTS):
+            block = texts[start : start + DRAWN_TEXTS]
+            results += self._chosen(block, [*islice(rows, len(block))])
         return results
 
-    def _passing(self, texts: Sequence[str], rows: Sequence[Sequence[ViewResult]]) -> list[list[ViewResult]]:
-        """Of each text's views those that pass, each text once, in the order in which they are to be taken."""
-        source, *_, target = self.languages()
-        passing = [
-            [
-                view
-                for view in {view.text: view for view in views if view.status == "ok"}.values()
-                if not (self.keeps_meaning and fault(text, view.text or "", source, target))
-            ]
-            for text, views in zip(texts, rows, strict=True)
-        ]
-        similar = self.similar(texts, passing, self.judged)
-        in_order = [
-            [view for view in views if view in kept] for views, kept in zip(passing, similar, strict=True)
-        ]
-        return [*map(self.ordered, texts, in_order)]
+    def _chosen(self, texts: Sequence[str], rows: Sequence[Sequence[ViewResult]]) -> list[ViewResult]:
+        unproblematic = [*map(self._unproblematic, texts, rows)]
+        passing = self._similar(texts, unproblematic)
+        return [*map(self._best, texts, rows, unproblematic, passing)]
 
-    def similar(
-        self, texts: Sequence[str], rows: Sequence[Sequence[ViewResult]], most: int | None
+    def _problem(self, text: str, view: str) -> str | None:
+        """What the view itself has against one of its texts, or figures and the like."""
+        source, *_, target = self.languages()
+        figures = fault(text, view, source, target) if self.keeps_meaning else None
+        return figures or self._view.problem(text, view)
+
+    def _unproblematic(self, text: str, views: Sequence[ViewResult]) -> list[ViewResult]:
+        """The views that differ from their sentence and from each other, and have no problem."""
+        distinct = {view.text: view for view in views if view.status == "ok"}
+        return [view for view in distinct.values() if self._problem(text, view.text or "") is None]
+
+    def _similar(
+        self, texts: Sequence[str], rows: Sequence[Sequence[ViewResult]]
     ) -> Sequence[Sequence[ViewResult]]:
-        """Of each text's views, all different, those that are similar enough to it, the most similar first."""
+        """Of each text's views, all different, those that are similar enough to it."""
         if self._judge is None:
             return rows
         candidates = [{view.text or "": view for view in views} for views in rows]
+        most = None if self.diverse and self._view.judged else self._view.judged
         scored = self._judge.scores(texts, [[*views] for views in candidates], most)
-        return [
+        similar = [
             [views[form] for form, score in scores.items() if score >= (self.min_meaning or -1)]
             for views, scores in zip(candidates, scored, strict=True)
         ]
+        if self._view.ranks:
+            return [*map(self._consistent, texts, similar)]
+        return [
+            [view for view in views if view in passing] for views, passing in zip(rows, similar, strict=True)
+        ]
 
-    def ordered(self, text: str, views: Sequence[ViewResult]) -> list[ViewResult]:
-        """Views that pass, first those that share the fewest words with their sentence if they are to be diverse."""
-        return (
-            sorted(views, key=lambda view: shared_words(view.text or "", text)) if self.diverse else [*views]
-        )
+    def _consistent(self, text: str, views: Sequence[ViewResult]) -> Sequence[ViewResult]:
+        """The views without antonyms, which are alike to encoders: a pivot can mean both of two."""
+        source, *_, target = self.languages()
+        if not source == target == "en":
+            return views
+        from augment.lexicon.antonyms import contradicts  # it reads WordNet
 
+        return [view for view in views if not contradicts(text, view.text or "")]
 
-def chosen(views: Sequence[ViewResult], passing: Sequence[ViewResult]) -> ViewResult:
-    """The first view that passes, with the others as its alternatives; else a failure, or why no text differs."""
-    if passing:
-        return passing[0]._replace(alternatives=tuple(view.text or "" for view in passing[1:]))
-    dropped = next((view for view in views if view.status == "ok"), None)
-    return views[0] if dropped is None else ViewResult(None, "failed", "meaning", dropped.pivot)
+    def _best(
+        self,
+        text: str,
+        views: Sequence[ViewResult],
+        unproblematic: Sequence[ViewResult],
+        passing: Sequence[ViewResult],
+    ) -> ViewResult:
+        """The first view that passes, with the others as its alternatives; else a failure, or why no text differs."""
+        if self.diverse:
+            passing = sorted(passing, key=lambda view: shared_words(view.text or "", text))
+        if passing:
+            return passing[0]._replace(alternatives=tuple(view.text or "" for view in passing[1:]))
+        same = next((view for view in views if view.status == "unchanged"), None)
+        if same is not None and self._view.ranks:
+            return same
+        dropped = next((view for view in views if view.status == "ok"), None)
+        if dropped is None:
+            return views[0]
+        reason = "meaning" if unproblematic else self._problem(text, dropped.text or "")
+        return ViewResult(None, "failed", reason, dropped.pivot)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from unicodedata import normalize
 
 import regex
@@ -12,7 +13,8 @@ from augment.text.words import NEGATIONS, STRAIGHT_QUOTES, word_groups, word_lis
 
 SPELLED = frozenset(["en", "de", "fr"])
 """The languages whose number words are read."""
-UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}]")
+DENSE = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}]")
+"""Characters that say more than a letter does, so that a text of them is short."""
 LEAST_SHARES = {20: 0.5, 8: 0.25}
 """The least share of a sentence's letters that a text must have, by how many letters a sentence needs for
 that."""
@@ -65,7 +67,7 @@ def fault(sentence: str, text: str, source: str = "en", target: str = "en") -> s
     is_short = any(
         letters[0] >= fewest and letters[1] < share * letters[0] for fewest, share in LEAST_SHARES.items()
     )
-    return "shorter" if is_short and not UNSPACED.search(text) else None
+    return "shorter" if is_short and not DENSE.search(text) else None
 
 
 def is_negated(text: str) -> bool:
@@ -74,6 +76,7 @@ def is_negated(text: str) -> bool:
     return any(word in NO or word.endswith("n't") for word in words)
 
 
+@lru_cache(maxsize=1 << 14)
 def figures(text: str, language: str = "en", other: str = "en") -> Mapping[str | Fraction, list[str]]:
     """The numbers of a text but 0 and 1, and for each time that one occurs its unit, "" for none.
 

@@ -32,7 +32,7 @@ CLAUSES = regex.compile(r"(?<=(?<!&#?\w{1,10});) ")
 SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]{0,3}(?=\s+[^\sa-z])|[。！？]")
 CLAUSE_END = re.compile(r"[,;:.!?–—](?=\s)|[，；：、]")
 WORD_END = re.compile(r"\S(?=\s)")
-UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\u3001-\u303f\u30fb-\u30fc\uff01-\uff65]")
+CJK = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\u3001-\u303f\u30fb-\u30fc\uff01-\uff65]")
 """Characters of Chinese and Japanese, with no space before or after them."""
 USUAL_LENGTH = 1.0
 """`Decoding.length` within which most outputs end, or turn out to be loops."""
@@ -74,7 +74,6 @@ class MarianTranslator:
     decoding: Decoding = Decoding()  # noqa: RUF009 - it is frozen
     engine: str = "auto"
     precision: str = "auto"
-    retries: bool = True  # whether a bad translation is made once more, decoded in another way
     device: str = "auto"
     batch_tokens: int | None = None  # source tokens of a batch times beams; None for the engine's choice
     revision: str | None = None  # of the weights, if known: the name of a converted copy
@@ -141,7 +140,7 @@ class MarianTranslator:
         pieces = [piece for piece in unique if piece not in hypotheses]
         hypotheses |= self._translate(pieces, decoding)
         bad = [piece for piece in pieces if hypotheses[piece][0].reason is not None]
-        for piece, again in self._translate(bad, decoding.retry(), attempt=1).items() if self.retries else ():
+        for piece, again in self._translate(bad, decoding.retry(), attempt=1).items():
             if again[0].reason is None:
                 hypotheses[piece] = [translation._replace(retried=True) for translation in again[:number]]
         joined: dict[tuple[str, int], list[Translation]] = {}
@@ -273,8 +272,8 @@ def _joined(pieces: Sequence[_Piece], translations: Sequence[Translation], targe
         if follows_clause and piece.text[:1].islower() and target != "de" and not KEEPS_CAPITAL.match(text):
             text = text[:1].lower() + text[1:]
         if piece.is_clause:
-            text = text.rstrip(" .,;。；") + ("；" if UNSPACED.search(text[-1:]) else ";")
-        space = " " if joined and not UNSPACED.search(joined[-1] + text[:1]) else ""
+            text = text.rstrip(" .,;。；") + ("；" if CJK.search(text[-1:]) else ";")
+        space = " " if joined and not CJK.search(joined[-1] + text[:1]) else ""
         joined, follows_clause = joined + space + text, piece.is_clause
     return Translation(joined, retried=any(translation.retried for translation in translations))
 

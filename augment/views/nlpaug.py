@@ -4,7 +4,6 @@ import inspect
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
 from threading import Lock
@@ -172,25 +171,3 @@ def _bundled_wordnet_class(kind: type) -> type:
             return Dictionary(lang=lang, is_synonym=kind.__name__ == "SynonymAug")
 
     return Augmenter
-
-
-@lru_cache(maxsize=8)
-def _synonym_augmenter(fraction: float) -> Any:  # noqa: ANN401 - an nlpaug augmenter
-    augmenter = _build_augmenter("SynonymAug", {"aug_p": fraction}, "cpu")
-    augmenter.include_detail = True
-    return augmenter
-
-
-def published_synonyms(text: str, rng: random.Random, fraction: float) -> ViewResult:
-    """The view of a text by `SynonymAug(aug_p=fraction)`, which draws from `rng` alone."""
-    if not text.strip():
-        return ViewResult(text, "unchanged", "no-eligible-word", None, (), fraction, None)
-    augmenter = _synonym_augmenter(fraction)
-    with _drawing:
-        augmenter.sample = rng.sample
-        view, changes = augmenter.augment(text)[0]
-    share = len(changes) / len(augmenter.tokenizer(text.strip()))
-    if view == text:
-        return ViewResult(text, "unchanged", "nothing-replaced", None, (), fraction, share)
-    reason = None if changes else "spacing-only"
-    return ViewResult(view, "ok", reason, None, find_edits(text, view), fraction, share)

@@ -3,12 +3,11 @@
 import random
 from collections.abc import Sequence
 from importlib.metadata import version
-from itertools import repeat
 from typing import Self
 
 from pydantic import Field
 
-from augment.errors import InputError, warn_once
+from augment.errors import warn_once
 from augment.lexicon import wordnet
 from augment.lexicon.omw import Multilingual
 from augment.lexicon.synonyms import English, Weighted, agreement, english
@@ -17,7 +16,6 @@ from augment.text.edits import Token, apply_edits, matching_case, tokens
 from augment.text.english import is_english
 from augment.text.words import in_capitals, rounded
 from augment.view import JSON, Edit, Runtime, ViewResult
-from augment.views.nlpaug import published_synonyms
 
 FRACTION_HELP = (
     "share of the eligible words to replace in a draw; as a draw that changes something is taken, 0.93 of them are "
@@ -32,6 +30,7 @@ class Synonym(ProtectedTermsView):
 
     name = "synonym"
     sentence_language_option = "language"
+    keeps_meaning = True
     draws, floor, judged = 6, 0.85, 0
     libraries = ("inflect", "wordfreq")
 
@@ -40,17 +39,10 @@ class Synonym(ProtectedTermsView):
     """least number of words to replace, if as many are eligible"""
     language: str = "en"
     """others (fr, ...) by NLTK's Open Multilingual WordNet, uninflected"""
-    compat: bool = False
-    """do what nlpaug's SynonymAug does, function words included"""
     revision: str | None = None
     """hold WordNet and its companions to this revision"""
 
     _language: English | Multilingual
-
-    @property
-    def keeps_meaning(self) -> bool:  # type: ignore[override]
-        """Unless it does what nlpaug does."""
-        return not self.compat
 
     @property
     def versions(self) -> dict[str, JSON]:
@@ -58,16 +50,9 @@ class Synonym(ProtectedTermsView):
         return {**super().versions, "tagger": "perceptron" if self.language == "en" else "auto"}
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its word lists; raises InputError if one is missing or options contradict."""
-        for name in ("at_least", "language", "keep", "keep_pattern") if self.compat else ():
-            if getattr(self, name) != type(self).model_fields[name].default:
-                raise InputError(
-                    f"synonym: compat with {name}={getattr(self, name)}: nlpaug has no such option"
-                )
+        """The view with its word lists; raises InputError if one is missing."""
         view = super().build(runtime)
-        if self.compat:
-            companion = f"nlpaug-{version('nlpaug')}"
-        elif self.language == "en":
+        if self.language == "en":
             view._language = english(wordnet.find())
             companion = f"lemminflect-{version('lemminflect')}"
         else:
@@ -78,8 +63,6 @@ class Synonym(ProtectedTermsView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """View every text by its own seed."""
-        if self.compat:
-            return [*map(published_synonyms, texts, map(random.Random, seeds), repeat(self.fraction))]
         views: list[ViewResult] = []
         for start in range(0, len(texts), BLOCK_TEXTS):
             block, rngs = texts[start : start + BLOCK_TEXTS], map(random.Random, seeds[start:])

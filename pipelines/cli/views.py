@@ -69,7 +69,7 @@ def add_view_command(app: typer.Typer, name: str) -> None:
             if not parts:
                 raise InputError(f"--{option} {value!r} names nothing: write one, or several as in de,fr")
             variants = [{**params, option: part} for part in parts]
-        specs = [ViewSpec(name, check_params(name, variant).model_dump()) for variant in variants]
+        specs = [ViewSpec(name, check_params(name, variant).params) for variant in variants]
         _run_view_command(specs, ViewOptions(**values))
 
     parameters = [sources, *fields.values(), *(option.replace(kind=KEYWORD_ONLY) for option in shared)]

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from augment.models.weights import HUB_NAME
-from augment.types import REVISION_PARAMS, WEIGHTS_PARAMS, signature_line
+from augment.types import PATH_PARAMS, signature_line
 from pipelines.base.files import UNSEALED, seal
 from pipelines.base.templates import templates
 from pipelines.storage.dataset import Plan
 from pipelines.storage.shards import PLACE, view_schema
 
 HUB = "hf:"
-PATH_PARAMS = (*WEIGHTS_PARAMS, *REVISION_PARAMS)
 PATH = re.compile(r"(?:~|\.{0,2})(?:/[\w.@ -]+)+/?|[A-Za-z]:(?:\\[\w.@ -]+)+")
 """A whole value that is a path, there or not: no regular expression is one of plain names alone."""
 
@@ -48,7 +47,9 @@ def public_signature(plan: Plan) -> str:
     parts = (plan.signature or "").split("|")
     names = (part.partition(":")[0] for part in parts)
     return "|".join(
-        signature_line({name: named[name]}) if name in named else part
+        signature_line({name: named[name]})
+        if name in named and part == signature_line({name: plan.params[name]})
+        else part
         for name, part in zip(names, parts, strict=True)
     )
 

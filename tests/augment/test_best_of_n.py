@@ -6,13 +6,13 @@ from random import Random
 import pytest
 from samples import refused
 
-from augment.meaning.best import BestOfN
+from augment.meaning.best import BestOf
 from augment.meaning.judge import Judge
 from augment.models.weights import find_encoder
 from augment.view import Runtime, View, ViewResult, ViewSpec, check_params, make_view, row_seed, view_options
 
 TEXTS = ["A man is playing a guitar on the stage.", "The cats used to love the papers.", "Yes."]
-OPTIONS = ["candidates", "min_meaning", "diverse", "judge_encoder", "judge_revision"]
+OPTIONS = ["candidates", "min_meaning", "diverse", "judge_encoder"]
 
 
 @pytest.mark.parametrize(("floor", "diverse"), [(0.0, False), (0.85, False), (0.85, True), (1.0, False)])
@@ -64,12 +64,9 @@ def test_every_view_that_draws_has_the_options_and_none_of_them_by_default() -> 
 def test_the_signature_has_the_judge_with_its_engine_and_builds_the_same_view_again() -> None:
     spec = make_view(ViewSpec("repeat", {"candidates": 3})).spec
     revision = find_encoder("starter").revision
-    assert str(spec.params["judge_revision"]).startswith(f"{revision}+ctranslate2-int8")
+    assert f"|judge_encoder:{revision}+ctranslate2-int8|" in spec.signature()
     assert make_view(spec).spec == spec
-    assert make_view(ViewSpec("repeat", {"candidates": 3, "judge_revision": revision})).spec == spec
-    with refused(f"its revision is {revision}, not abc"):
-        make_view(ViewSpec("repeat", {"candidates": 3, "judge_revision": "abc"}))
-    with refused("repeat: diverse, judge_encoder and judge_revision choose between candidates"):
+    with refused("repeat: diverse and judge_encoder choose between candidates"):
         make_view(ViewSpec("repeat", {"diverse": True}))
 
 
@@ -86,8 +83,6 @@ class Drawing(View):
 
 
 def test_a_draw_with_another_figure_or_a_negation_fails_whatever_its_cosine() -> None:
-    class Best(BestOfN, Drawing):
-        pass
-
-    (result,) = Best(candidates=32, min_meaning=0.0).build(Runtime())(["Two dogs bark."], [0])
+    best = BestOf.of(Drawing(), {"candidates": 32, "min_meaning": 0.0}).build(Runtime())
+    (result,) = best(["Two dogs bark."], [0])
     assert (result.text, result.alternatives) == ("2 dogs bark.", ())

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import nltk.data
 import pytest
 import torch
-from samples import DATA, TEXTS, built, real_sentences, refused
+from samples import DATA, TEXTS, refused
 
 from augment.errors import InputError
 from augment.lexicon import wordnet
@@ -22,7 +22,6 @@ from augment.views.nlpaug import Nlpaug
 SEEDS = [2**40 + 7, 1, 2, 3, 4]
 BY_RULE = ("RandomWordAug", "KeyboardAug", "OcrAug", "SpellingAug", "SplitAug", "RandomCharAug")
 BY_WORDNET = ("SynonymAug", "AntonymAug")
-SHARES = (0.3, 0.7)
 Run = tuple[str, dict[str, Any], list[str], list[int]]
 """An augmenter, its arguments, texts, and their seeds."""
 DIRECT = """
@@ -62,31 +61,17 @@ def nltk_folders() -> list[str]:
     return folders
 
 
-def compat_run(share: float) -> Run:
-    texts = [text for text in [*TEXTS, *(real_sentences(300) if DATA.is_dir() else [])] if text.strip()]
-    return (
-        "SynonymAug",
-        {"aug_src": "wordnet", "aug_p": share},
-        texts,
-        [2**40 * row + 7 for row in range(len(texts))],
-    )
-
-
 @pytest.fixture(scope="module")
 def published() -> list[list[list[str]]]:
-    """What augmenters make of texts in two fresh processes, whose sets have different orders.
-
-    Both begin with the augmenters by rule and by WordNet; the first goes on with those that `compat` imitates.
-    """
+    """What augmenters by rule and by WordNet make of texts in two fresh processes, whose sets have different orders."""
     names = (*BY_RULE, *(BY_WORDNET if nltk_folders() else ()))
     runs: list[Run] = [(name, {}, TEXTS[:5], SEEDS) for name in names]
-    compat = [*map(compat_run, SHARES)] if nltk_folders() else []
     processes = []
-    for hash_seed, rows in (("1", [*runs, *compat]), ("2", runs)):
+    for hash_seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         command = [sys.executable, "-c", DIRECT, *nltk_folders()]
         process = Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=environment)
-        processes.append((process, json.dumps(rows)))
+        processes.append((process, json.dumps(runs)))
     return [json.loads(process.communicate(rows)[0]) for process, rows in processes]
 
 
@@ -107,18 +92,6 @@ def test_rows_are_those_of_nlpaug_in_fresh_processes_whatever_the_order_of_sets(
         ]
         assert rows[0] == rows[1] == rows[2], name
         assert made != TEXTS[:5], name
-
-
-@pytest.mark.exhaustive
-def test_the_compat_synonyms_are_nlpaugs_for_the_same_seed(published: list[list[list[str]]]) -> None:
-    if not nltk_folders():
-        pytest.skip("WordNet or NLTK's tagger is not installed")
-    for share, expected in zip(SHARES, published[0][-len(SHARES) :], strict=True):
-        *_, texts, seeds = compat_run(share)
-        made = built("synonym", compat=True, fraction=share)(texts, seeds)
-        assert [viewed.text for viewed in made] == expected
-    (viewed,) = built("synonym", compat=True)(["Xyzzy—xyzzy"], [0])
-    assert (viewed.text, viewed.status, viewed.reason) == ("Xyzzy — xyzzy", "ok", "spacing-only")
 
 
 def test_the_signature_has_the_augmenter_its_arguments_and_the_version_of_nlpaug() -> None:

@@ -1,57 +1,20 @@
 """The views `span-mask` and `repeat`."""
 
-import random
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import KINDS, real_sentences
 
 from augment.text.edits import words
 from augment.view import ViewResult, ViewSpec, make_view
 from augment.views.repeat import Repeat
 
 
-def published(text: str, length: int, randint: Callable[[int], int]) -> str:
-    """Mirror-BERT's span mask as in its repository, written again from a description.
-
-    There is one draw a string, `randint(n)` uniform over 0 ... n - 1 with n = characters - length, so the last
-    character is never masked. The string is split at the first occurrence of the drawn substring, and the two halves
-    and a literal "[MASK]" are joined by spaces. Strings of fewer than 30 characters stay as they are, without a draw.
-    """
-    if len(text) < 30 or len(text) <= length:
-        return text
-    place = randint(len(text) - length)
-    before, after = text.split(text[place : place + length], maxsplit=1)
-    return " ".join([before, "[MASK]", after])
-
-
 def characters(text: str) -> list[str]:
     """What a reader takes for one character each: grapheme clusters."""
     return regex.findall(r"\X", text)
-
-
-REPEATING = [
-    "ab" * 20,
-    "a" * 40,
-    "naïve 👩‍👩‍👧 " * 5,
-    " ".join("café" for _ in range(9)),
-    "x" * 29,
-    "",
-    "𝔸𝔹 " * 15,
-]
-
-
-@pytest.mark.parametrize("length", [2, 5])
-def test_compat_equals_the_published_function(length: int) -> None:
-    texts = [*REPEATING * 20, *real_sentences(3000)]
-    made = make_view(ViewSpec("span-mask", {"length": length, "compat": True}))(texts, range(len(texts)))
-    expected = [published(text, length, random.Random(seed).randrange) for seed, text in enumerate(texts)]
-    assert [viewed.text for viewed in made] == expected
 
 
 def test_every_position_is_drawn() -> None:
@@ -80,19 +43,6 @@ def test_words_are_masked_whole_and_one_always_stays() -> None:
     (edit,) = view(["one two, three"], [0])[0].edits
     assert edit.old in ("one two", "two, three")
     assert view(["one two."], [0])[0].reason == "too-short"
-
-
-@pytest.mark.parametrize("kind", ["byte-level", "sentencepiece"])
-def test_tokens_never_cut_a_character(kind: str, tmp_path: Path) -> None:
-    view = make_view(
-        ViewSpec("span-mask", {"unit": "token", "length": 2, "encoder": str(KINDS[kind](tmp_path))})
-    )
-    text = "The old dog “runs” 👩‍👩‍👧 e\u0301t\u0301 家 👍🏽!"
-    for viewed in view([text] * 60, range(60)):
-        (edit,) = viewed.edits
-        assert characters(text[: edit.start]) + characters(edit.old) + characters(
-            text[edit.end :]
-        ) == characters(text)
 
 
 DOGS = "Two dogs don't sleep; run!"

@@ -223,13 +223,12 @@ def test_other_languages_get_one_warning(
     )
 
 
-def test_the_first_draw_that_differs_and_passes_is_taken_and_none_for_nlpaug(real_wordnet: Path) -> None:
+def test_the_first_draw_that_differs_and_passes_is_taken(real_wordnet: Path) -> None:
     text = "The big car and the small child."
     views = built("synonym", fraction=0.1)([text] * 40, range(40))
     plain = built("synonym", fraction=0.1, candidates=1)([text] * 40, range(40))
     assert sum(view.status == "ok" for view in views) > sum(view.status == "ok" for view in plain)
     assert make_view(ViewSpec("synonym")).spec.params["candidates"] == 6
-    assert make_view(ViewSpec("synonym", {"compat": True})).spec.params["candidates"] == 1
 
 
 def test_the_signature_has_every_revision(real_wordnet: Path) -> None:

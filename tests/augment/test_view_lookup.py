@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from samples import refused
 
 from augment.models.device import pack, resolve_device
-from augment.view import View, ViewResult, ViewSpec, check_params, make_view, row_id, row_seed
+from augment.view import View, ViewResult, ViewSpec, check_params, make_view, row_id, row_seed, view_attribute
 from augment.views.import_views import ImportViews
 
 
@@ -28,7 +28,7 @@ def spec_of(name: str, **params: float) -> ViewSpec:
         (spec_of("repeat"), "view:repeat|candidates:1|diverse:false|min_meaning:0.0|rate:0.32|v:0.1.0"),
         (
             spec_of("span-mask", length=3),
-            "view:span-mask|candidates:1|compat:false|diverse:false|length:3|min_meaning:0.0|unit:character|v:0.1.0",
+            "view:span-mask|candidates:1|diverse:false|length:3|min_meaning:0.0|unit:character|v:0.1.0",
         ),
         (ViewSpec("x", {"b": 2, "a": "beam:4", "c": None, "d": True}), "view:x|a:beam:4|b:2|d:true|v:0.1.0"),
         (ViewSpec("x", {"models": "/here", "revision": "9f3"}), "view:x|rev:9f3|v:0.1.0"),
@@ -81,12 +81,12 @@ def test_seeds_depend_on_options_and_on_no_version_or_place_of_files() -> None:
         "models": "/here",
         "revision": "9f3",
         "keep": "/there",
-        "keep_revision": "77",
+        "judge_encoder": "/anywhere",
         "a": None,
     }
     key = ViewSpec("x", params, {"inflect": "7.6.0"}).seed_key()
     assert key == "view:x|fraction:0.5"
-    moved = {**params, "models": "starter", "revision": "a02", "keep_revision": "78"}
+    moved = {**params, "models": "starter", "revision": "a02", "keep": "/here"}
     assert ViewSpec("x", moved, {"inflect": "8.0.0"}).seed_key() == key
     assert ViewSpec("x", {**params, "fraction": 0.4}).seed_key() != key
     assert ViewSpec("y", params).seed_key() != key
@@ -118,8 +118,8 @@ def test_a_view_says_what_follows_from_its_options(
 ) -> None:
     view = check_params(name, params)
     assert isinstance(view, View)
-    assert (view.folder_option and getattr(view, view.folder_option)) == folder_option
-    assert (getattr(view, view.language_option, None), view.uses_seed) == (language_option, uses_seed)
+    options = (view.params.get(view_attribute(name, f"{kind}_option")) for kind in ("folder", "language"))
+    assert (*options, view.uses_seed) == (folder_option, language_option, uses_seed)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_view_says_what_follows_from_its_options(
     [
         ("import-views", {"file": "views.jsonl", "by": "gpt"}, False),
         ("identity", {}, False),
-        ("span-mask", {"unit": "token"}, False),
+        ("span-mask", {"unit": "word"}, False),
         ("synonym", {}, False),
         ("synonym", {"judge_encoder": "x"}, True),
         ("mlm-fill", {}, True),
@@ -244,20 +244,10 @@ def test_a_broken_file_is_one_line(tmp_path: Path, content: bytes, line: str) ->
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("nonsense", {}, "unknown view 'nonsense': choose one of"),
     ("span-mask", {"length": 0}, "span-mask: length=0: input should be greater than or equal to 1"),
-    ("span-mask", {"lenght": 3}, "(it takes: length, unit, compat, encoder, revision, keep, keep_pattern"),
-    ("span-mask", {"compat": True, "unit": "word"}, "compat with unit=word"),
-    ("span-mask", {"compat": True, "unit": "word"}, "unit=word, keep=None: the published code masks a length"),
-    ("span-mask", {"compat": True, "keep": "terms.txt"}, "keep=terms.txt: the published code"),
-    (
-        "span-mask",
-        {"encoder": "/none"},
-        "encoder=/none, revision=None: these are for unit=token; give that too",
-    ),
-    ("span-mask", {"unit": "word", "revision": "0" * 12}, "revision=000000000000: these are for unit=token"),
+    ("span-mask", {"lenght": 3}, "(it takes: length, unit, keep, keep_pattern"),
     ("span-mask", {"keep_pattern": "["}, "keep_pattern='[' is not a regular expression"),
     ("synonym", {"fraction": "much"}, "synonym: fraction='much'"),
     ("mlm-fill", {"temperature": inf}, "temperature=inf: input should be a finite number"),
-    ("synonym", {"compat": True, "at_least": 2}, "compat with at_least=2: nlpaug has no such option"),
     ("import-views", {"file": "/nowhere", "by": "x"}, "cannot read"),
     ("import-views", {"file": "x", "by": "a/b"}, "by="),
     (
@@ -266,11 +256,6 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
         "unknown augmenter for text 'SynonmAug': choose one of AbstSummAug",
     ),
     ("backtranslate", {}, "backtranslate: pivot is missing"),
-    (
-        "translate",
-        {"to": "de", "judge_revision": "0" * 12, "models": "starter"},
-        "without a judge_encoder; name one",
-    ),
     (
         "translate",
         {"to": "de", "min_meaning": 0.5},
@@ -329,18 +314,16 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
             ({"translator": "ctranslate2", "decode": "sample"}, "with sampling; use auto"),
             (
                 {"diverse": True, "candidates": 1},
-                "diverse, judge_encoder and judge_revision choose between candidates",
+                "diverse and judge_encoder choose between candidates",
             ),
             (
                 {"diverse": True, "candidates": 1, "min_meaning": 0.5},
                 "choose between candidates; give 2 or more",
             ),
-            ({"judge_revision": "bfe430c76ca0", "candidates": 1}, "choose between candidates; give 2 or more"),
             (
                 {"judge_encoder": "/nowhere", "candidates": 2, "models": "starter"},
                 "--judge-encoder /nowhere: no such",
             ),
-            ({"judge_revision": "abc", "models": "starter"}, "its revision is"),
             ({"min_meaning": 1.5}, "min_meaning=1.5"),
             *(
                 ({"decode": decode}, "greedy, beam:N, sample, top-k:K or top-p:P")

@@ -31,10 +31,7 @@ VIEWS: dict[str, tuple[str, dict[str, Any]]] = {
     "repeat": ("repeat", {}),
     "span-mask": ("span-mask", {}),
     "span-mask by words": ("span-mask", {"length": 2, "unit": "word"}),
-    "span-mask by tokens": ("span-mask", {"unit": "token", "length": 2}),
-    "span-mask as published": ("span-mask", {"compat": True}),
     "synonym": ("synonym", {"fraction": 0.6}),
-    "synonym as published": ("synonym", {"compat": True}),
     "mlm-fill": ("mlm-fill", {"fraction": 0.4}),
     "contradiction": ("contradiction", {}),
     "KeyboardAug": ("nlpaug", {"augmenter": "KeyboardAug"}),
@@ -199,7 +196,7 @@ def test_the_signature_names_the_terms_and_not_their_file(tmp_path: Path) -> Non
     first = signature("a.txt", "New York\ndog\n")
     assert first == signature("b.txt", "DOG\nnew  york")
     assert first != signature("b.txt", "dog")
-    assert "keep_revision:" in first
+    assert "|keep:" in first
     assert str(tmp_path) not in first
 
 
@@ -209,7 +206,6 @@ def test_the_signature_names_the_terms_and_not_their_file(tmp_path: Path) -> Non
         (None, "No such file"),
         (b"\n \n", "has no terms"),
         (b"caf\xe9", "can't decode byte 0xe9 in position 3"),
-        (b"dog", "have revision"),
     ],
 )
 def test_terms_that_cannot_be_used_are_one_line(tmp_path: Path, content: bytes | None, line: str) -> None:
@@ -217,7 +213,7 @@ def test_terms_that_cannot_be_used_are_one_line(tmp_path: Path, content: bytes |
     if content is not None:
         path.write_bytes(content)
     with refused(line):
-        Repeat(keep=str(path), keep_revision="0" * 12 if content == b"dog" else None).build(Runtime())
+        Repeat(keep=str(path)).build(Runtime())
 
 
 def carried(text: str, spans: list[LabelledSpan], edits: tuple[Edit, ...]) -> int:

@@ -313,7 +313,7 @@ def test_a_missing_column_is_named_with_those_that_are_there(augment: Augment, f
             ["identity", "--device", "cpu"],
             "--device cpu: identity runs no model with these options: leave it out",
         ),
-        (["span-mask", "--unit", "token", "--batch-tokens", "9"], "--batch-tokens 9: span-mask runs no model"),
+        (["span-mask", "--batch-tokens", "9"], "--batch-tokens 9: span-mask runs no model"),
         (["nlpaug", "--augmenter", "KeyboardAug", "--device", "cpu"], "--device cpu: nlpaug runs no model"),
         (["nlpaug", "--augmenter", "KeyboardAug", "--batch-tokens", "9"], "it takes one sentence at a time"),
         (["identity", "--seed", "1"], "--seed 1: identity draws nothing with these options"),

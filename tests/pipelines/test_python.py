@@ -86,7 +86,7 @@ def test_a_call_gives_what_the_command_gives(
 
 SHARED: dict[str, list[dict[str, Any]]] = {
     "nlpaug": [{"augmenter": "KeyboardAug"}, {"augmenter": "RandomWordAug"}],
-    "synonym": [{"fraction": 0.3}, {"compat": True}],
+    "synonym": [{"fraction": 0.3}],
 }
 """Views that are also called beside another one with which they share a generator or an augmenter."""
 
