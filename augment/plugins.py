@@ -3,26 +3,22 @@
 import ast
 import pkgutil
 import re
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock
 from traceback import walk_tb
 from types import ModuleType
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, cast
 
 from augment.errors import InputError, TwinviewsError, describe, logger
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-
-_lock, _replaced = Lock(), list[TextIO]()
 
 
 @dataclass(frozen=True)
@@ -77,9 +73,7 @@ class Plugins:
         """Turn any exception of another package's plugin into a TwinviewsError that names the plugin and its line."""
         point = self.entry_point(name)
         try:
-            # What a plugin prints is no result of ours.
-            with nullcontext() if point is None else _printing_to_stderr():
-                yield
+            yield
         except (TwinviewsError, GeneratorExit, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -88,21 +82,6 @@ class Plugins:
             raise TwinviewsError(
                 f"{_label(point)} failed: {describe(error)}{_line_of(point, error)}"
             ) from error
-
-
-@contextmanager
-def _printing_to_stderr() -> Iterator[None]:
-    """As `redirect_stdout`, which leaves the wrong stream behind when the blocks of two threads overlap."""
-    with _lock:
-        _replaced.append(sys.stdout)
-        sys.stdout = sys.stderr
-    try:
-        yield
-    finally:
-        with _lock:
-            if len(_replaced) == 1:
-                sys.stdout = _replaced[0]
-            _replaced.pop()  # not the first, unless it is the only one
 
 
 def plugin_model(module: ModuleType) -> "type[BaseModel] | None":
@@ -163,8 +142,7 @@ def _usable_points(plugins: Plugins) -> list[str]:
 @cache
 def _module_or_reason(plugins: Plugins, point: EntryPoint) -> ModuleType | str:
     try:
-        with _printing_to_stderr():
-            module = point.load()
+        module = point.load()
         if isinstance(module, ModuleType):
             return plugins.missing_part(module) or module
         kind = "class" if isinstance(module, type) else "value"

@@ -220,11 +220,6 @@ class View(BaseModel):
         """Whether its texts contradict their sentences, so that they are negatives alone."""
         return False
 
-    @property
-    def missing_bytes(self) -> int:
-        """How much its weights, which a dry run does not get, are to download."""
-        return 0
-
     def notes(self) -> Sequence[str]:
         """What to tell the user of a built view before it views anything."""
         return ()

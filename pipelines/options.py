@@ -1,13 +1,13 @@
-"""The options of commands, as dataclasses that jobs take and typer reads; imports nothing heavy, for `--help`."""
+"""The options of commands, which jobs take and typer reads; imports nothing heavy, for `--help`."""
 
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import typer
+from pydantic import Field
 
 from augment.view import Runtime
+from pipelines.base.options import Options
 from pipelines.base.recipe import ConfigOption
 from pipelines.storage.shards import SHARD_ROWS
 
@@ -21,54 +21,49 @@ MAX_DOCUMENT = 50
 SAMPLE_ROWS = 2_000
 """Rows of which statistics are."""
 
-Running, Output = (partial(typer.Option, rich_help_panel=panel) for panel in ("Running", "Output"))
-LimitOption = Annotated[int | None, Running(min=1)]
-WorkersOption = Annotated[int, Running(min=1)]
-DeviceOption = Annotated[str, Running()]
-BatchTokensOption = Annotated[int | None, Running(min=1)]
-JsonOption = Annotated[bool, Output()]
-SampleOption = Annotated[int, typer.Option(min=0)]
+SHOWN, RUNNING, OUTPUT = (typer.Option(rich_help_panel=panel) for panel in (None, "Running", "Output"))
+Limit = Annotated[int | None, Field(ge=1), RUNNING]
+Workers = Annotated[int, Field(ge=1), RUNNING]
+Device = Annotated[str, RUNNING]
+BatchTokens = Annotated[int | None, Field(ge=1), RUNNING]
+Json = Annotated[bool, Field(alias="json"), OUTPUT]
+Sample = Annotated[int, Field(ge=0), SHOWN]
+DatasetPath = Annotated[Path, typer.Argument()]
 
 
-@dataclass(frozen=True, kw_only=True)
-class OutputOptions:
-    """The options of every command that writes; keyword-only, so that a command's own come first."""
+class OutputOptions(Options):
+    """The options of every command that writes."""
 
-    dry_run: Annotated[bool, Output()] = False
-    """Show what would be made; write nothing."""
-    overwrite: Annotated[bool, Output()] = False
+    overwrite: Annotated[bool, OUTPUT] = False
     """Replace an earlier output of this program."""
-    json: JsonOption = False
+    as_json: Json = False
     """Results as JSON."""
     config: ConfigOption = None
 
 
-@dataclass(frozen=True)
 class ViewOptions(OutputOptions):
     """The options that every view command has."""
 
     sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...")] = None
     """Files (ingested to data/sentences) or a folder of sentences. [data/sentences, else the sample]"""
-    out: Annotated[Path | None, Output()] = None
+    out: Annotated[Path | None, OUTPUT] = None
     """Folder of the view dataset. [data/views/NAME]"""
-    seed: Annotated[int, Running()] = 0
+    seed: Annotated[int, RUNNING] = 0
     """Seed of the run; each row's seed comes from it."""
-    limit: LimitOption = None
+    limit: Limit = None
     """Only the first N sentences."""
-    shard_size: Annotated[int, Output(min=1)] = SHARD_ROWS
+    shard_size: Annotated[int, Field(ge=1), OUTPUT] = SHARD_ROWS
     """Rows committed at once."""
-    workers: WorkersOption = 1
+    workers: Workers = 1
     """Worker processes; they share the GPUs."""
-    device: DeviceOption = "auto"
+    device: Device = "auto"
     """auto, cpu, cuda or cuda:N."""
-    batch_tokens: BatchTokensOption = None
+    batch_tokens: BatchTokens = None
     """Tokens in a batch, padding included."""
-    engine: Annotated[Literal["local", "ray"], Running()] = "local"
+    engine: Annotated[Literal["local", "ray"], RUNNING] = "local"
     """Run workers here, or on a Ray cluster."""
-    address: Annotated[str | None, Running()] = None
+    address: Annotated[str | None, RUNNING] = None
     """Address of the Ray cluster. [a local or new one]"""
-    profile: Annotated[bool, Running()] = False
-    """Print seconds by stage on stderr."""
 
     @property
     def runtime(self) -> Runtime:
@@ -76,7 +71,6 @@ class ViewOptions(OutputOptions):
         return Runtime(self.device, self.batch_tokens)
 
 
-@dataclass(frozen=True)
 class IngestOptions(OutputOptions):
     """What to ingest and how: without `split`, each row is a sentence."""
 
@@ -100,17 +94,17 @@ class IngestOptions(OutputOptions):
     """Split running text into sentences."""
     language: str = "en"
     """The language for --split, such as en, de or zh."""
-    max_document: Annotated[int, typer.Option(min=1)] = MAX_DOCUMENT
+    max_document: Annotated[int, Field(ge=1), SHOWN] = MAX_DOCUMENT
     """Refuse Markdown, HTML and JSON arrays of more million characters: each is held in memory whole."""
-    min_words: Annotated[int | None, typer.Option(min=0)] = None
+    min_words: Annotated[int | None, Field(ge=0), SHOWN] = None
     """Drop sentences of fewer words; a letter of Chinese, Japanese, Thai and the like is one."""
-    max_words: Annotated[int | None, typer.Option(min=1)] = None
+    max_words: Annotated[int | None, Field(ge=1), SHOWN] = None
     """Drop sentences of more words."""
-    out: Annotated[Path, Output()] = SENTENCES
+    out: Annotated[Path, OUTPUT] = SENTENCES
     """Folder of the sentences."""
-    limit: LimitOption = None
+    limit: Limit = None
     """Only the first N sentences."""
-    shard_size: Annotated[int, Output(min=1)] = 50_000
+    shard_size: Annotated[int, Field(ge=1), OUTPUT] = 50_000
     """Rows in a shard."""
 
     @property
@@ -121,7 +115,6 @@ class IngestOptions(OutputOptions):
         return self.min_words or 0, self.max_words
 
 
-@dataclass(frozen=True)
 class PairsOptions(OutputOptions):
     """The options of `build-pairs`."""
 
@@ -148,7 +141,7 @@ class PairsOptions(OutputOptions):
     strict: bool = False
     """For bsl: drop a sentence unless both back-translations pass. Else an alternative or the sentence itself takes
     the place of one that does not."""
-    rejects: Annotated[Path | None, Output()] = None
+    rejects: Annotated[Path | None, OUTPUT] = None
     """Arrow stream file for the dropped pairs, with their reasons."""
     negatives: bool = False
     """For entailment: add a column `negative`, a contradiction of the same premise; held in memory."""
@@ -160,23 +153,23 @@ class PairsOptions(OutputOptions):
     """For columns: LEFT,RIGHT, two columns of the tables given as SOURCE; for entailment PREMISE,HYPOTHESIS,LABEL."""
     labels: str | None = None
     """For entailment: what other labels mean, such as 0=entailment,1=neutral,2=contradiction."""
-    distance: Annotated[int, typer.Option(min=1)] = 1
+    distance: Annotated[int, Field(ge=1), SHOWN] = 1
     """For neighbours: how many sentences away, at most."""
-    per_sentence: Annotated[int, typer.Option(min=1)] = 4
+    per_sentence: Annotated[int, Field(ge=1), SHOWN] = 4
     """For labels: pairs per sentence, on average; each label has equally many, if it can."""
-    out: Annotated[Path | None, Output()] = None
+    out: Annotated[Path | None, OUTPUT] = None
     """File to write. [data/pairs.arrow; with --shards the folder data/pairs]"""
-    shards: Annotated[int | None, Output(min=1)] = None
+    shards: Annotated[int | None, Field(ge=1), OUTPUT] = None
     """Write a folder of N shards, for large outputs."""
-    seed: Annotated[int | None, Running()] = None
+    seed: Annotated[int | None, RUNNING] = None
     """Seed of the views to make and of draws. [that of the other view, else 0]"""
-    limit: LimitOption = None
+    limit: Limit = None
     """Only the first N sentences, or NLI rows."""
-    workers: WorkersOption = 1
+    workers: Workers = 1
     """Worker processes; they share the GPUs."""
-    device: DeviceOption = "auto"
+    device: Device = "auto"
     """auto, cpu, cuda or cuda:N."""
-    batch_tokens: BatchTokensOption = None
+    batch_tokens: BatchTokens = None
     """Tokens in a batch, padding included."""
 
     @property
@@ -190,72 +183,69 @@ class PairsOptions(OutputOptions):
         return ViewOptions(workers=self.workers, device=self.device, batch_tokens=self.batch_tokens)
 
 
-@dataclass(frozen=True)
-class InspectOptions:
+class InspectOptions(Options):
     """The options of `inspect`."""
 
-    path: Annotated[Path, typer.Argument()]
+    path: DatasetPath
     """A folder of sentences, of a view or of pairs, or a pairs.arrow."""
-    rows: Annotated[int, typer.Option(min=0)] = 5
+    rows: Annotated[int, Field(ge=0), SHOWN] = 5
     """Sample rows to show, spread evenly."""
     seed: int | None = None
     """Draw the rows and the sample at random."""
-    sample: SampleOption = SAMPLE_ROWS
+    sample: Sample = SAMPLE_ROWS
     """Rows to sample for the statistics; 0 for all."""
     status: str | None = None
     """Of a view, show only rows with this status, such as ok."""
-    json: JsonOption = False
+    as_json: Json = False
     """Results as JSON."""
     config: ConfigOption = None
 
 
-@dataclass(frozen=True)
 class ReportOptions(OutputOptions):
     """The options of `report`."""
 
-    path: Annotated[Path, typer.Argument()]
+    path: DatasetPath
     """A folder of sentences, of a view or of pairs, or a pairs.arrow."""
-    out: Annotated[Path | None, Output()] = None
+    out: Annotated[Path | None, OUTPUT] = None
     """File to write. [PATH with the ending .report.html]"""
-    rows: Annotated[int, typer.Option(min=0)] = 20
+    rows: Annotated[int, Field(ge=0), SHOWN] = 20
     """Sample rows on the page, spread evenly."""
     seed: int = 0
     """Seed of the sample of the statistics."""
-    sample: SampleOption = SAMPLE_ROWS
+    sample: Sample = SAMPLE_ROWS
     """Rows to sample for the statistics; 0 for all."""
 
 
-@dataclass(frozen=True)
 class ExportOptions(OutputOptions):
     """The options of `export`."""
 
-    path: Annotated[Path, typer.Argument()]
+    path: DatasetPath
     """A folder of sentences, of a view or of pairs, or a pairs.arrow."""
     to: str = "parquet"
     """Format to write (parquet, jsonl or csv), or hf:NAME, a dataset on the Hub."""
-    out: Annotated[Path | None, Output()] = None
+    out: Annotated[Path | None, OUTPUT] = None
     """File to write. [PATH with the format's ending]"""
     public: bool = False
     """For hf: make it public."""
     license: str = "unknown"
     """For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0."""
-    limit: LimitOption = None
+    limit: Limit = None
     """Only the first N rows."""
+    dry_run: Annotated[bool, OUTPUT] = False
+    """For hf: show what would be sent; send nothing."""
 
 
-@dataclass(frozen=True)
-class VerifyOptions:
+class VerifyOptions(Options):
     """The options of `verify`."""
 
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...")]
     """Datasets, pairs, rejects or exports, or a folder that holds some, such as data."""
-    json: JsonOption = False
+    as_json: Json = False
     """Results as JSON."""
 
 
-@dataclass(frozen=True)
-class ListOptions:
+class ListOptions(Options):
     """The options of `views`."""
 
-    json: JsonOption = False
+    as_json: Json = False
     """Results as JSON."""

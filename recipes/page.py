@@ -33,9 +33,8 @@ ORDER = (
 
 ABOUT = """# Recipes
 
-Each is a file in `recipes/`. `python recipes/run.py recipes/NAME.yaml` runs its steps in the current folder; with
-`--dry-run` it only checks every command line, and does a dry run of the steps whose inputs are there. `$DATA` is the
-folder with the benchmarks; `data_cards/` says where to get them.
+Each is a file in `recipes/`. `python recipes/run.py recipes/NAME.yaml` runs its steps in the current folder.
+`$DATA` is the folder with the benchmarks; `data_cards/` says where to get them.
 """
 
 

@@ -1,18 +1,18 @@
 """The objectives and their options, those of every training, and what a user asks for; all of it without torch."""
 
-import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from math import ceil
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, Literal, Self, TypeVar, get_args
+from typing import Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from pipelines.base.console import InputError, Plugins, first_problem
+from pipelines.base.console import ConfigOption, InputError, Plugins
+from pipelines.base.options import Model, checked
+from pipelines.base.options import Options as Options
 
-Model = TypeVar("Model", bound=BaseModel)
 Presets = Mapping[str, Mapping[str, Any]]  # values of `Training` and of an objective's own options, by preset
 NONE = "none"  # how an optional value is unset that a preset sets
 MOST = 10**9  # steps
@@ -23,12 +23,6 @@ mean over all positions that a text is padded to, padding included (as in Mirror
 numbers, the last one, or the mean weighted by position."""
 
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
-
-
-class Options(BaseModel):
-    """Options of a command or of a part of it; the string below a field is its help."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class DataOptions(Options):
@@ -162,16 +156,6 @@ def resolve(
     return name, checked(Training, values), checked(options, objective_values)
 
 
-def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
-    """Return the model of these values; raises InputError for an invalid one."""
-    try:
-        return model(**values)
-    except ValidationError as error:
-        problem = first_problem(error, "{} {!r}")
-        field = re.split("[ :]", problem, maxsplit=1)[0]
-        raise InputError(f"--{field.partition('.')[0].replace('_', '-')}{problem[len(field) :]}") from None
-
-
 PARTS = ("READS", "PRESETS", "PARAMS", "build")
 """What a module needs to be an objective: the kinds of data that it reads, the usual one first; its presets, the
 first the default; its own options; and `build(options, training, source)`, which loads the encoder and returns the
@@ -199,12 +183,9 @@ def later(place: str) -> Callable[..., Any]:
     return lambda *arguments: resolve_name(place)(*arguments)
 
 
-class Request(Options):
-    """What a user asked of `train OBJECTIVE`; `chosen`: options of the training by field, None for the preset's."""
+class RunOptions(Options):
+    """What every training has besides its data and settings: its start, its seeds, and where it goes."""
 
-    objective: str
-    data: DataOptions
-    chosen: Mapping[str, Any]
     encoder: str | None = None
     """Encoder to start from: directory or Hub name. [the bundled starter]"""
     preset: str | None = None
@@ -215,26 +196,40 @@ class Request(Options):
     """Decides order, dropout and masks."""
     seeds: int | None = Field(None, ge=1, le=1000)
     """Train with N seeds, from --seed on, into OUT/seed-1 and so on."""
-    dry_run: bool = False
-    """Say what would be done; write nothing."""
     overwrite: bool = False
     """Delete the run in --out and train again."""
+    config: ConfigOption = None
+
+
+class Request(RunOptions):
+    """What a user asked of `train OBJECTIVE`; `chosen`: options of the training by field, None for the preset's."""
+
+    objective: str
+    data: DataOptions
+    chosen: Mapping[str, Any]
 
     @classmethod
     def of(cls, name: str, values: Mapping[str, Any]) -> Self:
-        """Pick the request out of `values`, options by key, among them others; raises InputError for an invalid one."""
+        """Pick the request out of `values`, options by key, among them others; raises InputError for an invalid one.
+
+        An option that is missing or None is left to its default or to the preset.
+        """
         objective = load_objective(name)
-        data = checked(DataOptions, {key: values[key] for key in data_keys(objective.READS)})
-        keys = {**objective.PARAMS.model_fields, **Training.model_fields}
         # Typer gives an empty list for a list that was not given.
-        chosen = {key: None if values[key] in ([], ()) else values[key] for key in keys}
-        own = {key: values[key] for key, field in cls.model_fields.items() if field.description is not None}
-        preset = objective.PRESETS.get(own["preset"] or "", {})
-        if own["encoder"] is None and (values.get("method") or preset.get("method")) == "mse":
-            own["encoder"] = values["teacher"]  # the student stays in its space
-        return checked(cls, {"objective": name, "data": data, "chosen": chosen, **own})
+        given = {key: value for key, value in values.items() if value not in (None, [], ())}
+        keys = {**objective.PARAMS.model_fields, **Training.model_fields}
+        data = checked(DataOptions, _picked(given, data_keys(objective.READS)))
+        own = _picked(given, RunOptions.model_fields)
+        preset = objective.PRESETS.get(own.get("preset", ""), {})
+        if "encoder" not in own and (given.get("method") or preset.get("method")) == "mse":
+            own["encoder"] = given.get("teacher")  # the student stays in its space
+        return checked(cls, {"objective": name, "data": data, "chosen": _picked(given, keys), **own})
 
     def resolved(self, own_pooling: Pooling) -> tuple[str, Training, Any]:
         """Return the preset's name, the training settings and the objective's own options; raises as `resolve`."""
         objective = load_objective(self.objective)
         return resolve(objective.PRESETS, objective.PARAMS, self.preset, self.chosen, own_pooling=own_pooling)
+
+
+def _picked(values: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key in keys}

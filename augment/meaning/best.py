@@ -93,11 +93,6 @@ class BestOf(View):
         return self._view.runs_model or self.judge_encoder is not None
 
     @property
-    def missing_bytes(self) -> int:
-        """What the view which draws is to download."""
-        return self._view.missing_bytes
-
-    @property
     def chooses(self) -> bool:
         """Whether a built view can leave out its first text."""
         return self.candidates != 1 or bool(self.min_meaning)

@@ -1,16 +1,14 @@
-"""Devices, engines and precisions, of which only the latter two may change a view's text; batches, times of stages."""
+"""Devices, engines and precisions, of which only the latter two may change a view's text; batches."""
 
 import logging
 import os
 import re
-import time
 import warnings
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from augment.errors import InputError
 
@@ -20,9 +18,6 @@ if TYPE_CHECKING:
 LENGTH_STEP = 16
 COMPUTE_TYPES = {"int8": "int8_float32", "fp32": "float32", "bf16": "bfloat16"}
 """The precisions of CTranslate2 and its names for them, the fastest first."""
-Stage: TypeAlias = Literal["read", "tokenise", "model", "detokenise", "write"]
-SECONDS: defaultdict[Stage, float] = defaultdict(float)
-"""Seconds that this process has spent on each stage, for `--profile`; one thread at a time adds to a stage."""
 
 
 def resolve_device(name: str) -> "torch.device":
@@ -127,13 +122,3 @@ def quiet_transformers() -> Iterator[None]:
             logger.setLevel(level)
         if bars:
             transformers_logging.enable_progress_bar()
-
-
-@contextmanager
-def timed(stage: Stage) -> Iterator[None]:
-    """Add the seconds that the block takes to a stage."""
-    started = time.perf_counter()
-    try:
-        yield
-    finally:
-        SECONDS[stage] += time.perf_counter() - started

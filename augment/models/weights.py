@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Mapping
-from contextvars import ContextVar
 from fnmatch import filter as fnmatch_filter
 from functools import partial
 from importlib.util import find_spec
@@ -39,8 +38,6 @@ SILENCE_SECONDS = 20.0
 """How long a Hub that took its time is then not asked again; one that refused a connection is asked at
 once."""
 _SILENT: dict[str, float] = {}  # when an endpoint did not answer, by `monotonic`
-DRY_RUN: ContextVar[bool] = ContextVar("DRY_RUN", default=False)
-"""Whether the Hub's client is offline only to prevent downloads: the Hub may still be asked what it has."""
 
 
 class Unreachable(InputError):
@@ -156,7 +153,7 @@ def hub_offer(name: str) -> tuple[str, int]:
 
     untyped: Any = utils  # its headers are public, but not declared
     endpoint, answers = constants.ENDPOINT, list[Any]()
-    if constants.HF_HUB_OFFLINE and not DRY_RUN.get():
+    if constants.HF_HUB_OFFLINE:
         raise Unreachable("HF_HUB_OFFLINE is set")
 
     started = monotonic()
@@ -166,8 +163,6 @@ def hub_offer(name: str) -> tuple[str, int]:
     def ask() -> None:
         try:
             session: Any = get_session()
-            if constants.HF_HUB_OFFLINE:  # in a dry run; a plain client of the same kind does not look at that
-                session = type(session)(follow_redirects=True)
             address = f"{endpoint}/api/models/{name}?blobs=true"
             answers.append(
                 session.get(address, headers=untyped.build_hf_headers(), timeout=MAX_ANSWER_SECONDS)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import regex
 
-from augment.models.device import pack, padded, resolve_engine, timed
+from augment.models.device import pack, padded, resolve_engine
 from augment.models.loading import loading
 from augment.text.sentences import sentences
 from augment.translate.decoding import Decoding, Vocabulary
@@ -188,12 +188,11 @@ class MarianTranslator:
         # Without beams, an output begins the same whatever its limit; a longer one only makes loops longer.
         for length in (USUAL_LENGTH, decoding.length) if decoding.num_beams == 1 else (decoding.length,):
             searched = self._searched(pieces, replace(decoding, length=length), attempt)
-            with timed("detokenise"):
-                texts = iter(self.vocabulary.decode(output for _, outputs in searched for output in outputs))
-                for piece, outputs in searched:
-                    judged = [self._judged(piece, output, next(texts)) for output in outputs]
-                    good = [translation for translation in judged if translation.reason is None]
-                    done[piece] = good or judged[:1]
+            texts = iter(self.vocabulary.decode(output for _, outputs in searched for output in outputs))
+            for piece, outputs in searched:
+                judged = [self._judged(piece, output, next(texts)) for output in outputs]
+                good = [translation for translation in judged if translation.reason is None]
+                done[piece] = good or judged[:1]
             pieces = [piece for piece in pieces if done[piece][0].reason == "no-end"]
         return done
 
@@ -214,7 +213,7 @@ class MarianTranslator:
             outputs = engine.search([piece.ids for piece in batch], decoding, seeds)
             return [*zip(batch, outputs, strict=True)]
 
-        with timed("model"), ThreadPoolExecutor(engine.threads) as threads:
+        with ThreadPoolExecutor(engine.threads) as threads:
             return [*chain.from_iterable(threads.map(search, pack(widths, budget)))]
 
     def _judged(self, piece: _Piece, output: Sequence[int], text: str) -> Translation:

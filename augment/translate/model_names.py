@@ -9,7 +9,6 @@ from typing import NamedTuple
 from augment.errors import InputError, logger, warn_once
 from augment.models.loading import loading
 from augment.models.weights import (
-    DRY_RUN,
     STARTER_TRANSLATION,
     cached_snapshot,
     hub_offer,
@@ -39,11 +38,11 @@ class TranslationModel(NamedTuple):
 
 def resolve_chain(
     models: str, hops: Sequence[tuple[str, str]], revisions: Sequence[str | None]
-) -> tuple[str, list[TranslationModel], int]:
-    """What `models` means, the model of every hop at its revision, and the bytes to download; may raise InputError.
+) -> tuple[str, list[TranslationModel]]:
+    """What `models` means, and the model of every hop at its revision; may raise InputError.
 
     "auto" means the models which the revisions belong to or, without revisions, OPUS-MT if the Hub's cache or
-    the Hub has it for every hop, else the bundled models. In a dry run missing models have no folder.
+    the Hub has it for every hop, else the bundled models.
     """
     if models == AUTO and revisions[0] is not None:
         models = OPUS if len(revisions[0]) == 40 else STARTER  # a folder's revision is shorter than a commit
@@ -55,14 +54,11 @@ def resolve_chain(
         except InputError as error:
             warn_once(OUT_OF_REACH, str(error))
         models = STARTER
-    return (
-        models,
-        [resolve_models(models, *hop, revision) for hop, revision in zip(hops, revisions, strict=True)],
-        0,
-    )
+    chain = [resolve_models(models, *hop, revision) for hop, revision in zip(hops, revisions, strict=True)]
+    return models, chain
 
 
-def _opus_chain(hops: Sequence[tuple[str, str]]) -> tuple[str, list[TranslationModel], int]:
+def _opus_chain(hops: Sequence[tuple[str, str]]) -> tuple[str, list[TranslationModel]]:
     """OPUS-MT for every hop; the Hub is asked only for what its cache lacks. Raises InputError if one is missing."""
     names = [OPUS_NAME.format(*hop) for hop in hops]
     places = [cached_snapshot(name, _MODEL_FILES) for name in names]
@@ -70,16 +66,14 @@ def _opus_chain(hops: Sequence[tuple[str, str]]) -> tuple[str, list[TranslationM
         hub_offer(name) if place is None else (place.name, 0)
         for name, place in zip(names, places, strict=True)
     ]
-    missing = sum(size for _, size in offers)
-    if None in places and DRY_RUN.get():
-        return OPUS, [TranslationModel(Path(), None, revision) for revision, _ in offers], missing
     if None in places:
+        megabytes = sum(size for _, size in offers) / 1e6
         joined = " and ".join(names)
         logger.warning(
-            "downloading %s (%.0f MB); a view made with --models starter needs none", joined, missing / 1e6
+            "downloading %s (%.0f MB); a view made with --models starter needs none", joined, megabytes
         )
     commits = [None if place is None else place.name for place in places]  # a commit in the cache needs no Hub
-    return OPUS, [resolve_models(OPUS, *hop, commit) for hop, commit in zip(hops, commits, strict=True)], 0
+    return OPUS, [resolve_models(OPUS, *hop, commit) for hop, commit in zip(hops, commits, strict=True)]
 
 
 def resolve_models(models: str, source: str, target: str, revision: str | None = None) -> TranslationModel:

@@ -44,7 +44,6 @@ class TranslationView(View):
     """hold the models to these revisions, joined by +"""
 
     _legs: list[tuple[str, MarianTranslator]]  # "en-de" and its translator
-    _missing: int = 0  # bytes to download, in a dry run
 
     @abstractmethod
     def languages(self) -> list[str]:
@@ -70,7 +69,7 @@ class TranslationView(View):
             raise InputError(
                 f"revision {self.revision!r}: {way} takes {len(hops)} models; join their revisions by +"
             )
-        name, models, missing = resolve_chain(self.models, hops, revisions)
+        name, models = resolve_chain(self.models, hops, revisions)
         decodings = self.decodings()
         engine, precision = resolve_engine(
             self.translator, self.precision, runtime.device, sampled=self.uses_seed
@@ -79,18 +78,12 @@ class TranslationView(View):
         resolved = {"models": name, "revision": revision, "translator": engine, "precision": precision}
         view = self.model_copy(update=resolved)
         view._legs, settings = [], (engine, precision, runtime.device, runtime.batch_tokens)
-        view._missing = missing
         for hop, (path, prefix, commit) in zip(hops, models, strict=True):
             decoding = decodings[-1 if hop is hops[-1] else 0]
             view._legs.append(
                 ("-".join(hop), MarianTranslator(path, prefix, decoding, *settings, commit, *hop))
             )
         return view
-
-    @property
-    def missing_bytes(self) -> int:
-        """What is to download, in a dry run."""
-        return self._missing
 
     def tokenise(self, texts: Sequence[str]) -> None:
         """Tokenise texts before the view is called with them, perhaps in another thread."""

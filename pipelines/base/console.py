@@ -16,7 +16,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError, first_problem, is_out_of_memory
-from augment.models.weights import DRY_RUN
 from augment.plugins import Plugins
 from augment.version import __version__
 from pipelines.base import interrupt
@@ -193,27 +192,6 @@ def _quiet_libraries() -> None:
         quiet |= dict.fromkeys(("HF_DATASETS_DISABLE_PROGRESS_BARS", "HF_HUB_DISABLE_PROGRESS_BARS"), "1")
     for name, value in quiet.items():
         os.environ.setdefault(name, value)
-
-
-@contextmanager
-def offline() -> Iterator[None]:
-    """Download nothing in the block; raises InputError where a model or dataset of the Hub is not in the cache."""
-    from huggingface_hub import constants
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    is_offline, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
-    dry_run = DRY_RUN.set(not is_offline)
-    try:
-        yield
-    except InputError as error:
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, ConnectionError | LocalEntryNotFoundError):
-            cause = cause.__context__
-        advice = ": a dry run downloads nothing, leave out --dry-run or fetch it first"
-        raise (error if cause is None else InputError(str(error).partition(" (")[0] + advice)) from None
-    finally:
-        constants.HF_HUB_OFFLINE = is_offline
-        DRY_RUN.reset(dry_run)
 
 
 def note(text: str) -> None:

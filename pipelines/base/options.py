@@ -1,65 +1,89 @@
-"""From a dataclass of options to a command of typer, with the docstrings of its fields as help."""
+"""From a pydantic model of options to a command of typer, with the docstrings of its fields as help."""
 
-import ast
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from copy import copy
-from functools import cache, wraps
-from importlib import import_module
-from itertools import pairwise
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from functools import wraps
+from typing import Annotated, Any, Self, TypeVar, get_type_hints
 
-import typer
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+from typer.models import OptionInfo, ParameterInfo
+
+from augment.errors import InputError, first_problem
 
 MAX_INTEGER = 10**18
 """Libraries fail on larger ones."""
+Model = TypeVar("Model", bound=BaseModel)
 
 
-@cache
-def _help_texts(module: str) -> dict[tuple[str, str], str]:
-    """The docstring of every field in a module, by the names of its class and its own."""
-    source = ast.parse(inspect.getsource(import_module(module)))
-    return {
-        (definition.name, ast.unparse(field.target)): " ".join(ast.literal_eval(text.value).split())
-        for definition in source.body
-        if isinstance(definition, ast.ClassDef)
-        for field, text in pairwise(definition.body)
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
-    }
+class Options(BaseModel):
+    """Options of a command or of a part of it.
+
+    The string below a field is its help. An `Option` or `Argument` of typer in a field's `Annotated` says more about
+    how it is shown; then `--help` shows its bounds too.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+    @model_validator(mode="after")
+    def _without_huge_integers(self) -> Self:
+        for key, value in self:
+            if isinstance(value, int) and abs(value) > MAX_INTEGER:
+                raise ValueError(f"{_dashed(key)} {value}: should be between {-MAX_INTEGER} and {MAX_INTEGER}")
+        return self
 
 
-def _check_size(value: Any) -> Any:  # noqa: ANN401 - whatever an option holds
-    if isinstance(value, int) and abs(value) > MAX_INTEGER:
-        raise typer.BadParameter(f"Input should be between {-MAX_INTEGER} and {MAX_INTEGER}")
-    return value
+def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
+    """The model of these values; raises InputError with the option and the value for an invalid one."""
+    try:
+        return model(**values)
+    except ValidationError as error:
+        problem = first_problem(error, "{} {!r}")
+        field = re.split("[ :]", problem, maxsplit=1)[0]
+        raise InputError(f"--{_dashed(field.partition('.')[0])}{problem[len(field) :]}") from None
 
 
-def option_parameters(options_class: type) -> list[inspect.Parameter]:
-    """The fields of a class of options as typer reads them, with their docstrings as help."""
-    annotations, parameters = get_type_hints(options_class, include_extras=True), []
-    for name, parameter in inspect.signature(options_class).parameters.items():
-        annotation = annotations[name]
-        if get_origin(annotation) is not Annotated:
-            annotation = Annotated[annotation, typer.Option()]
-        kind, shared = get_args(annotation)
-        option = copy(shared)
-        owners = options_class.__mro__[:-1]
-        texts = (_help_texts(owner.__module__).get((owner.__name__, name)) for owner in owners)
-        option.help = next(filter(None, texts), option.help)
-        option.callback = option.callback or _check_size
-        if parameter.default is False:
-            option.param_decls = (f"--{name.replace('_', '-')}",)
-        parameters.append(parameter.replace(annotation=Annotated[kind, option]))
-    return parameters
+def _dashed(key: str) -> str:
+    return key.replace("_", "-")
+
+
+def parameters(fields: Mapping[str, FieldInfo], panel: str | None = None) -> list[inspect.Parameter]:
+    """The fields of a model as typer reads options; `panel` heads those that do not name one."""
+    return [_parameter(field.alias or key, field, panel) for key, field in fields.items()]
+
+
+def _parameter(key: str, field: FieldInfo, panel: str | None) -> inspect.Parameter:
+    shown = [copy(item) for item in field.metadata if isinstance(item, ParameterInfo)]
+    option = shown[0] if shown else OptionInfo(default=..., rich_help_panel=panel)
+    option.help = field.description or option.help
+    if shown:
+        for bound in field.metadata:
+            option.min = getattr(bound, "ge", option.min)
+            option.max = getattr(bound, "le", option.max)
+    default = inspect.Parameter.empty if field.is_required() else field.default
+    if default is False and field.annotation is bool:
+        option.param_decls = (f"--{_dashed(key)}",)
+    kind: Any = field.annotation
+    return inspect.Parameter(
+        key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
+    )
+
+
+def own_first(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model, its own before those that it shares with others."""
+    own = vars(model).get("__annotations__", {})
+    return dict(sorted(model.model_fields.items(), key=lambda field: field[0] not in own))
 
 
 def with_options(function: Callable[[Any], None]) -> Callable[..., None]:
-    """A command for typer that calls `function(options)`, with an option for every field of the options' class."""
-    options_class = get_type_hints(function)["options"]
+    """A command for typer that calls `function(options)`, with an option for every field of the options' model."""
+    model = get_type_hints(function)["options"]
 
     @wraps(function)
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
-        function(options_class(**values))
+        function(checked(model, values))
 
-    command.__signature__ = inspect.Signature(option_parameters(options_class))  # type: ignore[attr-defined]
+    command.__signature__ = inspect.Signature(parameters(own_first(model)))  # type: ignore[attr-defined]
     return command

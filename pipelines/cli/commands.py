@@ -1,15 +1,14 @@
 """The commands of `augment` besides those of views, each a function `NAME_command`."""
 
-from contextlib import nullcontext
 from typing import Any
 
 import typer
 
 from augment.errors import InputError
 from augment.plugins import VIEWS
-from pipelines.base.console import SectionedCommand, counted, flat, note, offline, show, show_json, table
+from pipelines.base.console import SectionedCommand, counted, flat, note, show, show_json, table
 from pipelines.base.options import with_options
-from pipelines.cli.views import example_of, show_preview
+from pipelines.cli.views import example_of
 from pipelines.options import (
     ExportOptions,
     IngestOptions,
@@ -51,13 +50,12 @@ def ingest_command(options: IngestOptions) -> None:
         )
     if options.language != "en" and options.split is None:
         raise InputError(f"--language {options.language} is for --split sentences: give both, or neither")
-    with offline() if options.dry_run else nullcontext():
-        dataset, is_new = ingest(options)
-    shards = len(dataset.receipts) or -(-dataset.rows // options.shard_size)
-    if options.json:
+    dataset, is_new = ingest(options)
+    shards = len(dataset.receipts)
+    if options.as_json:
         show_json({"out": str(options.out), **dataset.counts, "shards": shards, "made_now": is_new})
         return
-    state = "would be written" if options.dry_run else "written" if is_new else "already there, nothing done"
+    state = "written" if is_new else "already there, nothing done"
     table((f"{options.out}/", "rows"), [*dataset.counts.items()])
     show(f"{counted(dataset.rows, 'sentence')} in {counted(shards, 'shard')}: {state}")
 
@@ -69,14 +67,10 @@ def build_pairs_command(options: PairsOptions) -> None:
     Sentences of which a view failed or was rejected are dropped and counted by reason; views that equal their
     sentence are kept and counted, unless a filter drops them.
     """
-    from pipelines.pairs.build import build_pairs, preview_pairs
+    from pipelines.pairs.build import build_pairs
 
-    if options.dry_run:
-        with offline():
-            show_preview(preview_pairs(options), as_json=options.json)
-        return
     counts, is_new = build_pairs(options)
-    if options.json:
+    if options.as_json:
         show_json({"out": str(options.target), **counts, "made_now": is_new})
         return
     rows = [(f"  {name}" if ": " in name else name, number) for name, number in flat(counts)]
@@ -108,12 +102,8 @@ def report_command(options: ReportOptions) -> None:
 
     target, opened = options.out or report_path(options.path), open_path(options.path)
     is_new = write_report(target, opened, options)
-    if options.dry_run:
-        preview = {"out": str(target), "rows": opened.rows, "sample": options.sample}
-        show_preview(preview, as_json=options.json)
-        return
     line = f"{target} written" if is_new else f"{target} exists already, nothing done"
-    show_json({"out": str(target), "made_now": is_new}) if options.json else show(line)
+    show_json({"out": str(target), "made_now": is_new}) if options.as_json else show(line)
 
 
 @with_options
@@ -129,25 +119,28 @@ def export_command(options: ExportOptions) -> None:
         raise InputError(f"--to {to} is not a format: give one of {', '.join(FORMATS)}, or hf:NAME")
     if is_hub and out is not None:
         raise InputError(f"--out {out} names a file, but --to {to} writes to the Hub: leave --out out")
-    if not is_hub and (options.public or options.license != "unknown"):
-        raise InputError(f"--public and --license are for a dataset on the Hub, not --to {to}: leave them out")
-    opened, target = open_path(options.path), None if is_hub else out or sibling_path(options.path, to)
+    if not is_hub and (options.public or options.license != "unknown" or options.dry_run):
+        raise InputError(
+            f"--public, --license and --dry-run are for a dataset on the Hub, not --to {to}: leave them out"
+        )
+    opened = open_path(options.path)
     rows = min(opened.rows, options.limit or opened.rows)
-    facts: dict[str, object] = {"out": str(target or to), "rows": rows}
-    is_new = target is None or export(opened, rows, target, options)
     if options.dry_run:
-        show_preview({**facts, "files to read": len(opened.files)}, as_json=options.json)
+        preview = {"out": to, "rows": rows, "files to read": len(opened.files)}
+        show_json(preview) if options.as_json else table(("", "would be"), preview.items())
         return
-    line = (
-        f"{counted(rows, 'row')} written to {target}"
-        if is_new
-        else f"{target} is already complete, nothing done"
-    )
-    if target is None:
+    if is_hub:
         address = push(opened, rows, options)
+        facts: dict[str, object] = {"out": address, "public": options.public}
         line = f"{address}: {'public' if options.public else 'private'}"
-        facts = {"out": address, "public": options.public}
-    show_json(facts) if options.json else show(line)
+    else:
+        target = out or sibling_path(options.path, to)
+        is_new = export(opened, rows, target, options)
+        facts = {"out": str(target), "rows": rows}
+        line = f"{target} is already complete, nothing done"
+        if is_new:
+            line = f"{counted(rows, 'row')} written to {target}"
+    show_json(facts) if options.as_json else show(line)
 
 
 @with_options
@@ -160,7 +153,7 @@ def verify_command(options: VerifyOptions) -> None:
     total = counted(len(problems), "problem") if problems else "no problems"
     lines = [f"{problem}: {path}" for path, problem in problems.items()]
     lines.append(f"{counted(len(files), 'file')} verified: {total}")
-    show_json({"files": len(files), "problems": problems}) if options.json else show("\n".join(lines))
+    show_json({"files": len(files), "problems": problems}) if options.as_json else show("\n".join(lines))
     if problems:
         raise typer.Exit(1)
 
@@ -169,7 +162,7 @@ def verify_command(options: VerifyOptions) -> None:
 def views_command(options: ListOptions) -> None:
     """List the views that are installed, ours and those of other packages."""
     texts = {name: (VIEWS.summary(name), example_of(name)) for name in VIEWS.usable_names()}
-    if options.json:
+    if options.as_json:
         show_json(
             {name: {"summary": summary, "example": example} for name, (summary, example) in texts.items()}
         )

@@ -3,11 +3,12 @@
 import inspect
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from copy import copy
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import typer
+from pydantic.fields import FieldInfo
 
 from augment.errors import InputError, TwinviewsError
 from augment.plugins import VIEWS
@@ -20,24 +21,13 @@ from augment.view import (
     view_label,
     view_options,
 )
-from pipelines.base.console import SectionedCommand, flat, note, offline, show_json, table
+from pipelines.base.console import SectionedCommand, flat, note, show_json, table
 from pipelines.base.files import resolve_path
-from pipelines.base.options import option_parameters
+from pipelines.base.options import checked, own_first, parameters
 from pipelines.base.recipe import parse_yaml
 from pipelines.options import ViewOptions
 from pipelines.storage.dataset import Dataset, check_folder
 from pipelines.storage.shards import keep_pandas_away
-
-KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
-
-
-def show_preview(preview: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print what a dry run would do."""
-    lists = {
-        key: ", ".join(value) or "none" for key, value in preview.items() if isinstance(value, list | dict)
-    }
-    rows = [(key.replace("_", " "), value) for key, value in {**preview, **lists}.items()]
-    show_json(preview) if as_json else table(("", "would be"), rows)
 
 
 def example_of(name: str) -> str:
@@ -52,44 +42,54 @@ def example_of(name: str) -> str:
 
 def add_view_command(app: typer.Typer, name: str) -> None:
     """Add the subcommand of a view; raises TwinviewsError if it names a parameter like an option of every view."""
-    fields = {key: _option(key, field) for key, field in view_options(name).items()}
-    sources, *shared = option_parameters(ViewOptions)
-    clashes = sorted(fields.keys() & {option.name for option in (sources, *shared)})
+    own = {key: _as_typed(field) for key, field in view_options(name).items()}
+    sources, *shared = parameters(own_first(ViewOptions))
+    clashes = sorted(own.keys() & {option.name for option in (sources, *shared)})
     if clashes:
         raise TwinviewsError(
             f"view {name!r}: parameter {clashes[0]!r} is an option of every view command: rename it"
         )
 
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
-        params = {key: value for key in fields if (value := values.pop(key)) is not None}
-        option, variants = view_attribute(name, "folder_option", ""), [params]
-        lists_folders = view_attribute(name, "lists_folders", True)
-        if lists_folders and isinstance(value := params.get(option), str) and "," in value:
-            parts = dict.fromkeys(part.strip() for part in value.split(",") if part.strip())
-            if not parts:
-                raise InputError(f"--{option} {value!r} names nothing: write one, or several as in de,fr")
-            variants = [{**params, option: part} for part in parts]
-        specs = [ViewSpec(name, check_params(name, variant).params) for variant in variants]
-        _run_view_command(specs, ViewOptions(**values))
+        params = {key: value for key in own if (value := values.pop(key)) is not None}
+        specs = [ViewSpec(name, check_params(name, variant).params) for variant in _variants(name, params)]
+        _run_view_command(specs, checked(ViewOptions, values))
 
-    parameters = [sources, *fields.values(), *(option.replace(kind=KEYWORD_ONLY) for option in shared)]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    signature = inspect.Signature([sources, *parameters(own), *shared])
+    command.__signature__ = signature  # type: ignore[attr-defined]
     epilog = f"Example: {example_of(name)}"
     app.command(name, cls=SectionedCommand, help=VIEWS.summary(name), epilog=epilog)(command)
 
 
-def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pydantic FieldInfo
-    """A field as an option; values of a type that the command line does not know are written as YAML."""
-    annotation, settings = field.annotation, dict[str, Any]()
-    default = inspect.Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
-    is_union = get_origin(annotation) in (Union, UnionType)
-    kinds = [kind for kind in (get_args(annotation) if is_union else (annotation,)) if kind is not NoneType]
-    is_choice = get_origin(kinds[0]) is Literal and {*map(type, get_args(kinds[0]))} == {str}
-    if len(kinds) > 1 or not (is_choice or kinds[0] in (str, int, float, bool)):
-        annotation, default = str | None, default if field.is_required() else None
-        settings = {"parser": _parse_option, "metavar": "YAML"}
-    option = typer.Option(help=field.description, show_default=default is not None, **settings)
-    return inspect.Parameter(key, KEYWORD_ONLY, default=default, annotation=Annotated[annotation, option])
+def _variants(name: str, params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The parameters of each view that is asked for: several, for an option that names folders, as in de,fr."""
+    option = view_attribute(name, "folder_option", "")
+    value = params.get(option)
+    if not view_attribute(name, "lists_folders", True) or not isinstance(value, str) or "," not in value:
+        return [params]
+    parts = dict.fromkeys(part.strip() for part in value.split(",") if part.strip())
+    if not parts:
+        raise InputError(f"--{option} {value!r} names nothing: write one, or several as in de,fr")
+    return [{**params, option: part} for part in parts]
+
+
+def _as_typed(field: FieldInfo) -> FieldInfo:
+    """A field of a view as it is typed; values of a type that the command line does not know are written as YAML."""
+    is_optional = get_origin(field.annotation) in (Union, UnionType)
+    kinds = get_args(field.annotation) if is_optional else [field.annotation]
+    kind: Any
+    kind, *others = [kind for kind in kinds if kind is not NoneType]
+    is_choice = get_origin(kind) is Literal and {*map(type, get_args(kind))} == {str}
+    typed = copy(field)
+    if not others and (is_choice or kind in (str, int, float, bool)):
+        typed.metadata = []
+        typed.annotation = kind if field.is_required() else kind | None
+        return typed
+    typed.metadata = [typer.Option(parser=_parse_option, metavar="YAML")]
+    typed.annotation = str | None
+    if not field.is_required():
+        typed.default, typed.default_factory = None, None
+    return typed
 
 
 def _parse_option(value: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe holds
@@ -102,7 +102,7 @@ def _parse_option(value: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe h
 def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     """Make a dataset of each view and print what became of its rows; several go to folders of their own in `out`."""
     from pipelines.sentences.ingest import sentences_for
-    from pipelines.views.run import VIEWS_FOLDER, as_begun, make_run, note_starter, plan_run, preview_run
+    from pipelines.views.run import VIEWS_FOLDER, as_begun, make_run, note_starter, plan_run
 
     keep_pandas_away()
     if options.address is not None and options.engine != "ray":
@@ -113,29 +113,22 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     if out is not None:
         check_folder(out)
     folders = [out if out and len(specs) == 1 else (out or VIEWS_FOLDER) / view_label(spec) for spec in specs]
-    with offline() if options.dry_run else nullcontext():
-        # First, so that a wrong pivot or a missing model is reported before anything is ingested.
-        specs = specs if options.overwrite else [*map(as_begun, specs, folders)]
-        views = [make_view(spec, device=options.device, batch_tokens=options.batch_tokens) for spec in specs]
-        _check_running(views[0], options)
-        source = sentences_for(options.sources or (), dry_run=options.dry_run)
+    # First, so that a wrong pivot or a missing model is reported before anything is ingested.
+    specs = specs if options.overwrite else [*map(as_begun, specs, folders)]
+    views = [make_view(spec, device=options.device, batch_tokens=options.batch_tokens) for spec in specs]
+    _check_running(views[0], options)
+    source = sentences_for(options.sources or ())
     note_starter(views[0].spec)
     for text in views[0].notes():
         note(text)
     results = []
     for view, folder in zip(views, folders, strict=True):
-        run = plan_run(view, source, options, folder)
-        if options.dry_run:
-            results.append(preview_run(run))
-            if not options.json:
-                show_preview(results[-1], as_json=False)
-        else:
-            start = time.monotonic()
-            dataset, new_rows = make_run(run)
-            results.append(_report(dataset, new_rows, time.monotonic() - start, quiet=options.json))
-            if unused := view.unused(text for table in source.tables() for text in table["text"].to_pylist()):
-                note(unused)
-    if options.json:
+        start = time.monotonic()
+        dataset, new_rows = make_run(plan_run(view, source, options, folder))
+        results.append(_report(dataset, new_rows, time.monotonic() - start, quiet=options.as_json))
+        if unused := view.unused(text for table in source.tables() for text in table["text"].to_pylist()):
+            note(unused)
+    if options.as_json:
         show_json(results[0] if len(results) == 1 else results)
 
 

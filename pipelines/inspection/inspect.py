@@ -127,7 +127,7 @@ def inspect(options: InspectOptions) -> None:
         raise InputError(f"--status {status}: {path} has {present}: leave it out, or give one of them")
     rows = opened.sample(options.rows, seed, **({} if status is None else {"status": status})).to_pylist()
     summary = statistics(opened, options.sample, seed or 0)
-    if options.json:
+    if options.as_json:
         parts = {"counts": opened.counts, "statistics": asdict(summary), "sample": rows}
         show_json({"kind": opened.kind, "path": str(path), **opened.facts, **parts})
         return

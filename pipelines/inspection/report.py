@@ -1,7 +1,6 @@
 """A dataset as one HTML page that needs no other file: provenance, statistics, rows with their changes."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -32,12 +31,12 @@ def report_path(path: Path) -> Path:
 
 
 def write_report(out: Path, opened: DatasetReader, options: ReportOptions) -> bool:
-    """Write a report, except in a dry run; False if it is there already, by what it says that it was made of.
+    """Write a report; False if it is there already, by what it says that it was made of.
 
     Raises InputError for another file, or report without `overwrite`.
     """
     digest = opened.facts.get("digest") or opened.facts.get("sha256")
-    with nullcontext() if options.dry_run else locked_file(out):
+    with locked_file(out):
         page = out.read_bytes() if out.is_file() else b""
         if digest:
             made_of = f"twinviews {__version__}: {_command(options)}</p>", digest
@@ -51,8 +50,7 @@ def write_report(out: Path, opened: DatasetReader, options: ReportOptions) -> bo
             raise InputError(
                 f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else "")
             )
-        if not options.dry_run:
-            write_if_changed(out, report_html(opened, options))
+        write_if_changed(out, report_html(opened, options))
     return True
 
 

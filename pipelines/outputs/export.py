@@ -41,11 +41,10 @@ def export(opened: DatasetReader, rows: int, out: Path, options: ExportOptions) 
     if recipe.exists() and not is_ours:
         raise InputError(f"{recipe} was not written by this command: move it, or choose another --out")
     check_recipe_collision(out)
-    if not options.dry_run:
-        with locked_file(out), atomic_write(out) as stream:
-            _write_rows(stream, opened, rows, to)
-            facts = {"sha256": sha256_of(Path(stream.name)), "source": [source, to, rows]}
-            write_if_changed(recipe, recipe_text("export", settings, made=facts))
+    with locked_file(out), atomic_write(out) as stream:
+        _write_rows(stream, opened, rows, to)
+        facts = {"sha256": sha256_of(Path(stream.name)), "source": [source, to, rows]}
+        write_if_changed(recipe, recipe_text("export", settings, made=facts))
     return True
 
 

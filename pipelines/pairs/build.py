@@ -52,8 +52,6 @@ from pipelines.storage.dataset import (
     read_plan,
 )
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, REASON
-from pipelines.views.run import preview_run
-from pipelines.views.windows import ViewRun
 
 if TYPE_CHECKING:
     import datasets
@@ -199,27 +197,6 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
         return save_pairs(PairsJob(candidates, plan, made_by, filters, options))
 
 
-def preview_pairs(options: PairsOptions) -> dict[str, Any]:
-    """What `build_pairs` would do; nothing is written, and no earlier output is compared."""
-    policy, table, chosen, filters = _check(options)
-    preview: dict[str, Any] = {"out": str(options.target), "pairs": policy}
-    if table is not None:
-        with TemporaryDirectory() as spool:
-            sources = nli_sources(options.sources or (), Path(spool), table)
-            preview["sources"] = [source.name for source in sources]
-    else:
-        sentences = sentences_for(options.sources or (), dry_run=True)
-        if policy in ROW_PAIRS and sentences.receipts:
-            _row_pairs(policy, options, sentences)  # raises for sentences that do not fit
-        planned = plan_views(chosen, sentences, options, policy)
-        describe_sides({name: view.plan.spec for name, view in planned.items()})
-        preview["sentences"] = sentences.first(options.limit)
-        missing = {name: preview_run(view) for name, view in planned.items() if isinstance(view, ViewRun)}
-        preview |= {"views": list(planned), "views_to_make": missing}
-    preview["filters"] = [filter.text() for filter in filters]
-    return preview | ({} if options.rejects is None else {"rejects": str(options.rejects)})
-
-
 def _check(
     options: PairsOptions,
 ) -> tuple[str, TableColumns | None, dict[Path, ChosenView], list[Filter]]:
@@ -269,7 +246,7 @@ def _check_outputs(options: PairsOptions) -> None:
 def _check_policy(policy: str, options: PairsOptions) -> None:
     """Raise InputError for an option or a source that is for another policy."""
     for option, policies in OWN_OPTIONS.items():
-        if policy not in policies and getattr(options, option) != getattr(PairsOptions, option):
+        if policy not in policies and getattr(options, option) != PairsOptions.model_fields[option].default:
             name = option.replace("_", "-")
             raise InputError(f"--{name} needs --pairs {policies[0]}, not {policy}: leave it out")
     if options.negative_view is not None and options.columns is not None:

@@ -99,8 +99,7 @@ def plan_views(
 
 
 def _check_rows(folder: Path, plan: Plan, source: Dataset, options: PairsOptions) -> None:
-    # Of sentences that a dry run only counted there is no hash.
-    if source.receipts and plan.inputs[0].sha256 != source.digest:
+    if plan.inputs[0].sha256 != source.digest:
         problem = f"was made from other sentences ({plan.inputs[0].name}) than {source.path}"
         raise InputError(f"{folder} {problem}: give those as SOURCE, or make the view again with --overwrite")
     rows = source.first(options.limit)
@@ -115,10 +114,12 @@ def _plan_view(
     """A view to make, or to finish, like its twin."""
     settings = options.view_options
     if twin := view.twin(chosen.values()):
-        settings = replace(settings, seed=twin.seed or 0, limit=twin.limit, shard_size=twin.shard_size)
+        like_twin = {"seed": twin.seed or 0, "limit": twin.limit, "shard_size": twin.shard_size}
+        settings = settings.model_copy(update=like_twin)
     if view.plan is None:
         seed = settings.seed if options.seed is None else options.seed
-        settings = replace(settings, seed=seed, limit=options.limit or settings.limit)
+        limit = options.limit or settings.limit
+        settings = settings.model_copy(update={"seed": seed, "limit": limit})
     built = make_view(view.spec, device=settings.device, batch_tokens=settings.batch_tokens)
     return runs.plan_run(built, source, settings, folder)
 

@@ -122,7 +122,7 @@ def save_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
             content = report.read_bytes() if report.is_file() else b""
         if not (is_sealed(content) and digest.encode() in content):
             try:
-                write_report(report, open_path(out), ReportOptions(out, overwrite=True))
+                write_report(report, open_path(out), ReportOptions(path=out, overwrite=True))
             except (TwinviewsError, OSError) as error:  # the pairs are made
                 note(f"no report was written: {error}")
     return counts, made_now

@@ -3,8 +3,6 @@
 import tempfile
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -48,9 +46,10 @@ MAX_CLASSES = 10_000
 
 def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
     """Write all sentences or none; returns the dataset and whether it was made now. Raises InputError."""
-    options = replace(options, language=language_code(options.language)) if options.split else options
-    out, dry_run, overwrite = resolve_path(options.out), options.dry_run, options.overwrite
-    with tempfile.TemporaryDirectory() as spool, nullcontext() if dry_run else locked_folder(out):
+    if options.split:
+        options = options.model_copy(update={"language": language_code(options.language)})
+    out, overwrite = resolve_path(options.out), options.overwrite
+    with tempfile.TemporaryDirectory() as spool, locked_folder(out):
         sources = [check_source(name, Path(spool), options.format) for name in options.sources]
         for source in sources:
             if out.resolve() in source.path.resolve().parents:
@@ -59,37 +58,35 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
                 )
         is_running_text = all(source.format in TEXT_FORMATS for source in sources)
         for name in ("column", "label_column", "pair_column") if is_running_text else ():
-            if (value := getattr(options, name)) != getattr(IngestOptions, name):
+            if (value := getattr(options, name)) != IngestOptions.model_fields[name].default:
                 raise InputError(
                     f"--{name.replace('_', '-')} {value}: {sources[0].name} is read as {sources[0].format}, "
                     "which has no columns: leave it out, or give --format"
                 )
         plan = _plan(options, sources)
-        finished = claim_folder(out, plan, overwrite=overwrite, dry_run=dry_run)
+        finished = claim_folder(out, plan, overwrite=overwrite)
         if finished is not None:
             return finished, False
-        folder, notes = Path(spool) if dry_run or is_remote(out) else out, dict[str, str]()
+        folder, notes = Path(spool) if is_remote(out) else out, dict[str, str]()
         trial = Selection(Path(spool), options.words, None)
         if options.on_conflict == "drop":
             deque(_sentences(options, sources, trial, {}), maxlen=0)
         selections = [Selection(folder, options.words, options.limit, trial.conflicts) for _ in range(2)]
         # A bad line must not cost the old sentences: read everything before they are removed.
-        if dry_run or (overwrite and (out / STATE_FILE).exists()):
-            deque(_sentences(options, sources, selections[0], notes if dry_run else {}), maxlen=0)
-            dataset = Dataset(out, plan, (), selections[0].counts)
-        if not dry_run:
-            sentences = _sentences(options, sources, selections[1], notes)
-            dataset = _write(options, plan, out, sentences, selections[1].counts)
+        if overwrite and (out / STATE_FILE).exists():
+            deque(_sentences(options, sources, selections[0], {}), maxlen=0)
+        sentences = _sentences(options, sources, selections[1], notes)
+        dataset = _write(options, plan, out, sentences, selections[1].counts)
         for text in notes.values():
             note(text)
-        return dataset, not dry_run
+        return dataset, True
 
 
-def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
+def sentences_for(names: Sequence[str]) -> Dataset:
     """The sentences that SOURCE arguments name: a folder of ours, or files, which are ingested to `data/sentences`.
 
-    Without names, `data/sentences` or the sample. A dry run only counts the sentences of files. Raises
-    InputError for a bad source, or if `data/sentences` holds other sentences.
+    Without names, `data/sentences` or the sample. Raises InputError for a bad source, or if `data/sentences` holds
+    other sentences.
     """
     folder = resolve_path(names[0]) if names else SENTENCES
     plan = read_plan(folder) if len(names) < 2 else None
@@ -99,7 +96,7 @@ def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
         return open_dataset(folder, "sentences")
     if not names:
         note(f"no SOURCE and no {SENTENCES}/: taking the bundled sample corpus")
-    dataset, is_new = ingest(IngestOptions([*names] or [SAMPLE], dry_run=dry_run))
+    dataset, is_new = ingest(IngestOptions(sources=[*names] or [SAMPLE]))
     if is_new:
         note(f"{counted(dataset.rows, 'sentence')} ingested to {dataset.path}/")
     return dataset

@@ -267,12 +267,11 @@ def finished_dataset(folder: Path) -> Dataset | None:
     return None
 
 
-def claim_folder(out: Path, plan: Plan, *, overwrite: bool = False, dry_run: bool = False) -> Dataset | None:
+def claim_folder(out: Path, plan: Plan, *, overwrite: bool = False) -> Dataset | None:
     """The finished dataset in `out` under this plan; None if it is still to be made there.
 
-    Unless it is a dry run, the caller holds the folder's lock, and what interrupted runs left there is
-    removed. Raises InputError if `out` belongs to another recipe (and names the difference), holds foreign
-    files, or is a file.
+    The caller holds the folder's lock; what interrupted runs left there is removed. Raises InputError if
+    `out` belongs to another recipe (and names the difference), holds foreign files, or is a file.
     """
     check_folder(out)
     is_replaced = overwrite and is_written_by(out / PLAN_FILE, *PLAN_MARKS)
@@ -286,8 +285,7 @@ def claim_folder(out: Path, plan: Plan, *, overwrite: bool = False, dry_run: boo
             raise InputError(
                 f"{out} holds {foreign!r} and no {PLAN_FILE}, so it is not ours: choose another --out"
             )
-    if not dry_run:
-        remove_leftovers(out)
+    remove_leftovers(out)
     return None if old_plan is None else finished_dataset(out)
 
 

@@ -1,16 +1,13 @@
 """One view of sentences on disk, from top to bottom: plan, window, make, commit, finish."""
 
-import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
 
 from augment.errors import TwinviewsError
-from augment.models.device import Stage
 from augment.translate.model_names import AUTO, STARTER
 from augment.view import View, ViewSpec, view_attribute, view_label
 from pipelines.base.console import note, progress
@@ -86,27 +83,6 @@ def plan_run(view: View, source: Dataset, options: ViewOptions, out: Path | None
     return ViewRun(plan, source, out or VIEWS_FOLDER / view_label(spec), options, view)
 
 
-def preview_run(run: ViewRun) -> dict[str, Any]:
-    """What `make_run` would do; raises InputError if the folder belongs to another recipe."""
-    plan = run.plan
-    if run.source.receipts:  # a dry run only counts new sentences: there is no hash to compare
-        claim_folder(run.out, plan, overwrite=run.options.overwrite, dry_run=True)
-    missing_bytes = run.view.missing_bytes if run.view else 0
-    return {
-        "out": str(run.out),
-        "signature": plan.signature,
-        "sentences": plan.inputs[0].rows,
-        "rows": plan.rows,
-        "shards": len(plan.shards),
-        **{
-            key: plan.params[key]
-            for key in ("models", "encoder", "revision")
-            if plan.params.get(key) is not None
-        },
-        **({"bytes_to_download": missing_bytes} if missing_bytes else {}),
-    }
-
-
 def make_run(run: ViewRun) -> tuple[Dataset, int]:
     """Make the missing shards; return the dataset, and the number of rows made now.
 
@@ -157,19 +133,10 @@ def _make_missing(run: ViewRun, advance: Callable[[int], None]) -> int:
         results = run_workers(partial(worker, run.for_worker()), windows(), workers, ordered=False)
     else:
         results = run_cluster(run, windows(), workers, options.address)
-    stages, start = Counter[Stage](), time.monotonic()
     with closing(results):
-        for receipts, window_seconds, window_stages in results:
+        for receipts, window_seconds in results:
             window_shards = min(int(len(receipts) * WINDOW_SECONDS / max(window_seconds, 1e-3)), max_shards)
-            stages.update(window_stages)
             advance(sum(receipt.rows for receipt in receipts))
-    if options.profile:
-        seconds = (time.monotonic() - start) * workers
-        waiting = max(0.0, seconds - stages["model"])
-        parts = ", ".join(f"{stage} {stages[stage]:.2f}" for stage in get_args(Stage))
-        note(
-            f"{run.out}: {seconds:.2f} s: {parts}, waiting {waiting:.2f} ({waiting / seconds:.1%} of the time)"
-        )
     return run.plan.rows - intact_rows
 
 

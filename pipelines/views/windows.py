@@ -3,7 +3,6 @@
 import logging
 import socket
 import time
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
-from augment.models.device import SECONDS, Stage, device_kind, timed
+from augment.models.device import device_kind
 from augment.plugins import VIEWS
 from augment.text.edits import LabelledSpan, carry_spans
 from augment.view import View, ViewResult, check_params, checked_views, make_view, row_seed
@@ -32,9 +31,8 @@ Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
 Rows: TypeAlias = tuple[Window, list[list[Any]], list[int]]
 """A window; its columns: ids, texts, and spans if the input has any; and the seeds of its rows."""
-Result: TypeAlias = tuple[list[Receipt], float, Counter[Stage]]
-"""The receipts of a committed window, the seconds that it took, and the seconds by stage since the previous
-one."""
+Result: TypeAlias = tuple[list[Receipt], float]
+"""The receipts of a committed window, and the seconds that it took."""
 
 
 @dataclass
@@ -71,7 +69,7 @@ def worker(run: ViewRun, number: int) -> Callable[[Iterable[Window]], Generator[
 
         count = torch.cuda.device_count()
         device = f"cuda:{number % count}" if count > 1 else device
-    return partial(make_windows, replace(run, options=replace(run.options, device=device)))
+    return partial(make_windows, replace(run, options=run.options.model_copy(update={"device": device})))
 
 
 def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Result]:
@@ -88,21 +86,18 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Result]:
                 f"a worker's view is {signature}, not {run.plan.signature}"
                 ": give all machines the same models and versions"
             )
-    remaining, before = iter(windows), Counter(SECONDS)
+    remaining = iter(windows)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     written: Future[Result] | None = None
     try:
         following = reader.submit(_read, run, remaining)
         while (rows := following.result()) is not None:
             following = reader.submit(_read, run, remaining)
-            start, model_seconds = time.monotonic(), SECONDS["model"]
+            start = time.monotonic()
             views = checked_views(run.view, rows[1][1], rows[2])
-            # for a view that does not time its model, all time counts as the model's
-            if SECONDS["model"] == model_seconds:
-                SECONDS["model"] += time.monotonic() - start
             if written is not None:
                 yield written.result()
-            written = writer.submit(_write, run, rows, views, start, before)
+            written = writer.submit(_write, run, rows, views, start)
         if written is not None:
             yield written.result()
     finally:
@@ -115,39 +110,31 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Rows | None:
     window = next(windows, None)
     if window is None:
         return None
-    with timed("read"):
-        table = pa.concat_tables([run.source.read(*run.plan.shards[index]) for index in window])
-        columns = [table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names]
-        seed, key = run.plan.seed, run.plan.spec.seed_key()
-        seeds = [0 if seed is None else row_seed(seed, identity, key) for identity in columns[0]]
+    table = pa.concat_tables([run.source.read(*run.plan.shards[index]) for index in window])
+    columns = [table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names]
+    seed, key = run.plan.seed, run.plan.spec.seed_key()
+    seeds = [0 if seed is None else row_seed(seed, identity, key) for identity in columns[0]]
     if run.view is not None:
-        with timed("tokenise"):
-            run.view.tokenise(columns[1])
+        run.view.tokenise(columns[1])
     return window, columns, seeds
 
 
-def _write(
-    run: ViewRun, rows: Rows, views: Sequence[ViewResult], start: float, before: Counter[Stage]
-) -> Result:
-    """Commit the shards of a window that took the view from `start` on; updates `before`, seconds by stage so far."""
+def _write(run: ViewRun, rows: Rows, views: Sequence[ViewResult], start: float) -> Result:
+    """Commit the shards of a window that took the view from `start` on."""
     window, columns, _ = rows
-    with timed("write"):
-        schema = view_schema([SPANS] if len(columns) > 2 else [])
-        tables, stop = {}, 0
-        for index in window:
-            first, last = run.plan.shards[index]
-            shard = slice(stop, stop := stop + last - first)
-            ids, texts, *spans = (column[shard] for column in columns)
-            with VIEWS.errors_of(run.plan.name):
-                arrays = [ids, texts, *zip(*views[shard], strict=True)]
-                for column in spans:
-                    arrays += zip(*map(_view_spans, texts, column, views[shard]), strict=True)
-                tables[index] = pa.Table.from_arrays(arrays, schema=schema)
-        receipts = commit_shards(run.out, tables)
-    stages = Counter(SECONDS)
-    stages.subtract(before)
-    before.update(stages)
-    return receipts, time.monotonic() - start, stages
+    schema = view_schema([SPANS] if len(columns) > 2 else [])
+    tables, stop = {}, 0
+    for index in window:
+        first, last = run.plan.shards[index]
+        shard = slice(stop, stop := stop + last - first)
+        ids, texts, *spans = (column[shard] for column in columns)
+        with VIEWS.errors_of(run.plan.name):
+            arrays = [ids, texts, *zip(*views[shard], strict=True)]
+            for column in spans:
+                arrays += zip(*map(_view_spans, texts, column, views[shard]), strict=True)
+            tables[index] = pa.Table.from_arrays(arrays, schema=schema)
+    receipts = commit_shards(run.out, tables)
+    return receipts, time.monotonic() - start
 
 
 def _view_spans(

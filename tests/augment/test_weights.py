@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from huggingface_hub import constants
 from safetensors.numpy import save
 from samples import ENGLISH, refused
 from transformers import MarianMTModel
 
-from augment.models.weights import DRY_RUN, Unreachable, cached, find_encoder, hub_offer
+from augment.models.weights import cached, find_encoder
 from augment.translate.marian import MarianTranslator
 from augment.translate.model_names import resolve_models
 from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
@@ -68,34 +67,6 @@ def test_a_path_that_does_not_exist_is_not_looked_up_on_the_hub(
 ) -> None:
     assert "no such folder" in find(hub, tmp_path, name)
     assert hub.requests == []
-
-
-def test_the_hub_is_asked_again_and_other_threads_stay_offline(
-    hub: StandinHub, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    offline = list[bool]()
-    answer = hub.answer
-
-    def record(method: str, path: str, body: bytes) -> object:
-        offline.append(
-            constants.HF_HUB_OFFLINE
-        )  # as the hub's own thread, another than the one that asks, sees it
-        return answer(method, path, body)
-
-    monkeypatch.setattr(hub, "answer", record)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with standin_hub() as gone:
-        pass
-    token = DRY_RUN.set(True)
-    try:
-        monkeypatch.setattr(constants, "ENDPOINT", gone.endpoint)
-        with pytest.raises(Unreachable, match=gone.endpoint):
-            hub_offer("owner/model")
-        monkeypatch.setattr(constants, "ENDPOINT", hub.endpoint)
-        assert hub_offer("owner/model") == (COMMIT, len(FILES["config.json"]) + len(SAFETENSORS))
-    finally:
-        DRY_RUN.reset(token)
-    assert offline == [True]
 
 
 @pytest.mark.parametrize("revision", [None, COMMIT[::-1]])

@@ -5,24 +5,16 @@ import shlex
 from collections.abc import Iterator
 from glob import glob
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
-import typer
+from typed_commands import APPS, PROGRAMS, refusal
 
 from augment.models.weights import MINILM, STARTER_ENCODER
-from augment.view import Runtime
-from pipelines.base.console import InputError, call
-from pipelines.cli.app import build_app
-from pipelines.pairs.filter import make_filter
-from trainers.cli.app import app as train_app
-from trainers.encoders.location import locate
-from trainers.settings import Request, objective_names
+from pipelines.base.console import call
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("data_cards/**/*.md")])
-APPS = {"augment": build_app(), "train": train_app}
-PROGRAMS = {name: typer.main.get_command(app) for name, app in APPS.items()}
 BLOCK = re.compile(r"^(?: {4}|\t)(?P<command>(?:augment|train|torchrun|python) .*)$", re.MULTILINE)
 FENCED = re.compile(r"^```(?:sh|bash|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(?P<command>(?:augment|train) [^`\n]+(?:\n[^`\n]+)?)`")
@@ -105,38 +97,6 @@ def test_a_command_is_one_that_the_program_takes(shown: Shown) -> None:
             assert said is None or (not shown.whole and re.match("Missing|Usage", said)), said
 
 
-def refusal(command: Any, words: list[str]) -> str | None:  # noqa: ANN401 - click's types, vendored by typer
-    """Return what is wrong with a command line; None if nothing is. Nothing is run."""
-    name, arguments, parent, names = words[0], words[1:], None, []
-    while True:
-        try:
-            parent = command.make_context(name, [*arguments], parent=parent)
-            if not hasattr(command, "resolve_command") or not parent._protected_args + parent.args:
-                check_values(names, parent.params)
-                return None
-            name, command, arguments = command.resolve_command(parent, parent._protected_args + parent.args)
-            names.append(name)
-        except InputError as error:
-            return str(error)
-        except Exception as error:
-            if hasattr(error, "format_message"):
-                return str(error.format_message())
-            if type(error).__name__ == "Exit":
-                return None
-            raise
-
-
-def check_values(names: list[str], values: dict[str, Any]) -> None:
-    """Check what a command itself checks only when it runs; raises InputError.
-
-    These are an objective's preset, its options, and the parameters of filters.
-    """
-    if names and names[-1] in objective_names() and "preset" in values:
-        Request.of(names[-1], values).resolved(locate(None).pooling())
-    for filter in values.get("filter") or []:
-        make_filter(filter, Runtime())
-
-
 @pytest.mark.parametrize(
     ("command", "problem"),
     [
@@ -148,41 +108,6 @@ def check_values(names: list[str], values: dict[str, Any]) -> None:
 def test_a_command_with_a_value_that_the_program_refuses_is_noticed(command: str, problem: str) -> None:
     words = command.split()
     assert problem in str(refusal(PROGRAMS[words[0]], words))
-
-
-CHOOSING = [
-    shown.command for shown in COMMANDS if shown.page == "docs/choosing.md" and shown.command[:6] == "train "
-]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("command", CHOOSING)
-def test_the_commands_of_the_choice_of_trainers_run_as_typed(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """In a folder with sentences, and with pairs only where the page says so; a word in capitals is to be filled in."""
-    monkeypatch.chdir(tmp_path)
-    Path("graded.csv").write_text("text1,text2,grade\na dog,a hound,0.9\na dog,a car,0.1\n", encoding="utf-8")
-    sample = (ROOT / "pipelines/sample/sentences.txt").read_text(encoding="utf-8").splitlines()
-    Path("sentences.txt").write_text("\n".join(sample[:24]), encoding="utf-8")
-    assert call(APPS["augment"], ["ingest", "sentences.txt"]) == 0
-    Path("labelled.csv").write_text(
-        "text,label\n" + "".join(f"{text.replace(',', '')},{len(text) % 2}\n" for text in sample[24:44])
-    )
-    Path("held-back.csv").write_text(Path("labelled.csv").read_text(encoding="utf-8"), encoding="utf-8")
-    if "--preset labels" in command:
-        assert call(APPS["augment"], ["ingest", "labelled.csv", "--label-column", "label", "--overwrite"]) == 0
-        assert call(APPS["augment"], ["build-pairs", "--pairs", "labels"]) == 0
-    if re.search("bsl|supervised|--views", command):
-        assert call(APPS["augment"], ["build-pairs", "--pairs", "self"]) == 0
-    files = {
-        "MODEL": "starter",
-        "FILE": "graded.csv",
-        "runs/simcse": "starter",
-        "DIR/labelled.csv": "labelled.csv",
-    }
-    words = [files.get(word, word) for word in shlex.split(command, comments=True)]
-    assert call(APPS["train"], [*words[1:], "--dry-run"]) == 0, capfd.readouterr().err
 
 
 @pytest.mark.exhaustive

@@ -59,10 +59,10 @@ def test_summaries_of_commands_are_whole_and_filters_show_their_defaults(augment
 
 
 @pytest.mark.parametrize("command", VIEWS.usable_names())
-def test_the_example_of_a_view_command_is_accepted(augment: Augment, folder: Path, command: str) -> None:
-    (folder / "llm.jsonl").write_text('{"text": "A dog runs.", "view": "One dog runs."}\n')
+def test_the_example_of_a_view_command_is_accepted(augment: Augment, lines: Path, command: str) -> None:
+    Path("llm.jsonl").write_text('{"text": "A dog runs.", "view": "One dog runs."}\n')
     line = augment(command, "--help").out.split("Example: augment ")[1].split()
-    done = augment(*line, "--dry-run", "--limit", 3)
+    done = augment(*line, lines, "--limit", 3)
     if "WordNet was not found" in done.err:
         pytest.skip(done.err)
     assert done.code == 0, done.err

@@ -1,6 +1,5 @@
 """A view or filter of another package that does not work: one line that names it, and everything else works."""
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -246,16 +245,6 @@ def test_an_impossible_row_is_no_success(augment: Augment, made: str, said: str)
     assert code == 1, err
     assert said in err.splitlines()[-1]
     assert "'odd'" in err.splitlines()[-1]
-
-
-def test_what_a_plugin_prints_is_no_result(augment: Augment) -> None:
-    loud = "print('import')\n" + view(
-        made="[print('call') or ViewResult(t) for t in texts]", built="print('build') or self"
-    )
-    code, out, err = augment(loud, "odd", "lines.txt", "--json")
-    assert code == 0, err
-    assert json.loads(out)["rows"] == 2
-    assert err.count("import") == err.count("build") == 1
 
 
 def test_an_objective_without_presets_cannot_be_used(tmp_path: Path) -> None:

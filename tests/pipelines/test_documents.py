@@ -308,7 +308,7 @@ def test_a_source_without_the_column_of_spans_is_one_line(augment: Augment, fold
     (folder / "other.csv").write_text("text,tags\nAnna met Bo.,[]\n")
     (folder / "other.jsonl").write_text('{"text": "Anna met Bo.", "tags": []}\n')
     pq.write_table(pa.table({"text": ["Anna met Bo."], "tags": ["[]"]}), folder / "other.parquet")
-    for options in ([], ["--limit", "4"], ["--dry-run"]):
+    for options in ([], ["--limit", "4"]):
         done = augment("ingest", write("jsonl"), name, "--labels", "spans", *options)
         expected = f"error: {name} has nothing in a column 'label': check --label-column\n"
         assert (done.code, done.err) == (2, expected)

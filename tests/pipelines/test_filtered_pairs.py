@@ -189,9 +189,7 @@ def test_rejects_are_never_among_the_pairs_or_in_a_dataset(augment: Augment, lin
     is_refused(augment(*ratio, "--rejects", "linked/pairs.arrow"), "is where the pairs are written")
     assert augment(*shards).code == 0
     shard = Path("data/shards/data-00003.arrow")
-    is_refused(
-        augment(*ratio, "--rejects", shard, "--dry-run"), f"--rejects {shard} is in a dataset, data/shards"
-    )
+    is_refused(augment(*ratio, "--rejects", shard), f"--rejects {shard} is in a dataset, data/shards")
     assert not shard.exists()
 
 
@@ -203,18 +201,6 @@ def test_a_column_that_is_taken_is_refused_and_nothing_written(start: Start, lin
         said = done(start("build-pairs", "--pairs", "self", *filters), code=2)
         assert f"filter picky writes the column {column!r}, which is taken" in said
     assert [path.name for path in Path("data").iterdir()] == ["sentences"]
-
-
-def test_a_dry_run_shows_policy_and_filters_and_writes_nothing(augment: Augment, lines: Path) -> None:
-    run = ["build-pairs", lines, "--pairs", "original", "--view", "span-mask", "--filter", "chrf:min=3"]
-    preview = json.loads(augment(*run, "--rejects", "r.arrow", "--dry-run", "--json").out)
-    filters = ["identical:exact=false", "chrf:min=3.0"]
-    assert (preview["pairs"], preview["filters"], preview["rejects"]) == ("original", filters, "r.arrow")
-    assert preview["views_to_make"]["span-mask"]["rows"] == 60
-    table = augment(*run[:-2], "--dry-run").out
-    assert "views to make   span-mask\n" in table
-    assert "filters         identical:exact=false\n" in table
-    assert not Path("data").exists()
 
 
 def test_what_is_read_is_not_overwritten(augment: Augment, lines: Path) -> None:

@@ -204,14 +204,13 @@ def test_nothing_behind_the_limit_counts(
     monkeypatch.setattr(rows_module, "BATCH_ROWS", 3)
     (folder / "a.jsonl").write_text('"a"\n"a"\n\n"b"\n\n"c"\n"b"\n"d"\n\nnonsense\n')
     more = [] if limit is None else ["--limit", limit]
-    for dry in (["--dry-run"], []):
-        done = augment("ingest", "a.jsonl", *more, *dry, "--json")
-        if limit is None:
-            assert (done.code, "line 10 is not JSON" in done.err) == (2, True)
-            continue
-        counts = json.loads(done.out)
-        expected = {1: (1, 1, 0, 0), 2: (4, 2, 1, 1), 4: (8, 4, 2, 2)}[limit]
-        assert tuple(counts[name] for name in ("read", "kept", "empty", "duplicate")) == expected
+    done = augment("ingest", "a.jsonl", *more, "--json")
+    if limit is None:
+        assert (done.code, "line 10 is not JSON" in done.err) == (2, True)
+        return
+    counts = json.loads(done.out)
+    expected = {1: (1, 1, 0, 0), 2: (4, 2, 1, 1), 4: (8, 4, 2, 2)}[limit]
+    assert tuple(counts[name] for name in ("read", "kept", "empty", "duplicate")) == expected
 
 
 def test_a_failed_ingest_keeps_the_old_sentences_or_leaves_nothing(augment: Augment, folder: Path) -> None:

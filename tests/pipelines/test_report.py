@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from foreigners import Augment, is_refused, start_beside, write_pairs, write_stream
+from foreigners import Augment, is_refused, write_pairs, write_stream
 
 from pipelines.base.console import escape_control
 from pipelines.inspection.opened import open_path, statistics
@@ -231,21 +231,18 @@ def test_nothing_in_the_data_becomes_markup(augment: Augment) -> None:
 
 
 def test_a_report_replaces_only_reports_of_ours(unreported: Augment) -> None:
-    assert unreported("report", "data/pairs.arrow", "--dry-run").code == 0
     out = Path("data/pairs.report.html")
-    assert not out.exists()
     unreported("report", "data/pairs.arrow")
     first = out.read_bytes()
-    for dry in ([], ["--dry-run"]):
-        assert unreported("report", "data/pairs.arrow", *dry).code == 0
-        other = unreported("report", "data/pairs.arrow", "--rows", 3, *dry)
-        is_refused(other, f"{out} exists: choose another", "or --overwrite it")
+    assert unreported("report", "data/pairs.arrow").code == 0
+    other = unreported("report", "data/pairs.arrow", "--rows", 3)
+    is_refused(other, f"{out} exists: choose another", "or --overwrite it")
     assert out.read_bytes() == first
     again = json.loads(unreported("report", "data/pairs.arrow", "--rows", 3, "--overwrite", "--json").out)
     assert again == {"out": str(out), "made_now": True}
     assert out.read_bytes() != first
     out.write_text("<html>precious</html>")
-    for options in ([], ["--overwrite"], ["--dry-run"]):
+    for options in ([], ["--overwrite"]):
         is_refused(unreported("report", "data/pairs.arrow", *options), str(out))
     assert unreported("report", "data/pairs.arrow", "--out", "data").code == 2
     assert out.read_text() == "<html>precious</html>"
@@ -262,22 +259,6 @@ def test_a_report_of_pairs_without_a_recipe_is_written_once(unreported: Augment)
         "written\n",
     ]
     is_refused(unreported(*report), "exists: choose another", "or --overwrite it")
-
-
-@pytest.mark.exhaustive
-def test_a_dry_run_computes_no_page_even_where_one_is_there(unreported: Augment, tmp_path: Path) -> None:
-    unreported("report", "data/pairs.arrow")
-    program = (
-        "import sys; from pipelines.cli.app import build_app; from pipelines.base.console import call; "
-        "code = call(build_app(), sys.argv[1:]); sys.exit(code or 10 * ('jinja2' in sys.modules))"
-    )
-    for more, code in (("", 0), ("--overwrite", 0), ("--rows=3", 2), ("--seed=1", 2)):
-        arguments = ["report", "data/pairs.arrow", "--dry-run", *more.split()]
-        process = start_beside(tmp_path, Path.cwd(), *arguments, program=program)
-        assert (process.communicate(timeout=120)[1].count("exists: choose another"), process.returncode) == (
-            code // 2,
-            code,
-        )
 
 
 def test_pairs_get_their_report_which_replaces_no_file_of_somebody_else(unreported: Augment) -> None:

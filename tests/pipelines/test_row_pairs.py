@@ -254,7 +254,6 @@ def test_sentences_that_do_not_fit_are_one_line(
     Path("t.csv").write_text(content)
     assert augment("ingest", "t.csv", *ingest).code == 0
     is_refused(augment("build-pairs", "--pairs", *policy), expected)
-    is_refused(augment("build-pairs", "--pairs", *policy, "--dry-run"), expected)
     assert not Path("data/pairs.arrow").exists()
 
 

@@ -127,7 +127,6 @@ def test_only_a_file_system_without_locks_is_written_without_one(
         *(("ingest lines.txt", out) for out in ("/proc/x", "lines.txt", "lines.txt/x")),
         ("ingest missing.txt", "lines.txt"),
         ("identity missing.txt", "lines.txt"),
-        ("identity missing.txt --dry-run", "lines.txt"),
         ("build-pairs missing.txt --pairs self --shards 2", "lines.txt"),
     ],
 )
@@ -286,35 +285,6 @@ def test_sentences_overwritten_while_a_view_runs_stop_it(
     assert augment("ingest", "other.txt", "--overwrite").code == 0
     assert "data/sentences/data-00000.arrow is not as it was written" in done(process, code=2)
     assert not Path("out/state.json").exists()
-
-
-def test_a_dry_run_counts_and_writes_nothing(augment: Augment, lines: Path) -> None:
-    with mock.patch(
-        "pipelines.sentences.ingest.commit_shards", side_effect=AssertionError("a dry run writes shards")
-    ):
-        said = json.loads(augment("ingest", lines, "--shard-size", 25, "--dry-run", "--json").out)
-    assert (said["kept"], said["shards"], said["made_now"]) == (60, 3, False)
-    assert json.loads(augment("span-mask", lines, "--dry-run", "--json").out)["rows"] == 60
-    assert not Path("data").exists()
-
-
-def test_a_dry_run_downloads_nothing(
-    augment: Augment, lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(
-        "socket.socket.connect", mock.Mock(side_effect=AssertionError("a dry run asks the network"))
-    )
-    for run in (
-        ["backtranslate", "--pivot", "de", "--models", "opus-mt"],
-        ["mlm-fill", "--encoder", "bert-base-uncased"],
-        ["build-pairs", "--pairs", "self", "--filter", "semantic:encoder=bert-base-uncased"],
-    ):
-        is_refused(augment(*run, "--dry-run"), "a dry run downloads nothing")
-    assert constants.HF_HUB_OFFLINE is False
 
 
 BROKEN = {

@@ -84,10 +84,10 @@ def test_columns_of_other_names_are_read_as_they_are_named(
     assert train("evaluate", tiny_bert, "--judge", "own.csv", "--dry-run", *columns) == 0
     assert "40 texts with 2 labels" in (said := capsys.readouterr().err)
     assert "(columns question, topic)" in said
-    assert train("labels", "own.csv", "--encoder", tiny_bert, "--dry-run", *columns) == 0
+    assert train("labels", "own.csv", "--encoder", tiny_bert, "--max-tokens", 24, "--steps", 2, *columns) == 0
     assert "40 texts with 2 labels" in capsys.readouterr().err
     Path("text.txt").write_text("\n".join(sentences), encoding="utf-8")
-    options = ("--text", "text.txt", "--encoder", tiny_bert, "--dry-run")
+    options = ("--text", "text.txt", "--encoder", tiny_bert, "--max-tokens", 24, "--steps", 2)
     assert train("auto", *options, "--judge", "own.csv", *columns) == 0
     assert "(columns question, topic)" in capsys.readouterr().err
     write_table(Path("own.csv"), rows, ("body", "topic"))

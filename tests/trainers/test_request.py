@@ -161,5 +161,5 @@ def test_a_column_of_pairs_takes_its_own_prompt(tiny_bert: Path, sentences: list
     "option", ["--epochs 1e300", "--epochs 1e18", f"--steps {10**300}", f"--evaluations {10**15}"]
 )
 def test_trainings_without_an_end_are_refused(option: str, text_file: Path, capsys: Capsys) -> None:
-    assert train("mirror", "--text", text_file, *option.split(), "--dry-run") == 2
+    assert train("mirror", "--text", text_file, *option.split()) == 2
     assert option.split()[0] in capsys.readouterr().err

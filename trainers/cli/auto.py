@@ -1,12 +1,12 @@
 """`train auto`: the untouched encoder and what may be better than it, judged on your own data, and a verdict."""
 
+import inspect
 import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,18 +15,19 @@ import typer
 from pydantic import Field
 
 from augment.models.weights import MINILM
-from pipelines.base.console import InputError, note, show
+from pipelines.base.console import ConfigOption, InputError, note, show
 from pipelines.base.files import write_page
+from pipelines.base.options import Options, checked, parameters
 from pipelines.storage.pair_files import write_pairs
 from trainers.cli.evaluate import COLUMNS, JUDGE, SHOTS
-from trainers.cli.objectives import command_of, parameters
+from trainers.cli.objectives import KEYWORD, picked
 from trainers.data.contradictions import contradictions, is_english
 from trainers.data.examples import Examples
 from trainers.data.labelled import BATCH_SIZE, STEPS, halves, pairs_of, read_labelled, write_labelled
 from trainers.data.reading import own_columns, read_examples
 from trainers.encoders.location import Source, locate
 from trainers.scores.task import Suite
-from trainers.settings import DataOptions, Options, Pooling, Request, checked, data_keys
+from trainers.settings import DataOptions, Pooling, Request, data_keys
 
 if TYPE_CHECKING:  # it imports the judge, which takes seconds
     from trainers.scores.pages.beside import Contender
@@ -79,10 +80,9 @@ class AutoOptions(Options):
     """Train what is best with N seeds, and judge each."""
     out: Path | None = None
     """Folder of all that is judged, or of the training alone. [runs/auto; runs/NAME]"""
-    dry_run: bool = False
-    """Say what would be done; write nothing."""
     overwrite: bool = False
     """Train again what --out holds."""
+    config: ConfigOption = None
 
     @property
     def folder(self) -> Path:
@@ -92,7 +92,7 @@ class AutoOptions(Options):
     @property
     def flags(self) -> list[str]:
         """What is passed on to every training."""
-        return [*["--dry-run"] * self.dry_run, *["--overwrite"] * self.overwrite]
+        return ["--overwrite"] * self.overwrite
 
 
 class Start(NamedTuple):
@@ -137,13 +137,9 @@ def _run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the f
     # An encoder that was not made for sentences has not learnt yet what it would learn to tell apart.
     is_made = any(start.source.modules() for start in starts)
     further = _further(options, examples if is_made and kind == "text" else None)
-    if options.labels and not options.dry_run:
+    if options.labels:
         suites.append(with_baseline(read_judge(str(options.folder / HELD_BACK), options.shots)))
     commands = [_commands(start, further, options, is_first=start is starts[0]) for start in starts]
-    if options.dry_run:
-        for arguments in chain.from_iterable(of.values() for of in commands):
-            run_command(context, arguments)
-        return
     _judge(context, starts, commands, suites, options)
 
 
@@ -202,11 +198,10 @@ def _further(options: AutoOptions, examples: Examples | None) -> dict[str, list[
         note(f"{options.labels}: {len(trained):,} texts to train on, {len(held_back):,} held back to judge by")
         steps = ["--steps", str(max(STEPS, len(rows) // BATCH_SIZE))]
         further["labels"] = [*steps, "--views", str(out / "labels.arrow")]
-        if not options.dry_run:
-            out.mkdir(parents=True, exist_ok=True)
-            write_pairs(rows, out / "labels.arrow")
-            write_labelled(held_back, out / HELD_BACK)
-    if examples is not None and is_english(examples.texts) and not options.dry_run:
+        out.mkdir(parents=True, exist_ok=True)
+        write_pairs(rows, out / "labels.arrow")
+        write_labelled(held_back, out / HELD_BACK)
+    if examples is not None and is_english(examples.texts):
         denied = contradictions(examples.texts)
         if denied is not None:
             out.mkdir(parents=True, exist_ok=True)
@@ -354,4 +349,11 @@ def _repeat(
     show(f"{name} under {len(gains)} seeds: {', '.join(f'{gain:+.2f}' for gain in gains)}; mean {spread}")
 
 
-auto = command_of(_run, [*parameters(AutoData, keys=data_keys(READS)), *parameters(AutoOptions)])
+_run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [
+        inspect.Parameter("context", KEYWORD, annotation=typer.Context),
+        *parameters(picked(AutoData, data_keys(READS))),
+        *parameters(AutoOptions.model_fields),
+    ]
+)
+auto = _run

@@ -4,16 +4,16 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import Field
 
 from pipelines.base.console import ConfigOption, InputError, note, show_json
 from pipelines.base.files import write_page
-from pipelines.base.options import with_options
-from trainers.cli.evaluate import ColumnsOption, JudgeOption
+from pipelines.base.options import Options, with_options
+from trainers.cli.evaluate import SHOWN, ColumnsOption, JudgeOption
 from trainers.data.reading import own_columns
 from trainers.scores.pages.assessment import assess
 from trainers.scores.pages.comparison import PAPERS, compare_suite, load_paper, published_tables
@@ -23,8 +23,7 @@ from trainers.scores.runs import Run, named, read_runs, seed_folders
 NO_ITEMS = "<suite>.items.npz beside the results of a suite: run `train evaluate` again, or name another"
 
 
-@dataclass(frozen=True)
-class CompareOptions:
+class CompareOptions(Options):
     """What is compared, with what, and how it is shown."""
 
     runs: Annotated[list[Path] | None, typer.Argument(show_default=False, metavar="RUN...")] = None
@@ -41,11 +40,11 @@ class CompareOptions:
     """Print 95% intervals of single runs."""
     test: bool = False
     """Test every further run against the first."""
-    seed: Annotated[int, typer.Option(min=0)] = 0
+    seed: Annotated[int, Field(ge=0), SHOWN] = 0
     """Decides the samples of intervals and tests."""
     judge: JudgeOption = None
     columns: ColumnsOption = None
-    json: bool = False
+    as_json: Annotated[bool, Field(alias="json")] = False
     """Print the tables as JSON."""
     out: Path | None = None
     """Write the tables to this file as Markdown."""
@@ -85,7 +84,7 @@ def compare(options: CompareOptions) -> None:
     if (options.intervals or options.test) and not has_statistics:
         option, lack = ("--test", "two runs") if options.test else ("--intervals", "run")
         raise InputError(f"nothing for {option}: no {lack} of one seed with {NO_ITEMS}")
-    if options.json:
+    if options.as_json:
         show_json({"tables": [table._asdict() for table in tables]})
     else:
         show(tables)

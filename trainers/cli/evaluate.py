@@ -3,16 +3,16 @@
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from pydantic import Field
 
 from pipelines.base import console
 from pipelines.base.console import ConfigOption, InputError, MissingExtraError, note, show_json, table
-from pipelines.base.options import with_options
+from pipelines.base.options import Options, with_options
 from trainers.data.reading import own_columns
 from trainers.encoders.vectors import BATCH_SIZE, TextEncoder
 from trainers.scores.result_files import notes, results_folder, results_table, show, signature, write
@@ -25,16 +25,14 @@ the bundled smoke test `sample`. [sts with data, sample without]"""
 JUDGE = """Your own data, by columns: text, label; query, document; text1, text2, grade; text1, text2, same. Beside \
 the encoder that a run began from. Documents with ids may be in a second file: QUERIES,DOCUMENTS."""
 SHOTS = "Train the classifiers of --judge on this many texts a label. [four of five folds]"
-JudgeOption = Annotated[
-    list[str] | None, typer.Option(help=f"{JUDGE} Again for more.", metavar="FILE", show_default=False)
-]
+JudgeOption = Annotated[list[str] | None, typer.Option(help=f"{JUDGE} Again for more.", metavar="FILE")]
 COLUMNS = "How a table calls its columns, if otherwise, such as text=body,label=topic."
 ColumnsOption = Annotated[str | None, typer.Option(help=COLUMNS, metavar="NAME=COLUMN,...")]
 NamedModel = Annotated[str | None, typer.Option(metavar="MODEL")]
+SHOWN = typer.Option()
 
 
-@dataclass(frozen=True)
-class EvaluateOptions:
+class EvaluateOptions(Options):
     """What is scored, on what, how, and where the results go."""
 
     model: Annotated[str, typer.Argument(show_default=False)] = ""
@@ -47,22 +45,22 @@ class EvaluateOptions:
     """Folder of the benchmarks; sets that are not there are listed with where to get them."""
     judge: JudgeOption = None
     columns: ColumnsOption = None
-    shots: Annotated[int | None, typer.Option(min=1, help=SHOTS)] = None
+    shots: Annotated[int | None, Field(ge=1, description=SHOTS), SHOWN] = None
     against: NamedModel = None
     """Put the scores of --judge beside this encoder's instead."""
     documents_encoder: NamedModel = None
     """Another encoder of the same space, for the documents of --judge or the second sides of pairs."""
-    plan: Annotated[float | None, typer.Option(min=0.1, metavar="POINTS")] = None
+    plan: Annotated[float | None, Field(ge=0.1), typer.Option(metavar="POINTS")] = None
     """Say how many labels, queries or pairs show a gain of so many points; no MODEL without --judge."""
     mteb: Annotated[list[str] | None, typer.Option(metavar="TASK", show_default=False)] = None
     """A task of MTEB, read from the Hub; repeat it for more. Needs the extra `eval`."""
     pooling: Pooling | None = None
     """Pooling, instead of the model's own. padded-mean: over 64 tokens, padding included."""
-    max_tokens: Annotated[int | None, typer.Option(min=3)] = None
+    max_tokens: Annotated[int | None, Field(ge=3), SHOWN] = None
     """Most tokens of a text. [the model; padded 64]"""
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1)] = SEED
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1), SHOWN] = SEED
     """For folds and draws; SentEval's is 1111."""
-    batch_tokens: Annotated[int | None, typer.Option(min=1)] = None
+    batch_tokens: Annotated[int | None, Field(ge=1), SHOWN] = None
     """Most tokens in a batch. [16384; CPU 2048]"""
     precision: Literal["fp32", "bf16"] = "fp32"
     """bf16 moves figures by hundredths."""
@@ -72,7 +70,7 @@ class EvaluateOptions:
     """Encode every text, and keep no vectors."""
     out: Path | None = None
     """Folder for the results. [evaluation/ beside the model]"""
-    json: bool = False
+    as_json: Annotated[bool, Field(alias="json")] = False
     """Print JSON instead of the tables."""
     dry_run: bool = False
     """List found and missing sets; write nothing."""
@@ -134,7 +132,7 @@ def evaluate(options: EvaluateOptions) -> None:
         return
     directory = _score(options, suites)
     for suite in suites[len(suites) - len(options.judge or ()) :]:
-        with redirect_stdout(sys.stderr if options.json else sys.stdout):
+        with redirect_stdout(sys.stderr if options.as_json else sys.stdout):
             _put_beside(options, directory, suite)
 
 
@@ -230,7 +228,7 @@ def _score(options: EvaluateOptions, suites: Sequence[Suite]) -> Path:
         "batch_tokens": getattr(encoder, "batch_tokens", None),
     }
     evaluation = evaluate_suites(encoder, suites, seed=options.seed, settings={**options.settings, **used})
-    _print(evaluation, json=options.json)
+    _print(evaluation, json=options.as_json)
     paths = write(directory, evaluation)
     several = f"{len(paths)} files in {directory}"
     note(f"written: {', '.join(map(str, paths)) if len(evaluation) == 1 else several}")

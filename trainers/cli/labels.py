@@ -1,45 +1,56 @@
 """`train labels`: a classifier from a table of labelled texts, few of each label."""
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
+from pydantic import Field
 
 from pipelines.base.console import ConfigOption, counted, note, show
+from pipelines.base.options import Options, with_options
 from pipelines.storage.pair_files import write_pairs
-from trainers.cli.auto import run_command, starting_encoder
-from trainers.cli.evaluate import ColumnsOption
+from trainers.cli.auto import starting_encoder
+from trainers.cli.evaluate import SHOWN, ColumnsOption
 from trainers.data.labelled import BATCH_SIZE, STEPS, Labelled, drawn, pairs_of, read_labelled
 from trainers.data.reading import own_columns
+from trainers.settings import Request
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trainers.classifier import Classifier
 
-TABLE = "Texts and their labels: CSV, TSV, JSONL, Parquet and so on."
-TEST = "Such a table, held back, to score on."
-LENGTH = "Of the training. [48, or one pass if more]"
-ENCODER = "Encoder to start from: directory or Hub name. [all-MiniLM-L6-v2, else the bundled one]"
+FILE = typer.Option(metavar="FILE")
 
 
-def labels(
-    context: typer.Context,
-    table: Annotated[str, typer.Argument(help=TABLE, metavar="FILE", show_default=False)],
-    test: Annotated[str | None, typer.Option(help=TEST, metavar="FILE")] = None,
-    columns: ColumnsOption = None,
-    encoder: Annotated[str | None, typer.Option(help=ENCODER)] = None,
-    shots: Annotated[int | None, typer.Option(min=1, help="Learn from this many texts a label.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help=LENGTH)] = None,
-    max_tokens: Annotated[int, typer.Option(min=4, help="Longer texts are cut here in the training.")] = 64,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For --shots, pairs and training.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder of pairs, encoder and classifier.")] = Path("runs/labels"),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Train again what --out holds.")] = False,
-    config: ConfigOption = None,
-) -> None:
+class LabelsOptions(Options):
+    """What is learned from, how, and where it goes."""
+
+    table: Annotated[str, typer.Argument(metavar="FILE", show_default=False)]
+    """Texts and their labels: CSV, TSV, JSONL, Parquet and so on."""
+    test: Annotated[str | None, FILE] = None
+    """Such a table, held back, to score on."""
+    columns: ColumnsOption = None
+    encoder: str | None = None
+    """Encoder to start from: directory or Hub name. [all-MiniLM-L6-v2, else the bundled one]"""
+    shots: Annotated[int | None, Field(ge=1), SHOWN] = None
+    """Learn from this many texts a label."""
+    steps: Annotated[int | None, Field(ge=1), SHOWN] = None
+    """Of the training. [48, or one pass if more]"""
+    max_tokens: Annotated[int, Field(ge=4), SHOWN] = 64
+    """Longer texts are cut here in the training."""
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1), SHOWN] = 1
+    """For --shots, pairs and training."""
+    out: Path = Path("runs/labels")
+    """Folder of pairs, encoder and classifier."""
+    overwrite: bool = False
+    """Train again what --out holds."""
+    config: ConfigOption = None
+
+
+@with_options
+def labels(options: LabelsOptions) -> None:
     """Train an encoder on pairs of one label, and a classifier of its vectors.
 
     The columns are text (or sentence) and label (or category, class, intent). The encoder learns by `train contrastive
@@ -47,28 +58,36 @@ def labels(
 
     Example: train labels labelled.csv --test held-back.csv
     """
-    own = own_columns(columns)
+    from trainers.training.run import run_training
+
+    table, test, out = options.table, options.test, options.out
+    own = own_columns(options.columns)
     labelled, held_back = read_labelled(table, own), read_labelled(test, own) if test else {}
-    labelled = labelled if shots is None else drawn(labelled, shots, seed)
+    labelled = labelled if options.shots is None else drawn(labelled, options.shots, options.seed)
     if shared := labelled.keys() & held_back.keys():
         note(f"{test}: left out: texts that are in {table} ({len(shared):,})")
         held_back = {text: label for text, label in held_back.items() if text not in shared}
     if unknown := {*held_back.values()} - {*labelled.values()}:
         count = counted(len(unknown), "label")
         note(f"{test}: {count} not in {table}, such as {min(unknown)!r}: counted as wrong")
-    start = starting_encoder(encoder).name
-    pairs, rows = out / "pairs.arrow", pairs_of(labelled, seed)
+    start = starting_encoder(options.encoder).name
+    pairs, rows = out / "pairs.arrow", pairs_of(labelled, options.seed)
     counts = f"{counted(len(labelled), 'text')} with {counted(len({*labelled.values()}), 'label')}"
     note(f"{counts}, {counted(len(rows), 'pair')} of one label")
-    words = ["contrastive", "--preset", "labels", "--views", str(pairs), "--encoder", start]
-    words += ["--steps", str(steps or max(STEPS, len(rows) // BATCH_SIZE)), "--batch-size", str(BATCH_SIZE)]
-    words += ["--max-tokens", str(max_tokens), "--seed", str(seed), "--out", str(out / "encoder")]
-    if dry_run:
-        note(f"dry run: {shlex.join(['train', *words])}; then a classifier in {out}")
-        return
+    training = {
+        "preset": "labels",
+        "views": [str(pairs)],
+        "encoder": start,
+        "steps": options.steps or max(STEPS, len(rows) // BATCH_SIZE),
+        "batch_size": BATCH_SIZE,
+        "max_tokens": options.max_tokens,
+        "seed": options.seed,
+        "out": out / "encoder",
+        "overwrite": options.overwrite,
+    }
     out.mkdir(parents=True, exist_ok=True)
     write_pairs(rows, pairs)
-    run_command(context, [*words, *["--overwrite"] * overwrite])
+    run_training(Request.of("contrastive", training))
     _classify(labelled, held_back, start, out)
 
 

@@ -1,63 +1,50 @@
-"""From pydantic models to commands of typer; the commands `train OBJECTIVE`, each with its own options."""
+"""The commands `train OBJECTIVE`, each with its own options."""
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, get_args, get_origin
 
 import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from pipelines.base.console import ConfigOption
-from trainers.settings import DataOptions, Presets, Request, Training, data_keys, load_objective
+from pipelines.base.options import parameters
+from trainers.settings import (
+    DataOptions,
+    Presets,
+    Request,
+    RunOptions,
+    Training,
+    data_keys,
+    load_objective,
+)
 
 FILES = {"views": "data/pairs.arrow", "text": "sentences.txt", "words": "en:10000", "graded": "sts-train.csv"}
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
-def parameters(
-    model: type[BaseModel],
-    heading: str | None = None,
-    *,
-    keys: Collection[str] | None = None,
-    presets: Presets | None = None,
-) -> list[inspect.Parameter]:
-    """Return options of typer for the fields with a description or in `keys`; `presets` give the help their values."""
-    made = []
-    for key, field in model.model_fields.items():
-        if field.description is not None and (keys is None or key in keys):
-            kind: Any = field.annotation
-            text, default = field.description, field.default
-            if presets is not None:
-                unset = type(None) in get_args(kind) and any(preset.get(key) for preset in presets.values())
-                kind = str if unset else kind  # a word, where `none` is one
-                kind = list[get_args(kind)[0]] if get_origin(kind) is tuple else kind  # type: ignore[misc]
-                kind, text, default = kind | None, f"{text} [{_by_preset(key, field, presets)}]", None
-            made.append(option(key, kind, text, default, heading))
-    return made
+def picked(model: type[BaseModel], keys: Collection[str]) -> dict[str, FieldInfo]:
+    """Return some of the fields of a model, in its order."""
+    return {key: field for key, field in model.model_fields.items() if key in keys}
 
 
-def option(
-    key: str,
-    kind: Any,  # noqa: ANN401 - a type
-    text: str,
-    default: object,
-    heading: str | None,
-    values: Sequence[str] = (),
-) -> inspect.Parameter:
-    """Return one option of typer; `values` complete it in a shell."""
-    name = key.replace("_", "-")
-    declared = typer.Option(
-        f"--{name}/--no-{name}" if kind == bool | None else f"--{name}",
-        help=text,
-        rich_help_panel=heading,
-        show_default=default not in (None, False),
-        autocompletion=(lambda: [*values]) if values else None,
-    )
-    return inspect.Parameter(key, KEYWORD, default=default, annotation=Annotated[kind, declared])
+def by_preset(fields: Mapping[str, FieldInfo], presets: Presets) -> dict[str, FieldInfo]:
+    """Return fields that may be left to a preset, with the values of `presets` in their help."""
+    return {key: _left_to_preset(key, field, presets) for key, field in fields.items()}
 
 
-def _by_preset(key: str, field: FieldInfo, presets: Presets) -> str:
+def _left_to_preset(key: str, field: FieldInfo, presets: Presets) -> FieldInfo:
+    kind: Any = field.annotation
+    if type(None) in get_args(kind) and any(preset.get(key) for preset in presets.values()):
+        kind = str  # a word, where `none` is one
+    elif get_origin(kind) is tuple:
+        kind = list[get_args(kind)[0]]  # type: ignore[misc]
+    text = f"{field.description or ''} [{_values(key, field, presets)}]"
+    return FieldInfo(annotation=kind | None, default=None, description=text)
+
+
+def _values(key: str, field: FieldInfo, presets: Presets) -> str:
+    """Return the value of the first preset, and the others with the names of their presets."""
 
     def as_text(value: object) -> str:
         if isinstance(value, bool):
@@ -72,23 +59,6 @@ def _by_preset(key: str, field: FieldInfo, presets: Presets) -> str:
         names.setdefault(as_text(value), []).append(name)
     first, *others = names
     return "; ".join([first, *(f"{', '.join(names[value])}: {value}" for value in others)])
-
-
-def command_of(
-    function: Callable[..., None], options: Sequence[inspect.Parameter], description: str | None = None
-) -> Callable[..., None]:
-    """Return a command for typer that calls `function(context, **values)` with these options and `--config`."""
-
-    def command(context: typer.Context, config: ConfigOption = None, **values: Any) -> None:  # noqa: ANN401 - the options
-        function(context, **values)
-
-    context = inspect.Parameter("context", KEYWORD, annotation=typer.Context)
-    config = inspect.Parameter("config", KEYWORD, default=None, annotation=ConfigOption)
-    signature = inspect.Signature([context, *options, config])
-    command.__signature__ = signature  # type: ignore[attr-defined]
-    command.__annotations__ = {name: parameter.annotation for name, parameter in signature.parameters.items()}
-    command.__doc__ = description or function.__doc__
-    return command
 
 
 def objective_command(name: str) -> tuple[Callable[..., None], str]:
@@ -110,16 +80,26 @@ def objective_command(name: str) -> tuple[Callable[..., None], str]:
             train_seeds(name, values)
 
     presets, names, heading = objective.PRESETS, [*objective.PRESETS], "Encoder and preset"
+    shown = typer.Option(
+        help=f"One of {', '.join(names)}. [{names[0]}]",
+        rich_help_panel=heading,
+        autocompletion=lambda: names,
+    )
+    preset = Annotated[str | None, shown]
     shared = Training.model_fields.keys() - objective.PARAMS.model_fields
+    running = RunOptions.model_fields.keys() - {"encoder", "preset"}
     options = [
-        *parameters(DataOptions, "Data", keys=data_keys(objective.READS)),
-        *parameters(Request, heading, keys=["encoder"]),
-        option("preset", str | None, f"One of {', '.join(names)}. [{names[0]}]", None, heading, names),
-        *parameters(objective.PARAMS, f"Objective ({name})", presets=presets),
-        *parameters(Training, "Training", keys=shared, presets=presets),
-        *parameters(Request, "Running", keys=Request.model_fields.keys() - {"encoder", "preset"}),
+        inspect.Parameter("context", KEYWORD, annotation=typer.Context),
+        *parameters(picked(DataOptions, data_keys(objective.READS)), "Data"),
+        *parameters(picked(RunOptions, ["encoder"]), heading),
+        inspect.Parameter("preset", KEYWORD, default=None, annotation=preset),
+        *parameters(by_preset(objective.PARAMS.model_fields, presets), f"Objective ({name})"),
+        *parameters(by_preset(picked(Training, shared), presets), "Training"),
+        *parameters(picked(RunOptions, running), "Running"),
     ]
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    run.__doc__ = objective.__doc__
     command = f"  train {name} --{objective.READS[0]} {FILES.get(objective.READS[0], 'FILE')}"
     # \b keeps click from joining the lines.
     epilog = f"\b\nExamples:\n{command} --encoder bert-base-uncased\n{command} --seeds 3"
-    return command_of(run, options, objective.__doc__), epilog
+    return run, epilog

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -13,15 +12,14 @@ from yaml import YAMLError
 
 from pipelines.base.console import ConfigOption, InputError, TwinviewsError, show
 from pipelines.base.files import SUMS, check_sums, read_json
-from pipelines.base.options import with_options
+from pipelines.base.options import Options, with_options
 from trainers.encoders.location import RECIPE, first_line
 from trainers.training.directory import DONE, ENCODER, without_paths
 
 CARD = "README.md"
 
 
-@dataclass(frozen=True)
-class PushOptions:
+class PushOptions(Options):
     """What is published, and where."""
 
     directory: Annotated[Path, typer.Argument(metavar="DIRECTORY")]

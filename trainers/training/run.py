@@ -19,8 +19,7 @@ from jinja2 import Template
 from xxhash import xxh64_hexdigest
 from yaml import YAMLError
 
-from augment.models.weights import Unreachable
-from pipelines.base.console import InputError, counted, note, show, table
+from pipelines.base.console import InputError, counted, note, show
 from pipelines.base.files import locked_folder, write_if_changed
 from trainers.data.examples import Examples, Rows, with_corpus
 from trainers.data.reading import read_examples
@@ -56,20 +55,6 @@ def run_training(request: Request) -> None:
     join_processes()
     plan = _make_plan(request)
     out = request.out or Path("runs", request.objective)
-    if request.dry_run:
-        rows = len(plan.examples)
-        if hasattr(plan.params, "held_out"):
-            rows -= plan.params.held_out(rows, plan.training.batch_size)
-        cells = {"rows": rows, "optimiser steps": plan.training.total_steps(rows), "out": out, **plan.recipe}
-        cells["encoder"] = request.encoder or "starter"
-        try:
-            plan.source.check()
-        except Unreachable as reason:
-            cells["encoder"] += f" (not checked: {reason})"
-            cells["pooling"] = request.chosen.get("pooling") or "the preset's, or the encoder's own"
-        lines = [[key, str(value)] for key, value in cells.items() if key not in ("command", "twinviews")]
-        table(["what", "value"], lines, title=f"train {request.objective}: nothing is written")
-        return
     with directory.resumable(out), locked_folder(out) if is_first() else nullcontext():
         if of_first(is_first() and directory.is_finished(out, plan.recipe, request.overwrite)):
             show(f"{out} is already finished with this recipe; --overwrite trains it again")
@@ -92,10 +77,6 @@ def train_seeds(name: str, values: Mapping[str, Any]) -> None:
         raise InputError(
             f"{out} holds a single run: give another --out, the runs of the seeds get folders in it"
         )
-    if values["dry_run"]:
-        run_training(runs[0])
-        note(f"the same for {len(runs)} seeds: {out}/seed-{first} to {out}/seed-{seeds[-1]}")
-        return
     for run in runs:
         run_training(run)
         gc.collect()  # Trainer and its callbacks refer to each other and to the model

@@ -81,28 +81,6 @@ def test_killed_seeds_continue_where_they_stopped(small: list[str]) -> None:
         assert weights(Path("whole", seed)) == weights(Path("killed", seed))
 
 
-def test_dry_run_shows_the_first_training_and_where_all_go(small: list[str], capsys: Capsys) -> None:
-    arguments = [
-        "distil",
-        *small,
-        "--teacher",
-        small[3],
-        "--queue",
-        10,
-        "--epochs",
-        1,
-        "--dry-run",
-        "--seeds",
-        3,
-    ]
-    assert train(*arguments) == 0
-    captured = capsys.readouterr()
-    shown = dict(re.findall(r"^(rows|optimiser steps|out) +(\S+) *$", captured.out, re.MULTILINE))
-    assert shown == {"rows": "38", "optimiser steps": "4", "out": "runs/distil/seed-1"}
-    assert "the same for 3 seeds: runs/distil/seed-1 to runs/distil/seed-3" in captured.err
-    assert not Path("runs").exists()
-
-
 def test_seeds_with_other_options_are_refused_and_left_as_they_are(small: list[str], capsys: Capsys) -> None:
     assert train("mirror", *small, "--seeds", 1) == 0
     before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*.*")}

@@ -4,7 +4,6 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -12,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from pydantic import Field
 from scipy.stats import rankdata
 
 from pipelines.base.console import ConfigOption, InputError, note, render_page, show
 from pipelines.base.files import check_sums, is_written_by, without_paths, write_page
-from pipelines.base.options import with_options
-from trainers.cli.evaluate import ColumnsOption, JudgeOption
+from pipelines.base.options import Options, with_options
+from trainers.cli.evaluate import SHOWN, ColumnsOption, JudgeOption
 from trainers.data.examples import Examples
 from trainers.data.reading import Spellings, own_columns
 from trainers.encoders.location import LOG, RECIPE, TIME
@@ -55,15 +55,14 @@ BINS = 40
 NEAREST, MAX_MOVED = 5, 8
 
 
-@dataclass(frozen=True)
-class ReportOptions:
+class ReportOptions(Options):
     """What the page is about, and where it goes."""
 
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...")]
     """Directories of runs, or of results."""
     out: Path | None = None
     """File to write. [RUN/report.html; of several runs report.html]"""
-    sample: Annotated[int, typer.Option(min=0, max=5000)] = 1000
+    sample: Annotated[int, Field(ge=0, le=5000), SHOWN] = 1000
     """Pairs to draw; 0 loads no encoder."""
     judge: JudgeOption = None
     columns: ColumnsOption = None
