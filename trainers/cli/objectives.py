@@ -77,7 +77,7 @@ def objective_command(name: str) -> tuple[Callable[..., None], str]:
         if request.seeds is None:
             run_training(request)
         else:
-            train_seeds(name, values)
+            train_seeds(request, request.seeds)
 
     presets, names, heading = objective.PRESETS, [*objective.PRESETS], "Encoder and preset"
     shown = typer.Option(

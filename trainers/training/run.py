@@ -21,6 +21,7 @@ from yaml import YAMLError
 
 from pipelines.base.console import InputError, counted, note, show
 from pipelines.base.files import locked_folder, write_if_changed
+from pipelines.base.options import checked
 from trainers.data.examples import Examples, Rows, with_corpus
 from trainers.data.reading import read_examples
 from trainers.encoders.linear import LINEAR
@@ -65,20 +66,16 @@ def run_training(request: Request) -> None:
         of_first(None)  # no process starts another training while the first one still writes this one
 
 
-def train_seeds(name: str, values: Mapping[str, Any]) -> None:
-    """Train with each seed; raises as `run_training` does."""
-    out, first = values["out"] or Path("runs", name), values["seed"]
-    seeds = range(first, first + values["seeds"])
-    runs = [
-        Request.of(name, {**values, "seeds": None, "seed": seed, "out": out / f"seed-{seed}"})
-        for seed in seeds
-    ]
+def train_seeds(request: Request, number: int) -> None:
+    """Train with so many seeds, from the request's on; raises as `run_training` does."""
+    out, first = request.out or Path("runs", request.objective), request.seed
     if (out / RECIPE).is_file():
         raise InputError(
             f"{out} holds a single run: give another --out, the runs of the seeds get folders in it"
         )
-    for run in runs:
-        run_training(run)
+    for seed in range(first, first + number):
+        own = {"seeds": None, "seed": seed, "out": out / f"seed-{seed}"}
+        run_training(checked(Request, {**dict(request), **own}))
         gc.collect()  # Trainer and its callbacks refer to each other and to the model
     if is_first():
         note(f"next: `train evaluate` on each folder in {out}, then `train compare {out}`: mean and deviation")
