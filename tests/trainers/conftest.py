@@ -73,9 +73,11 @@ def graded_data(tmp_path_factory: pytest.TempPathFactory, sentences: list[str]) 
     """A data folder that holds STS-B's test and dev sets, and none of the other six sets."""
     folder = tmp_path_factory.mktemp("data") / "stsbenchmark"
     folder.mkdir()
+    count = len(sentences)
     for name, size in (("sts-test.csv", 1379), ("sts-dev.csv", 1500)):
         lines = [
-            f"main-news\tx\t2016\t{i:04}\t{i % 11 / 2:.3f}\t{sentences[i % 48]}\t{sentences[(i * 5 + 1) % 48]}\n"
+            f"main-news\tx\t2016\t{i:04}\t{i % 11 / 2:.3f}"
+            f"\t{sentences[i % count]}\t{sentences[(i * 5 + 1) % count]}\n"
             for i in range(size)
         ]
         (folder / name).write_text("".join(lines), encoding="utf-8")
