@@ -81,15 +81,20 @@ def test_columns_of_other_names_are_read_as_they_are_named(
             [("question", "answer", "topic"), *((text, text, word) for text, word in rows)]
         )
     columns = ("--columns", "text=question,label=topic")
-    assert train("evaluate", tiny_bert, "--judge", "own.csv", "--dry-run", *columns) == 0
+    assert train("evaluate", tiny_bert, "--judge", "own.csv", *columns) == 0
     assert "40 texts with 2 labels" in (said := capsys.readouterr().err)
     assert "(columns question, topic)" in said
-    assert train("labels", "own.csv", "--encoder", tiny_bert, "--max-tokens", 24, "--steps", 2, *columns) == 0
+    assert train("labels", "own.csv", "--encoder", tiny_bert, "--steps", 1, "--max-tokens", 24, *columns) == 0
     assert "40 texts with 2 labels" in capsys.readouterr().err
     Path("text.txt").write_text("\n".join(sentences), encoding="utf-8")
-    options = ("--text", "text.txt", "--encoder", tiny_bert, "--max-tokens", 24, "--steps", 2)
+    options = ("--text", "text.txt", "--encoder", tiny_bert, "--epochs", 0, "--max-tokens", 24)
     assert train("auto", *options, "--judge", "own.csv", *columns) == 0
     assert "(columns question, topic)" in capsys.readouterr().err
+    assert train("report", "runs/auto/whitened", "--sample", 0) == 0
+    assert "Gained most" in Path("runs/auto/whitened/report.html").read_text(encoding="utf-8"), (
+        "it has read them"
+    )
+    capsys.readouterr()
     write_table(Path("own.csv"), rows, ("body", "topic"))
     for command in (("labels", "own.csv"), ("evaluate", tiny_bert, "--judge", "own.csv")):
         assert train(*command) == 2

@@ -22,7 +22,7 @@ MODULES = {
         "Print runs beside each other and beside the papers' rows; test differences.",
     ),
     "report": (
-        "trainers.scores.pages.report",
+        "trainers.cli.report",
         "Write one HTML page about runs: loss, cosines before and after, scores.",
     ),
     "push": ("trainers.cli.push", "Publish a trained encoder on the Hugging Face Hub."),
@@ -48,13 +48,11 @@ class Train(LazyGroup):
 
     def add_command_to(self, app: typer.Typer, name: str) -> None:
         """Add a function, or the command of an objective."""
-        # `auto` passes the options that it does not know on to another command.
-        settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "auto" else None
         if name in MODULES:
             function, epilog = getattr(import_module(MODULES[name][0]), name), None
         else:
             function, epilog = import_module("trainers.cli.objectives").objective_command(name)
-        app.command(name, cls=SectionedCommand, context_settings=settings, epilog=epilog)(function)
+        app.command(name, cls=SectionedCommand, epilog=epilog)(function)
 
 
 def make_app() -> typer.Typer:

@@ -13,12 +13,15 @@ from pydantic import Field
 from pipelines.base.console import ConfigOption, InputError, note, show_json
 from pipelines.base.files import write_page
 from pipelines.base.options import Options, with_options
-from trainers.cli.evaluate import SHOWN, ColumnsOption, JudgeOption
-from trainers.data.reading import own_columns
+from trainers.cli.evaluate import SHOWN
+from trainers.scores.contenders import starts_of
 from trainers.scores.pages.assessment import assess
 from trainers.scores.pages.comparison import PAPERS, compare_suite, load_paper, published_tables
-from trainers.scores.result_files import Table, markdown, show
-from trainers.scores.runs import Run, named, read_runs, seed_folders
+from trainers.scores.pages.verdict_table import verdict_table
+from trainers.scores.result_files import Table, load, markdown, show
+from trainers.scores.runs import Run, named, read_runs
+from trainers.scores.task import PREFIX
+from trainers.scores.verdicts import Judged, judge_runs
 
 NO_ITEMS = "<suite>.items.npz beside the results of a suite: run `train evaluate` again, or name another"
 
@@ -42,8 +45,6 @@ class CompareOptions(Options):
     """Test every further run against the first."""
     seed: Annotated[int, Field(ge=0), SHOWN] = 0
     """Decides the samples of intervals and tests."""
-    judge: JudgeOption = None
-    columns: ColumnsOption = None
     as_json: Annotated[bool, Field(alias="json")] = False
     """Print the tables as JSON."""
     out: Path | None = None
@@ -62,25 +63,19 @@ def compare(options: CompareOptions) -> None:
     Example: train compare runs/bsl runs/mirror --suite sts --test
     """
     papers, page, paths = _papers(options.beside), _page(options.out), options.runs or []
-    requested = [*(options.suite or ())]
-    if options.judge:
-        from trainers.scores.pages.beside import score_beside
-
-        folders = [folder for path in paths for folder in seed_folders(path)]
-        requested += score_beside(folders, options.judge, own_columns(options.columns))
-    given = [run for path in paths for run in read_runs(path)]
-    results = named(given)
-    suites = _suites(requested, results, papers)
+    runs = [run for path in paths for run in read_runs(path)]
+    suites = _suites(options.suite or (), runs, papers)
     printed = {name: published_tables(papers, name, everything=options.all_tables) for name in suites}
     tables, has_statistics = list[Table](), False
     for name in suites:
-        beside_start, verdict = _with_untouched(name, given, results, options.seed)
-        tables += compare_suite(name, beside_start, printed[name])
-        statistics = assess(name, beside_start, options.seed, intervals=options.intervals, test=options.test)
+        judged = _judged(name, runs, options.seed)
+        encoders, rest = _beside_start(name, judged, runs) if judged else ([], runs)
+        tables += [verdict_table(judged)] if judged else []
+        tables += compare_suite(name, named(rest), printed[name])
+        assessed = [*encoders, *named(rest)]
+        statistics = assess(name, assessed, options.seed, intervals=options.intervals, test=options.test)
         has_statistics |= bool(statistics)
         tables += statistics
-        if verdict:
-            tables[-1] = tables[-1]._replace(notes=(*tables[-1].notes, *verdict))
     if (options.intervals or options.test) and not has_statistics:
         option, lack = ("--test", "two runs") if options.test else ("--intervals", "run")
         raise InputError(f"nothing for {option}: no {lack} of one seed with {NO_ITEMS}")
@@ -96,22 +91,22 @@ def compare(options: CompareOptions) -> None:
         note(f"written: {options.out}")
 
 
-def _with_untouched(
-    suite: str, given: Sequence[Run], results: Sequence[Run], seed: int
-) -> tuple[Sequence[Run], tuple[str, ...]]:
-    """Return the runs behind the untouched encoder that all began from, and the verdict on them, if there is one."""
-    if not suite.startswith("judge-"):
-        return results, ()
-    from trainers.scores.pages.beside import verdict_on_runs
-    from trainers.scores.statistics.wording import RULE
+def _judged(suite: str, runs: Sequence[Run], seed: int) -> Judged | None:
+    if not suite.startswith(PREFIX):
+        return None
+    starts = starts_of(run.title for run in runs if run.of(suite))
+    return judge_runs(suite, runs, starts, seed)
 
-    start, verdict = verdict_on_runs(suite, given, seed)
-    lines = (
-        (RULE, f"verdict on {suite.removeprefix('judge-')}: {verdict}")
-        if verdict and verdict.candidates
-        else ()
-    )
-    return [*start, *results], lines
+
+def _beside_start(suite: str, judged: Judged, runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
+    """Return the encoders of a verdict, the start first, and the runs that it is not about."""
+    files = {file.resolve() for of in judged.files.values() for file in of}
+    titles = [judged.start, *[*judged.files][1:]]
+    encoders = [
+        Run(title, list(map(load, of))) for title, of in zip(titles, judged.files.values(), strict=True)
+    ]
+    rest = [run for run in runs if files.isdisjoint(stored.file.resolve() for stored in run.of(suite))]
+    return encoders, rest
 
 
 def _papers(beside: str) -> list[str]:

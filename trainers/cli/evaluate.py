@@ -1,7 +1,7 @@
 """`train evaluate`: a model's scores on suites of evaluation sets."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,14 +10,13 @@ from typing import Annotated, Any, Literal
 import typer
 from pydantic import Field
 
-from pipelines.base import console
-from pipelines.base.console import ConfigOption, InputError, MissingExtraError, note, show_json, table
+from pipelines.base.console import ConfigOption, InputError, MissingExtraError, note, show_json
 from pipelines.base.options import Options, with_options
 from trainers.data.reading import own_columns
 from trainers.encoders.vectors import BATCH_SIZE, TextEncoder
-from trainers.scores.result_files import notes, results_folder, results_table, show, signature, write
+from trainers.scores.result_files import load, notes, results_folder, results_table, show, signature, write
 from trainers.scores.suites import ALL, SMOKE_TEST, suite_names
-from trainers.scores.task import DATA_VARIABLE, SEED, Scores, Suite, distinct_texts
+from trainers.scores.task import DATA_VARIABLE, SEED, Scores, Suite
 from trainers.settings import Pooling
 
 SUITES = f"""What to evaluate on; repeat it for more. There are {", ".join(suite_names())}; {ALL} is all of them but \
@@ -28,15 +27,14 @@ SHOTS = "Train the classifiers of --judge on this many texts a label. [four of f
 JudgeOption = Annotated[list[str] | None, typer.Option(help=f"{JUDGE} Again for more.", metavar="FILE")]
 COLUMNS = "How a table calls its columns, if otherwise, such as text=body,label=topic."
 ColumnsOption = Annotated[str | None, typer.Option(help=COLUMNS, metavar="NAME=COLUMN,...")]
-NamedModel = Annotated[str | None, typer.Option(metavar="MODEL")]
 SHOWN = typer.Option()
 
 
 class EvaluateOptions(Options):
     """What is scored, on what, how, and where the results go."""
 
-    model: Annotated[str, typer.Argument(show_default=False)] = ""
-    """A sentence-transformers or transformers directory, a Hub name, `starter`, or your function as
+    models: Annotated[list[str], typer.Argument(metavar="MODEL...", show_default=False)]
+    """Sentence-transformers or transformers directories, Hub names, `starter`, or your functions as
     `package.module:function`."""
     suite: Annotated[
         list[str] | None, typer.Option(help=SUITES, metavar=f"NAME|{ALL}", show_default=False)
@@ -46,12 +44,8 @@ class EvaluateOptions(Options):
     judge: JudgeOption = None
     columns: ColumnsOption = None
     shots: Annotated[int | None, Field(ge=1, description=SHOTS), SHOWN] = None
-    against: NamedModel = None
-    """Put the scores of --judge beside this encoder's instead."""
-    documents_encoder: NamedModel = None
+    documents_encoder: Annotated[str | None, typer.Option(metavar="MODEL")] = None
     """Another encoder of the same space, for the documents of --judge or the second sides of pairs."""
-    plan: Annotated[float | None, Field(ge=0.1), typer.Option(metavar="POINTS")] = None
-    """Say how many labels, queries or pairs show a gain of so many points; no MODEL without --judge."""
     mteb: Annotated[list[str] | None, typer.Option(metavar="TASK", show_default=False)] = None
     """A task of MTEB, read from the Hub; repeat it for more. Needs the extra `eval`."""
     pooling: Pooling | None = None
@@ -72,8 +66,6 @@ class EvaluateOptions(Options):
     """Folder for the results. [evaluation/ beside the model]"""
     as_json: Annotated[bool, Field(alias="json")] = False
     """Print JSON instead of the tables."""
-    dry_run: bool = False
-    """List found and missing sets; write nothing."""
     config: ConfigOption = None
 
     @property
@@ -92,7 +84,7 @@ class EvaluateOptions(Options):
     @property
     def settings(self) -> dict[str, Any]:
         """What decides the figures, as results tell it."""
-        names = ["pooling", "max_tokens", "precision", "seed", "data", "shots"]
+        names = ["pooling", "max_tokens", "precision", "seed", "data", "shots", "columns"]
         names += ["documents_encoder"] if self.documents_encoder else []
         return {name: getattr(self, name) for name in names}
 
@@ -114,7 +106,7 @@ class EvaluateOptions(Options):
 
 @with_options
 def evaluate(options: EvaluateOptions) -> None:
-    """Score MODEL on suites of evaluation sets; every distinct text of all of them is encoded once.
+    """Score MODELs on suites of evaluation sets; of each, every distinct text of all of them is encoded once.
 
     Papers differ in how they join the subsets of STS12-16: `all` over the concatenated pairs (SimCSE,
     Mirror-BERT), `mean` or size-`weighted` over the subsets. All three are printed; `all` is the one to quote
@@ -122,102 +114,61 @@ def evaluate(options: EvaluateOptions) -> None:
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
-    if options.plan and not options.judge:
-        _show_plan(options.plan)
-        return
     _check(options)
-    suites = _suites(options)
-    if options.dry_run:
-        _show_sets(suites, options.model)
-        return
-    directory = _score(options, suites)
-    for suite in suites[len(suites) - len(options.judge or ()) :]:
-        with redirect_stdout(sys.stderr if options.as_json else sys.stdout):
-            _put_beside(options, directory, suite)
-
-
-def _show_plan(points: float, sides: Sequence[Any] = ()) -> None:
-    from trainers.scores.planning import own_plan, typical_plan
-
-    console.show(own_plan(points, *sides) if sides else typical_plan(points))
+    suites, tables = _suites(options), _tables(options)
+    folders, printed = dict[str, Path](), dict[str, Any]()
+    for model in options.models:
+        folders[model], evaluation = _score(options, model, [*suites, *tables])
+        printed[model] = _values(evaluation)
+    if options.as_json:
+        show_json(printed[model] if len(printed) == 1 else {"encoders": printed})
+    with redirect_stdout(sys.stderr if options.as_json else sys.stdout):
+        _judge(options, folders, tables)
 
 
 def _check(options: EvaluateOptions) -> None:
-    """Raise InputError without a model, and for options that need another, or exclude each other."""
-    if not options.model:
-        raise InputError("no MODEL: name an encoder to score")
+    """Raise InputError for options that need another, or exclude each other."""
     if options.mteb and options.documents_encoder:
         problem = f"--documents-encoder {options.documents_encoder} is not for --mteb"
         raise InputError(f"{problem}: leave one of them out")
-    for name in ("against", "shots"):
-        value = getattr(options, name)
-        if value and not options.judge:
-            raise InputError(f"--{name} {value} is for --judge FILE: give that too, or leave it out")
+    if options.shots and not options.judge:
+        raise InputError(f"--shots {options.shots} is for --judge FILE: give that too, or leave it out")
+    if options.out and len(options.models) > 1:
+        raise InputError(f"--out {options.out} holds the results of one MODEL: leave it out")
     if options.mteb and find_spec("mteb") is None:
         raise MissingExtraError("--mteb", "eval")
 
 
-def _put_beside(options: EvaluateOptions, directory: Path, suite: Suite) -> None:
-    """Score the other encoder too, unless it has been, and show how they differ, with a verdict and a plan."""
-    from trainers.scores.pages.beside import beside, other_encoder
-    from trainers.scores.scoring import score_into
-
-    other = judged = None
-    try:
-        if other := other_encoder(Path(options.model).expanduser(), options.against, options.parts):
-            encoder = options.open(other.name, other.pooling)
-            score_into(encoder, suite, other.folder, seed=options.seed, settings=options.settings)
-    except InputError as error:
-        if options.against is not None:
-            raise
-        note(f"not beside the untouched encoder: {error}")
-    try:
-        judged = beside(options.model, directory, suite.name, other)
-        show([judged.table])
-    except InputError as error:
-        note(str(error))
-    if options.plan:
-        _show_plan(options.plan, judged.sides if judged else ())
-
-
 def _suites(options: EvaluateOptions) -> list[Suite]:
-    """Read the suites, those of `--judge` last; those of `--mteb` need the encoder and come later."""
+    """Read the suites; those of `--mteb` need the encoder and come later."""
     from trainers.scores.scoring import find_suites
+
+    names, data = options.suite, options.data
+    if not names and (options.judge or options.mteb):
+        return []
+    if not names and data == "":
+        raise InputError("--data is empty: give a folder, or leave it out")
+    if not names and data is None:
+        note(f"no benchmark data (--data DIR or {DATA_VARIABLE}): running the bundled smoke test")
+    return find_suites(names or (["sts"] if data else [SMOKE_TEST]), data)
+
+
+def _tables(options: EvaluateOptions) -> list[Suite]:
+    """Read the tables of `--judge`."""
     from trainers.scores.tables.judge import read_judge
     from trainers.scores.tfidf import with_baseline
 
-    names, data = options.suite, options.data
-    suites: list[Suite] = []
-    if names or not (options.judge or options.mteb):
-        if not names and data == "":
-            raise InputError("--data is empty: give a folder, or leave it out")
-        if not names and data is None:
-            note(f"no benchmark data (--data DIR or {DATA_VARIABLE}): running the bundled smoke test")
-        suites = find_suites(names or (["sts"] if data else [SMOKE_TEST]), data)
     own = own_columns(options.columns)
-    return suites + [with_baseline(read_judge(table, options.shots, own)) for table in options.judge or ()]
+    return [with_baseline(read_judge(table, options.shots, own)) for table in options.judge or ()]
 
 
-def _show_sets(suites: Sequence[Suite], model: str) -> None:
-    tasks = [(suite.name, task) for suite in suites for task in suite.tasks]
-    table(
-        ("suite", "set", "size", "source"),
-        [(name, task.title, task.size, task.source) for name, task in tasks],
-    )
-    for suite in suites:
-        for item in suite.missing:
-            note(f"{suite.name}: missing: {item}")
-    texts = distinct_texts(task for _, task in tasks)
-    note(f"dry run: {len(texts)} distinct texts would be encoded with {model}")
-
-
-def _score(options: EvaluateOptions, suites: Sequence[Suite]) -> Path:
-    """Score an encoder, print the results, write them into a folder, and return the folder."""
+def _score(options: EvaluateOptions, model: str, suites: Sequence[Suite]) -> tuple[Path, Sequence[Scores]]:
+    """Score an encoder, print the results, and write them into a folder; returns folder and results."""
     from trainers.scores.scoring import evaluate_suites
 
-    encoder = options.open(options.model)
+    encoder = options.open(model)
     names = [*(suite.name for suite in suites), *(["mteb"] if options.mteb else [])]
-    directory = results_folder(options.model, options.parts, out=options.out, suites=names)
+    directory = results_folder(model, options.parts, out=options.out, suites=names)
     if options.mteb:
         from trainers.scores.mteb import mteb_suite
 
@@ -228,19 +179,46 @@ def _score(options: EvaluateOptions, suites: Sequence[Suite]) -> Path:
         "batch_tokens": getattr(encoder, "batch_tokens", None),
     }
     evaluation = evaluate_suites(encoder, suites, seed=options.seed, settings={**options.settings, **used})
-    _print(evaluation, json=options.as_json)
+    if not options.as_json:
+        show([results_table(scores) for scores in evaluation if scores.suite.tasks])
+    _print_notes(evaluation)
     paths = write(directory, evaluation)
     several = f"{len(paths)} files in {directory}"
     note(f"written: {', '.join(map(str, paths)) if len(evaluation) == 1 else several}")
-    return directory
+    return directory, evaluation
 
 
-def _print(evaluation: Sequence[Scores], *, json: bool) -> None:
+def _judge(options: EvaluateOptions, folders: Mapping[str, Path], tables: Sequence[Suite]) -> None:
+    """Score the encoders that runs began from too, unless they have been, and show the verdict on each table."""
+    from trainers.scores.contenders import starts_of
+    from trainers.scores.pages.assessment import assess
+    from trainers.scores.pages.verdict_table import verdict_table
+    from trainers.scores.runs import Run
+    from trainers.scores.scoring import score_into
+    from trainers.scores.verdicts import judge_runs
+
+    starts = starts_of(options.models, options.parts) if tables else []
+    for start in starts:
+        encoder = options.open(start.name, start.pooling)
+        for table in tables:
+            score_into(encoder, table, start.folder, seed=options.seed, settings=options.settings)
+    for table in tables:
+        runs = [Run(model, [load(folder / f"{table.name}.json")]) for model, folder in folders.items()]
+        try:
+            judged = judge_runs(table.name, runs, starts)
+            show([verdict_table(judged)] if judged else assess(table.name, runs, intervals=True))
+        except InputError as error:
+            note(str(error))
+
+
+def _values(evaluation: Sequence[Scores]) -> dict[str, Any]:
+    """Return the results of a suite, or of several by name."""
+    suites = {scores.suite.name: scores.values for scores in evaluation}
+    return evaluation[0].values if len(suites) == 1 else {"suites": suites}
+
+
+def _print_notes(evaluation: Sequence[Scores]) -> None:
     first, single = evaluation[0].values, len(evaluation) == 1
-    if json:
-        show_json(first if single else {"suites": {scores.suite.name: scores.values for scores in evaluation}})
-    else:
-        show([results_table(scores) for scores in evaluation if scores.suite.tasks])
     for scores in evaluation:
         for line in notes(scores):
             note(line if single else f"{scores.suite.name}: {line}")

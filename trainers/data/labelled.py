@@ -1,19 +1,14 @@
-"""Texts with labels from a user's table: drawn, divided, and paired by label."""
+"""Texts with labels from a user's table: drawn, and paired by label."""
 
-import csv
-import io
 import math
-import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import xxhash
 
 from pipelines.base.console import InputError, counted
-from pipelines.base.files import write_if_changed
 from pipelines.sentences.sources import table_cells
 from pipelines.storage.pair_files import PAIR_COLUMNS
 from trainers.data.reading import LABEL, TEXT, Spellings, kind_of, spellings
@@ -58,25 +53,6 @@ def drawn(labelled: Labelled, shots: int, seed: int) -> Labelled:
     return {text: label for text, label in labelled.items() if text in chosen}
 
 
-def halves(labelled: Labelled) -> tuple[Labelled, Labelled]:
-    """Divide the texts of each label in two, to train on and to judge by; copies stay on one side."""
-    sides: dict[str, bool] = {}
-    counts = Counter[str]()
-    for text in _drawn_order(labelled, seed=1):
-        if (key := _words(text)) not in sides:
-            sides[key] = counts[labelled[text]] % 2 == 1
-            counts[labelled[text]] += 1
-    judged = {text: label for text, label in labelled.items() if sides[_words(text)]}
-    return {text: label for text, label in labelled.items() if text not in judged}, judged
-
-
-def write_labelled(labelled: Labelled, path: Path) -> None:
-    """Write texts and labels as CSV."""
-    table = io.StringIO()
-    csv.writer(table).writerows([("text", "label"), *labelled.items()])
-    write_if_changed(path, table.getvalue())
-
-
 def pairs_of(labelled: Labelled, seed: int) -> "Dataset":
     """Return pairs of texts with one label, with that label; raises InputError if no label has two texts.
 
@@ -117,7 +93,3 @@ def _by_label(labelled: Labelled, seed: int) -> dict[str, list[str]]:
     for text in _drawn_order(labelled, seed):
         members[labelled[text]].append(text)
     return members
-
-
-def _words(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))

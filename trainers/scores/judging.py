@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from pipelines.sentences.sources import TableSource
 from trainers.encoders.functions import Encoder
-from trainers.scores.pages.beside import verdict_of_sets
 from trainers.scores.result_files import StoredSet
 from trainers.scores.runs import ScoredSet, Sets
 from trainers.scores.scoring import evaluate_suites, opened
@@ -14,6 +13,7 @@ from trainers.scores.statistics.significance import score_interval
 from trainers.scores.statistics.verdict import Verdict
 from trainers.scores.tables.judge import read_judge
 from trainers.scores.task import SEED
+from trainers.scores.verdicts import verdict_of_sets
 
 
 class Figure(NamedTuple):

@@ -70,9 +70,8 @@ def find_start(run: Path, recipe: Mapping[str, Any]) -> Source:
             )
             if digest in (None, source.digest()):
                 return replace(source, name=name or STARTER)
-    raise InputError(
-        f"the encoder that this began with, {name or STARTER}, is gone, or another by now: give --against"
-    )
+    problem = f"the encoder that this began with, {name or STARTER}, is gone, or another by now"
+    raise InputError(f"{problem}: name one to judge beside before it")
 
 
 def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leaks:

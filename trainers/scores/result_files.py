@@ -1,4 +1,4 @@
-"""Scores as tables, signatures and files: JSON with all that is needed to repeat them, a page, every prediction."""
+"""Scores as tables, signatures and files: JSON with all that is needed to repeat them, every prediction."""
 
 import hashlib
 import io
@@ -179,20 +179,6 @@ def notes(scores: Scores) -> list[str]:
     ]
 
 
-def page(scores: Scores) -> str:
-    """Return a suite's results as Markdown: the table with its notes, the parts, and how it was made."""
-    table, values = results_table(scores), scores.values
-    tables = [table._replace(title="Scores", notes=tuple(notes(scores)))]
-    parts = [(item["title"], *part) for item in values["sets"].values() for part in item["parts"].items()]
-    if parts:
-        metrics = tuple(dict.fromkeys(metric for *_, part in parts for metric in part))
-        cells = [[_cell(part.get(key), scores.suite.name) for key in metrics] for *_, part in parts]
-        rows = tuple((title, name, *figures) for (title, name, _), figures in zip(parts, cells, strict=True))
-        tables.append(Table("Parts", ("set", "part", *metrics), rows, metrics))
-    versions = ", ".join(f"{name} {number}" for name, number in values["versions"].items())
-    return markdown(table.title, [scores.suite.title, "", f"{values['date']}; {versions}"], tables)
-
-
 def signature(values: Mapping[str, Any]) -> str:
     """Return every setting that decides the figures of a suite, in one line that a paper can quote.
 
@@ -269,7 +255,7 @@ def results_folder(
 
 
 def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
-    """Write `<suite>.json`, `.md` and `.items.npz` (`<set>/gold` and so on) of every suite; return the paths."""
+    """Write `<suite>.json` and `.items.npz` (`<set>/gold` and so on) of every suite; return the paths."""
     paths = list[Path]()
     for scores in (scores for scores in evaluation if scores.suite.tasks):
         parts = ((name, *part) for name, of in scores.predictions.items() for part in of._asdict().items())
@@ -277,7 +263,7 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
         items = io.BytesIO()
         np.savez(items, allow_pickle=False, **arrays)
         text = json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n"
-        contents = {"json": text.encode(), "md": page(scores).encode(), "items.npz": items.getvalue()}
+        contents = {"json": text.encode(), "items.npz": items.getvalue()}
         files = {directory / f"{scores.suite.name}.{ending}": content for ending, content in contents.items()}
         sums, items_file, names = directory / SUMS, [*files][-1], {path.name for path in files}
         with locked_file(sums, *files), ExitStack() as drafts:

@@ -13,7 +13,7 @@ from trainers.files import read_arrays
 from trainers.scores.result_files import StoredSet, StoredSuite, load
 from trainers.scores.statistics.estimates import Estimate, estimate
 from trainers.scores.suites import suite_names
-from trainers.scores.task import Predictions
+from trainers.scores.task import PREFIX, Predictions
 
 FOLDER = "evaluation"
 ROUNDING = 0.01  # the most that the score of the items may differ from the figure beside them
@@ -84,7 +84,7 @@ def read_results(directory: Path) -> list[StoredSuite]:
     if directory.is_file():
         return [load(directory)]
     folder = directory / FOLDER if (directory / FOLDER).is_dir() else directory
-    names = [*suite_names(), *sorted(path.stem for path in folder.glob("judge-*.json")), "mteb"]
+    names = [*suite_names(), *sorted(path.stem for path in folder.glob(f"{PREFIX}*.json")), "mteb"]
     files = [path for name in names if (path := folder / f"{name}.json").is_file()]
     return [load(path) for path in files]
 

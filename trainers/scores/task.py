@@ -15,6 +15,7 @@ from trainers.encoders.vectors import Vectors
 
 DATA_VARIABLE = "TWINVIEWS_DATA"  # names the folder of the benchmarks, if no option does
 MARK = "* "  # begins the note of a set whose task is easier or harder than the papers'; its figures are printed with it
+PREFIX = "judge-"  # how the names of suites of a user's own tables begin
 SEED = 1111  # the default seed of an evaluation: SentEval's own, which gives `transfer` its folds
 
 # Not marks, which are vowels in many scripts. Joiners and other invisible characters go with the spaces.

@@ -24,14 +24,15 @@ from small_trainings import Capsys, error_line, train, train_killed
 
 from pipelines.base.console import InputError
 from trainers.encoders.vectors import Vectors
-from trainers.scores.pages.beside import Judged, candidate_table, verdict_on
-from trainers.scores.pages.report import text_changes
-from trainers.scores.result_files import Table, load
+from trainers.scores.pages.judged_part import text_changes
+from trainers.scores.pages.verdict_table import verdict_table
+from trainers.scores.result_files import load
 from trainers.scores.runs import read_sets
 from trainers.scores.scoring import score_into
 from trainers.scores.statistics.estimates import estimate
 from trainers.scores.tables.judge import read_judge
 from trainers.scores.task import Result, Suite
+from trainers.scores.verdicts import Judged, verdict_on
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -448,12 +449,12 @@ def test_a_run_is_judged_beside_the_untouched_encoder(run: Path, capsys: Capsys)
     seen = {part["seen_in_training"]["texts"] for part in stored[0]["sets"].values()}
     assert seen == {len({text.upper() for text in Path("text.txt").read_text().split("\n")[:20]})}
     assert f"{seen.pop()} of " in shown.out
-    table = shown.out.partition("beside tiny, untouched")[2]
-    for name, mine, before in zip(("5-NN", "regression", "k-means"), *scores, strict=True):
-        cells = next(line for line in table.splitlines() if line.startswith(name)).split()
-        assert cells[2:] if name == "" else cells[3:5] == [f"{before:.2f}", f"{mine:.2f}"]
-        low, high = float(cells[6]), float(cells[7])
-        assert low <= float(cells[5]) <= high
+    table = shown.out.partition("judge-own: tiny and what may be better")[2]
+    for name, of in (("tiny, untouched", scores[1]), (str(run), scores[0])):
+        line = next(line for line in table.splitlines() if line.startswith(name))
+        cells = line.removeprefix(name).split()
+        assert cells[:3] == [f"{score:.2f}" for score in of]
+    assert float(cells[4]) <= float(cells[3]) <= float(cells[5])
     assert "verdict on own: " in shown.err
     times = start.stat().st_mtime_ns
     assert evaluate(run, "--judge", "own.csv", "--json") == 0
@@ -470,16 +471,18 @@ def test_a_run_is_judged_beside_the_untouched_encoder(run: Path, capsys: Capsys)
 
 
 @pytest.mark.exhaustive
-def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
-    assert train("compare", run, "--judge", "own.csv", "--with", "none", "--json") == 0
+def test_comparisons_and_pages_say_what_is_stored(run: Path, capsys: Capsys) -> None:
+    assert evaluate(run, "--judge", "own.csv") == 0
+    capsys.readouterr()
+    assert train("compare", run, "--with", "none", "--json") == 0
     shown = capsys.readouterr()
     table = json.loads(shown.out)["tables"][0]
-    assert table["title"] == "judge-own"
-    assert table["columns"][1:4] == ["5-NN accuracy score", "regression accuracy score", "k-means NMI score"]
+    assert table["title"] == "judge-own: tiny and what may be better"
+    assert table["columns"][1:4] == ["5-NN accuracy", "regression accuracy", "k-means NMI"]
     assert sum(note.startswith("verdict on own: ") for note in table["notes"]) == 1
     (start,) = Path("runs/evaluation").glob("tiny-*/*")
     assert train("compare", run, start, "--with", "none", "--test") == 0
-    assert train("report", run, "--sample", 0, "--judge", "own.csv") == 0
+    assert train("report", run, "--sample", 0) == 0
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "judge-own: runs/mirror beside tiny, untouched" in page
     assert page.count("<strong>own.csv: ") == 1
@@ -487,7 +490,8 @@ def test_comparisons_and_pages_take_a_judge(run: Path, capsys: Capsys) -> None:
     out = capsys.readouterr().out
     assert [row[0] for row in json.loads(out[out.index("{") :])["tables"][0]["rows"]] == [
         "tiny, untouched",
-        "mirror",
+        "TF-IDF",
+        "runs/mirror",
     ]
     assert (
         page.index("<strong>")
@@ -584,7 +588,7 @@ def test_every_table_that_is_given_has_a_verdict_and_those_that_are_not_have_non
     for folder in "ab":
         assert f"judge-{folder}-held-" in shown.out
         assert f"verdict on {folder}-held-" in shown.err
-    assert train("compare", run, "--judge", "own.csv", "--with", "none") == 0
+    assert evaluate(run, "--judge", "own.csv") == 0
     shown = capsys.readouterr()
     assert "held" not in shown.out + shown.err
     assert shown.err.count("verdict on ") == 1
@@ -609,7 +613,7 @@ def test_the_results_of_the_untouched_encoder_are_not_taken_for_it(
     (run / "SHA256SUMS").unlink()
     for _ in range(2):
         assert evaluate(run, "--judge", "own.csv") == 0
-        assert "beside all-MiniLM-L6-v2, untouched" in capsys.readouterr().out
+        assert "all-MiniLM-L6-v2, untouched" in capsys.readouterr().out
     assert train("report", run) == 0
     assert "Cosines before and after" in (run / "report.html").read_text(encoding="utf-8")
 
@@ -648,16 +652,16 @@ def test_auto_judges_the_untouched_encoder_and_what_it_trains(run: Path, capsys:
     )
     assert json.loads(scores[0].read_text())["model"]["pooling"] == "cls", "that of what is trained"
     assert evaluate("runs/auto/contrastive-tuned", "--judge", "own.csv") == 0
-    untouched = rf"k-means NMI +42 +{stored['candidates'][0]['k-means NMI']:.2f} "
+    untouched = rf"tiny, untouched .* {stored['candidates'][0]['k-means NMI']:.2f}\n"
     shown = capsys.readouterr()
     assert re.search(untouched, shown.out), "every command has the same untouched encoder"
     assert stored["verdict"] in shown.out + shown.err, "and the same verdict"
     runs = ("runs/auto/whitened", "runs/auto/contrastive-tuned")
-    assert train("compare", *runs, "--judge", "own.csv") == 0
+    assert train("compare", *runs) == 0
     shown = capsys.readouterr()
     assert re.search(r"tiny, untouched +\d", shown.out)
     assert stored["verdict"] in shown.out + shown.err
-    assert train("report", *runs, "--judge", "own.csv", "--sample", 0) == 0
+    assert train("report", *runs, "--sample", 0) == 0
     page = html.unescape(Path("report.html").read_text(encoding="utf-8"))
     assert page.count(stored["verdict"]) == 1
 
@@ -699,7 +703,7 @@ def test_another_than_the_untouched_encoder_is_named_if_it_is_better(
         vectors = start._replace(matrix=start.matrix + change)
         files[name] = [judged(tmp_path, name, suite, vectors)]
     verdict = verdict_on(files)
-    assert (verdict.best, len(candidate_table(verdict, {}).rows)) == (best, 3)
+    assert (verdict.best, len(verdict_table(Judged(verdict, files, "first")).rows)) == (best, 3)
     assert reason in str(verdict)
     for candidate in verdict.candidates:
         assert candidate.mean is not None
@@ -764,10 +768,8 @@ def test_the_text_that_gained_most_is_named(
         judged(tmp_path / name, name, suite, vectors) for name, vectors in (("start", start), ("moved", moved))
     ]
     before, after = (read_sets(load(file)) for file in files)
-    sides = Judged(Table("", (), (), ()), None, (before, after), shots)
-    changes = {
-        change.text: (change.before, change.after) for change in text_changes(tmp_path / "run", sides, {})
-    }
+    sides = before, after, {"shots": shots}
+    changes = {change.text: (change.before, change.after) for change in text_changes(tmp_path / "run", *sides)}
     if "text1" in columns:  # others moved past the rest
         assert [*changes] == [gaining]
     else:
@@ -780,7 +782,7 @@ def test_the_text_that_gained_most_is_named(
     capsys.readouterr()
     with open(path, "a", encoding="utf-8") as stream:
         stream.write(f"one more,{rows[1][2] if columns[1] == 'label' else 'b 1'}{',1' * (len(columns) - 2)}\n")
-    assert text_changes(tmp_path / "run", sides, {}) == []
+    assert text_changes(tmp_path / "run", *sides) == []
     assert "no texts of" in capsys.readouterr().err
 
 
@@ -794,19 +796,21 @@ def test_a_start_counts_by_its_weights_and_not_by_its_name(run: Path, capsys: Ca
     for model, start in ((run, "tiny"), ("runs/tiny", "tiny"), ("runs/second", str(run))):
         assert evaluate(model, "--judge", "own.csv") == 0
         shown = capsys.readouterr()
-        assert f"judge-own: {model} beside {start}, untouched" in shown.out
+        assert f"judge-own: {start} and what may be better\n" in shown.out
+        assert f"\n{start}, untouched " in shown.out
         assert "does exactly as well" not in shown.err
     assert train("mirror", *options, "--encoder", "tiny", "--out", run, "--overwrite", "--epochs", 9) == 0
     assert evaluate("runs/second", "--judge", "own.csv") == 0
     shown = capsys.readouterr()
-    assert "is gone, or another by now: give --against" in shown.err
+    assert "is gone, or another by now: name one to judge beside before it" in shown.err
     assert "judge-own: intervals, score" in shown.out
-    assert evaluate("runs/second", "--judge", "own.csv", "--against", "runs/tiny") == 0
+    assert evaluate("runs/tiny", "runs/second", "--judge", "own.csv") == 0
     shown = capsys.readouterr()
-    assert "judge-own: runs/second beside runs/tiny\n" in shown.out
+    assert "judge-own: tiny and what may be better\n" in shown.out
+    assert evaluate("starter", "runs/second", "--judge", "own.csv") == 0
+    shown = capsys.readouterr()
+    assert "judge-own: starter and what may be better\n" in shown.out
     assert "verdict on own: " in shown.err
-    assert evaluate("runs/second", "--against", "runs/tiny") == 2
-    assert "--against runs/tiny is for --judge FILE" in error_line(capsys)
 
 
 def test_a_smoke_test_claims_no_difference(run: Path, capsys: Capsys) -> None:
@@ -823,7 +827,9 @@ def test_all_seeds_are_judged(run: Path, capsys: Capsys) -> None:
     options = ["--text", "text.txt", "--encoder", "tiny", "--batch-size", 8, "--max-tokens", 16]
     assert train("mirror", *options, "--seeds", 2, "--out", "runs/seeds") == 0
     capsys.readouterr()
-    assert train("compare", "runs/seeds", "--judge", "own.csv", "--with", "none") == 0
+    assert evaluate("runs/seeds/seed-1", "runs/seeds/seed-2", "--judge", "own.csv") == 0
+    capsys.readouterr()
+    assert train("compare", "runs/seeds", "--with", "none") == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("seeds"))
     assert row.count(" +- ") == 3
 

@@ -1,4 +1,4 @@
-"""`judge` and `compare` give the figures and the verdict of `train evaluate --judge --against`."""
+"""`judge` and `compare` give the figures and the verdict of `train evaluate --judge`."""
 
 import json
 from collections.abc import Callable
@@ -57,9 +57,12 @@ def test_figures_and_verdict_are_those_of_the_command(
     Path("lengths.py").write_text(source, encoding="utf-8")
     rows = [dict(zip(TABLES[kind], row, strict=True)) for row in zip(*TABLES[kind].values(), strict=True)]
     Path("own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    assert evaluate("lengths:vectors", "--judge", "own.jsonl", "--against", "starter", "--json") == 0
+    assert evaluate("starter", "lengths:vectors", "--judge", "own.jsonl", "--json") == 0
     shown = capsys.readouterr()
-    stored = {of["title"]: of["figures"]["score"] for of in json.loads(shown.out)["sets"].values()}
+    stored = {
+        of["title"]: of["figures"]["score"]
+        for of in json.loads(shown.out)["encoders"]["lengths:vectors"]["sets"].values()
+    }
     mine, other = (trainers.judge(encoder, TABLES[kind]) for encoder in (lengths, "starter"))
     assert {title: score for title, (score, *_) in mine.figures.items()} == pytest.approx(stored, abs=1e-9)
     assert all(low <= high for _, low, high in mine.figures.values())

@@ -157,16 +157,6 @@ def test_two_suites_and_their_json(
     assert values["sts"]["sets"]["sickr"]["size"] == 4927
 
 
-def test_a_dry_run_lists_found_and_missing_sets(another: str, tmp_path: Path, capsys: Capsys) -> None:
-    (tmp_path / "one.txt").write_text("a cat\nthe dog\na cat")
-    assert evaluate("no/model", "--suite", another, "--suite", "sts", "--data", tmp_path, "--dry-run") == 0
-    out, err = capsys.readouterr()
-    assert [another, "ONE", "3", "here"] in [line.split() for line in out.splitlines()]
-    assert f"{another}: missing: two: no two.txt" in err
-    assert "sts: missing: STS12: " in err
-    assert "dry run: 2 distinct texts would be encoded with no/model" in err
-
-
 def test_items_of_an_earlier_evaluation_are_removed(tmp_path: Path) -> None:
     for even, left in ((0.0, True), (None, False)):
         write(tmp_path, evaluate_suites(LENGTHS, [suite("x", lengths("one", "a", even=even))]))

@@ -27,10 +27,9 @@ from trainers.scores.tables.labels import read_labels
 from trainers.scores.tables.pair_tables import read_pairs_table
 from trainers.scores.tables.search import read_search
 from trainers.scores.tables.table_items import TableItems, TableRow
-from trainers.scores.task import Suite, Task
+from trainers.scores.task import PREFIX, Suite, Task
 
 IN_MEMORY = "the table"
-PREFIX = "judge-"  # how the names of such suites begin
 KINDS: Columns = {
     "grade": (FIRST, SECOND, SCORES),
     "same": (FIRST, SECOND, ("same", "duplicate", "is_duplicate")),

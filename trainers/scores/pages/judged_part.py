@@ -1,0 +1,135 @@
+"""The part of a page about a judged table: figures before and after, and the texts that gained and lost most."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import rankdata
+
+from pipelines.base.console import InputError, note
+from trainers.data.reading import own_columns
+from trainers.files import located
+from trainers.scores.contenders import starts_of
+from trainers.scores.pages.assessment import assess
+from trainers.scores.result_files import Table, load
+from trainers.scores.runs import Run, Sets, estimates_by_title, read_sets
+from trainers.scores.statistics.significance import score_interval
+from trainers.scores.statistics.wording import cells
+from trainers.scores.task import Predictions
+from trainers.scores.verdicts import Judged, judge_runs
+
+
+def judged_parts(suite: str, runs: Sequence[Run]) -> tuple[list[dict[str, Any]], list[Table]]:
+    """Return what the page shows of runs on a table, beside another encoder; of those beside none their intervals."""
+    parts, tables = list[dict[str, Any]](), list[Table]()
+    together = _judged(suite, runs)
+    for run in runs:
+        for stored in run.of(suite):
+            alone = _judged(suite, [run])
+            judged = together if together and _name_of(stored.file, together) else alone
+            name = _name_of(stored.file, judged) if judged else None
+            if judged and name:
+                parts.append(judged_part(Path(run.title), name, judged))
+            else:
+                tables += assess(suite, [run], intervals=True)
+    return parts, tables
+
+
+def _judged(suite: str, runs: Sequence[Run]) -> Judged | None:
+    try:
+        return judge_runs(suite, runs, starts_of(run.title for run in runs if run.of(suite)))
+    except InputError as error:
+        note(f"{', '.join(run.title for run in runs)}: {error}")
+        return None
+
+
+def _name_of(file: Path, judged: Judged) -> str | None:
+    """Return the name of the results in a verdict; None if they are the start's, or not in it."""
+    _, *candidates = judged.files
+    return next((name for name in candidates if judged.files[name][0].resolve() == file.resolve()), None)
+
+
+def judged_part(run: Path, name: str, judged: Judged) -> dict[str, Any]:
+    """Return what the page shows of an encoder in a verdict: its lines, with scores and intervals of both sides."""
+    (candidate,) = (of for of in judged.verdict.candidates if of.name == name)
+    (start,), (file,) = judged.files[judged.verdict.start], judged.files[name]
+    stored = load(file)
+    sides = read_sets(load(start)), read_sets(stored)
+    figures = list[tuple[Any, ...]]()
+    for figure in candidate.figures:
+        estimates = [estimates_by_title(side)[figure.title] for side in sides]
+        figures.append((cells(figure), [(score.score, *score_interval(score)) for score in estimates]))
+    ends = [end for _, lines in figures for line in lines for end in line]
+    changes = sorted(text_changes(run, *sides, stored.settings), key=lambda change: change.gain)
+    return {
+        "run": str(run),
+        "title": f"{stored.suite}: {name} beside {judged.start}",
+        "source": Path(next(iter(stored.sets.values())).source).name,
+        "verdict": str(judged.verdict),
+        "figures": figures,
+        "low": min(ends),
+        "high": max(ends),
+        "changes": changes,
+        "are_pairs": any(change.cosines for change in changes),
+    }
+
+
+class TextChange(NamedTuple):
+    """A judged text, query or pair, the means of its figures x 100 before and after, and of a pair its two cosines."""
+
+    text: str
+    before: float
+    after: float
+    cosines: tuple[float, float] | None = None
+
+    @property
+    def gain(self) -> float:
+        """By how much it is better."""
+        return self.after - self.before
+
+
+def text_changes(run: Path, before: Sets, after: Sets, settings: Mapping[str, Any]) -> list[TextChange]:
+    """Return the judged texts or pairs whose figures are known before and after, if the table is still there.
+
+    `settings` are those of the scores. A pair counts only if its cosine went where its rank did: all others may
+    have moved past it.
+    """
+    from trainers.scores.tables.judge import read_judge
+
+    stored, items, _ = next(iter(after.values()))
+    source = located(run, stored.source)
+    try:
+        if not Path(source.partition(",")[0]).is_file():
+            raise InputError("it is not there")
+        task = read_judge(source, settings.get("shots"), own_columns(settings.get("columns"))).tasks[0]
+        if task.sha256() != stored.sha256:
+            raise InputError("it has changed since")
+    except InputError as error:
+        note(f"{run}: no texts of {source} that gained or lost ({error})")
+        return []
+    if items.statistic in ("spearman", "ap"):
+        return _pair_changes(task.texts, next(iter(before.values())).items, items)
+    outcomes = defaultdict[str, list[tuple[float, float]]](list)
+    for name in after.keys() & before.keys():
+        old, new = before[name].items, after[name].items
+        if new.statistic == "mean":
+            for number, *pair in zip(new.gold.astype(int), old.predicted, new.predicted, strict=True):
+                if not np.isnan(pair).any():
+                    outcomes[str(task.texts[number])].append((100 * pair[0], 100 * pair[1]))
+    means = {text: np.mean(figures, axis=0) for text, figures in outcomes.items()}
+    return [TextChange(text, float(old), float(new)) for text, (old, new) in means.items()]
+
+
+def _pair_changes(texts: Sequence[str], before: Predictions, after: Predictions) -> list[TextChange]:
+    """Return pairs by how near the rank of their cosine is to that of their grade."""
+    target = after.gold if after.statistic == "ap" else rankdata(after.gold) / len(after.gold)
+    old, new = (rankdata(side.predicted) / len(side.predicted) for side in (before, after))
+    changes = []
+    for row, (first, second) in enumerate(zip(texts[: len(target)], texts[len(target) :], strict=True)):
+        cosines = float(before.predicted[row]), float(after.predicted[row])
+        if (new[row] - old[row]) * (cosines[1] - cosines[0]) > 0:
+            was, now = (100 - 100 * float(abs(side[row] - target[row])) for side in (old, new))
+            changes.append(TextChange(f"{first} | {second}", was, now, cosines))
+    return changes

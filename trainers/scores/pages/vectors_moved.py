@@ -1,0 +1,88 @@
+"""What a training did to the vectors: cosines before and after, and the texts whose neighbours changed most."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainers.data.examples import Examples
+from trainers.encoders.vectors import Vectors, unit
+
+BINS = 40
+NEAREST, MAX_MOVED = 5, 8
+
+
+def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any]:
+    """Return a run's encoder beside its start on `count` pairs; raises InputError if data or encoder is gone."""
+    from trainers.encoders.loading import load_for_training
+    from trainers.encoders.model import load_model, starting_model
+    from trainers.scores.provenance import find_start
+
+    groups, source = sample_pairs(run, recipe, count), find_start(run, recipe)
+    columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}
+    texts = [text for sides in columns.values() for side in sides for text in side]
+    max_tokens = recipe["max_tokens"]
+    before = starting_model(load_for_training(source, recipe["pooling"], max_tokens), source, max_tokens)
+    encodings = [
+        Vectors.encode(model, texts) for model in (before, load_model(str(run), max_tokens=max_tokens))
+    ]
+    cosines = [{name: vectors.cosines(*sides) for name, sides in columns.items()} for vectors in encodings]
+    low = math.floor(10 * min(float(values.min()) for side in cosines for values in side.values())) / 10
+    shares = [{name: _histogram(values, low) for name, values in side.items()} for side in cosines]
+    first = list(dict.fromkeys(text for left, _ in columns.values() for text in left))
+    return {
+        "numbers": {name: len(rows) for name, rows in groups.items()},
+        "low": low,
+        "shares": shares,
+        "peak": max(share for side in shares for group in side.values() for share in group),
+        "means": {name: [float(side[name].mean()) for side in cosines] for name in groups},
+        "neighbours": moved(first, [np.asarray(vectors.of(first)) for vectors in encodings]),
+    }
+
+
+def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[str, str]]]:
+    """Draw pairs that should lie apart, by grade from the run's --dev, else views of one sentence and of two."""
+    from trainers.scores.dev_set import dev_of
+    from trainers.scores.provenance import training_text
+
+    rng, dev = Random(0), dev_of(run, recipe)
+    if isinstance(dev, Examples):
+        grades = dev.labels or []
+        rows = list(zip(dev.left, dev.right, grades, strict=True))
+        sample, middle = rng.sample(rows, min(count, len(rows))), (min(grades) + max(grades)) / 2
+        groups = {"graded alike": [pair[:2] for pair in sample if pair[2] > middle]}
+        groups["graded unlike"] = [pair[:2] for pair in sample if pair[2] <= middle]
+    else:
+        examples = training_text(run, recipe)
+        examples = examples.take(rng.sample(range(len(examples)), min(count, len(examples))))
+        views = list(zip(examples.left, examples.right, strict=True))
+        groups = {"two views of a sentence": [(left, right) for left, right in views if left != right]}
+        groups["two sentences"] = [(left, views[row - 1][1]) for row, (left, _) in enumerate(views)]
+    return {name: pairs for name, pairs in groups.items() if pairs}
+
+
+def moved(texts: Sequence[str], sides: Sequence[NDArray[np.float32]]) -> list[dict[str, Any]]:
+    """Return the texts whose neighbours fell furthest behind from the first of the sides (texts, d) to the second."""
+    near = min(NEAREST, len(texts) - 1)
+    # itself last
+    cosines = [side @ side.T - 9 * np.eye(len(texts), dtype=np.float32) for side in map(unit, sides)]
+    orders = [np.argsort(-side, axis=1, kind="stable") for side in cosines]
+    ranks = 1 + np.take_along_axis(np.argsort(orders[1], axis=1), orders[0][:, :near], axis=1).mean(axis=1)
+    changes = []
+    for row in np.argsort(-ranks, kind="stable")[: MAX_MOVED if near else 0]:
+        before, after = (
+            [(texts[neighbour], float(side[row, neighbour])) for neighbour in order[row, :near]]
+            for side, order in zip(cosines, orders, strict=True)
+        )
+        changes.append({"text": texts[row], "rank": float(ranks[row]), "before": before, "after": after})
+    return changes
+
+
+def _histogram(values: NDArray[np.float64], low: float) -> list[float]:
+    """Return the shares of cosines in equal bins from `low` to 1."""
+    counts, _ = np.histogram(values, np.linspace(low, 1 + 1e-9, BINS + 1))
+    return [float(share) for share in counts / len(values)]

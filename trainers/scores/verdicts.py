@@ -1,0 +1,109 @@
+"""Verdicts on encoders by their stored scores, beside the one to start from: the same for every command."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from pipelines.base.console import InputError
+from pipelines.base.files import read_json
+from trainers.scores.contenders import Contender
+from trainers.scores.result_files import load
+from trainers.scores.runs import Run, Sets, check_items, estimates_by_title, read_sets
+from trainers.scores.statistics.candidates import Leak
+from trainers.scores.statistics.verdict import Verdict, decide
+from trainers.scores.statistics.wording import LEAKS
+from trainers.scores.task import PREFIX
+
+AUTO = "auto.json"  # what `train auto` leaves in the folder of its candidates
+UNDEFINED = "a figure is undefined, because all cosines or all grades are equal"
+
+
+class Judged(NamedTuple):
+    """The verdict on encoders, the results behind it, a file a table, and how the first is called in tables."""
+
+    verdict: Verdict
+    files: Mapping[str, Sequence[Path]]
+    start: str
+
+
+def verdict_on(files: Mapping[str, Sequence[Path]], seed: int = 0) -> Verdict:
+    """Return the verdict on encoders by name, the first of which is the start, from the results file of each table.
+
+    Raises InputError if the items of a table differ, or no figure is defined for both of two encoders.
+    """
+    tables = {name: {file.stem: read_sets(load(file)) for file in of} for name, of in files.items()}
+    return verdict_of_sets(tables, seed)
+
+
+def verdict_of_sets(encoders: Mapping[str, Mapping[str, Sets]], seed: int = 0) -> Verdict:
+    """Return the verdict on the sets of encoders, by their name and the table's; errors as `verdict_on`."""
+    start, *candidates = encoders
+    for name in candidates:
+        for table, sets in encoders[name].items():
+            check_items(encoders[start].get(table, {}), sets)
+    scores = {
+        name: {table: estimates_by_title(sets) for table, sets in tables.items()}
+        for name, tables in encoders.items()
+    }
+    leaks = {name: _leaks(encoders[name]) for name in candidates}
+    verdict = decide(start, scores, leaks, seed=seed)
+    if not all(candidate.figures for candidate in verdict.candidates):
+        raise InputError(f"{', '.join(encoders[start])}: {UNDEFINED}")
+    return verdict
+
+
+def _leaks(tables: Mapping[str, Sets]) -> list[Leak]:
+    """Return how many of the texts of each table an encoder has seen; its sets have the same ones."""
+    leaks = dict[Leak, None]()
+    for table, sets in tables.items():
+        for of in sets.values():
+            seen = of.stored.seen_in_training or {}
+            for kind in LEAKS:
+                if seen.get(kind):
+                    leaks[Leak(table.removeprefix(PREFIX), kind, seen[kind], seen["of"])] = None
+    return [*leaks]
+
+
+def judge_runs(
+    suite: str, runs: Sequence[Run], starts: Sequence[Contender] = (), seed: int = 0
+) -> Judged | None:
+    """Return the verdict on runs by a table; None if there are not two encoders with scores on its present items.
+
+    What `train auto` judged together is judged together again. Others are beside the encoder that all began from,
+    the only one of `starts`, else beside the first. Raises InputError as `verdict_on`.
+    """
+    own = {run.title: scores.file for run in runs if run.seeds == 1 for scores in run.of(suite)}
+    groups = [_judged_with(Path(name), file) or {name: file} for name, file in own.items()]
+    if not groups:
+        return None
+    is_untouched = len(groups[0]) > 1
+    if len(starts) == 1 and not is_untouched and (file := starts[0].folder / f"{suite}.json").is_file():
+        groups = [{starts[0].title: file}, *groups]
+        is_untouched = True
+    named = dict[Path, tuple[str, Path]]()
+    for name, file in chain.from_iterable(group.items() for group in groups):
+        named.setdefault(file.resolve(), (name, file))
+    (first, start), *_ = named.values()
+    files = {name: [file] for name, file in named.values() if _items(file) == _items(start)}
+    if len(files) < 2:
+        return None
+    return Judged(verdict_on(files, seed), files, first + ", untouched" * is_untouched)
+
+
+def _judged_with(run: Path, file: Path) -> dict[str, Path]:
+    """Return the results on a table of all encoders that `train auto` judged with a run, by name; or none."""
+    folder = run.resolve().parent
+    values = read_json(folder / AUTO)
+    results = values.get("results") if isinstance(values, dict) else None
+    if not isinstance(results, dict):
+        return {}
+    files = {
+        name: folder / path for name, of in results.items() for path in of if Path(path).name == file.name
+    }
+    is_whole = file.resolve() in map(Path.resolve, files.values()) and all(map(Path.is_file, files.values()))
+    return files if is_whole else {}
+
+
+def _items(file: Path) -> dict[str, str]:
+    return {name: of.sha256 for name, of in load(file).sets.items()}
