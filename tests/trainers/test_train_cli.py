@@ -342,10 +342,10 @@ def test_auto_on_pairs(
         tmp_path / "pairs.arrow", list(zip(texts, texts, texts[::-1], strict=True)), **negative
     )
     assert train("auto", "--views", pairs, "--train-anyway", "--encoder", tiny_bert, *SMALL) == 0
-    command, reason = [*CHOICES[kind].items()][-1]  # for an encoder that was not made for sentences
+    _, (objective, preset, reason) = CHOICES[kind]  # for an encoder that was not made for sentences
     message = capsys.readouterr().err
     assert f"9 pairs: {reason}\n" in message
-    assert f"\ntrain {command} --views" in message
+    assert f"\ntrain {objective} --preset {preset} --views" in message
 
 
 def test_auto_starts_from_minilm_where_it_can_be_had(
