@@ -1,13 +1,11 @@
-"""A classifier from a few labelled sentences, with and without views: which of them pay?
+"""A classifier from a few labelled sentences: does training the encoder on them pay?
 
     python benchmarks/few_labels.py train.csv --test test.csv --label category --shots 10 --out few
 
 For each of `--shots` (labels a class) and each of `--draws`, a sample of the training file is ingested, its sentences
 of the same label are paired (`augment build-pairs --pairs labels`), an encoder is trained on the pairs for at least 48
 steps (`train contrastive`), and scikit-learn's logistic regression on its vectors is scored on the whole test file. The
-rows: `untouched`, the encoder as it is; `labels`, trained on same-label pairs; and, for each of `--views`, a view of
-the sentences joined in (`synonym`, `mlm-fill`, `backtranslate`, or an augmenter of nlpaug such as `nlpaug:SynonymAug`).
-Rows with `+texts` also give the views to the classifier, as further examples of their label.
+rows: `untouched`, the encoder as it is; `labels`, trained on same-label pairs.
 
 Prints a table: accuracy, mean over the draws, and the difference to `untouched` with its 95% interval (paired bootstrap
 over the test's items, draws together). Trained encoders are not trained again. The best classifier goes to
@@ -30,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sklearn.linear_model import LogisticRegression
@@ -75,16 +72,6 @@ def call(command: str, folder: Path) -> None:
         subprocess.run([PROGRAMS / program, *words], cwd=folder, check=True, stdout=log, stderr=log)
 
 
-def view_options(name: str) -> tuple[str, str]:
-    """Return the command that makes a view and the folder that it makes."""
-    kind, _, augmenter = name.partition(":")
-    if kind == "nlpaug":
-        return f"augment nlpaug --augmenter {augmenter} --out data/views/{augmenter}", augmenter
-    if kind == "backtranslate":
-        return "augment backtranslate --pivot de", "backtranslate-de"
-    return f"augment {name}", name
-
-
 @lru_cache(maxsize=32)
 def vectors_of(encoder: str, texts: tuple[str, ...]) -> NDArray[np.float32]:
     """Return vectors of length 1, (texts, d), by the encoder in a folder."""
@@ -106,29 +93,12 @@ def classifier_of(vectors: NDArray[np.float32], labels: list[str]) -> LogisticRe
     return search.fit(vectors, labels).best_estimator_
 
 
-def views_of(folder: Path, labels: dict[str, str]) -> Examples:
-    """Return the good texts of a view, each with the label of its sentence."""
-    rows = [
-        row
-        for path in sorted(folder.glob("*.arrow"))
-        for row in pa.ipc.open_stream(path).read_all().to_pylist()
-    ]
-    return [
-        (row["view"], labels[row["text"]]) for row in rows if row["status"] == "ok" and row["text"] in labels
-    ]
-
-
-def train(folder: Path, name: str, encoder: str, options: str) -> Path:
-    """Return the encoder that a row trains on its sample, in `folder`."""
-    run = folder / "runs" / (name.replace(":", "-") or "labels")
+def train(folder: Path, encoder: str, options: str) -> Path:
+    """Return the encoder that is trained on a sample, in `folder`."""
+    run = folder / "runs" / "labels"
     if not (run / "modules.json").is_file():
-        views = ""
-        if name:
-            command, view = view_options(name)
-            call(command, folder)
-            views = f" --view {view}"
-        pairs = f"data/{run.name}.arrow"
-        call(f"augment build-pairs --pairs labels{views} --out {pairs}", folder)
+        pairs = "data/labels.arrow"
+        call(f"augment build-pairs --pairs labels --out {pairs}", folder)
         epochs = -(-STEPS * BATCH_SIZE // len(read_pairs(folder / pairs)))
         words = f"--views {pairs} --encoder {encoder} --out runs/{run.name} --epochs {epochs} {options}"
         call(f"train contrastive {words}", folder)
@@ -139,18 +109,12 @@ def judge(
     folder: Path, row: str, options: argparse.Namespace, sample: Examples, test: Examples
 ) -> tuple[NDArray[np.bool_], Any]:
     """Return which items of the test a row gets right, and its encoder's folder and classifier."""
-    name, _, more = row.removeprefix("labels").removeprefix("+").partition("+")
-    path = (
-        options.encoder if row == "untouched" else str(train(folder, name, options.encoder, options.training))
-    )
+    path = options.encoder if row == "untouched" else str(train(folder, options.encoder, options.training))
     if row == "untouched" and not Path(path).is_dir():
         from trainers.encoders.location import locate
 
         path = locate(path).path
-    examples = sample + (
-        views_of(folder / "data" / "views" / view_options(name)[1], dict(sample)) if more else []
-    )
-    texts, labels = zip(*examples, strict=True)
+    texts, labels = zip(*sample, strict=True)
     classifier = classifier_of(vectors_of(path, texts), list(labels))
     texts, labels = zip(*test, strict=True)
     return classifier.predict(vectors_of(path, texts)) == np.array(labels), (path, classifier)
@@ -184,18 +148,13 @@ def main() -> None:
     parser.add_argument("--encoder", default="all-MiniLM-L6-v2")
     parser.add_argument("--shots", type=int, nargs="+", default=[10])
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--views", nargs="*", default=["synonym", "mlm-fill"])
     parser.add_argument("--training", default=TRAINING, help="further options of `train contrastive`")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     if Path(options.encoder).is_dir():
         options.encoder = str(Path(options.encoder).resolve())
     examples, test = (read(path, options.text, options.label) for path in (options.train, options.test))
-    rows = [
-        "untouched",
-        "labels",
-        *(f"labels+{view}{more}" for view in options.views for more in ("", "+texts")),
-    ]
+    rows = ["untouched", "labels"]
     best: tuple[float, Any] = (-1.0, None)
     print("| labels a class | row | accuracy | difference | 95% interval |\n|--:|---|--:|--:|---|", flush=True)
     for shots in options.shots:

@@ -11,9 +11,7 @@ from pipelines.base.options import Options
 from pipelines.base.recipe import ConfigOption
 from pipelines.storage.shards import SHARD_ROWS
 
-Policy = Literal[
-    "best", "bsl", "original", "self", "multilingual", "entailment", "columns", "neighbours", "labels"
-]
+Policy = Literal["best", "bsl", "original", "self", "multilingual", "entailment", "columns", "labels"]
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 SENTENCES = Path("data/sentences")
 MAX_DOCUMENT = 50
@@ -124,37 +122,31 @@ class PairsOptions(OutputOptions):
     pairs: Policy | None = None
     """best: sentence x the best of its views; bsl: two views (back-translations); original: sentence x each view;
     self: sentence x itself; multilingual: sentence x each translation; entailment: premise x entailed hypothesis of
-    NLI sources; columns: sentence x its `pair`, or two --columns of tables; neighbours: sentences near each other in
-    a document; labels: sentences of one label. [best for back-translations by the bundled models, else bsl]"""
+    NLI sources; columns: sentence x its `pair`, or two --columns of tables; labels: sentences of one label. [best for
+    back-translations by the bundled models, else bsl]"""
     view: list[str] | None = None
     """A view to pair, by its folder's name in data/views or its path; missing ones are made. For bsl twice, for
-    best, original and multilingual once or more; for columns, neighbours and labels, a seed draws each side from
-    the sentence and its views. [for best and bsl: backtranslate-de, backtranslate-fr]"""
+    best, original and multilingual once or more. [for best and bsl: backtranslate-de, backtranslate-fr]"""
     filter: list[str] | None = None
     """Drop pairs by a filter: NAME or NAME:key=value,key=value, such as semantic:min=0.6,encoder=starter; may be
     repeated."""
     default_filters: bool = True
-    """Drop back-translations that are no paraphrases, and pairs of two equal texts."""
+    """Drop back-translations that are no paraphrases, and pairs of two equal texts; for bsl, an alternative or the
+    sentence itself takes the place of one that is dropped."""
     alternatives: bool | None = None
     """Make pairs of a view's alternatives too, not of its first text alone; those left out are counted. [only for
     import-views]"""
-    strict: bool = False
-    """For bsl: drop a sentence unless both back-translations pass. Else an alternative or the sentence itself takes
-    the place of one that does not."""
     rejects: Annotated[Path | None, OUTPUT] = None
     """Arrow stream file for the dropped pairs, with their reasons."""
     negatives: bool = False
     """For entailment: add a column `negative`, a contradiction of the same premise; held in memory."""
     negative_view: str | None = None
     """For original, best, bsl and columns: a column `negative` of this view of the sentence, such as contradiction,
-    where it is ok; made if missing. A sentence that has one and no pair is paired with itself, but not with
-    --strict or for columns."""
+    where it is ok; made if missing. A sentence that has one and no pair is paired with itself, but not for columns."""
     columns: str | None = None
     """For columns: LEFT,RIGHT, two columns of the tables given as SOURCE; for entailment PREMISE,HYPOTHESIS,LABEL."""
     labels: str | None = None
     """For entailment: what other labels mean, such as 0=entailment,1=neutral,2=contradiction."""
-    distance: Annotated[int, Field(ge=1), SHOWN] = 1
-    """For neighbours: how many sentences away, at most."""
     per_sentence: Annotated[int, Field(ge=1), SHOWN] = 4
     """For labels: pairs per sentence, on average; each label has equally many, if it can."""
     out: Annotated[Path | None, OUTPUT] = None

@@ -1,7 +1,7 @@
 """Pairs from sentences and their views: on values by `make_pairs`, and on disk by `augment build-pairs`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,27 +15,19 @@ from pipelines.base.files import is_written_by, resolve_path, sibling_path
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pairs_batch, pairs_schema
 from pipelines.pairs.filter import Filter, make_filter
-from pipelines.pairs.nli import TableColumns, nli_sources, table_columns, table_pairs
-from pipelines.pairs.pair import BLOCK_ROWS, ORIGINAL, SECOND, Candidate, Sentence, SideInfo
+from pipelines.pairs.labels import label_blocks
+from pipelines.pairs.nli import NLI_LABELS, nli_sources, table_columns, table_pairs
+from pipelines.pairs.pair import BLOCK_ROWS, ORIGINAL, SECOND, Candidate, Sentence, blocks
 from pipelines.pairs.policies import (
     BSL_VIEWS,
-    ViewPairs,
-    block_candidates,
+    VIEW_COUNTS,
     check_views,
     describe_sides,
-    sentence_judge,
     usual_filters,
     usual_policy,
     view_pairs,
 )
-from pipelines.pairs.row_pairs import (
-    RowPairs,
-    column_row_pairs,
-    drawn_pairs,
-    label_row_pairs,
-    neighbour_row_pairs,
-)
-from pipelines.pairs.views import ChosenView, ViewedSentences, choose_views, finish_views, plan_views
+from pipelines.pairs.views import ChosenView, choose_views, finish_views, plan_views, viewed_sentences
 from pipelines.pairs.write import PairsJob, save_pairs
 from pipelines.sentences.ingest import sentences_for
 from pipelines.storage.card import public_signature
@@ -56,13 +48,10 @@ from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, REASON
 if TYPE_CHECKING:
     import datasets
 
-ROW_PAIRS = ("columns", "neighbours", "labels")
-"""Policies that pair a sentence, or a view of it, with another text."""
 OWN_OPTIONS = {
     "negatives": ["entailment"],
-    "strict": ["bsl"],
     "columns": ["columns", "entailment"],
-    "distance": ["neighbours"],
+    "labels": ["entailment"],
     "per_sentence": ["labels"],
 }
 """Options that only some policies have."""
@@ -88,7 +77,7 @@ def make_pairs(
         pairs: What is paired: the sentence with each view ("original", and "multilingual" for translations),
             with the best one ("best"), two views ("bsl"), or the sentence with itself ("self").
         filter: Filters as `--filter` takes them, such as "chrf:max=95".
-        default_filters: Also drop pairs of equal texts, and back-translations that are no paraphrases.
+        default_filters: As `--default-filters`: also drop equal texts, and back-translations that are no paraphrases.
         negative_view: A view that says something else, as a further column; without a pair, the sentence twice.
         seed: That of the views, as in `make_views`.
         device: Where models run.
@@ -103,16 +92,16 @@ def make_pairs(
     specs = _labelled(views or (BSL_VIEWS if pairs in ("best", "bsl") else ()))
     negative = _labelled([negative_view] if negative_view else [])
     check_views(pairs, specs, negative)
-    runtime = Runtime(device)
-    filters = _filters(pairs, specs.values(), filter, default_filters, runtime)
+    filters = _filters(pairs, specs.values(), filter, default_filters, Runtime(device))
     loaded = {label: loaded_view(spec, device) for label, spec in {**specs, **negative}.items()}
     results = {label: view(texts, seed) for label, view in loaded.items()}
     viewed = [
         Sentence(row_id(text), text, {name: views[text] for name, views in results.items()}) for text in texts
     ]
     built = {label: loaded[label].view.spec for label in specs}
-    made = view_pairs(pairs, built, next(iter(negative), None))
-    return _dataset(_candidates(made, describe_sides(built), iter(viewed)), filters, runtime)
+    made = view_pairs(pairs, built, next(iter(negative), None), default_filters=default_filters)
+    candidates = Candidates(map(made.candidates, blocks(viewed)), describe_sides(built), made.columns)
+    return _dataset(candidates, filters, Runtime(device))
 
 
 def _dataset(candidates: Candidates, filters: Sequence[Filter], runtime: Runtime) -> "datasets.Dataset":
@@ -155,15 +144,6 @@ def _labelled(views: Iterable[str | ViewSpec]) -> dict[str, ViewSpec]:
     return specs
 
 
-def _candidates(pairs: ViewPairs, sides: Mapping[str, SideInfo], sentences: Iterator[Sentence]) -> Candidates:
-    """The candidates of sentences with their views, in memory or on disk."""
-    is_english = all(side.language in (None, "en") for side in sides.values())
-    judge = sentence_judge() if pairs.is_best and is_english else None
-    blocks = iter(lambda: [*islice(sentences, BLOCK_ROWS)], [])
-    candidates = (block_candidates(pairs, block, judge) for block in blocks)
-    return Candidates(candidates, sides, [NEGATIVE] if pairs.negative else [])
-
-
 def _filters(
     policy: str, views: Iterable[ViewSpec], given: Sequence[str], default_filters: bool, runtime: Runtime
 ) -> list[Filter]:
@@ -184,45 +164,80 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
 
     Raises InputError if sources, views, filters or output do not fit, TwinviewsError if no pair is left.
     """
-    policy, table, chosen, filters = _check(options)
-    for text in chain.from_iterable(filter.notes() for filter in filters):
-        note(text)
-    with TemporaryDirectory() as spool:
-        if table is not None:
-            sources = nli_sources(options.sources or (), Path(spool), table)
-            candidates, plan, made_by = table_pairs(sources, options.limit, table, options.negatives)
-        else:
-            sentences = sentences_for(options.sources or ())
-            candidates, plan, made_by = _viewed_pairs(policy, chosen, sentences, options)
-        return save_pairs(PairsJob(candidates, plan, made_by, filters, options))
-
-
-def _check(
-    options: PairsOptions,
-) -> tuple[str, TableColumns | None, dict[Path, ChosenView], list[Filter]]:
-    """The policy, the columns of tables, the views by folder, the negative one last, and the filters.
-
-    Nothing is read or made yet.
-    """
     _check_outputs(options)
     names = options.view or (BSL_VIEWS if options.pairs in (None, "best", "bsl") else ())
-    chosen = choose_views(names)
-    usual = "bsl" if options.strict else usual_policy(view.spec for view in chosen.values())
-    policy = options.pairs or usual
-    negative = choose_views([options.negative_view]) if options.negative_view else {}
+    views = choose_views(names)
+    policy = options.pairs or usual_policy(view.spec for view in views.values())
     _check_policy(policy, options)
-    columns = table_columns(options.columns, options.labels, is_nli=policy == "entailment")
-    specs, negative_specs = (
-        {folder.name: view.spec for folder, view in views.items()} for views in (chosen, negative)
+    negative = choose_views([options.negative_view]) if options.negative_view else {}
+    specs, negatives = (
+        {folder.name: view.spec for folder, view in chosen.items()} for chosen in (views, negative)
     )
-    check_views(policy, specs, negative_specs)
-    runtime = options.view_options.runtime
-    filters = _filters(policy, specs.values(), options.filter or (), options.default_filters, runtime)
-    chosen |= negative
-    for option, is_drawn in {"seed": policy == "labels", "alternatives": False}.items():
-        if getattr(options, option) is not None and not (chosen or is_drawn):
-            raise InputError(f"--{option}: --pairs {policy} makes no views and draws nothing: leave it out")
-    return policy, columns if columns.is_nli or columns.names else None, chosen, filters
+    check_views(policy, specs, negatives)
+    filters = _filters(
+        policy, specs.values(), options.filter or (), options.default_filters, options.view_options.runtime
+    )
+    for text in chain.from_iterable(filter.notes() for filter in filters):
+        note(text)
+    if policy == "entailment" or options.columns is not None:
+        columns = table_columns(options.columns, options.labels, is_nli=policy == "entailment")
+        with TemporaryDirectory() as spool:
+            sources = nli_sources(options.sources or (), Path(spool), columns)
+            source = table_pairs(sources, options.limit, columns, options.negatives)
+            return save_pairs(PairsJob(*source, filters, options))
+    source = _sentence_pairs(policy, views | negative, next(iter(negatives), None), options)
+    return save_pairs(PairsJob(*source, filters, options))
+
+
+def _sentence_pairs(
+    policy: str, chosen: Mapping[Path, ChosenView], negative: str | None, options: PairsOptions
+) -> tuple[Candidates, Plan, dict[str, str]]:
+    """Make the missing views, and pair them for the first `limit` sentences, whose labels come along.
+
+    Returns the candidates, what decides them, and how each side was made.
+    """
+    sentences = sentences_for(options.sources or ())
+    rows, names = sentences.first(options.limit), sentences.read(0, 1).schema.names
+    if policy == "columns":
+        _check_second_texts(sentences, rows)
+    planned = plan_views(chosen, sentences, options)
+    describe_sides({name: view.plan.spec for name, view in planned.items()})  # raises before a view is made
+    views = finish_views(planned)
+    specs = {name: view.plan.spec for name, view in views.items() if name != negative}
+    pairs = view_pairs(policy, specs, negative, options.alternatives, default_filters=options.default_filters)
+    candidate_blocks: Iterable[list[Candidate]] = map(
+        pairs.candidates, viewed_sentences(sentences, views, rows)
+    )
+    seed, per_sentence = None, None
+    if policy == "labels":
+        seed, per_sentence = options.seed or 0, options.per_sentence
+        candidate_blocks = label_blocks(sentences, rows, per_sentence, seed)
+    columns = [*(["label"] if "label" in names else []), *pairs.columns]
+    candidates = Candidates(iter(candidate_blocks), describe_sides(specs), columns, rows=rows)
+    params = {
+        "view": [*specs],
+        "alternatives": [*pairs.alternatives],
+        "fallback": pairs.has_spares,
+        "per_sentence": per_sentence,
+        "negative_view": negative,
+    }
+    given = {name: value for name, value in params.items() if value}
+    datasets = {str(dataset.path): dataset for dataset in (sentences, *views.values())}
+    inputs = [Input(name=name, sha256=data.digest, rows=data.rows) for name, data in datasets.items()]
+    plan = Plan(kind="pairs", name=policy, params=given, seed=seed, limit=options.limit, inputs=tuple(inputs))
+    made_by = {ORIGINAL: "the sentence itself"} | ({SECOND: "its second text"} if policy == "columns" else {})
+    for name, view in views.items():
+        made_by[NEGATIVE if name == negative else name] = public_signature(view.plan) or name
+    return candidates, plan, made_by
+
+
+def _check_second_texts(sentences: Dataset, rows: int) -> None:
+    """Raise InputError for sentences without second texts, or of an NLI corpus."""
+    table = sentences.read(0, min(rows, BLOCK_ROWS))
+    if SECOND not in table.schema.names:
+        raise InputError(f"{sentences.path} has no second texts: ingest with --pair-column NAME")
+    if "label" in table.schema.names and set(table["label"].to_pylist()) <= NLI_LABELS:
+        raise InputError(f"{sentences.path} has the labels of an NLI corpus: see --pairs entailment")
 
 
 def _check_outputs(options: PairsOptions) -> None:
@@ -245,102 +260,23 @@ def _check_outputs(options: PairsOptions) -> None:
 
 def _check_policy(policy: str, options: PairsOptions) -> None:
     """Raise InputError for an option or a source that is for another policy."""
+    usual = PairsOptions()
     for option, policies in OWN_OPTIONS.items():
-        if policy not in policies and getattr(options, option) != PairsOptions.model_fields[option].default:
+        if policy not in policies and getattr(options, option) != getattr(usual, option):
             name = option.replace("_", "-")
             raise InputError(f"--{name} needs --pairs {policies[0]}, not {policy}: leave it out")
     if options.negative_view is not None and options.columns is not None:
         raise InputError(
             f"--negative-view {options.negative_view} is of sentences, not of --columns: leave it out"
         )
-    if policy in ROW_PAIRS and options.alternatives:
-        raise InputError(f"--alternatives: --pairs {policy} takes the first text of a view: leave it out")
+    if options.alternatives is not None and policy not in VIEW_COUNTS:
+        raise InputError(f"--alternatives: --pairs {policy} makes no views to pair: leave it out")
+    if options.seed is not None and policy not in (*VIEW_COUNTS, "labels") and options.negative_view is None:
+        raise InputError(f"--seed: --pairs {policy} makes no views and draws nothing: leave it out")
     sources = options.sources or []
-    is_file = policy in ROW_PAIRS and bool(sources) and read_plan(resolve_path(sources[0])) is None
-    if options.columns is not None and (options.view or not (is_file or policy == "entailment")):
-        advice = "give its file as SOURCE and no --view, or run `augment ingest --pair-column` first"
+    is_file = policy == "columns" and bool(sources) and read_plan(resolve_path(sources[0])) is None
+    if options.columns is not None and not (is_file or policy == "entailment"):
+        advice = "give its file as SOURCE, or run `augment ingest --pair-column` first"
         raise InputError(f"--columns {options.columns} are of a table: {advice}")
-    if is_file and options.columns is None and policy != "labels":
-        advice = (
-            "give --columns LEFT,RIGHT"
-            if policy == "columns"
-            else "run `augment ingest --split sentences` first"
-        )
-        raise InputError(f"--pairs {policy} needs more than the sentences of a file: {advice}")
-
-
-def _viewed_pairs(
-    policy: str, chosen: Mapping[Path, ChosenView], sentences: Dataset, options: PairsOptions
-) -> tuple[Candidates, Plan, dict[str, str]]:
-    """Make the missing views, and pair them for the first `limit` sentences; a label of the sentences comes along.
-
-    Returns the candidates, what decides them, and how each side was made.
-    """
-    drawn = _row_pairs(policy, options, sentences) if policy in ROW_PAIRS else None
-    planned = plan_views(chosen, sentences, options, policy)
-    specs = {name: view.plan.spec for name, view in planned.items()}
-    describe_sides(specs)  # raises before a view is made
-    views = finish_views(planned)
-    negative = [*views][-1] if options.negative_view else None
-    specs.pop(negative or "", None)
-    seed, viewed = None, ViewedSentences(sentences, views)
-    if drawn is None:
-        candidates, sides, params = _own_pairs(policy, specs, negative, viewed, options)
-    else:
-        row_pairs, params = drawn
-        seed = (options.seed or 0) if specs or policy == "labels" else None
-        sides = [ORIGINAL, *specs, *([SECOND] if policy == "columns" else [])]
-        blocks = drawn_pairs(
-            row_pairs, viewed.take, [*specs], seed, negative, second_texts=policy == "columns"
-        )
-        candidates = Candidates(blocks, describe_sides(specs), [NEGATIVE] if negative else [])
-    params = {"view": [*specs], **params, **({"negative_view": negative} if negative else {})}
-    makers = {name: public_signature(view.plan) or name for name, view in views.items()}
-    makers |= {ORIGINAL: "the sentence itself", SECOND: "its second text"}
-    made_by = {side: makers[side] for side in sides} | ({NEGATIVE: makers[negative]} if negative else {})
-    columns = [*({"label"} & {*sentences.read(0, 1).schema.names}), *candidates.columns]
-    datasets = {str(dataset.path): dataset for dataset in (sentences, *views.values())}
-    inputs = tuple(
-        Input(name=name, sha256=dataset.digest, rows=dataset.rows) for name, dataset in datasets.items()
-    )
-    plan = Plan(kind="pairs", name=policy, params=params, seed=seed, limit=options.limit, inputs=inputs)
-    return candidates._replace(columns=columns, rows=sentences.first(options.limit)), plan, made_by
-
-
-def _own_pairs(
-    policy: str,
-    views: Mapping[str, ViewSpec],
-    negative: str | None,
-    viewed: ViewedSentences,
-    options: PairsOptions,
-) -> tuple[Candidates, list[str], dict[str, Any]]:
-    """The candidates of sentences and their own views, the names of their sides, and what else decides them."""
-    pairs = view_pairs(policy, views, negative, alternatives=options.alternatives, strict=options.strict)
-    sides = [
-        *dict.fromkeys(chain.from_iterable(pairs.couples)),
-        *([ORIGINAL] if pairs.has_spares or pairs.has_self else []),
-    ]
-    params: dict[str, Any] = {"alternatives": [*pairs.alternatives]} if pairs.alternatives else {}
-    params |= {"fallback": True} if pairs.has_spares else {}
-    rows = viewed.sentences.first(options.limit)
-    starts = range(0, rows, BLOCK_ROWS)
-    sentences = chain.from_iterable(viewed.read(start, min(start + BLOCK_ROWS, rows)) for start in starts)
-    return _candidates(pairs, describe_sides(views), sentences), sides, params
-
-
-def _row_pairs(
-    policy: str, options: PairsOptions, sentences: Dataset
-) -> tuple[Iterator[RowPairs], dict[str, Any]]:
-    """The row pairs of the first `limit` sentences, and the option that decides them.
-
-    Raises InputError for sentences that do not fit.
-    """
-    rows = sentences.first(options.limit)
-    if policy == "columns":
-        return column_row_pairs(sentences, rows), {}
-    if policy == "neighbours":
-        distance = options.distance
-        return neighbour_row_pairs(sentences, rows, distance), {"distance": distance}
-    per_sentence = options.per_sentence
-    pairs = label_row_pairs(sentences, rows, per_sentence, options.seed or 0)
-    return pairs, {"per_sentence": per_sentence}
+    if is_file and options.columns is None:
+        raise InputError("--pairs columns needs more than the sentences of a file: give --columns LEFT,RIGHT")

@@ -70,9 +70,10 @@ def table_columns(columns: str | None, labels: str | None, *, is_nli: bool) -> T
     meanings = dict[str, str]()
     for part in labels.split(",") if labels is not None else ():
         label, _, meaning = (word.strip().lower() for word in part.rpartition("="))
-        if not is_nli or not label or meaning not in MEANINGS:
-            wrong = "write LABEL=MEANING,..." if is_nli else "it is for --pairs entailment"
-            raise InputError(f"--labels {labels}: {wrong}, where a meaning is {', '.join(MEANINGS)}")
+        if not label or meaning not in MEANINGS:
+            raise InputError(
+                f"--labels {labels}: write LABEL=MEANING,..., where a meaning is {', '.join(MEANINGS)}"
+            )
         meanings[label] = meaning
     return TableColumns(names, is_nli, meanings)
 

@@ -1,15 +1,23 @@
 """A sentence with its views, and a candidate for a pair: what every source of pairs makes, and every filter judges."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 from augment.types import ViewResult
 
+Item = TypeVar("Item")
 BLOCK_ROWS = 16_000
 """Rows that are read and judged together; a multiple of the rows in a batch of pairs."""
 ORIGINAL, SECOND = "original", "pair"
 """The names, as sides, of the sentence itself and of its second text."""
+
+
+def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Items, as many at a time as are judged together."""
+    remaining = iter(items)
+    return iter(lambda: [*islice(remaining, BLOCK_ROWS)], [])
 
 
 class SideInfo(NamedTuple):
@@ -22,11 +30,11 @@ class SideInfo(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence, its views by their names (None: it was not made), and its label and second text, if it has any."""
+    """A sentence, its views by their names, and its label and second text, if it has any."""
 
     id: str
     text: str
-    views: Mapping[str, ViewResult | None] = {}
+    views: Mapping[str, ViewResult] = {}
     label: str | None = None
     pair: str | None = None
 
@@ -37,22 +45,16 @@ class Sentence(NamedTuple):
         if side == SECOND:
             return [self.pair]
         view = self.views[side]
-        return [None] if view is None else [view.text, *view.alternatives]
+        return [view.text, *view.alternatives]
 
     def problem(self, side: str) -> str | None:
         """Why a side has no text; None if it has one."""
         if self.texts(side)[0] is not None:
             return None
-        view = self.views.get(side)
-        if view is None:
-            return f"{side} was not made for it"
+        if side == SECOND:
+            return "no second text"
+        view = self.views[side]
         return f"{side} {view.status}" + (f": {view.reason}" if view.reason else "")
-
-
-def negative_of(sentence: Sentence, name: str | None) -> str | None:
-    """The text of a sentence's view of this name where that is "ok"."""
-    view = sentence.views[name] if name is not None else None
-    return view.text if view is not None and view.status == "ok" else None
 
 
 @dataclass(slots=True)

@@ -1,7 +1,12 @@
-"""Which sides of sentences a policy pairs, which views it takes, and its usual filters; on values, without files."""
+"""Policies of sentences: one function each, from sentences with their views to candidates; on values, without files.
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+Beside them what each needs: its number of views, its usual filters, and what is known of the sides.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, cycle, islice
+from typing import Any, Literal, TypeAlias
 
 from augment.errors import InputError
 from augment.meaning.judge import Judge
@@ -11,97 +16,200 @@ from augment.translate.model_names import STARTER
 from augment.translate.stages import HOP
 from augment.view import ViewSpec, check_params, view_attribute
 from pipelines.pairs.filter import is_round_trip
-from pipelines.pairs.pair import ORIGINAL, Candidate, Sentence, SideInfo, negative_of
+from pipelines.pairs.pair import ORIGINAL, SECOND, Candidate, Sentence, SideInfo
+from pipelines.storage.pair_files import NEGATIVE
 
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
+VIEW_COUNTS = {"best": "1 or more", "bsl": "2", "original": "1 or more", "multilingual": "1 or more"}
+"""How many views a policy pairs; the others pair none."""
 NEGATIVE_POLICIES = ("original", "best", "bsl", "columns")
-MANY = range(1, 1_000)
-VIEW_COUNTS = {
-    "bsl": [2],
-    "self": [0],
-    "entailment": [0],
-    "best": MANY,
-    "original": MANY,
-    "multilingual": MANY,
-}
-"""How many views a policy pairs; the others pair any number."""
 
-
+Names: TypeAlias = tuple[str, str]
 Texts: TypeAlias = tuple[str | None, str | None]
 """Those of the two sides of a candidate."""
 
 
-class ViewPairs(NamedTuple):
-    """Which sides of a sentence are paired.
+@dataclass(frozen=True)
+class ViewPairs:
+    """What a policy pairs of sentences.
 
     Attributes:
-        couples: The names of two sides each.
+        policy: Its name, a key of `POLICIES`.
+        views: The names of the views.
         alternatives: The views of which all texts are paired, not the first alone: the n-th of one side with
             the n-th of the other, and the side with fewer texts begins again.
-        has_spares: Whether a sentence without a pair gets spare candidates: with an alternative on one side,
-            and with the sentence itself on the left.
         negative: The view that is the negative, where it is "ok".
-        has_self: Whether a sentence with a negative and without a pair is paired with itself: dropout makes
-            the second view.
-        is_best: Whether only the best one of a sentence's candidates becomes a pair.
+        has_spares: Whether `bsl` has spare candidates.
+        judge: What `best` chooses by; without one, it pairs every view.
     """
 
-    couples: Sequence[tuple[str, str]]
+    policy: str
+    views: Sequence[str] = ()
     alternatives: Collection[str] = ()
-    has_spares: bool = False
     negative: str | None = None
-    has_self: bool = False
-    is_best: bool = False
+    has_spares: bool = False
+    judge: Judge | None = None
 
-    def __call__(self, sentence: Sentence) -> Iterator[Candidate]:
-        """The candidates of a sentence, couple by couple."""
-        for names in self.couples:
-            left, right = (sentence.texts(name) for name in names)
-            lefts, rights = (
-                len(texts) if name in self.alternatives else 1
-                for name, texts in zip(names, (left, right), strict=True)
-            )
-            unused = len(left) + len(right) - lefts - rights
-            for turn in range(max(lefts, rights)):
-                texts = left[turn % lefts], right[turn % rights]
-                yield self._candidate(sentence, names, texts, unused=0 if turn else unused)
-            for spare_names, texts, number in self._spares(sentence, names) if self.has_spares else ():
-                spare = self._candidate(sentence, spare_names, texts, unused=number)
+    @property
+    def columns(self) -> list[str]:
+        """The columns of text that only some pairs have."""
+        return [] if self.negative is None else [NEGATIVE]
+
+    def candidates(self, sentences: Sequence[Sentence]) -> list[Candidate]:
+        """The candidates of sentences, one sentence after another."""
+        return [*chain.from_iterable(POLICIES[self.policy](sentences, self))]
+
+
+def pair_original(sentences: Sequence[Sentence], pairs: ViewPairs) -> list[list[Candidate]]:
+    """Each sentence with each of its views."""
+    return [[*_with_views(sentence, pairs), *_for_negative(sentence, pairs)] for sentence in sentences]
+
+
+def pair_best(sentences: Sequence[Sentence], pairs: ViewPairs) -> list[list[Candidate]]:
+    """Each sentence with the view that is closest in meaning; the others, the closest first, are spares."""
+    rows = [_with_views(sentence, pairs) for sentence in sentences]
+    for row in rows:
+        _drop_unchanged(row)
+    if pairs.judge is not None:
+        texts = [[one.view_b for one in row if one.view_b is not None] for row in rows]
+        cosines = pairs.judge.scores([sentence.text for sentence in sentences], texts)
+        for row, scores in zip(rows, cosines, strict=True):
+            row.sort(key=lambda candidate: -scores.get(candidate.view_b or "", -2.0))
+            for spare in row[1:]:
                 spare.is_spare = True
-                yield spare
-        own = self._candidate(sentence, (ORIGINAL, ORIGINAL), (sentence.text, sentence.text), unused=0)
-        if self.has_self and own.negative is not None:
-            own.is_spare = True
-            yield own
+    return [[*row, *_for_negative(sentence, pairs)] for row, sentence in zip(rows, sentences, strict=True)]
 
-    def _spares(
-        self, sentence: Sentence, names: tuple[str, str]
-    ) -> Iterator[tuple[tuple[str, str], Texts, int]]:
-        """The names, the texts, and the number of unused alternatives of each spare candidate."""
-        left, right = (sentence.texts(name) for name in names)
-        further = len(left) + len(right) - 2
-        if not self.alternatives:
-            replaced = [(left[0], text) for text in right[1:2]] + [(text, right[0]) for text in left[1:2]]
-            yield from ((names, texts, further - 1) for texts in replaced)
-        for name, texts in zip(names, (left, right), strict=True):
-            yield (ORIGINAL, name), (sentence.text, texts[0]), further
 
-    def _candidate(
-        self, sentence: Sentence, names: tuple[str, str], texts: Texts, *, unused: int
-    ) -> Candidate:
-        reason = sentence.problem(names[0]) or sentence.problem(names[1])
-        # a side that equals the sentence is to be named so
-        if reason is None and (self.has_spares or self.is_best):
-            sides = zip(names, texts, strict=True)
-            same = (name for name, text in sides if name != ORIGINAL and text == sentence.text)
-            reason = next((f"{name} left it unchanged" for name in same), None)
-        return Candidate(
-            *(sentence.id, sentence.text, *texts, *names),
-            label=sentence.label,
-            negative=negative_of(sentence, self.negative),
-            reason=reason,
-            unused=unused,
-        )
+def pair_bsl(sentences: Sequence[Sentence], pairs: ViewPairs) -> list[list[Candidate]]:
+    """Two views of each sentence.
+
+    A spare has an alternative on one side, or the sentence itself on the left.
+    """
+    left, right = pairs.views
+    rows = []
+    for sentence in sentences:
+        row = _couple(sentence, (left, right), pairs)
+        if pairs.has_spares:
+            row += _spares(sentence, (left, right), pairs)
+            _drop_unchanged(row)
+        rows.append([*row, *_for_negative(sentence, pairs)])
+    return rows
+
+
+def pair_self(sentences: Sequence[Sentence], pairs: ViewPairs) -> list[list[Candidate]]:
+    """Each sentence with itself."""
+    return [_couple(sentence, (ORIGINAL, ORIGINAL), pairs) for sentence in sentences]
+
+
+def pair_columns(sentences: Sequence[Sentence], pairs: ViewPairs) -> list[list[Candidate]]:
+    """Each sentence with its second text, which is no view of it, with which filters would compare it."""
+    rows = []
+    for sentence in sentences:
+        candidate = _candidate(sentence, (ORIGINAL, SECOND), (sentence.text, sentence.pair), pairs)
+        candidate.sentence_b = sentence.pair
+        rows.append([candidate])
+    return rows
+
+
+POLICIES: dict[str, Callable[[Sequence[Sentence], ViewPairs], list[list[Candidate]]]] = {
+    "original": pair_original,
+    "multilingual": pair_original,
+    "best": pair_best,
+    "bsl": pair_bsl,
+    "self": pair_self,
+    "columns": pair_columns,
+}
+"""Policies of a sentence and what belongs to it: functions from sentences to the candidates of each."""
+
+
+def _with_views(sentence: Sentence, pairs: ViewPairs) -> list[Candidate]:
+    """The candidates of a sentence with each of its views."""
+    couples = (_couple(sentence, (ORIGINAL, name), pairs) for name in pairs.views)
+    return [*chain.from_iterable(couples)]
+
+
+def _couple(sentence: Sentence, names: Names, pairs: ViewPairs) -> list[Candidate]:
+    """The candidates of two sides: of their first texts, and of the alternatives that are paired."""
+    sides = [sentence.texts(name) for name in names]
+    paired = [
+        texts if name in pairs.alternatives else texts[:1] for name, texts in zip(names, sides, strict=True)
+    ]
+    left, right = map(cycle, paired)
+    rows = islice(zip(left, right, strict=True), max(map(len, paired)))
+    candidates = [_candidate(sentence, names, texts, pairs) for texts in rows]
+    candidates[0].unused = sum(map(len, sides)) - sum(map(len, paired))
+    return candidates
+
+
+def _spares(sentence: Sentence, names: Names, pairs: ViewPairs) -> list[Candidate]:
+    """Candidates for a sentence without a pair of two views."""
+    left, right = (sentence.texts(name) for name in names)
+    replaced = [(left[0], text) for text in right[1:2]] + [(text, right[0]) for text in left[1:2]]
+    if pairs.alternatives:  # which are paired already
+        replaced = []
+    spares = [_candidate(sentence, names, texts, pairs) for texts in replaced]
+    spares += [
+        _candidate(sentence, (ORIGINAL, name), (sentence.text, texts[0]), pairs)
+        for name, texts in zip(names, (left, right), strict=True)
+    ]
+    further = len(left) + len(right) - 2
+    for spare in spares:
+        spare.is_spare, spare.unused = True, further - (spare.view_a_name != ORIGINAL)
+    return spares
+
+
+def _for_negative(sentence: Sentence, pairs: ViewPairs) -> list[Candidate]:
+    """A spare of a sentence that has a negative: itself twice, as dropout makes the second view."""
+    candidate = _candidate(sentence, (ORIGINAL, ORIGINAL), (sentence.text, sentence.text), pairs)
+    candidate.is_spare = True
+    return [] if candidate.negative is None else [candidate]
+
+
+def _candidate(sentence: Sentence, names: Names, texts: Texts, pairs: ViewPairs) -> Candidate:
+    negative = None if pairs.negative is None else sentence.views[pairs.negative]
+    return Candidate(
+        *(sentence.id, sentence.text, *texts, *names),
+        label=sentence.label,
+        negative=negative.text if negative and negative.status == "ok" else None,
+        reason=sentence.problem(names[0]) or sentence.problem(names[1]),
+    )
+
+
+def _drop_unchanged(candidates: Iterable[Candidate]) -> None:
+    """Drop candidates with a view that equals its sentence, for which there is something better."""
+    for candidate in candidates:
+        sides = ((candidate.view_a_name, candidate.view_a), (candidate.view_b_name, candidate.view_b))
+        for name, text in sides:
+            if candidate.reason is None and name != ORIGINAL and text == candidate.text:
+                candidate.reason = f"{name} left it unchanged"
+
+
+def view_pairs(
+    policy: str,
+    views: Mapping[str, ViewSpec],
+    negative: str | None,
+    alternatives: bool | None = None,
+    *,
+    default_filters: bool = True,
+) -> ViewPairs:
+    """What a policy pairs, by default with alternatives that are as good as texts.
+
+    With default filters, a sentence of which a round trip does not pass has spares in `bsl`.
+    """
+    paired = [name for name, view in views.items() if view_attribute(view.name, "equal_alternatives", False)]
+    if alternatives is not None:
+        paired = [*views] if alternatives else []
+    has_spares = (
+        default_filters and policy == "bsl" and all(is_round_trip(view.name) for view in views.values())
+    )
+    is_english = all(side.language in (None, "en") for side in describe_sides(views).values())
+    judge = sentence_judge() if policy == "best" and is_english else None
+    return ViewPairs(policy, [*views], paired, negative, has_spares, judge)
+
+
+def sentence_judge() -> Judge:
+    """The bundled encoder, on the CPU, where no bit of a vector depends on its batch."""
+    return Judge(find_encoder(STARTER), *resolve_engine("auto", "auto", "cpu", sampled=False), "cpu")
 
 
 def usual_policy(views: Iterable[ViewSpec]) -> Literal["best", "bsl"]:
@@ -115,9 +223,9 @@ def usual_policy(views: Iterable[ViewSpec]) -> Literal["best", "bsl"]:
 
 def check_views(policy: str, views: Mapping[str, ViewSpec], negative: Mapping[str, ViewSpec]) -> None:
     """Raise InputError unless a policy can pair views of these names, and have this negative one, if any."""
-    counts = VIEW_COUNTS.get(policy, [len(views)])
-    if len(views) not in counts:
-        number = "1 or more" if len(counts) > 1 else counts[0] or "no"
+    number = VIEW_COUNTS.get(policy, "no")
+    fits = {"1 or more": len(views) > 0, "2": len(views) == 2, "no": not views}
+    if not fits[number]:
         raise InputError(
             f"pairs {policy} take {number} views, not {len(views)}: see `augment build-pairs --help`"
         )
@@ -154,44 +262,6 @@ def usual_filters(policy: str, views: Iterable[str], given: Sequence[str]) -> li
         "paraphrase": any(map(is_round_trip, views)),
     }
     return [name for name, is_used in usual.items() if is_used and name not in names]
-
-
-def view_pairs(
-    policy: str,
-    views: Mapping[str, ViewSpec],
-    negative: str | None,
-    *,
-    alternatives: bool | None = None,
-    strict: bool = False,
-) -> ViewPairs:
-    """What a policy of sentences and their own views pairs; by default with alternatives that are as good as texts."""
-    paired = [name for name, view in views.items() if view_attribute(view.name, "equal_alternatives", False)]
-    if alternatives is not None:
-        paired = [*views] if alternatives else []
-    names = [*views] or [ORIGINAL]
-    couples = [(names[0], names[1])] if policy == "bsl" else [(ORIGINAL, name) for name in names]
-    are_round_trips = all(is_round_trip(view.name) for view in views.values())
-    has_spares = policy == "bsl" and not strict and are_round_trips
-    has_self = negative is not None and not strict
-    return ViewPairs(couples, paired, has_spares, negative, has_self, is_best=policy == "best")
-
-
-def sentence_judge() -> Judge:
-    """The bundled encoder, on the CPU, where no bit of a vector depends on its batch."""
-    return Judge(find_encoder(STARTER), *resolve_engine("auto", "auto", "cpu", sampled=False), "cpu")
-
-
-def block_candidates(pairs: ViewPairs, sentences: Sequence[Sentence], judge: Judge | None) -> list[Candidate]:
-    """The candidates of sentences; with a judge, a sentence's best comes first, and the others are spares."""
-    rows = [[*pairs(sentence)] for sentence in sentences]
-    if judge is not None:
-        texts = [[candidate.view_b for candidate in row if candidate.view_b is not None] for row in rows]
-        cosines = judge.scores([sentence.text for sentence in sentences], texts)
-        for row, scores in zip(rows, cosines, strict=True):
-            row.sort(key=lambda candidate: (candidate.is_spare, -scores.get(candidate.view_b or "", -2.0)))
-            for candidate in row[1:]:
-                candidate.is_spare = True
-    return [candidate for row in rows for candidate in row]
 
 
 def describe_sides(views: Mapping[str, ViewSpec]) -> dict[str, SideInfo]:

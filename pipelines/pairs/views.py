@@ -1,10 +1,9 @@
 """Views on disk that pairs are made of: chosen by their names, planned, made where they are missing, and read."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -13,15 +12,10 @@ from augment.view import ViewResult, ViewSpec, labelled_view, make_view, view_la
 from pipelines.base.console import counted, note
 from pipelines.base.files import resolve_path
 from pipelines.options import PairsOptions
-from pipelines.pairs.pair import ORIGINAL, Sentence
-from pipelines.pairs.policies import VIEW_COUNTS
-from pipelines.pairs.row_pairs import Numbers
+from pipelines.pairs.pair import BLOCK_ROWS, ORIGINAL, Sentence
 from pipelines.storage.dataset import Dataset, Plan, finished_dataset, read_plan
 from pipelines.views import run as runs
 from pipelines.views.windows import ViewRun
-
-if TYPE_CHECKING:
-    import datasets
 
 
 class ChosenView(NamedTuple):
@@ -80,7 +74,7 @@ def _choose_view(name: str) -> tuple[Path, ChosenView]:
 
 
 def plan_views(
-    chosen: Mapping[Path, ChosenView], source: Dataset, options: PairsOptions, policy: str
+    chosen: Mapping[Path, ChosenView], source: Dataset, options: PairsOptions
 ) -> dict[str, Dataset | ViewRun]:
     """Every view by its name, finished or planned; raises InputError for one that does not fit the sentences."""
     planned: dict[str, Dataset | ViewRun] = {}
@@ -90,7 +84,7 @@ def plan_views(
         finished = finished_dataset(folder)
         planned[folder.name] = finished or _plan_view(folder, view, chosen, source, options)
     seeds = {view.plan.seed for view in planned.values()}
-    if policy in VIEW_COUNTS and seeds and options.seed not in {None, *seeds}:
+    if seeds and options.seed not in {None, *seeds}:
         made = " and ".join("no seed" if seed is None else f"seed {seed}" for seed in seeds)
         raise InputError(
             f"--seed {options.seed}: the views have {made}, and nothing else is drawn: leave it out"
@@ -136,45 +130,20 @@ def finish_views(planned: Mapping[str, Dataset | ViewRun]) -> dict[str, Dataset]
     return views
 
 
-@dataclass(frozen=True)
-class ViewedSentences:
-    """Sentences on disk with their views, by the numbers of their rows."""
-
-    sentences: Dataset
-    views: Mapping[str, Dataset]
-
-    def read(self, start: int, stop: int) -> list[Sentence]:
-        """The sentences from row `start` to `stop`; opens only the shards that hold them."""
-        views = {
-            name: _results(view.read(start, min(stop, view.rows))) if start < view.rows else []
-            for name, view in self.views.items()
-        }
-        return _sentences(self.sentences.read(start, stop), views)
-
-    def take(self, numbers: Numbers) -> list[Sentence]:
-        """The sentences of these rows, in this order."""
-        views = dict[str, list[ViewResult | None]]()
-        for name, view in self.views.items():
-            is_there = numbers < view.rows
-            results = iter(_results(self._rows(name, numbers[is_there])))
-            views[name] = [next(results) if flag else None for flag in is_there.tolist()]
-        return _sentences(self._rows(ORIGINAL, numbers), views)
-
-    def _rows(self, name: str, numbers: Numbers) -> pa.Table:
-        table = self._tables[name]
-        rows: pa.Table = table[numbers] if len(numbers) else table[:0]
-        return rows
-
-    @cached_property
-    def _tables(self) -> dict[str, "datasets.Dataset"]:
-        """All rows, mapped into memory; `Table.take` of Arrow would copy whole columns."""
-        from datasets import Dataset as ArrowDataset
-
-        tables = {ORIGINAL: self.sentences, **self.views}
-        return {
-            name: ArrowDataset(dataset.read(0, dataset.rows), fingerprint=name).with_format("arrow")
-            for name, dataset in tables.items()
-        }
+def viewed_sentences(sentences: Dataset, views: Mapping[str, Dataset], rows: int) -> Iterator[list[Sentence]]:
+    """The first `rows` sentences with their views, in blocks; opens only the shards that hold a block."""
+    for start in range(0, rows, BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, rows)
+        table = sentences.read(start, stop)
+        results = {name: _results(view.read(start, stop)) for name, view in views.items()}
+        columns: list[Any] = [
+            table[name].to_pylist() if name in table.schema.names else [None] * len(table)
+            for name in ("id", "text", "label", "pair")
+        ]
+        yield [
+            Sentence(id, text, {name: column[row] for name, column in results.items()}, label, second)
+            for row, (id, text, label, second) in enumerate(zip(*columns, strict=True))
+        ]
 
 
 def _results(table: pa.Table) -> list[ViewResult]:
@@ -182,18 +151,4 @@ def _results(table: pa.Table) -> list[ViewResult]:
     return [
         ViewResult(text, status, reason, alternatives=tuple(alternatives or ()))
         for text, status, reason, alternatives in zip(*columns, strict=True)
-    ]
-
-
-def _sentences(table: pa.Table, views: Mapping[str, Sequence[ViewResult | None]]) -> list[Sentence]:
-    nothing = [None] * len(table)
-    columns: list[Any] = [
-        table[name].to_pylist() if name in table.schema.names else nothing
-        for name in ("id", "text", "label", "pair")
-    ]
-    results = [[*column, *nothing[len(column) :]] for column in views.values()]
-    rows = zip(*results, strict=True) if results else (() for _ in nothing)
-    return [
-        Sentence(id, text, dict(zip(views, row, strict=True)), label, second)
-        for id, text, label, second, row in zip(*columns, rows, strict=True)
     ]

@@ -17,7 +17,7 @@ from pipelines.storage.pair_files import PAIR_COLUMNS, read_pairs
 def test_any_number_of_workers_makes_the_same_bytes(
     augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.pairs.build.BLOCK_ROWS", 16)
+    monkeypatch.setattr("pipelines.pairs.views.BLOCK_ROWS", 16)
     augment("span-mask", lines)
     filters = [
         "--filter",

@@ -187,7 +187,10 @@ def test_labels_without_a_meaning_are_named_while_they_are_few(augment: Augment,
         ("--columns a", "--columns a: write the names of columns, PREMISE,HYPOTHESIS,LABEL"),
         ("--columns a,b,a", "write the names of columns"),
         ("--columns premise,b", "has no column 'b'"),
-        ("--pairs columns --columns premise,label --labels 1=neutral", "it is for --pairs entailment"),
+        (
+            "--pairs columns --columns premise,label --labels 1=neutral",
+            "--labels needs --pairs entailment, not columns",
+        ),
     ],
 )
 def test_wrong_columns_and_labels_are_one_line(

@@ -36,18 +36,18 @@ def viewed(*views: Sequence[str]) -> Sentence:
 
 @given(TEXTS, TEXTS, st.booleans(), st.booleans())
 def test_alternatives_of_a_sentence_are_paired_once_or_counted(
-    left: list[str], right: list[str], alternatives: bool, strict: bool
+    left: list[str], right: list[str], alternatives: bool, default_filters: bool
 ) -> None:
     specs = {name: ViewSpec("backtranslate", {"pivot": name}) for name in "xy"}
-    pairs = view_pairs("bsl", specs, None, alternatives=alternatives, strict=strict)
-    kept = [one for one in _settled([*pairs(viewed(left, right))]) if one.reason is None]
+    pairs = view_pairs("bsl", specs, None, alternatives=alternatives, default_filters=default_filters)
+    kept = [one for one in _settled(pairs.candidates([viewed(left, right)])) if one.reason is None]
     sides = [(one.view_a, one.view_b) for one in kept]
     assert len({*sides}) == len(sides)
     further = {(name, text) for name, texts in (("x", left), ("y", right)) for text in texts[1:]}
     used = {
         side for one in kept for side in ((one.view_a_name, one.view_a), (one.view_b_name, one.view_b))
     } & further
-    if kept and all(one.view_a_name != "original" for one in kept) and not (alternatives and not strict):
+    if kept and all(one.view_a_name != "original" for one in kept) and not (alternatives and default_filters):
         assert sum(one.unused for one in kept) == len(further) - len(used)
     assert all(one.unused >= 0 for one in kept)
 
@@ -55,8 +55,9 @@ def test_alternatives_of_a_sentence_are_paired_once_or_counted(
 def test_an_alternative_is_no_second_pair_of_texts_that_are_paired() -> None:
     specs = {name: ViewSpec("backtranslate", {"pivot": name}) for name in "xy"}
     pairs = view_pairs("bsl", specs, None, alternatives=True)
-    own = [(one.view_a, one.view_b) for one in pairs(viewed(["a", "b"], ["c"])) if not one.is_spare]
-    spare = [(one.view_a, one.view_b) for one in pairs(viewed(["a", "b"], ["c"])) if one.is_spare]
+    candidates = pairs.candidates([viewed(["a", "b"], ["c"])])
+    own = [(one.view_a, one.view_b) for one in candidates if not one.is_spare]
+    spare = [(one.view_a, one.view_b) for one in candidates if one.is_spare]
     assert own == [("a", "c"), ("b", "c")]
     assert spare == [("the sentence", "a"), ("the sentence", "c")]
 
@@ -128,7 +129,7 @@ def test_a_missing_view_is_made_like_the_first_of_its_name_whatever_stands_befor
     assert second.twin([first, second]) is second.plan
 
 
-@pytest.mark.parametrize("policy", ["original", "bsl", "labels", "best"])
+@pytest.mark.parametrize("policy", ["original", "bsl", "best"])
 def test_a_contradiction_is_never_a_positive(augment: Augment, policy: str) -> None:
     Path("a.csv").write_text("text,label\nA man sleeps.,x\nA dog runs.,x\nTwo cats sit.,y\nA boy eats.,y\n")
     views = ["--view=contradiction", *(["--view=repeat"] if policy == "bsl" else [])]

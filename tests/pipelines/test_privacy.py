@@ -72,7 +72,6 @@ def test_a_split_sentence_names_its_file_and_files_of_one_name_stay_apart(
     assert augment("ingest", *paths, "--split", "sentences").code == 0
     documents = datasets.load_from_disk("data/sentences")["document"][:]
     assert documents == ["notes.md", "notes.md (2)", "notes.md (2)"]
-    assert augment("build-pairs", "--pairs", "neighbours").code == 0
     assert augment("export", "data/sentences", "--to", "jsonl", "--out", "out.jsonl").code == 0
     assert not [word for word in SECRET if word in Path("out.jsonl").read_text()]
 

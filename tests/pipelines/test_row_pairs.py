@@ -1,21 +1,14 @@
-"""Pairs of columns, neighbours and labels: which texts make one, with and without views, and what is refused."""
+"""Pairs of columns and of labels: which texts make one, and what is refused."""
 
 import json
 from collections import Counter
 from collections.abc import Callable
-from itertools import chain, combinations
 from pathlib import Path
-from typing import cast
 
-import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from foreigners import Augment, is_refused, rows_of
-
-from pipelines.pairs import row_pairs
-from pipelines.pairs.row_pairs import _neighbours
-from pipelines.storage.dataset import Dataset
 
 FAQ = [
     ("How do I pay?", "By card or in cash, at the desk."),
@@ -98,77 +91,6 @@ def test_sentences_are_paired_with_their_second_texts(augment: Augment) -> None:
     counts = json.loads(augment("build-pairs", "--pairs", "columns", "--json").out)
     assert (counts["sentences"], counts["pairs"], counts["dropped"]) == (2, 1, {"no second text": 1})
     assert sides() == [FAQ[0]]
-    augment("build-pairs", "--pairs", "columns", "--view", "span-mask", "--out", "views.arrow", "--seed", 3)
-    (row,) = rows_of("views.arrow")
-    view = datasets.load_from_disk("data/views/span-mask")["view"][0]
-    assert (row["view_a"], row["view_b"]) == (
-        {"original": FAQ[0][0], "span-mask": view}[row["view_a_name"]],
-        FAQ[0][1],
-    )
-
-
-MARKDOWN = """
-Before any heading. It has two sentences.
-
-# Install
-
-Run the command. Then wait.
-
-Last of this.
-
-# Use
-
-Call it.
-
-# <div>Empty</div>
-"""
-
-
-def test_neighbours_stand_near_each_other_under_one_heading(augment: Augment) -> None:
-    Path("page.md").write_text(MARKDOWN)
-    Path("notes.txt").write_text("One line. Another\nline.\n\nOne line. End.\n")
-    augment("ingest", "page.md", "notes.txt", "--split", "sentences")
-    placed = [tuple(row.values())[2:] for row in datasets.load_from_disk("data/sentences")]
-    assert placed[:3] == [("page.md", 0, None), ("page.md", 1, None), ("page.md", 2, "Install")]
-    assert placed[-3:] == [("notes.txt", 0, None), ("notes.txt", 1, None), ("notes.txt", 3, None)]
-    build = ["build-pairs", "--pairs", "neighbours", "--json", "--out"]
-    counts = json.loads(augment(*build, "one.arrow").out)
-    assert counts["dropped"] == {"no sentence near it": 2}  # the last heading, and "End."
-    near = [
-        ("Before any heading.", "It has two sentences."),
-        *(
-            ("Install", "Run the command."),
-            ("Run the command.", "Then wait."),
-            ("Then wait.", "Last of this."),
-        ),
-        *(("Use", "Call it."), ("One line.", "Another line.")),
-    ]
-    assert sides("one.arrow") == near
-    augment(*build, "two.arrow", "--distance", 2)
-    further = [("Install", "Then wait."), ("Run the command.", "Last of this."), ("Another line.", "End.")]
-    assert sorted(sides("two.arrow")) == sorted(near + further)
-
-
-@pytest.mark.parametrize("distance", [1, 3, 50])
-def test_neighbours_do_not_depend_on_how_they_are_read(
-    augment: Augment, monkeypatch: pytest.MonkeyPatch, distance: int
-) -> None:
-    Path("rows.jsonl").write_text(
-        "".join(json.dumps({"text": f"A{n}. B{n}. C{n}. D{n}."}) + "\n" for n in range(9))
-    )
-    augment("ingest", "rows.jsonl", "--split", "sentences", "--shard-size", 7)
-    build = ["build-pairs", "--pairs", "neighbours", "--distance", distance, "--out"]
-    augment(*build, "whole.arrow")
-    expected = {
-        (f"{a}{n}.", f"{b}{n}.")
-        for n in range(9)
-        for a, b in combinations("ABCD", 2)
-        if ord(b) - ord(a) <= distance
-    }
-    assert sorted(sides("whole.arrow")) == sorted(expected)
-    monkeypatch.setattr("pipelines.pairs.row_pairs.BLOCK_ROWS", 5)
-    augment(*build, "parts.arrow")
-    assert Path("parts.arrow").read_bytes() == Path("whole.arrow").read_bytes()
 
 
 def test_labels_pair_as_many_sentences_of_each_label_by_the_seed(augment: Augment) -> None:
@@ -199,35 +121,11 @@ def test_pairs_of_labels_do_not_depend_on_how_they_are_made(
 ) -> None:
     labelled({"a": 30, "b": 20, "c": 25})
     augment("ingest", "labelled.csv", "--shard-size", 8)
-    augment("span-mask")
-    build = ["build-pairs", "--pairs", "labels", "--view", "span-mask", "--out"]
+    build = ["build-pairs", "--pairs", "labels", "--out"]
     augment(*build, "whole.arrow")
-    monkeypatch.setattr(row_pairs, "BLOCK_ROWS", 7)
+    monkeypatch.setattr("pipelines.pairs.pair.BLOCK_ROWS", 7)
     augment(*build, "parts.arrow")
     assert Path("parts.arrow").read_bytes() == Path("whole.arrow").read_bytes()
-
-
-def test_each_side_may_be_the_sentence_or_one_of_its_views(augment: Augment) -> None:
-    classes = labelled({"a": 20, "b": 20})
-    augment("ingest", "labelled.csv")
-    augment("span-mask")
-    done = augment("build-pairs", "--pairs", "labels", "--view", "span-mask", "--view", "identity", "--json")
-    counts = json.loads(done.out)
-    view = {row["text"]: row["view"] for row in datasets.load_from_disk("data/views/span-mask")}
-    texts = {
-        text: {"original": text, "identity": text, "span-mask": view.get(text)}
-        for text in chain(*classes.values())
-    }
-    rows = rows_of("data/pairs.arrow")
-    names = Counter((row["view_a_name"], row["view_b_name"]) for row in rows)
-    assert len(names) == 9
-    for row in rows:
-        assert row["view_a"] == texts[row["text"]][row["view_a_name"]]
-        assert any(row["view_b"] == texts[text][row["view_b_name"]] for text in classes[row["label"]])
-    assert counts["pairs"] == 160
-    assert counts["kept"]["identity left it unchanged"] == sum(
-        (a == "identity") + (b == "identity") for a, b in names.elements()
-    )
 
 
 BAD: list[tuple[str, list[str], list[str], str]] = [
@@ -237,11 +135,12 @@ BAD: list[tuple[str, list[str], list[str], str]] = [
     ('text,label\na,"[""x"", ""y""]"\nb,"[""x"", ""y""]"\nc,z\n', [], ["labels"], "is a list"),
     ("text,label\na,\"['x', 'y']\"\nb,\"['x', 'y']\"\nc,z\n", [], ["labels"], "is a list"),
     ("text,label\na,entailment\nb,neutral\nc,neutral\n", [], ["labels"], "of an NLI corpus"),
-    ("text,label\na,x\nb,x\n", [], ["neighbours"], "where its sentences stand"),
     ("text,label\na,x\nb,x\n", [], ["columns"], "has no second texts"),
     ("text,pair,label\na,b,entailment\nc,d,neutral\n", [], ["columns"], "of an NLI corpus"),
-    ("text,label\na,x\nb,x\n", [], ["labels", "--distance", "2"], "--distance needs --pairs neighbours"),
-    ("text,label\na,x\nb,x\n", [], ["labels", "--alternatives"], "takes the first text of a view"),
+    ("text,label\na,x\nb,x\n", [], ["self", "--per-sentence", "2"], "--per-sentence needs --pairs labels"),
+    ("text,label\na,x\nb,x\n", [], ["labels", "--alternatives"], "makes no views to pair"),
+    ("text,label\na,x\nb,x\n", [], ["labels", "--view", "repeat"], "pairs labels take no views, not 1"),
+    ("text,pair\na,x\nb,x\n", [], ["columns", "--view", "repeat"], "pairs columns take no views, not 1"),
     ("text,label\na,x\nb,x\n", [], ["columns", "--seed", "2"], "draws nothing"),
     ("text,label\na,x\nb,x\n", [], ["columns", "--columns", "text,label"], "are of a table"),
 ]
@@ -285,8 +184,7 @@ def test_a_table_that_does_not_fit_is_one_line(
 ) -> None:
     Path(name).write_text(content)
     is_refused(augment("build-pairs", name, "--pairs", "columns", "--columns", columns), expected)
-    for policy in ("columns", "neighbours"):
-        is_refused(augment("build-pairs", name, "--pairs", policy), "needs more than the sentences")
+    is_refused(augment("build-pairs", name, "--pairs", "columns"), "needs more than the sentences")
     assert not Path("data").exists()
 
 
@@ -295,15 +193,3 @@ def test_an_empty_column_is_counted_and_nothing_is_written(augment: Augment) -> 
     done = augment("build-pairs", "t.csv", "--pairs", "columns", "--columns", "title,body")
     assert (done.code, "no pair is left of 2 rows (empty title or body: 2)" in done.err) == (1, True)
     assert not Path("data/pairs.arrow").exists()
-
-
-def test_a_sentence_that_stands_before_the_row_above_it_is_no_neighbour() -> None:
-    class Sentences:
-        def read(self, start: int, stop: int) -> pa.Table:
-            table = pa.table({"document": ["a"] * 4, "position": pa.array([5, 6, 0, 1], pa.int32())})
-            return table.slice(start, stop - start)
-
-    pairs = [
-        (left.tolist(), right.tolist()) for left, right, _ in _neighbours(cast(Dataset, Sentences()), 4, 2)
-    ]
-    assert pairs == [([0, 2], [1, 3])]
