@@ -1,4 +1,4 @@
-"""Policies of sentences: one function each, from sentences with their views to candidates; on values, without files.
+"""Policies: one function each, from a sentence with its views to candidates; on values, without files.
 
 Beside them what each needs: its number of views, its usual filters, and what is known of the sides.
 """
@@ -39,8 +39,9 @@ class ViewPairs:
         alternatives: The views of which all texts are paired, not the first alone: the n-th of one side with
             the n-th of the other, and the side with fewer texts begins again.
         negative: The view that is the negative, where it is "ok".
-        has_spares: Whether `bsl` has spare candidates.
-        judge: What `best` chooses by; without one, it pairs every view.
+        has_spares: Whether a sentence without a pair gets spare candidates: with an alternative on one side,
+            and with the sentence itself on the left.
+        judge: By which only the best of a sentence's candidates becomes a pair.
     """
 
     policy: str
@@ -57,75 +58,58 @@ class ViewPairs:
 
     def candidates(self, sentences: Sequence[Sentence]) -> list[Candidate]:
         """The candidates of sentences, one sentence after another."""
-        return [*chain.from_iterable(POLICIES[self.policy](sentences, self))]
+        rows = [POLICIES[self.policy](sentence, self) for sentence in sentences]
+        if self.judge is not None:
+            _rank(rows, sentences, self.judge)
+        return [*chain.from_iterable(rows)]
 
 
-def pair_original(sentences: Sequence[Sentence], pairs: ViewPairs) -> list[list[Candidate]]:
-    """Each sentence with each of its views."""
-    return [[*_with_views(sentence, pairs), *_for_negative(sentence, pairs)] for sentence in sentences]
+def pair_original(sentence: Sentence, pairs: ViewPairs) -> list[Candidate]:
+    """A sentence with each of its views."""
+    couples = (_couple(sentence, (ORIGINAL, name), pairs) for name in pairs.views)
+    return [*chain.from_iterable(couples), *_for_negative(sentence, pairs)]
 
 
-def pair_best(sentences: Sequence[Sentence], pairs: ViewPairs) -> list[list[Candidate]]:
-    """Each sentence with the view that is closest in meaning; the others, the closest first, are spares."""
-    rows = [_with_views(sentence, pairs) for sentence in sentences]
-    for row in rows:
-        _drop_unchanged(row)
-    if pairs.judge is not None:
-        texts = [[one.view_b for one in row if one.view_b is not None] for row in rows]
-        cosines = pairs.judge.scores([sentence.text for sentence in sentences], texts)
-        for row, scores in zip(rows, cosines, strict=True):
-            row.sort(key=lambda candidate: -scores.get(candidate.view_b or "", -2.0))
-            for spare in row[1:]:
-                spare.is_spare = True
-    return [[*row, *_for_negative(sentence, pairs)] for row, sentence in zip(rows, sentences, strict=True)]
-
-
-def pair_bsl(sentences: Sequence[Sentence], pairs: ViewPairs) -> list[list[Candidate]]:
-    """Two views of each sentence.
-
-    A spare has an alternative on one side, or the sentence itself on the left.
-    """
+def pair_bsl(sentence: Sentence, pairs: ViewPairs) -> list[Candidate]:
+    """Two views of a sentence."""
     left, right = pairs.views
-    rows = []
-    for sentence in sentences:
-        row = _couple(sentence, (left, right), pairs)
-        if pairs.has_spares:
-            row += _spares(sentence, (left, right), pairs)
-            _drop_unchanged(row)
-        rows.append([*row, *_for_negative(sentence, pairs)])
-    return rows
+    candidates = _couple(sentence, (left, right), pairs)
+    if pairs.has_spares:
+        candidates += _spares(sentence, (left, right), pairs)
+    return [*candidates, *_for_negative(sentence, pairs)]
 
 
-def pair_self(sentences: Sequence[Sentence], pairs: ViewPairs) -> list[list[Candidate]]:
-    """Each sentence with itself."""
-    return [_couple(sentence, (ORIGINAL, ORIGINAL), pairs) for sentence in sentences]
+def pair_self(sentence: Sentence, pairs: ViewPairs) -> list[Candidate]:
+    """A sentence with itself."""
+    return _couple(sentence, (ORIGINAL, ORIGINAL), pairs)
 
 
-def pair_columns(sentences: Sequence[Sentence], pairs: ViewPairs) -> list[list[Candidate]]:
-    """Each sentence with its second text, which is no view of it, with which filters would compare it."""
-    rows = []
-    for sentence in sentences:
-        candidate = _candidate(sentence, (ORIGINAL, SECOND), (sentence.text, sentence.pair), pairs)
-        candidate.sentence_b = sentence.pair
-        rows.append([candidate])
-    return rows
+def pair_columns(sentence: Sentence, pairs: ViewPairs) -> list[Candidate]:
+    """A sentence with its second text, which is no view of it, with which filters would compare it."""
+    candidates = _couple(sentence, (ORIGINAL, SECOND), pairs)
+    candidates[0].sentence_b = sentence.pair
+    return candidates
 
 
-POLICIES: dict[str, Callable[[Sequence[Sentence], ViewPairs], list[list[Candidate]]]] = {
+POLICIES: dict[str, Callable[[Sentence, ViewPairs], list[Candidate]]] = {
     "original": pair_original,
     "multilingual": pair_original,
-    "best": pair_best,
+    "best": pair_original,
     "bsl": pair_bsl,
     "self": pair_self,
     "columns": pair_columns,
 }
-"""Policies of a sentence and what belongs to it: functions from sentences to the candidates of each."""
+"""Policies of a sentence and what belongs to it; for `best`, a judge ranks the candidates."""
 
 
-def _with_views(sentence: Sentence, pairs: ViewPairs) -> list[Candidate]:
-    """The candidates of a sentence with each of its views."""
-    couples = (_couple(sentence, (ORIGINAL, name), pairs) for name in pairs.views)
-    return [*chain.from_iterable(couples)]
+def _rank(rows: Sequence[list[Candidate]], sentences: Sequence[Sentence], judge: Judge) -> None:
+    """Put the candidate that is closest to its sentence in meaning first; the others are spares."""
+    texts = [[one.view_b for one in row if one.view_b is not None] for row in rows]
+    cosines = judge.scores([sentence.text for sentence in sentences], texts)
+    for row, scores in zip(rows, cosines, strict=True):
+        row.sort(key=lambda candidate: (candidate.is_spare, -scores.get(candidate.view_b or "", -2.0)))
+        for spare in row[1:]:
+            spare.is_spare = True
 
 
 def _couple(sentence: Sentence, names: Names, pairs: ViewPairs) -> list[Candidate]:
@@ -167,21 +151,17 @@ def _for_negative(sentence: Sentence, pairs: ViewPairs) -> list[Candidate]:
 
 def _candidate(sentence: Sentence, names: Names, texts: Texts, pairs: ViewPairs) -> Candidate:
     negative = None if pairs.negative is None else sentence.views[pairs.negative]
+    reason = sentence.problem(names[0]) or sentence.problem(names[1])
+    for name, text in zip(names, texts, strict=True):
+        is_replaced = pairs.has_spares or pairs.policy == "best"
+        if reason is None and is_replaced and name != ORIGINAL and text == sentence.text:
+            reason = f"{name} left it unchanged"
     return Candidate(
         *(sentence.id, sentence.text, *texts, *names),
         label=sentence.label,
         negative=negative.text if negative and negative.status == "ok" else None,
-        reason=sentence.problem(names[0]) or sentence.problem(names[1]),
+        reason=reason,
     )
-
-
-def _drop_unchanged(candidates: Iterable[Candidate]) -> None:
-    """Drop candidates with a view that equals its sentence, for which there is something better."""
-    for candidate in candidates:
-        sides = ((candidate.view_a_name, candidate.view_a), (candidate.view_b_name, candidate.view_b))
-        for name, text in sides:
-            if candidate.reason is None and name != ORIGINAL and text == candidate.text:
-                candidate.reason = f"{name} left it unchanged"
 
 
 def view_pairs(
