@@ -182,8 +182,8 @@ def view_pairs(
     has_spares = (
         default_filters and policy == "bsl" and all(is_round_trip(view.name) for view in views.values())
     )
-    is_english = all(side.language in (None, "en") for side in describe_sides(views).values())
-    judge = sentence_judge() if policy == "best" and is_english else None
+    languages = {side.language for side in describe_sides(views).values()}
+    judge = sentence_judge() if policy == "best" and languages <= {None, "en"} else None
     return ViewPairs(policy, [*views], paired, negative, has_spares, judge)
 
 

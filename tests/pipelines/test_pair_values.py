@@ -7,7 +7,7 @@ from pathlib import Path
 import datasets
 import pytest
 from foreigners import Augment, is_refused, rows_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pipelines
@@ -34,6 +34,7 @@ def viewed(*views: Sequence[str]) -> Sentence:
     return Sentence("1", "the sentence", dict(zip("xy", results, strict=True)))
 
 
+@settings(deadline=None)
 @given(TEXTS, TEXTS, st.booleans(), st.booleans())
 def test_alternatives_of_a_sentence_are_paired_once_or_counted(
     left: list[str], right: list[str], alternatives: bool, default_filters: bool
