@@ -84,7 +84,7 @@ def labelled_view(label: str) -> ViewSpec:
         key = view_attribute(name, "folder_option")
         if label == name or (key is not None and label.startswith(f"{name}-")):
             options = check_params(name, {} if label == name else {key: label.removeprefix(f"{name}-")})
-            return ViewSpec(name, {} if key is None else {key: getattr(options, key)})
+            return ViewSpec(name, {} if key is None else {key: options.params[key]})
     raise InputError(f"there is no view dataset {label!r} and no view of that name: see `augment views`")
 
 
