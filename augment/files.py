@@ -13,8 +13,8 @@ STARTER = Path(__file__).parent / "starter"
 """The models and lists that come with the package."""
 MAX_BYTES = 16_000_000
 """More than any recipe or list of terms; an endless file such as /dev/zero has more than that too."""
-SUMS = "SHA256SUMS"
-"""The hashes of a folder's files; its name keeps it out of the revision of a model."""
+RECORD = "record.json"
+"""The record of an output, in its folder; the name of a file's record begins with the file's."""
 MAX_TEXT = 4_000_000_000
 """Bytes of a text that is held in memory; a small archive can unpack to more."""
 MAX_LINE = 1 << 23
@@ -44,33 +44,6 @@ def read_bounded(path: Path, limit: int = MAX_BYTES, *, unpack: bool = False) ->
     if len(content) > limit:
         raise InputError(f"{path} has more than {limit / 1e6:,.0f} million bytes: give a smaller file")
     return content
-
-
-def write_sums(folder: Path, *others: Path) -> None:
-    """Record the sha256 of a folder's files, and of others that it will be put beside, as `sha256sum -c` reads them."""
-    files = {
-        path.relative_to(folder): path for path in folder.rglob("*") if path.is_file() and path.name != SUMS
-    }
-    files |= {Path(path.name): path for path in others if path.is_file()}
-    lines = [f"{sha256_of(path)}  {name.as_posix()}\n" for name, path in sorted(files.items())]
-    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
-
-
-def recorded_files(folder: Path) -> dict[Path, bool]:
-    """The files that a folder's `SHA256SUMS` lists, if it has one, and whether each is there as it was written."""
-    sums = folder / SUMS
-    lines = sums.read_bytes().decode(errors="replace").split("\n") if sums.is_file() else []
-    entries = [(folder / name, digest) for digest, _, name in (line.partition("  ") for line in lines if line)]
-    return {path: path.is_file() and path != folder and sha256_of(path) == digest for path, digest in entries}
-
-
-def check_sums(
-    folder: Path, advice: str = "make it again, or remove SHA256SUMS if you have changed it"
-) -> None:
-    """Raise InputError for a folder with a file that is not as its `SHA256SUMS` says, but for its card."""
-    for path, is_whole in recorded_files(folder).items():
-        if not is_whole and path.name != "README.md":  # which people edit
-            raise InputError(f"{path} is not as it was written, by {folder / SUMS}: {advice}")
 
 
 def sha256_of(path: Path) -> str:

@@ -73,7 +73,7 @@ def test_a_module_imports_from_other_floors_only_what_it_may(name: str) -> None:
     of_augment = {found for found in MODULES if found.split(".")[0] == "augment"}
     shared = ("augment.models.", "pipelines.base")
     for_trainers = {found for found in MODULES if found.startswith(shared)}
-    for_trainers |= FOR_TRAINERS | {"augment.errors", "augment.files", "augment.plugins"}
+    for_trainers |= FOR_TRAINERS | {"augment.errors", "augment.files", "augment.plugins", "augment.record"}
     assert from_others <= {"pipelines": of_augment, "trainers": for_trainers}.get(floor, set())
 
 

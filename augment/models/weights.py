@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from fnmatch import filter as fnmatch_filter
 from functools import partial
 from importlib.util import find_spec
@@ -14,8 +15,9 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from augment.errors import InputError, describe, is_out_of_memory, one_line
-from augment.files import STARTER, check_sums, recorded_files, sha256_of, write_sums
+from augment.files import RECORD, STARTER, sha256_of
 from augment.models.loading import damaged_weights, missing_file
+from augment.record import check_folder_files, checked_files, read_record, record_folder
 
 STARTER_ENCODER = STARTER / "encoder"
 STARTER_TRANSLATION = STARTER / "translation"
@@ -83,7 +85,7 @@ def installed_encoder(name: str) -> Path | None:
 
 def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weights:
     """A folder, or its cached copy if it has only a pickle; raises InputError for missing, damaged or other weights."""
-    check_sums(folder)
+    check_folder_files(folder)
     weights = sorted(folder.glob(SAFETENSORS)) or [folder / PICKLE]
     if not (folder / "config.json").is_file() or not weights[0].is_file():
         raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors or {PICKLE})")
@@ -215,7 +217,7 @@ def cached(place: Path, fill: Callable[[Path], None]) -> Path:
                 try:
                     draft.mkdir()
                     fill(draft)
-                    write_sums(draft)
+                    record_folder(draft)
                     for path in filter(Path.is_file, draft.rglob("*")):
                         with path.open("rb") as file:
                             os.fsync(file.fileno())
@@ -230,14 +232,17 @@ def cached(place: Path, fill: Callable[[Path], None]) -> Path:
 
 
 def _is_whole(place: Path) -> bool:
-    files = recorded_files(place)
-    return bool(files) and all(files.values())
+    with suppress(InputError):
+        record = read_record(place / RECORD)
+        return record is not None and not any(checked_files(place, record).values())
+    return False
 
 
 def _companions(folder: Path) -> list[Path]:
     """The files beside the weights that change a model's output, with those of its modules (2_Dense/config.json)."""
     patterns = (*TEXT_FILES, "*/config.json", f"{MODULES}/{SAFETENSORS}", f"{MODULES}/{PICKLE}")
-    return [path for pattern in patterns for path in folder.glob(pattern) if path.is_file()]
+    paths = [path for pattern in patterns for path in folder.glob(pattern) if path.is_file()]
+    return [path for path in paths if path.name != RECORD]
 
 
 def _readable(folder: Path, key: str, flag: str) -> Path:

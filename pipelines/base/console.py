@@ -19,7 +19,7 @@ from augment.errors import InputError, MissingExtraError, TwinviewsError, first_
 from augment.plugins import Plugins
 from augment.version import __version__
 from pipelines.base import interrupt
-from pipelines.base.files import UNSEALED, WRONG_PATH, seal
+from pipelines.base.files import WRONG_PATH
 from pipelines.base.recipe import ConfigOption
 from pipelines.base.templates import templates
 
@@ -278,7 +278,7 @@ def table(
 
 
 def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> str:  # noqa: ANN401 - anything
-    """A package's template `report.html` with these values and filters, sealed; values are escaped."""
+    """A package's template `report.html` with these values and filters; values are escaped."""
 
     def escaped(value: object) -> object:
         # the template's own markup is left alone
@@ -286,8 +286,7 @@ def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> st
 
     environment = templates(package, autoescape=True, finalize=escaped)
     environment.filters |= {function.__name__: function for function in filters}
-    page = str(environment.get_template("report.html").render(values))
-    return seal(f"{page}<!-- checksum {UNSEALED} -->\n")
+    return str(environment.get_template("report.html").render(values)) + "\n"
 
 
 @contextmanager

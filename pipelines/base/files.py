@@ -25,33 +25,25 @@ from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.files import (
     MAX_LINE,
     MAX_TEXT,
-    SUMS,
+    RECORD,
     check_end,
-    check_sums,
     is_remote,
     read_bounded,
-    recorded_files,
     sha256_of,
-    write_sums,
 )
 
 __all__ = [
     "MAX_LINE",
     "MAX_TEXT",
-    "SUMS",
+    "RECORD",
     "check_end",
-    "check_sums",
     "is_remote",
     "read_bounded",
-    "recorded_files",
     "sha256_of",
-    "write_sums",
 ]
 logger = logging.getLogger(__name__)
 TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
 """Names of our temporary files: the output's name, a number, and our mark."""
-UNSEALED = "0" * 16
-SEAL = re.compile(r"(checksum\W+)[0-9a-f]{16}(\W*)\Z")
 WRONG_PATH = frozenset(
     {
         errno.ENOENT,
@@ -179,26 +171,6 @@ def write_if_changed(path: Path, content: bytes | str, *, lasting: bool = True) 
             stream.write(data)
 
 
-def seal(text: str) -> str:
-    """Replace the sixteen zeros of the checksum that ends a text by the text's xxh64."""
-    return SEAL.sub(lambda match: match[1] + xxhash.xxh64_hexdigest(text.encode()) + match[2], text)
-
-
-def is_sealed(content: bytes) -> bool:
-    """Whether the content of a file is unchanged since it was sealed."""
-    text = content.decode(errors="replace")
-    blank = SEAL.sub(lambda match: match[1] + UNSEALED + match[2], text)
-    return blank != text and seal(blank) == text
-
-
-def is_written_by(path: Path, *marks: bytes) -> bool:
-    """Whether a file contains one of these marks of ours; with two of them, one may be damaged."""
-    with suppress(OSError):
-        content = path.read_bytes()
-        return any(mark in content for mark in marks)
-    return False
-
-
 def sibling_path(out: Path, ending: str) -> Path:
     """The file beside `out` with another ending: `data/pairs.arrow`, `card.md` -> `data/pairs.card.md`."""
     out = out if out.name else out.resolve()
@@ -228,7 +200,7 @@ def locked_folder(out: Path) -> Iterator[None]:
 def locked_file(out: Path, *others: Path) -> Iterator[None]:
     """Hold an output that is one file, as `locked_folder` does, and remove what killed runs left of it and `others`."""
     with _locked(out, out.with_name(f".{out.name}{LOCK}")):
-        endings = ("card.md", "recipe.json")
+        endings = ("card.md", "recipe.json", RECORD)
         names = {path.name for path in (out, *others, *(sibling_path(out, ending) for ending in endings))}
         for entry, name in temporaries(out.parent):
             if name in names:

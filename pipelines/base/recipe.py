@@ -10,37 +10,15 @@ import typer
 from augment.errors import InputError
 from augment.files import read_bounded
 from augment.version import __version__
-from pipelines.base.files import UNSEALED, is_sealed, read_json, seal, sibling_path
 
-RECIPE_METADATA = frozenset({"checksum", "command", "made", "twinviews"})
+RECIPE_METADATA = frozenset({"command", "twinviews"})
 
 
 def recipe_text(command: str, options: Mapping[str, Any], **extra: Any) -> str:  # noqa: ANN401 - JSON values
     """The options that decide a command's output, as JSON; those that are None are left out."""
     resolved = {key: value for key, value in {**options, **extra}.items() if value is not None}
-    recipe = {"command": command, "twinviews": __version__, **resolved, "checksum": UNSEALED}
-    return seal(json.dumps(recipe, ensure_ascii=False, indent=2) + "\n")
-
-
-def check_recipe_collision(out: Path) -> None:
-    """Raise InputError if another file shares the recipe of `out`: `pairs` and `pairs.arrow` would."""
-    twin = out.with_suffix("") if out.suffix == ".arrow" else out.with_name(f"{out.name}.arrow")
-    if twin.is_file():
-        raise InputError(
-            f"{out} would share {sibling_path(out, 'recipe.json').name} with {twin}: choose another --out"
-        )
-
-
-def read_made(recipe: Path) -> Mapping[str, Any]:
-    """The entry `made` of a recipe of ours, about its output; empty if the recipe is missing or damaged."""
-    content = recipe.read_bytes() if recipe.is_file() else b""
-    return dict(json.loads(content).get("made", {})) if is_sealed(content) else {}
-
-
-def command_of(recipe: Path) -> str | None:
-    """The command that saved a recipe; None if the file is missing or is not a recipe."""
-    saved = read_json(recipe)
-    return saved.get("command") if isinstance(saved, dict) and "twinviews" in saved else None
+    recipe = {"command": command, "twinviews": __version__, **resolved}
+    return json.dumps(recipe, ensure_ascii=False, indent=2) + "\n"
 
 
 def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say

@@ -51,7 +51,7 @@ def ingest_command(options: IngestOptions) -> None:
     if options.language != "en" and options.split is None:
         raise InputError(f"--language {options.language} is for --split sentences: give both, or neither")
     dataset, is_new = ingest(options)
-    shards = len(dataset.receipts)
+    shards = len(dataset.shards)
     if options.as_json:
         show_json({"out": str(options.out), **dataset.counts, "shards": shards, "made_now": is_new})
         return

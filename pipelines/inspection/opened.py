@@ -1,5 +1,6 @@
 """A dataset opened for inspection: its kind, its origin, its rows, and statistics over a sample."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
-from pipelines.base.files import sibling_path
-from pipelines.base.recipe import read_made
+from pipelines.base.files import sha256_of
 from pipelines.options import SAMPLE_ROWS
 from pipelines.similarity import chrf, chrf_signature, self_bleu
-from pipelines.storage.dataset import Kind, Plan, open_dataset
-from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, PairFile, made_plan, pair_files
-from pipelines.storage.shards import read_table
+from pipelines.storage.dataset import Kind, Plan, is_dataset, open_dataset
+from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, pair_files
+from pipelines.storage.shards import Shard, read_table
 
 MAX_VALUES = 20
 COUNTED = {"reason": "reasons", "status": "statuses"}
@@ -45,13 +45,18 @@ class DatasetReader(NamedTuple):
     path: Path
     facts: Mapping[str, Any]
     counts: Mapping[str, Any]
-    files: Sequence[PairFile]
+    files: Sequence[Shard]
     plan: Plan | None = None
 
     @property
     def rows(self) -> int:
         """Rows in all files."""
         return sum(file.rows for file in self.files)
+
+    def digest(self) -> str:
+        """sha256 over the hashes of the files."""
+        hashes = [file.sha256 or sha256_of(file.path) for file in self.files]
+        return hashlib.sha256("".join(hashes).encode()).hexdigest()
 
     def tables(self) -> Iterator[pa.Table]:
         """The rows, file by file."""
@@ -76,24 +81,16 @@ class DatasetReader(NamedTuple):
 
 def open_path(path: Path) -> DatasetReader:
     """Open sentences, a view dataset, pairs or rejects; raises InputError if there are none or they are damaged."""
-    plan: Plan | None
-    if not path.is_file():
-        dataset = open_dataset(path)
-        plan, counts = dataset.plan, dataset.counts
-        files = [PairFile(path / receipt.file, receipt.sha256, receipt.rows) for receipt in dataset.receipts]
-        hashes: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
-    else:
-        files, recorded = pair_files(path), read_made(sibling_path(path, "recipe.json"))
-        plan, counts = made_plan(recorded), recorded.get("counts", {})
-        hashes = {"sha256": recorded.get("sha256")}
-    rows = sum(file.rows for file in files)
-    if plan is None:
+    if path.is_file() and not is_dataset(path):
+        files = pair_files(path)
+        rows = sum(file.rows for file in files)
         return DatasetReader("pairs", path, {"rows": rows}, {"pairs": rows}, files)
+    dataset = open_dataset(path)
+    plan, shards = dataset.plan, dataset.shards
     facts = plan.model_dump(include={"name", "signature", "seed", "inputs", "twinviews"}, exclude_none=True)
     params = {key: value for key, value in plan.params.items() if value is not None}
-    return DatasetReader(
-        plan.kind, path, {"rows": rows, **facts, "params": params, **hashes}, counts, files, plan
-    )
+    facts |= {"params": params, "shards": len(shards), "digest": dataset.digest}
+    return DatasetReader(plan.kind, path, {"rows": dataset.rows, **facts}, dataset.counts, shards, plan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from augment import __version__
-from augment.errors import InputError
 from augment.meaning.judge import sentence_encoder
 from augment.models.weights import STARTER_ENCODER
 from pipelines.base.console import flat, render_page
-from pipelines.base.files import is_sealed, is_written_by, locked_file, sibling_path, write_if_changed
+from pipelines.base.files import sibling_path
+from pipelines.base.record import write_recorded
 from pipelines.inspection.inspect import figure, heading, lines, percent, sampling
 from pipelines.inspection.opened import QUANTILES, DatasetReader, statistics
 from pipelines.options import ReportOptions
@@ -20,42 +20,29 @@ from pipelines.storage.pair_files import NEGATIVE
 
 ROWS_PER_REASON = 3
 MAX_REASONS = 8
-REPORT_MARKS = (b'<meta name="generator" content="Twinviews ', b"<!-- checksum ")
-"""Either of these identifies a damaged report as one of ours."""
 
 
 def report_path(path: Path) -> Path:
     """Where a report goes: beside the dataset, but into a folder of pairs, beside which there may be a file of them."""
-    is_pairs = path.is_dir() and (plan := read_plan(path)) is not None and plan.kind == "pairs"
+    plan = read_plan(path)
+    is_pairs = plan is not None and plan.kind == "pairs"
     return path / REPORT_FILE if is_pairs else sibling_path(path, REPORT_FILE)
 
 
 def write_report(out: Path, opened: DatasetReader, options: ReportOptions) -> bool:
-    """Write a report; False if it is there already, by what it says that it was made of.
+    """Write a report; False if it is there already.
 
     Raises InputError for another file, or report without `overwrite`.
     """
-    digest = opened.facts.get("digest") or opened.facts.get("sha256")
-    with locked_file(out):
-        page = out.read_bytes() if out.is_file() else b""
-        if digest:
-            made_of = f"twinviews {__version__}: {_command(options)}</p>", digest
-            is_same = is_sealed(page) and all(mark.encode() in page for mark in made_of)
-        else:  # pairs without a recipe
-            is_same = bool(page) and page == report_html(opened, options).encode()
-        if is_same:
-            return False
-        is_ours = is_written_by(out, *REPORT_MARKS)
-        if out.exists() and not (is_ours and options.overwrite):
-            raise InputError(
-                f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else "")
-            )
-        write_if_changed(out, report_html(opened, options))
-    return True
-
-
-def _command(options: ReportOptions) -> str:
-    return f"augment report --rows {options.rows} --sample {options.sample} --seed {options.seed}"
+    plan = {
+        "kind": "page",
+        "--rows": options.rows,
+        "--sample": options.sample,
+        "--seed": options.seed,
+        "the dataset's sha256": opened.digest(),
+        "the version of twinviews": __version__,
+    }
+    return write_recorded(out, plan, lambda: report_html(opened, options), overwrite=options.overwrite)
 
 
 def report_html(opened: DatasetReader, options: ReportOptions) -> str:
@@ -91,7 +78,7 @@ def report_html(opened: DatasetReader, options: ReportOptions) -> str:
         quantiles=list(QUANTILES),
         groups=shown,
         sampling=sampling(summary),
-        command=_command(options),
+        command=f"augment report --rows {rows} --sample {options.sample} --seed {options.seed}",
     )
 
 

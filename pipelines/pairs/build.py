@@ -11,7 +11,7 @@ import pyarrow as pa
 from augment.errors import InputError
 from augment.view import Runtime, ViewSpec, checked_texts, labelled_view, loaded_view, row_id, view_label
 from pipelines.base.console import note
-from pipelines.base.files import is_written_by, resolve_path, sibling_path
+from pipelines.base.files import resolve_path, sibling_path
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pairs_batch, pairs_schema
 from pipelines.pairs.filter import Filter, make_filter
@@ -33,14 +33,13 @@ from pipelines.sentences.ingest import sentences_for
 from pipelines.storage.card import public_signature
 from pipelines.storage.dataset import (
     CARD_FILE,
-    PLAN_FILE,
-    PLAN_MARKS,
     RECIPE_FILE,
     REPORT_FILE,
     Dataset,
     Input,
     Plan,
     check_folder,
+    is_dataset,
     read_plan,
 )
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, REASON
@@ -254,7 +253,7 @@ def _check_outputs(options: PairsOptions) -> None:
             raise InputError(
                 f"--rejects {options.rejects} is where the pairs are written: choose another file"
             )
-        if is_written_by(folder / PLAN_FILE, *PLAN_MARKS):
+        if is_dataset(folder):
             raise InputError(f"--rejects {options.rejects} is in a dataset, {folder}: choose another file")
 
 

@@ -9,18 +9,11 @@ from typing import Any, BinaryIO, NamedTuple
 import pyarrow as pa
 
 from augment.errors import InputError, TwinviewsError
+from augment.record import FileRecord, Record
 from pipelines.base.console import note
-from pipelines.base.files import (
-    atomic_write,
-    is_sealed,
-    is_written_by,
-    locked_file,
-    locked_folder,
-    sha256_of,
-    sibling_path,
-    write_if_changed,
-)
-from pipelines.base.recipe import check_recipe_collision, read_made, recipe_text
+from pipelines.base.files import atomic_write, locked_file, locked_folder, sha256_of
+from pipelines.base.recipe import recipe_text
+from pipelines.base.record import beside, is_unaltered, output_record, record_path, write_record
 from pipelines.inspection.opened import open_path
 from pipelines.inspection.report import write_report
 from pipelines.options import PairsOptions, ReportOptions
@@ -29,21 +22,16 @@ from pipelines.pairs.filter import Filter
 from pipelines.pairs.pair import Candidate
 from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import (
-    CARD_FILE,
-    PLAN_FILE,
     RECIPE_FILE,
     REPORT_FILE,
     Plan,
-    claim_folder,
+    claim_dataset,
     clear_dataset,
-    finalise,
+    finish,
+    remove_leftovers,
 )
-from pipelines.storage.pair_files import PAIR_COLUMNS, REASON, REJECTS, REJECTS_SHA256, made_plan
+from pipelines.storage.pair_files import PAIR_COLUMNS, REASON
 from pipelines.storage.shards import BATCH_ROWS, commit_shards, read_table, shard_name
-
-CARD_MARKS = (b"# Pairs: ", b"<!-- checksum ")
-RECIPE_MARKS = (b'"command": "build-pairs"', b'"pairs": "')
-"""Any of these identifies a damaged card or recipe as one that we wrote."""
 
 
 class PairsJob(NamedTuple):
@@ -71,8 +59,8 @@ class PairsJob(NamedTuple):
         """The columns of the pairs."""
         return pairs_schema(self.candidates, self.filters)
 
-    def recipe(self, results: Mapping[str, Any]) -> str:
-        """The resolved recipe, with counts and hashes of the `results` for the reader and for the next run."""
+    def recipe(self) -> str:
+        """The resolved recipe."""
         options, plan = self.options, self.source_plan
         settings = {
             "sources": options.sources,
@@ -89,7 +77,6 @@ class PairsJob(NamedTuple):
             "default_filters": None if options.default_filters else False,
             "limit": plan.limit,
             "shards": options.shards,
-            "made": results or None,
         }
         return recipe_text("build-pairs", settings)
 
@@ -107,86 +94,60 @@ def save_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     Raises InputError if outputs would replace another recipe's, a foreign file or an input, TwinviewsError for
     no pair.
     """
-    out, rejects, shards = job.options.target, job.options.rejects, job.options.shards
-    report = out / REPORT_FILE if shards else sibling_path(out, REPORT_FILE)
+    out, rejects, overwrite = job.options.target, job.options.rejects, job.options.overwrite
     if out.resolve() in [Path(item.name).resolve() for item in job.source_plan.inputs]:
         raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
     with ExitStack() as locks:
-        locks.enter_context(locked_folder(out) if shards else locked_file(out))
+        locks.enter_context(locked_folder(out) if job.options.shards else locked_file(out))
         if rejects is not None:
             locks.enter_context(locked_file(rejects))
-        counts, digest, made_now = _write_folder(job) if shards else _write_file(job)
-        with locked_file(report):  # which removes what a killed run left of it
-            content = report.read_bytes() if report.is_file() else b""
-        if not (is_sealed(content) and digest.encode() in content):
-            try:
-                write_report(report, open_path(out), ReportOptions(path=out, overwrite=True))
-            except (TwinviewsError, OSError) as error:  # the pairs are made
-                note(f"no report was written: {error}")
-    return counts, made_now
+        status = claim_dataset(out, job.plan, overwrite=overwrite)
+        if job.options.shards:
+            remove_leftovers(out)
+        record = None if status == "replaced" else output_record(out)
+        has_rejects = rejects is None or _is_own(rejects, out, record)
+        if record is not None and status == "finished" and has_rejects and not overwrite:
+            counts, is_new = record.counts, False
+        else:
+            counts, is_new = _write(job, has_rejects=has_rejects), True
+        report = beside(out, REPORT_FILE)
+        try:
+            write_report(report, open_path(out), ReportOptions(path=out, overwrite=is_unaltered(report)))
+        except (TwinviewsError, OSError) as error:  # the pairs are made
+            note(f"no report was written: {error}")
+    return counts, is_new
 
 
-def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
-    """The counts, the hash of the file, and whether it was made now."""
-    out = job.options.target
-    card, recipe = sibling_path(out, CARD_FILE), sibling_path(out, RECIPE_FILE)
-    check_recipe_collision(out)
-    recorded = read_made(recipe)
-    is_ours = is_written_by(recipe, *RECIPE_MARKS) or is_written_by(card, *CARD_MARKS)
-    if out.exists() and not (job.options.overwrite and is_ours):
-        plan = made_plan(recorded)
-        if plan is None:
-            raise InputError(f"{out} has no recipe of its own ({recipe.name}): choose another --out")
-        plan.check_same(job.plan, out)
-        if sha256_of(out) == recorded["sha256"] and _has_rejects(job, recorded):
-            write_if_changed(card, job.card(recorded["counts"]))
-            return recorded["counts"], recorded["sha256"], False
-    for path, marks in ((recipe, RECIPE_MARKS), (card, CARD_MARKS)):
-        if path.exists() and not is_written_by(path, *marks):
-            raise InputError(f"{path} was not written by this command: move it, or choose another --out")
-    with _judged_pairs(job, out, recorded) as (counts, rejects_facts, draft):
-        sha256 = sha256_of(draft)
-        # Recipe and card come first: without a recipe, the next run would not recognise the pairs.
-        write_if_changed(card, job.card(counts))
-        results = {
-            "plan": job.plan.model_dump(mode="json"),
-            "counts": counts,
-            "sha256": sha256,
-            **rejects_facts,
-        }
-        write_if_changed(recipe, job.recipe(results))
-    return counts, sha256, True
-
-
-def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
-    """The counts, the hash of the shards, and whether they were made now."""
-    plan, out = job.plan, job.options.target
-    recorded = read_made(out / RECIPE_FILE)
-    dataset = claim_folder(out, plan, overwrite=job.options.overwrite)
-    if dataset is not None and _has_rejects(job, recorded):
-        return dataset.counts, dataset.digest, False
+def _write(job: PairsJob, *, has_rejects: bool) -> Mapping[str, Any]:
+    """Write pairs and rejects in place of earlier ones, and return the counts."""
+    out, plan, shards = job.options.target, job.plan, job.options.shards
     # All pairs go to the first shard until we know how many a shard gets.
-    first = out / shard_name(0)
-    with _judged_pairs(job, first, recorded) as (counts, rejects_facts, _):
-        clear_dataset(out)
-        recipe = job.recipe(rejects_facts)
-        write_if_changed(out / PLAN_FILE, plan.to_json())
-        write_if_changed(out / RECIPE_FILE, recipe)  # first: it identifies the rejects
-    table = read_table(first)
-    size = -(-len(table) // (job.options.shards or 1))
-    starts = range(0, len(table), size)
-    receipts = [commit_shards(out, {index: table.slice(start, size)})[0] for index, start in enumerate(starts)]
-    dataset = finalise(out, plan, receipts, job.schema, counts, recipe=recipe, card=job.card(counts))
-    return counts, dataset.digest, True
+    first = out / shard_name(0) if shards else out
+    with _judged_pairs(job, first, has_rejects=has_rejects) as (counts, pairs, rejects):
+        recipe, card = job.recipe(), job.card(counts)
+        if shards is None:
+            shard = Record(files={out.name: pairs})
+            finish(out, plan, [shard], job.schema, counts, recipe=recipe, card=card, others=rejects)
+        else:
+            clear_dataset(out)
+            # Of what is still to come, the recipe is named beside the rejects, which are ours from now on.
+            write_record(out, plan.model_dump(), {RECIPE_FILE: FileRecord.of(recipe.encode()), **rejects})
+    if shards is not None:
+        table = read_table(first)
+        size = -(-len(table) // shards)
+        starts = enumerate(range(0, len(table), size))
+        records = [commit_shards(out, {index: table.slice(start, size)})[0] for index, start in starts]
+        finish(out, plan, records, job.schema, counts, recipe=recipe, card=card, others=rejects)
+    return counts
 
 
 @contextmanager
 def _judged_pairs(
-    job: PairsJob, out: Path, recorded: Mapping[str, Any]
-) -> Iterator[tuple[dict[str, Any], dict[str, str], Path]]:
-    """Write pairs and rejects, which appear when the block ends; yields counts, facts about rejects, and the draft."""
+    job: PairsJob, out: Path, *, has_rejects: bool
+) -> Iterator[tuple[dict[str, Any], FileRecord, dict[str, FileRecord]]]:
+    """Write pairs and rejects, which appear when the block ends; yields counts, the pairs, and the rejects by place."""
     options, path, counts = job.options, job.options.rejects, PairCounts(job.candidates)
-    if path is not None and path.exists() and not _has_rejects(job, recorded):
+    if path is not None and path.exists() and not has_rejects:
         names = set[str]()
         with suppress(InputError):
             names.update(read_table(path).schema.names)
@@ -195,22 +156,30 @@ def _judged_pairs(
                 f"--rejects {path} exists: choose another file, or --overwrite it if it holds rejects"
             )
     with ExitStack() as files:
-        streams = [PairStream(files.enter_context(atomic_write(out)), job.schema)]
+        kept, dropped = PairStream(files.enter_context(atomic_write(out)), job.schema), None
         if path is not None:
             schema = job.schema.append(pa.field(REASON, pa.string()))
-            streams.append(PairStream(files.enter_context(atomic_write(path)), schema))
+            dropped = PairStream(files.enter_context(atomic_write(path)), schema)
         for block in judged_blocks(job.candidates, job.filters, options.view_options.runtime, options.workers):
             counts.add(block)
-            streams[0].write([candidate for candidate in block if candidate.reason is None])
-            for rejects in streams[1:]:
-                rejects.write([candidate for candidate in block if candidate.reason is not None])
-        for stream in streams:
-            stream.write((), is_last=True)
-        facts = {}
-        if path is not None:
-            place = os.path.relpath(path.resolve(), options.target.parent.resolve())
-            facts = {REJECTS: place, REJECTS_SHA256: sha256_of(streams[1].path)}
-        yield counts.as_dict(), facts, streams[0].path
+            kept.write([candidate for candidate in block if candidate.reason is None])
+            if dropped is not None:
+                dropped.write([candidate for candidate in block if candidate.reason is not None])
+        rejects = {}
+        if path is not None and dropped is not None:
+            rejects[_place(path, options.target)] = FileRecord(sha256=dropped.finish().sha256)
+        yield counts.as_dict(), kept.finish(), rejects
+
+
+def _is_own(rejects: Path, out: Path, record: Record | None) -> bool:
+    """Whether the rejects are those of the pairs with this record."""
+    file = None if record is None else record.files.get(_place(rejects, out))
+    return file is not None and rejects.is_file() and sha256_of(rejects) == file.sha256
+
+
+def _place(rejects: Path, out: Path) -> str:
+    """The path of rejects from the record of the pairs."""
+    return os.path.relpath(rejects.resolve(), record_path(out).parent.resolve())
 
 
 class PairStream:
@@ -218,12 +187,13 @@ class PairStream:
 
     def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
         self.path, self._stream, self._schema = Path(stream.name), stream, schema
-        self._pending = list[Candidate]()
+        self._pending, self._rows = list[Candidate](), 0
         self._writer = pa.ipc.new_stream(pa.PythonFile(stream, "w"), schema)
 
     def write(self, pairs: Sequence[Candidate], *, is_last: bool = False) -> None:
         """Write the batches that these pairs fill; the last time, the rest and the end of the stream."""
         self._pending += pairs
+        self._rows += len(pairs)
         full = len(self._pending) if is_last else len(self._pending) // BATCH_ROWS * BATCH_ROWS
         try:
             for start in range(0, full, BATCH_ROWS):
@@ -237,8 +207,7 @@ class PairStream:
             raise
         del self._pending[:full]
 
-
-def _has_rejects(job: PairsJob, recorded: Mapping[str, Any]) -> bool:
-    """Whether the options name no rejects, or the file has the recorded hash."""
-    path = job.options.rejects
-    return path is None or (path.is_file() and sha256_of(path) == recorded.get(REJECTS_SHA256))
+    def finish(self) -> FileRecord:
+        """End the stream; returns its hash and rows."""
+        self.write((), is_last=True)
+        return FileRecord(sha256=sha256_of(self.path), rows=self._rows)

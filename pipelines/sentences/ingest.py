@@ -10,10 +10,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from augment.errors import InputError
+from augment.record import Record
 from augment.types import invisible
 from augment.view import normalise, row_id
 from pipelines.base.console import counted, note
-from pipelines.base.files import is_remote, locked_folder, resolve_path, write_if_changed
+from pipelines.base.files import is_remote, locked_folder, resolve_path
 from pipelines.base.recipe import recipe_text
 from pipelines.options import MAX_DOCUMENT, SENTENCES, IngestOptions
 from pipelines.sentences.documents import language_code
@@ -22,18 +23,19 @@ from pipelines.sentences.selection import Selection
 from pipelines.sentences.sources import SAMPLE, TEXT_FORMATS, Source, check_source, read_rows
 from pipelines.storage.card import dataset_card, file_name
 from pipelines.storage.dataset import (
-    PLAN_FILE,
-    STATE_FILE,
     Dataset,
     Input,
     Plan,
-    claim_folder,
+    begin,
+    claim_dataset,
     clear_dataset,
-    finalise,
+    finish,
+    finished_dataset,
     open_dataset,
     read_plan,
+    remove_leftovers,
 )
-from pipelines.storage.shards import PLACE, Receipt, commit_shards, dataset_schema, read_table
+from pipelines.storage.shards import PLACE, commit_shards, dataset_schema, read_table, shard_name
 
 Sentence: TypeAlias = tuple[Any, ...]
 """Id, text, label (or spans), pair and, if text was split, the document, the position there and the
@@ -64,16 +66,17 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
                     "which has no columns: leave it out, or give --format"
                 )
         plan = _plan(options, sources)
-        finished = claim_folder(out, plan, overwrite=overwrite)
-        if finished is not None:
-            return finished, False
+        status = claim_dataset(out, plan, overwrite=overwrite)
+        remove_leftovers(out)
+        if status == "finished" and not overwrite:
+            return open_dataset(out), False
         folder, notes = Path(spool) if is_remote(out) else out, dict[str, str]()
         trial = Selection(Path(spool), options.words, None)
         if options.on_conflict == "drop":
             deque(_sentences(options, sources, trial, {}), maxlen=0)
         selections = [Selection(folder, options.words, options.limit, trial.conflicts) for _ in range(2)]
         # A bad line must not cost the old sentences: read everything before they are removed.
-        if overwrite and (out / STATE_FILE).exists():
+        if overwrite and status != "new":
             deque(_sentences(options, sources, selections[0], {}), maxlen=0)
         sentences = _sentences(options, sources, selections[1], notes)
         dataset = _write(options, plan, out, sentences, selections[1].counts)
@@ -92,7 +95,7 @@ def sentences_for(names: Sequence[str]) -> Dataset:
     plan = read_plan(folder) if len(names) < 2 else None
     # Without a SOURCE, a killed run may have been ingesting the sample: this run does it again.
     is_sample = not names and plan is not None and plan.inputs[0].name == SAMPLE
-    if plan is not None and not (is_sample and not (folder / STATE_FILE).exists()):
+    if plan is not None and not (is_sample and finished_dataset(folder) is None):
         return open_dataset(folder, "sentences")
     if not names:
         note(f"no SOURCE and no {SENTENCES}/: taking the bundled sample corpus")
@@ -123,28 +126,28 @@ def _write(
     """Write the dataset, or nothing at all if that fails; a further column without values is left out."""
     optional = [options.labels or "label", "pair", *(PLACE if options.split else ())]
     schema, columns = dataset_schema(["id", "text", *optional]), ["id", "text"]
-    receipts: list[Receipt] = []
+    shards = list[Record]()
     clear_dataset(out)
     try:
-        write_if_changed(out / PLAN_FILE, plan.to_json())
+        begin(out, plan)
         while shard := [*islice(sentences, options.shard_size)]:
             table = pa.Table.from_arrays([*zip(*shard, strict=True)], schema=schema)
             filled = {name for name in optional if table[name].null_count < len(table)}
             if not filled <= {*columns}:
                 columns = [name for name in schema.names if name in filled.union(columns)]
-                for index, receipt in enumerate(receipts):  # whose shards lack a column
-                    earlier = [read_table(out / receipt.file), schema.empty_table()]
+                for index in range(len(shards)):  # they lack a column
+                    earlier = [read_table(out / shard_name(index)), schema.empty_table()]
                     wider = pa.concat_tables(earlier, promote_options="default").select(columns)
-                    receipts[index] = commit_shards(out, {index: wider})[0]
-            receipts += commit_shards(out, {len(receipts): table.select(columns)})
+                    shards[index] = commit_shards(out, {index: wider})[0]
+            shards += commit_shards(out, {len(shards): table.select(columns)})
         settings = {"sources": options.sources, **plan.params, "limit": options.limit}
         if options.max_document != MAX_DOCUMENT:
             settings["max_document"] = options.max_document
         recipe = recipe_text("ingest", settings, shard_size=options.shard_size)
         card = dataset_card(plan, counts)
-        return finalise(out, plan, receipts, dataset_schema(columns), counts, recipe=recipe, card=card)
+        return finish(out, plan, shards, dataset_schema(columns), counts, recipe=recipe, card=card)
     except BaseException:
-        clear_dataset(out, plan_too=True)
+        clear_dataset(out, record_too=True)
         raise
 
 

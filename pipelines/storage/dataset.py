@@ -1,41 +1,41 @@
-"""A dataset as a folder that `datasets.load_from_disk` opens.
+"""A dataset: rows in shards, with plan, recipe and card; as a folder also what `datasets.load_from_disk` needs."""
 
-A writer holds the folder's lock. It writes the plan, then shards and their receipts, then recipe, card and
-features, and last `state.json` with the counts and the hash of every file. Each file appears whole and is
-synced before the next kind is written; they are removed in reverse order. So a file with one of our names
-beside a plan is ours, a shard without a matching receipt is made again, and without `state.json` nothing is
-read.
-"""
-
-import errno
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
 from augment.errors import InputError
+from augment.record import FileRecord, Record, checked_files
 from augment.version import __version__
 from augment.view import WEIGHTS_PARAMS, ViewSpec
-from pipelines.base.files import (
-    LOCK,
-    is_remote,
-    is_written_by,
-    sha256_of,
-    sync_folder,
-    temporaries,
-    write_if_changed,
-)
+from pipelines.base.files import RECORD, sync_folder, temporaries, write_if_changed
 from pipelines.base.options import MAX_INTEGER
-from pipelines.storage.shards import RECEIPTS, Receipt, feature, read_table, shard_number, valid_receipt
+from pipelines.base.record import (
+    ADVICE,
+    Status,
+    beside,
+    claim,
+    is_folder,
+    is_whole,
+    output_record,
+    record_path,
+    write_record,
+)
+from pipelines.storage.shards import (
+    Shard,
+    count_rows,
+    feature,
+    read_table,
+    record_number,
+    shard_files,
+    shard_number,
+)
 
-PLAN_FILE = "plan.json"
-ADVICE = "choose another --out, or --overwrite it"
-PLAN_MARKS = (b'"twinviews": "', b'"signature": ')
-"""A damaged plan that contains one of these is ours."""
 Kind = Literal["sentences", "view", "pairs"]
 Count = Annotated[int, Field(strict=True, ge=0, le=MAX_INTEGER)]
 STATE_FILE = "state.json"
@@ -43,7 +43,7 @@ INFO_FILE = "dataset_info.json"
 RECIPE_FILE = "recipe.json"
 CARD_FILE = "card.md"
 REPORT_FILE = "report.html"
-FILES = (STATE_FILE, INFO_FILE, RECIPE_FILE, CARD_FILE, PLAN_FILE)
+FILES = (STATE_FILE, INFO_FILE, RECIPE_FILE, CARD_FILE)
 
 
 class Input(BaseModel, frozen=True, extra="forbid"):
@@ -84,91 +84,73 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         """Rows that the shards cover."""
         return self.shards[-1][1] if self.shards else 0
 
-    def to_json(self) -> str:
-        """The text of `plan.json`."""
-        return self.model_dump_json(indent=2) + "\n"
-
-    def check_same(self, new: "Plan", out: Path) -> None:
-        """Raise InputError, naming a setting, if `new` makes other rows; names of inputs and weights do not count."""
-        new = Plan.model_validate_json(new.to_json())  # a tuple is read as a list
-        revision = self.params.get("revision")
-        same_weights = (
-            WEIGHTS_PARAMS if revision is not None and revision == new.params.get("revision") else ()
-        )
-        fields, signatures = ("seed", "limit", "shard_size"), (self.signature or "", new.signature or "")
-        compared: dict[str, tuple[object, object]] = {
-            "the kind": (self.kind, new.kind),
-            "--pairs" if self.kind == "pairs" else "the view": (self.name, new.name),
-            **{f"--{field}": (getattr(self, field), getattr(new, field)) for field in fields},
-            "the version of twinviews": (self.twinviews, new.twinviews),
+    def deciding(self) -> dict[str, Any]:
+        """What makes other rows if it differs, by name; names of inputs and, beside a revision, of weights do not."""
+        same_weights = () if self.params.get("revision") is None else WEIGHTS_PARAMS
+        params = {key: value for key, value in self.params.items() if key not in same_weights}
+        options = {**params, "seed": self.seed, "limit": self.limit, "shard_size": self.shard_size}
+        signature = (self.signature or "").split("|")
+        return {
+            "--pairs" if self.kind == "pairs" else "the view": self.name,
+            **{f"--{key.replace('_', '-')}": value for key, value in options.items()},
+            **{f"the signature's {part.partition(':')[0]}": part for part in signature},
+            "the inputs' sha256": [item.sha256 for item in self.inputs],
+            "the shards": self.shards,
+            "the version of twinviews": self.twinviews,
         }
-        for key in sorted({*self.params, *new.params}.difference(same_weights, fields)):
-            compared[f"--{key}"] = self.params.get(key), new.params.get(key)
-        compared["the number of inputs"] = len(self.inputs), len(new.inputs)
-        for source, new_source in zip(self.inputs, new.inputs, strict=False):
-            compared[f"the input {source.name}, here {new_source.name}, of sha256"] = (
-                source.sha256,
-                new_source.sha256,
-            )
-        parts, new_parts = (dict(part.partition(":")[::2] for part in text.split("|")) for text in signatures)
-        for key in sorted({*parts, *new_parts}):
-            compared[f"the signature's {key}"] = parts.get(key), new_parts.get(key)
-        compared["the shards"] = self.shards, new.shards
-        for setting, (old_value, new_value) in compared.items():
-            if old_value != new_value:
-                option = setting.replace("_", "-") if setting.startswith("--") else setting
-                difference = f"{option} {_shorten(old_value)}, not {_shorten(new_value)}"
-                # The command of a view ingests too, but its --out and --overwrite are for the view.
-                ingest = "run `augment ingest` with another --out or --overwrite"
-                advice = ingest if new.kind == "sentences" else ADVICE
-                raise InputError(f"{out} was made with other options ({difference}): {advice}")
 
 
-def _shorten(value: object) -> str:
-    text = "none" if value is None or value == [] else repr(value)
-    # Filters are written in full: what differs may stand in the middle.
-    return text if len(text) <= 40 or isinstance(value, list) else text[:18] + "…" + text[-12:]
+def as_plan(record: Record | None, path: Path) -> Plan | None:
+    """The plan of a dataset's record, which is at `path`; None for other records, InputError for a forged one."""
+    if record is None or record.plan.get("kind") not in get_args(Kind):
+        return None
+    with suppress(ValidationError):
+        plan = Plan.model_validate(record.plan)
+        if plan.kind == "pairs" or plan.shard_size > 0:
+            return plan
+    raise InputError(f"{path} is damaged, or of another version: {ADVICE}")
 
 
 def read_plan(folder: Path) -> Plan | None:
     """The plan of a dataset folder; None if it has none. Raises InputError if it cannot be read."""
-    path = folder / PLAN_FILE
-    try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
-            raise OSError(errno.EINVAL, "it is not a file")
-        plan = Plan.model_validate_json(path.read_bytes())
-        if plan.kind == "pairs" or plan.shard_size > 0:
-            return plan
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror}): mend that, or give another folder"
-        ) from None
-    except ValidationError:
-        pass
-    if is_written_by(path, *PLAN_MARKS):
-        raise InputError(f"{path} is damaged, or of another version: {ADVICE}")
-    raise InputError(f"{path} is not a plan of ours: give another folder")
+    return as_plan(output_record(folder), record_path(folder)) if is_folder(folder) else None
+
+
+def is_dataset(out: Path) -> bool:
+    """Whether a folder or a file is a dataset, finished or not."""
+    return as_plan(output_record(out), record_path(out)) is not None
+
+
+def claim_dataset(out: Path, plan: Plan, *, overwrite: bool = False) -> Status:
+    """What a dataset is to the writer of this plan, as `claim` says it."""
+    others = [beside(out, name) for name in (RECIPE_FILE, CARD_FILE)]
+    return claim(out, plan.model_dump(), overwrite=overwrite, others=others, deciding=_deciding)
+
+
+def _deciding(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    with suppress(ValidationError):
+        return Plan.model_validate(values).deciding()
+    return {"the version of twinviews": values.get("twinviews")}
 
 
 class Dataset(NamedTuple):
-    """A finished dataset folder: its plan, the receipts of its shards (none after a dry run), and its counts."""
+    """A finished dataset, a folder or a file: its plan, its shards (none after a dry run), and its counts."""
 
     path: Path
     plan: Plan
-    receipts: tuple[Receipt, ...]
+    shards: tuple[Shard, ...]
     counts: Mapping[str, Any]
 
     @property
     def rows(self) -> int:
         """Rows in all shards."""
-        return sum(receipt.rows for receipt in self.receipts) if self.receipts else int(self.counts["kept"])
+        return sum(shard.rows for shard in self.shards) if self.shards else int(self.counts["kept"])
 
     @property
     def digest(self) -> str:
         """sha256 over the shards' hashes, in order: the hash of the content; empty if there are none yet."""
-        return _sha256("".join(receipt.sha256 for receipt in self.receipts)) if self.receipts else ""
+        hashes = "".join(shard.sha256 or "" for shard in self.shards)
+        return _sha256(hashes) if self.shards else ""
 
     def first(self, limit: int | None) -> int:
         """The number of its first rows up to a limit, if there is one."""
@@ -176,7 +158,7 @@ class Dataset(NamedTuple):
 
     def tables(self, start: int = 0, stop: int | None = None) -> Iterator[Any]:
         """The pyarrow tables of shards `start` to `stop`, each checked by its hash."""
-        return (read_table(self.path / receipt.file, receipt.sha256) for receipt in self.receipts[start:stop])
+        return (read_table(shard.path, shard.sha256) for shard in self.shards[start:stop])
 
     def read(self, start: int, stop: int) -> Any:  # noqa: ANN401 - a pyarrow table
         """Rows start to stop of sentences or a view as one table; opens only the shards that hold them."""
@@ -187,106 +169,88 @@ class Dataset(NamedTuple):
         return pa.concat_tables(shards).slice(start % size, stop - start)
 
 
-def finalise(
-    folder: Path,
+def begin(out: Path, plan: Plan) -> None:
+    """Write the record of a dataset folder of which no shard is written."""
+    write_record(out, plan.model_dump())
+
+
+def finish(
+    out: Path,
     plan: Plan,
-    receipts: Sequence[Receipt],
+    shards: Sequence[Record],
     schema: Any,  # noqa: ANN401 - a pyarrow schema
-    counts: Mapping[str, Any],
+    counts: Mapping[str, Any] | None = None,
     *,
     recipe: str,
     card: str,
+    others: Mapping[str, FileRecord] = {},
 ) -> Dataset:
-    """Turn the shards of these receipts into a dataset; `state.json`, written last, marks it as finished."""
-    features = {field.name: feature(field.type) for field in schema}
+    """Write the record of a dataset of these shards, and then all files but these; counts are those of the shards."""
+    counts = count_rows(shards) if counts is None else counts
+    files = shard_files(shards)
+    texts = {beside(out, RECIPE_FILE): recipe, beside(out, CARD_FILE): card}
+    if is_folder(out):
+        features = {field.name: feature(field.type) for field in schema}
+        texts |= {out / name: _json(value) for name, value in _for_datasets(plan, features, files).items()}
+        texts_of_shards = {
+            Path(record_path(out / name)).name: shard.to_json() for shard in shards for name in shard.files
+        }
+        files |= {name: FileRecord.of(text.encode()) for name, text in texts_of_shards.items()}
+    files |= {path.name: FileRecord.of(text.encode()) for path, text in texts.items()}
+    write_record(out, plan.model_dump(), {**files, **others}, counts)
+    for path, text in texts.items():
+        write_if_changed(path, text)
+    return as_dataset(out, plan, Record(files=files, counts=counts))
+
+
+def _for_datasets(plan: Plan, features: Mapping[str, Any], shards: Mapping[str, FileRecord]) -> dict[str, Any]:
+    """The two files without which `datasets.load_from_disk` opens no folder."""
     description = plan.signature or f"{plan.kind}: {plan.name}"
     info = {"citation": "", "description": description, "features": features, "homepage": "", "license": ""}
-    texts = {PLAN_FILE: plan.to_json(), RECIPE_FILE: recipe, CARD_FILE: card, INFO_FILE: _json(info)}
-    hashes = {name: _sha256(text) for name, text in texts.items()}
-    state = ([(receipt.file, receipt.sha256) for receipt in receipts], hashes, counts)
-    if read_state(folder) != state:
-        (folder / STATE_FILE).unlink(missing_ok=True)  # it would mark other files as finished
-    for name, text in (*texts.items(), (STATE_FILE, state_text(*state))):
-        write_if_changed(folder / name, text)
-    return Dataset(folder, plan, tuple(receipts), counts)
-
-
-def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str], counts: Mapping[str, Any]) -> str:
-    """`state.json`: name and sha256 of every shard, the sha256 of the other files by name, counts, its fingerprint."""
-    state = {
-        "_counts": counts,
-        "_data_files": [{"filename": name, "sha256": sha256} for name, sha256 in shards],
-        "_files": dict(sorted(hashes.items())),
+    state: dict[str, Any] = {
+        "_data_files": [{"filename": name} for name in shards],
+        "_fingerprint": _sha256("".join(shard.sha256 for shard in shards.values()))[:16],
         "_format_columns": None,
         "_format_kwargs": {},
         "_format_type": None,
         "_output_all_columns": False,
         "_split": None,
     }
-    return _json({"_fingerprint": _sha256(json.dumps(state))[:16], **state})
+    return {INFO_FILE: info, STATE_FILE: state}
 
 
-def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str], dict[str, Any]]:
-    """What `state.json` was made from, as `state_text` takes it; empty if it is missing or altered."""
-    with suppress(OSError, TypeError, KeyError, AttributeError, ValueError, RecursionError):
-        text = (folder / STATE_FILE).read_bytes().decode()
-        state = json.loads(text)
-        shards = [(shard["filename"], shard["sha256"]) for shard in state["_data_files"]]
-        if text == state_text(shards, state["_files"], state["_counts"]):
-            return shards, state["_files"], state["_counts"]
-    return [], {}, {}
+def as_dataset(out: Path, plan: Plan, record: Record) -> Dataset:
+    """The dataset that a record in a folder, or beside a file, is of."""
+    files = {record_path(out).parent / name: file for name, file in record.files.items()}
+    shards = [Shard(path, file.sha256, file.rows) for path, file in files.items() if file.rows is not None]
+    return Dataset(out, plan, tuple(shards), record.counts)
 
 
-def open_dataset(folder: Path, kind: Kind | None = None, *, strict: bool = False) -> Dataset:
-    """A finished dataset, its recipe and card checked only if `strict`; raises InputError if there is none."""
-    plan = read_plan(folder)
-    if plan is None:
-        problem = f"is not a dataset folder of twinviews (no {PLAN_FILE} there)"
-        raise InputError(f"{folder} {problem if folder.exists() else 'does not exist'}: check the path")
+def open_dataset(out: Path, kind: Kind | None = None) -> Dataset:
+    """A finished dataset, of which only the shards are checked; raises InputError if there is none."""
+    record = output_record(out)
+    plan = as_plan(record, record_path(out))
+    if record is None or plan is None:
+        problem = f"is not a dataset folder of twinviews (no {RECORD} there)"
+        raise InputError(f"{out} {problem if out.exists() else 'does not exist'}: check the path")
     if kind is not None and plan.kind != kind:
-        raise InputError(f"{folder} holds {plan.kind} ({plan.name}), not {kind}: check the path")
+        raise InputError(f"{out} holds {plan.kind} ({plan.name}), not {kind}: check the path")
     advice = "run the command that makes it again"
-    if not (folder / STATE_FILE).exists():
-        raise InputError(f"{folder} is not finished (it has no {STATE_FILE}): {advice}")
-    shards, hashes, counts = read_state(folder)
-    unchecked = () if strict else (RECIPE_FILE, CARD_FILE)
-    files = {folder / name: sha256 for name, sha256 in hashes.items() if name not in unchecked}
-    receipts = [valid_receipt(folder, index) for index in range(len(shards))]
-    pairs = zip(receipts, shards, strict=True)
-    damaged = [name for receipt, (name, sha256) in pairs if receipt is None or receipt.sha256 != sha256]
-    damaged += [path.name for path, sha256 in files.items() if not path.is_file() or sha256_of(path) != sha256]
-    if damaged or not shards:
-        raise InputError(f"{folder / (*damaged, STATE_FILE)[0]} is missing, altered or damaged: {advice}")
-    return Dataset(folder, plan, tuple(filter(None, receipts)), counts)
+    if not record.files:
+        raise InputError(f"{out} is not finished, by its {RECORD}: {advice}")
+    dataset, problems = as_dataset(out, plan, record), checked_files(record_path(out).parent, record)
+    for shard in dataset.shards:
+        if problems[shard.path]:
+            raise InputError(f"{shard.path} is missing, altered or damaged: {advice}")
+    return dataset
 
 
 def finished_dataset(folder: Path) -> Dataset | None:
-    """The dataset if all of its files are as they were written, otherwise None."""
+    """The dataset in a folder if all of its files are as they were written, otherwise None."""
     with suppress(InputError):
-        return open_dataset(folder, strict=True)
+        record, plan = output_record(folder), read_plan(folder)
+        return as_dataset(folder, plan, record) if record and plan and is_whole(folder, record) else None
     return None
-
-
-def claim_folder(out: Path, plan: Plan, *, overwrite: bool = False) -> Dataset | None:
-    """The finished dataset in `out` under this plan; None if it is still to be made there.
-
-    The caller holds the folder's lock; what interrupted runs left there is removed. Raises InputError if
-    `out` belongs to another recipe (and names the difference), holds foreign files, or is a file.
-    """
-    check_folder(out)
-    is_replaced = overwrite and is_written_by(out / PLAN_FILE, *PLAN_MARKS)
-    old_plan = None if is_replaced else read_plan(out)
-    if old_plan is not None:
-        old_plan.check_same(plan, out)
-    elif not is_replaced:
-        own_names = {LOCK, f".{REPORT_FILE}{LOCK}", *(entry.name for entry, _ in temporaries(out))}
-        foreign = min({entry.name for entry in out.glob("*")} - own_names, default=None)
-        if foreign is not None:
-            raise InputError(
-                f"{out} holds {foreign!r} and no {PLAN_FILE}, so it is not ours: choose another --out"
-            )
-    remove_leftovers(out)
-    return None if old_plan is None else finished_dataset(out)
 
 
 def check_folder(out: Path) -> None:
@@ -297,32 +261,24 @@ def check_folder(out: Path) -> None:
 
 def remove_leftovers(folder: Path) -> None:
     """Remove temporary files of interrupted runs from a dataset folder; the caller holds its lock."""
-    for entry, name in (*temporaries(folder), *temporaries(folder / RECEIPTS)):
-        if _is_ours(name):
+    for entry, name in temporaries(folder):
+        if _is_ours(name) or name == RECORD:
             entry.unlink(missing_ok=True)
 
 
-def clear_dataset(folder: Path, *, plan_too: bool = False) -> None:
-    """Remove the files of a dataset of ours except its plan, so that no power cut brings them back."""
-    (folder / STATE_FILE).unlink(missing_ok=True)
-    # The recipe stays until it is replaced: the hash of rejects in it shows that they are ours.
-    exceptions = {PLAN_FILE} if plan_too else {PLAN_FILE, RECIPE_FILE}
-    for parent in (folder / RECEIPTS, folder):
-        for entry in [*parent.glob("*")]:
-            if _is_ours(entry.name) and entry.name not in exceptions and entry.is_file():
-                entry.unlink()
-        sync_folder(parent)
-    if not is_remote(folder):
-        with suppress(OSError):  # it does not exist, or holds foreign files
-            (folder / RECEIPTS).rmdir()
-            sync_folder(folder)
-    if plan_too:
-        (folder / PLAN_FILE).unlink(missing_ok=True)
+def clear_dataset(folder: Path, *, record_too: bool = False) -> None:
+    """Remove the files of a dataset of ours except its record, so that no power cut brings them back."""
+    ours = [entry for entry in folder.glob("*") if _is_ours(entry.name) and entry.is_file()]
+    for entry in sorted(ours, key=lambda entry: record_number(entry.name) is None):  # records first
+        entry.unlink()
+    sync_folder(folder)
+    if record_too:
+        (folder / RECORD).unlink(missing_ok=True)
 
 
 def _is_ours(name: str) -> bool:
     """Whether a file of a dataset has this name."""
-    return name in (*FILES, REPORT_FILE) or shard_number(name.removesuffix(".json")) is not None
+    return name in FILES or shard_number(name) is not None or record_number(name) is not None
 
 
 def _json(value: object) -> str:

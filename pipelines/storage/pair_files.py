@@ -1,18 +1,16 @@
 """Pairs, sentences and tables, as a trainer reads them; checked first, so that none is unfinished or altered."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import xxhash
-from pydantic import ValidationError
 
 from augment.errors import InputError
-from pipelines.base.files import atomic_write, locked_file, sibling_path
-from pipelines.base.recipe import read_made
-from pipelines.storage.dataset import Input, Plan, open_dataset, read_plan
-from pipelines.storage.shards import BATCH_ROWS, read_table
+from pipelines.base.files import atomic_write, locked_file
+from pipelines.base.record import output_record, record_path
+from pipelines.storage.dataset import Input, as_plan, open_dataset, read_plan
+from pipelines.storage.shards import BATCH_ROWS, Shard, read_table
 
 if TYPE_CHECKING:
     import datasets
@@ -21,17 +19,7 @@ TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 PAIR_COLUMNS = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
 NEGATIVE = "negative"
 """An optional column of pairs: a text that is not a paraphrase of `view_a`, null if a pair has none."""
-REJECTS, REJECTS_SHA256 = "rejects", "rejects_sha256"
-"""Keys in the recipe of pairs: where their rejects are, from the pairs' folder, and their hash."""
 REASON = "reason"
-
-
-class PairFile(NamedTuple):
-    """An IPC stream, the sha256 that was recorded for it (None if there is no recipe), and its rows."""
-
-    path: Path
-    sha256: str | None
-    rows: int
 
 
 def read_pairs(path: str | Path) -> "datasets.Dataset":
@@ -41,7 +29,7 @@ def read_pairs(path: str | Path) -> "datasets.Dataset":
     scores if there are any. Raises InputError if there is no Arrow IPC stream, it has no rows or lacks
     columns, or it is unfinished, cut short, or altered since it was written.
     """
-    files = [file.path for file in pair_files(path)]
+    files = [shard.path for shard in pair_files(path)]
     from datasets import Dataset as ArrowDataset
     from datasets import concatenate_datasets
 
@@ -70,7 +58,7 @@ def write_pairs(pairs: "datasets.Dataset", path: str | Path, columns: tuple[str,
         pairs = _as_pairs(pairs, columns)
     schema = pairs.features.arrow_schema.remove_metadata()
     with locked_file(path):
-        if sibling_path(path, "recipe.json").exists() or (path.exists() and not pair_files(path)):
+        if record_path(path).exists() or (path.exists() and not pair_files(path)):
             raise InputError(f"{path} is what a command made: choose another path")
         with atomic_write(path) as file, pa.ipc.new_stream(pa.PythonFile(file, "w"), schema) as stream:
             for rows in pairs.with_format("arrow").iter(BATCH_ROWS):
@@ -118,7 +106,7 @@ def has_bundled_translations(path: Path) -> bool:
 
 def _inputs(path: Path) -> tuple[Input, ...]:
     """What pairs were made from: sentences, and then views."""
-    plan = read_plan(path) if path.is_dir() else made_plan(read_made(sibling_path(path, "recipe.json")))
+    plan = as_plan(output_record(path), record_path(path))
     return () if plan is None else plan.inputs
 
 
@@ -128,27 +116,18 @@ def check_dataset(folder: Path) -> None:
         open_dataset(folder)
 
 
-def made_plan(record: Mapping[str, Any]) -> Plan | None:
-    """The plan in the entry `made` of a recipe of pairs; None if it has none, or another version's."""
-    with suppress(ValidationError):
-        return Plan.model_validate(record.get("plan"))
-    return None
-
-
-def pair_files(path: str | Path) -> list[PairFile]:
+def pair_files(path: str | Path) -> list[Shard]:
     """The files of pairs at a path, one or the shards of a folder; raises InputError as `read_pairs` does."""
     path = Path(path)
     if not path.exists():
         raise InputError(f"no pairs at {str(path)!r}: make them with `augment build-pairs`")
     if path.is_dir():
-        return [
-            _open_pairs(path / receipt.file, receipt.sha256)
-            for receipt in open_dataset(path, "pairs").receipts
-        ]
-    return [_open_pairs(path, read_made(sibling_path(path, "recipe.json")).get("sha256"))]
+        return [_open_pairs(shard.path, shard.sha256) for shard in open_dataset(path, "pairs").shards]
+    record = output_record(path)
+    return [_open_pairs(path, None if record is None else record.files[path.name].sha256)]
 
 
-def _open_pairs(path: Path, sha256: str | None) -> PairFile:
+def _open_pairs(path: Path, sha256: str | None) -> Shard:
     """A stream of pairs; raises InputError unless it is whole and has the columns of pairs, as text."""
     if path.suffix.lower() in TABLES:
         raise InputError(
@@ -165,4 +144,4 @@ def _open_pairs(path: Path, sha256: str | None) -> PairFile:
         column_type = schema.field(name).type
         if str(column_type) not in ("string", "large_string", "null"):
             raise InputError(f"{path}: column {name!r} holds {column_type}, not text: it holds no pairs")
-    return PairFile(path, sha256, table.num_rows)
+    return Shard(path, sha256, table.num_rows)

@@ -1,23 +1,22 @@
-"""Shards: Arrow IPC streams and their columns, each committed with a receipt, and checked before they are read."""
+"""Shards: Arrow IPC streams and their columns, each committed with a record, and checked before they are read."""
 
 import hashlib
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-from pydantic import BaseModel, NonNegativeInt, ValidationError
+from typing import Any, NamedTuple
 
 from augment.errors import InputError, TwinviewsError
+from augment.record import FileRecord, Record
 from augment.view import ViewResult
-from pipelines.base.files import atomic_write, is_remote, sha256_of, sync_folder, write_if_changed
+from pipelines.base.files import RECORD, atomic_write, is_remote, sha256_of, sync_folder, write_if_changed
+from pipelines.base.record import is_whole, output_record, record_path
 
-RECEIPTS = "receipts"
 SHARD_ROWS = 1_024
 BATCH_ROWS = 1_000
 WRITER_THREADS = 8
@@ -84,21 +83,6 @@ def feature(kind: Any) -> Any:  # noqa: ANN401 - a pyarrow type
     return {"dtype": "float64" if name == "double" else name, "_type": "Value"}
 
 
-class Receipt(BaseModel, frozen=True, extra="forbid"):
-    """One shard: its rows, the sha256 of its bytes, its rows by status and reason, its spans carried and lost."""
-
-    file: str
-    rows: NonNegativeInt
-    sha256: str
-    statuses: Mapping[str, NonNegativeInt] = {}
-    reasons: Mapping[str, NonNegativeInt] = {}
-    spans: Mapping[str, NonNegativeInt] | None = None
-
-    def to_json(self) -> str:
-        """The text of its file."""
-        return self.model_dump_json(indent=2, exclude_none=True) + "\n"
-
-
 def shard_name(index: int) -> str:
     """The file name of shard `index`."""
     return f"data-{index:05d}.arrow"
@@ -110,86 +94,85 @@ def shard_number(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def receipt_path(folder: Path, index: int) -> Path:
-    """The path of a shard's receipt."""
-    return folder / RECEIPTS / f"{shard_name(index)}.json"
+def record_number(name: str) -> int | None:
+    """The number of the shard whose record has this file name; None if it is not a record's name."""
+    return shard_number(f"{name.removesuffix(f'.{RECORD}')}.arrow") if name.endswith(f".{RECORD}") else None
 
 
-def read_receipt(folder: Path, index: int) -> Receipt | None:
-    """The receipt of a shard; None if it is missing or cannot be read."""
-    with suppress(OSError, ValidationError):
-        receipt = Receipt.model_validate_json(receipt_path(folder, index).read_bytes())
-        return receipt if receipt.file == shard_name(index) else None
+class Shard(NamedTuple):
+    """A file of rows: the sha256 that was recorded for it (None if no record has it), and its rows."""
+
+    path: Path
+    sha256: str | None
+    rows: int
+
+
+def whole_shard(folder: Path, index: int, rows: int | None = None) -> Record | None:
+    """The record of a shard if its bytes (and rows, where given) are what it says, else None."""
+    path = folder / shard_name(index)
+    with suppress(InputError):
+        record = output_record(path)
+        if record and rows in (None, record.files[path.name].rows) and is_whole(path, record):
+            return record
     return None
 
 
-def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
-    """The receipt of a shard if the shard's bytes and counts (and rows, where given) are what it says, else None."""
-    receipt = read_receipt(folder, index)
-    if receipt is not None and rows in (None, receipt.rows):
-        with suppress(InputError):
-            if receipt == make_receipt(
-                index, read_table(folder / receipt.file, receipt.sha256), receipt.sha256
-            ):
-                return receipt
-    return None
-
-
-def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
-    """Write shards (pyarrow tables by number) and then their receipts, without which they do not count."""
-    if not is_remote(folder):
-        try:
-            (folder / RECEIPTS).mkdir(exist_ok=True)  # and nothing above it, where the plan would be missing
-        except FileNotFoundError:
-            raise TwinviewsError(
-                f"{folder} vanished while it was written: run the same command again"
-            ) from None
+def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Record]:
+    """Write shards (pyarrow tables by number) and then their records, without which they do not count."""
+    if not (is_remote(folder) or folder.is_dir()):  # nor is it made again: the plan would be missing
+        raise TwinviewsError(f"{folder} vanished while it was written: run the same command again")
     # Ctrl-C may leave a thread behind, which writes after the caller has cleared the folder; one shard needs
     # none.
     with ThreadPoolExecutor(WRITER_THREADS) if len(tables) > 1 else nullcontext() as pool:
         in_order = map if pool is None else pool.map
-        receipts = [*in_order(partial(_write_shard, folder), tables, tables.values())]
+        paths = [folder / shard_name(index) for index in tables]
+        records = [*in_order(_write_shard, paths, tables.values())]
         sync_folder(folder)
-        paths = (receipt_path(folder, index) for index in tables)
-        list(in_order(partial(write_if_changed, lasting=False), paths, map(Receipt.to_json, receipts)))
-        sync_folder(folder / RECEIPTS)
-    return receipts
+        texts = map(Record.to_json, records)
+        list(in_order(partial(write_if_changed, lasting=False), map(record_path, paths), texts))
+        sync_folder(folder)
+    return records
 
 
-def _write_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN401 - a pyarrow table
-    """Write a shard straight to its file, as it may be too large for a second copy; its receipt, not yet written."""
+def _write_shard(path: Path, table: Any) -> Record:  # noqa: ANN401 - a pyarrow table
+    """Write a shard straight to its file, as it may be too large for a second copy; its record, not yet written."""
     import pyarrow as pa
 
-    with atomic_write(folder / shard_name(index), lasting=False) as stream:
+    with atomic_write(path, lasting=False) as stream:
         with pa.ipc.new_stream(pa.PythonFile(stream, "w"), table.schema) as writer:
             writer.write_table(table.combine_chunks(), max_chunksize=BATCH_ROWS)
         stream.flush()
-        return make_receipt(index, table, sha256_of(Path(stream.name)))
+        file = FileRecord(sha256=sha256_of(Path(stream.name)), rows=table.num_rows)
+        return Record(files={path.name: file}, counts=_counts(table))
 
 
-def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN401 - a pyarrow table
-    """The receipt of shard `index`, which has the rows of `table` and bytes of this hash."""
+def _counts(table: Any) -> dict[str, dict[str, int]]:  # noqa: ANN401 - a pyarrow table
+    """Rows of a view by status and by reason, and spans carried and lost."""
     import pyarrow.compute as pc
 
-    def count(column: str) -> dict[str, int]:
-        rows = pc.value_counts(table[column].drop_null()).to_pylist() if column in table.schema.names else []
-        return dict(sorted((row["values"], row["counts"]) for row in rows))
+    counts = dict[str, dict[str, int]]()
+    for name, column in {"statuses": "status", "reasons": "reason"}.items():
+        if column in table.schema.names:
+            rows = pc.value_counts(table[column].drop_null()).to_pylist()
+            counts[name] = {row["values"]: row["counts"] for row in rows}
+    if SPANS_LOST in table.schema.names:
+        carried, lost = pc.sum(pc.list_value_length(table[SPANS])), pc.sum(table[SPANS_LOST])
+        counts["spans"] = {"carried": carried.as_py() or 0, "lost": lost.as_py() or 0}
+    return counts
 
-    spans = None
-    if "spans_lost" in table.schema.names:
-        carried, lost = pc.sum(pc.list_value_length(table["spans"])), pc.sum(table["spans_lost"])
-        spans = {"carried": carried.as_py() or 0, "lost": lost.as_py() or 0}
-    counts: dict[str, Any] = {"statuses": count("status"), "reasons": count("reason"), "spans": spans}
-    return Receipt(file=shard_name(index), rows=table.num_rows, sha256=sha256, **counts)
+
+def shard_files(records: Iterable[Record]) -> dict[str, FileRecord]:
+    """The files of shards by name, of their records."""
+    return {name: file for record in records for name, file in record.files.items()}
 
 
-def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
-    """Rows, rows by status and by reason, and spans carried and lost if there are any, over all shards."""
+def count_rows(records: Sequence[Record]) -> dict[str, Any]:
+    """Rows of a view, rows by status and by reason, and spans carried and lost if there are any, over all shards."""
     counts = defaultdict[str, Counter[str]](Counter, statuses=Counter(), reasons=Counter())
-    for receipt in receipts:
-        for name, numbers in receipt.model_dump(include={*counts, "spans"}, exclude_none=True).items():
+    for record in records:
+        for name, numbers in record.counts.items():
             counts[name].update(numbers)
-    rows = sum(receipt.rows for receipt in receipts)
+    rows = sum(file.rows or 0 for file in shard_files(records).values())
     return {"rows": rows, **{name: dict(sorted(numbers.items())) for name, numbers in counts.items()}}
 
 

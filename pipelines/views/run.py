@@ -1,32 +1,34 @@
 """One view of sentences on disk, from top to bottom: plan, window, make, commit, finish."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from augment.errors import TwinviewsError
+from augment.record import Record
 from augment.translate.model_names import AUTO, STARTER
 from augment.view import View, ViewSpec, view_attribute, view_label
 from pipelines.base.console import note, progress
-from pipelines.base.files import locked_folder, write_if_changed
+from pipelines.base.files import locked_folder
 from pipelines.base.recipe import recipe_text
 from pipelines.options import ViewOptions
 from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import (
-    PLAN_FILE,
     Dataset,
     Input,
     Plan,
-    claim_folder,
+    begin,
+    claim_dataset,
     clear_dataset,
-    finalise,
+    finish,
+    open_dataset,
     read_plan,
     remove_leftovers,
 )
-from pipelines.storage.shards import RECEIPTS, Receipt, count_receipts, valid_receipt, view_schema
+from pipelines.storage.shards import count_rows, record_number, shard_files, view_schema, whole_shard
 from pipelines.views.windows import ViewRun, Window, make_windows, run_cluster, worker
 from pipelines.views.workers import AHEAD, run_workers
 
@@ -90,29 +92,31 @@ def make_run(run: ViewRun) -> tuple[Dataset, int]:
     shards stay.
     """
     with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
-        dataset = claim_folder(run.out, run.plan, overwrite=run.options.overwrite)
-        if dataset is not None:
-            return dataset, 0
-        if run.options.overwrite and run.out.exists():
+        overwrite = run.options.overwrite
+        status = claim_dataset(run.out, run.plan, overwrite=overwrite)
+        remove_leftovers(run.out)
+        if status == "finished" and not overwrite:
+            return open_dataset(run.out), 0
+        if overwrite:
             clear_dataset(run.out)
         try:
-            write_if_changed(run.out / PLAN_FILE, run.plan.to_json())
+            begin(run.out, run.plan)
             rows = _make_missing(run, advance)
             remove_leftovers(run.out)  # of workers that were lost
             return _finish(run), rows
         except BaseException:
             remove_leftovers(run.out)  # of workers that were stopped while they wrote
-            if not (run.out / RECEIPTS).exists():
-                clear_dataset(run.out, plan_too=True)  # it failed before the first shard: nothing to resume
+            if not any(record_number(entry.name) is not None for entry in run.out.glob("*")):
+                clear_dataset(run.out, record_too=True)  # it failed before the first shard: nothing to resume
             raise
 
 
 def _make_missing(run: ViewRun, advance: Callable[[int], None]) -> int:
-    """Make and commit the shards that have no valid receipt, a window at a time; return the number of their rows."""
-    options, intact = run.options, _intact_receipts(run)
-    intact_rows = sum(receipt.rows for receipt in intact.values())
-    advance(intact_rows)
-    missing = deque(index for index in range(len(run.plan.shards)) if index not in intact)
+    """Make and commit the shards that are not whole, a window at a time; return the number of their rows."""
+    options, whole = run.options, _whole_shards(run)
+    whole_rows = _rows(whole.values())
+    advance(whole_rows)
+    missing = deque(index for index in range(len(run.plan.shards)) if index not in whole)
     if not missing:
         return 0
     workers = min(options.workers, len(missing))
@@ -134,29 +138,32 @@ def _make_missing(run: ViewRun, advance: Callable[[int], None]) -> int:
     else:
         results = run_cluster(run, windows(), workers, options.address)
     with closing(results):
-        for receipts, window_seconds in results:
-            window_shards = min(int(len(receipts) * WINDOW_SECONDS / max(window_seconds, 1e-3)), max_shards)
-            advance(sum(receipt.rows for receipt in receipts))
-    return run.plan.rows - intact_rows
+        for shards, window_seconds in results:
+            window_shards = min(int(len(shards) * WINDOW_SECONDS / max(window_seconds, 1e-3)), max_shards)
+            advance(_rows(shards))
+    return run.plan.rows - whole_rows
 
 
-def _intact_receipts(run: ViewRun) -> dict[int, Receipt]:
-    receipts = (
-        valid_receipt(run.out, index, stop - start) for index, (start, stop) in enumerate(run.plan.shards)
+def _rows(shards: Iterable[Record]) -> int:
+    return sum(file.rows or 0 for file in shard_files(shards).values())
+
+
+def _whole_shards(run: ViewRun) -> dict[int, Record]:
+    records = (
+        whole_shard(run.out, index, stop - start) for index, (start, stop) in enumerate(run.plan.shards)
     )
-    return {index: receipt for index, receipt in enumerate(receipts) if receipt is not None}
+    return {index: record for index, record in enumerate(records) if record is not None}
 
 
 def _finish(run: ViewRun) -> Dataset:
     """Turn the shards into a dataset, provided that neither they nor the sentences have changed."""
     plan, source = run.plan, run.source
-    receipts = [*_intact_receipts(run).values()]
-    if len(receipts) < len(plan.shards):
+    shards = [*_whole_shards(run).values()]
+    if len(shards) < len(plan.shards):
         raise TwinviewsError(f"shards of {run.out} changed while it was written: run the same command again")
     # Reading a shard of the sentences checks its hash.
     columns = [table.schema.names for table in source.tables()]
     options = {"sources": run.options.sources or None, **plan.params}
     recipe = recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
-    counts = count_receipts(receipts)
-    schema = view_schema(columns[0])
-    return finalise(run.out, plan, receipts, schema, counts, recipe=recipe, card=dataset_card(plan, counts))
+    card = dataset_card(plan, count_rows(shards))
+    return finish(run.out, plan, shards, view_schema(columns[0]), recipe=recipe, card=card)

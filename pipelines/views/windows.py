@@ -16,11 +16,12 @@ import pyarrow as pa
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.models.device import device_kind
 from augment.plugins import VIEWS
+from augment.record import Record
 from augment.text.edits import LabelledSpan, carry_spans
 from augment.view import View, ViewResult, check_params, checked_views, make_view, row_seed
 from pipelines.options import ViewOptions
 from pipelines.storage.dataset import Dataset, Plan
-from pipelines.storage.shards import SPANS, Receipt, commit_shards, view_schema
+from pipelines.storage.shards import SPANS, commit_shards, view_schema
 from pipelines.views.workers import AHEAD
 
 CONNECT_SECONDS = 10.0
@@ -31,8 +32,8 @@ Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
 Rows: TypeAlias = tuple[Window, list[list[Any]], list[int]]
 """A window; its columns: ids, texts, and spans if the input has any; and the seeds of its rows."""
-Result: TypeAlias = tuple[list[Receipt], float]
-"""The receipts of a committed window, and the seconds that it took."""
+Result: TypeAlias = tuple[list[Record], float]
+"""The records of a committed window's shards, and the seconds that it took."""
 
 
 @dataclass
@@ -133,8 +134,8 @@ def _write(run: ViewRun, rows: Rows, views: Sequence[ViewResult], start: float) 
             for column in spans:
                 arrays += zip(*map(_view_spans, texts, column, views[shard]), strict=True)
             tables[index] = pa.Table.from_arrays(arrays, schema=schema)
-    receipts = commit_shards(run.out, tables)
-    return receipts, time.monotonic() - start
+    shards = commit_shards(run.out, tables)
+    return shards, time.monotonic() - start
 
 
 def _view_spans(

@@ -150,7 +150,7 @@ def test_the_revision_covers_the_weights_of_modules(tmp_path: Path, user_cache: 
 def test_an_opus_model_of_the_hub_is_kept_as_safetensors(hub: StandinHub, opus: Path, tmp_path: Path) -> None:
     files = {path.name: path.read_bytes() for path in opus.iterdir()}
     hub.repositories["model/Helsinki-NLP/opus-mt-de-en"] = Repository({"visibility": "public"}, files)
-    names = files.keys() - {"pytorch_model.bin"} | {"model.safetensors", "SHA256SUMS"}
+    names = files.keys() - {"pytorch_model.bin"} | {"model.safetensors", "record.json"}
     expected = f"{COMMIT} {' '.join(sorted(names))}"
     assert find(hub, tmp_path, "opus-mt") == expected
     assert len(fetched(hub, ".bin")) == 1

@@ -12,12 +12,12 @@ import pytest
 from foreigners import Augment, is_refused
 
 from augment import protected_terms
+from augment.record import read_record
 from augment.view import ViewSpec, make_view
 from pipelines.base.console import InputError
-from pipelines.base.files import sha256_of, temporaries, write_page
+from pipelines.base.files import temporaries, write_page
 from pipelines.base.recipe import parse_yaml
 from pipelines.storage import shards as shards_module
-from pipelines.storage.dataset import STATE_FILE, read_state, state_text
 
 
 def test_aliases_of_aliases_are_refused_before_they_unfold() -> None:
@@ -96,8 +96,8 @@ def test_a_parameter_that_is_missing_is_named_without_the_others() -> None:
 def test_a_pipe_in_the_place_of_a_plan_is_not_waited_for(augment: Augment, folder: Path) -> None:
     Path("a.txt").write_text("One two.\n")
     Path("out").mkdir()
-    os.mkfifo("out/plan.json")
-    is_refused(augment("ingest", "a.txt", "--out", "out"), "out/plan.json cannot be read (it is not a file)")
+    os.mkfifo("out/record.json")
+    is_refused(augment("ingest", "a.txt", "--out", "out"), "out/record.json cannot be read (it is not a file)")
     is_refused(augment("inspect", "out"), "it is not a file")
 
 
@@ -106,13 +106,14 @@ def test_a_forged_plan_is_one_line(augment: Augment, folder: Path, value: int) -
     """Even if its hash was computed again."""
     Path("a.txt").write_text("One two.\n")
     assert augment("ingest", "a.txt").code == 0
-    plan = Path("data/sentences/plan.json")
-    plan.write_text(json.dumps({**json.loads(plan.read_text()), "shard_size": value}))
-    shards, hashes, counts = read_state(plan.parent)
-    state = state_text(shards, {**hashes, plan.name: sha256_of(plan)}, counts)
-    (plan.parent / STATE_FILE).write_text(state)
-    for command in (["identity"], ["inspect", "data/sentences"], ["ingest", "a.txt"], ["verify", "data"]):
-        is_refused(augment(*command), "plan.json is damaged")
+    path = Path("data/sentences/record.json")
+    record = read_record(path)
+    assert record is not None
+    forged = record.model_copy(update={"plan": {**record.plan, "shard_size": value}})
+    path.write_text(forged.to_json())
+    for command in (["identity"], ["inspect", "data/sentences"]):
+        is_refused(augment(*command), "record.json is damaged")
+    is_refused(augment("ingest", "a.txt"), "data/sentences was made with other options")
 
 
 def test_a_pattern_that_backtracks_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,10 +138,10 @@ def test_an_export_that_is_there_is_complete_and_leaves_nothing(made: Augment) -
     assert Path("data/pairs.jsonl").read_bytes() == content
     assert not left.exists()
     assert made("verify", "data/pairs.jsonl").code == 0
-    is_refused(made(*command, "--limit", 5), "exists: choose another --out, or --overwrite it")
+    is_refused(made(*command, "--limit", 5), "(--limit 50, not 5): choose another --out, or --overwrite it")
     Path("data/pairs.jsonl").write_bytes(content[:-1])
-    is_refused(made(*command), "exists: choose another --out, or --overwrite it")
-    is_refused(made("export", "data/sentences", "--out", "data/pairs.jsonl", "--to", "jsonl"), "exists")
+    is_refused(made(*command), "pairs.jsonl is not as it was written: move it, or choose another --out")
+    is_refused(made("export", "data/sentences", "--out", "data/pairs.jsonl", "--to", "jsonl"), "not as it")
 
 
 def test_a_page_that_is_written_again_clears_its_leftovers(tmp_path: Path) -> None:

@@ -284,11 +284,11 @@ def test_a_missing_view_is_made_and_an_unfinished_one_finished(augment: Augment,
     augment("ingest", lines)
     done = augment("build-pairs", "--pairs", "original", "--view", "span-mask", "--seed", 7)
     assert "making the missing view span-mask" in done.err
-    plan = json.loads(Path("data/views/span-mask/plan.json").read_text())
+    plan = json.loads(Path("data/views/span-mask/record.json").read_text())["plan"]
     assert plan["seed"] == json.loads(Path("data/pairs.recipe.json").read_text())["seed"] == 7
     pairs = Path("data/pairs.arrow").read_bytes()
     Path("data/pairs.arrow").unlink()
-    Path("data/views/span-mask/state.json").unlink()
+    Path("data/views/span-mask/data-00000.record.json").unlink()
     Path("data/views/span-mask/data-00000.arrow").unlink()
     assert augment("build-pairs", "--pairs", "original", "--view", "span-mask").code == 0
     assert Path("data/pairs.arrow").read_bytes() == pairs
@@ -298,7 +298,10 @@ def test_a_missing_view_is_made_and_an_unfinished_one_finished(augment: Augment,
 def test_a_missing_view_is_made_like_its_twin(start: Start, lines: Path, folder: Path) -> None:
     done(start("slow", lines, "--pivot", "aa", "--nap", 0, "--seed", 3, "--limit", 20))
     done(start("build-pairs", "--view", "slow-aa", "--view", "slow-bb", "--limit", 20))
-    plans = [json.loads((folder / f"data/views/slow-{pivot}/plan.json").read_text()) for pivot in ("aa", "bb")]
+    plans = [
+        json.loads((folder / f"data/views/slow-{pivot}/record.json").read_text())["plan"]
+        for pivot in ("aa", "bb")
+    ]
     assert [plan["params"].pop("pivot") for plan in plans] == ["aa", "bb"]
     assert plans[0].pop("signature") != plans[1].pop("signature")
     assert plans[0] == plans[1]
@@ -332,7 +335,8 @@ def test_pairs_are_written_once_and_belong_to_their_recipe(augment: Augment, lin
     assert augment("build-pairs", "--pairs", "original", "--view", "span-mask", "--overwrite").code == 0
     assert out.read_bytes() != first
     files = {path.name.removeprefix("pairs.") for path in Path("data").iterdir() if path.is_file()}
-    assert files == {"arrow", "card.md", "recipe.json", "report.html"}
+    made = {"arrow", "card.md", "recipe.json", "record.json"}
+    assert files == made | {"report.html", "report.html.record.json"}
 
 
 def test_a_view_of_other_sentences_is_refused(augment: Augment, lines: Path, folder: Path) -> None:

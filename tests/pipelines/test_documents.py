@@ -279,7 +279,7 @@ def test_spans_go_from_a_source_through_a_view(augment: Augment, form: str) -> N
             name = row["text"][old["start"] : old["end"]].split()
             assert list(dict.fromkeys(row["view"][new["start"] : new["end"]].split())) == name
         assert row["spans_lost"] == 0
-    assert json.loads(Path("data/views/repeat/state.json").read_text())["_counts"]["spans"] == {
+    assert json.loads(Path("data/views/repeat/record.json").read_text())["counts"]["spans"] == {
         "carried": 4,
         "lost": 0,
     }
@@ -298,7 +298,7 @@ def test_what_could_not_be_carried_is_counted(augment: Augment) -> None:
     assert str(lost) in augment("inspect", "data/views/span-mask").out
     # A view that rewrites the text whole carries none.
     augment("backtranslate", "--pivot", "de", "--models", "starter")
-    counts = json.loads(Path("data/views/backtranslate-de/state.json").read_text())["_counts"]
+    counts = json.loads(Path("data/views/backtranslate-de/record.json").read_text())["counts"]
     assert counts["spans"] == {"carried": 0, "lost": 4}
 
 

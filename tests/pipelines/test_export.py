@@ -40,7 +40,7 @@ def test_export_holds_the_same_rows(made: Augment, path: str, to: str) -> None:
                 (r["id"], r["text"]) for r in rows
             ]
     assert "already complete" in made("export", path, "--to", to).out
-    is_refused(made("export", path, "--to", to, "--limit", 4), "exists")
+    is_refused(made("export", path, "--to", to, "--limit", 4), "other options (--limit ")
     assert made("export", path, "--to", to, "--limit", 5, "--overwrite").out.startswith("5 rows")
 
 
@@ -94,7 +94,8 @@ def test_pairs_without_rows_can_be_exported(augment: Augment) -> None:
 
 def test_two_exports_never_share_a_recipe(made: Augment) -> None:
     assert made("export", "data/sentences", "--out", "rows").code == 0
-    is_refused(made("export", "data/sentences", "--out", "rows.arrow"), "would share rows.recipe.json with")
+    done = made("export", "data/sentences", "--out", "rows.arrow")
+    is_refused(done, "would share rows.record.json with rows:")
     assert made("verify", "rows").code == 0
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from foreigners import Start, content, done, wait_for
 
+from pipelines.storage.dataset import finished_dataset
+
 pytest.importorskip("ray")
 ROOT = Path(__file__).parents[2]
 
@@ -81,9 +83,9 @@ def test_a_cluster_makes_the_same_bytes_and_does_without_a_lost_worker(
     for more in (["--out", "one"], ["--out", "two", "--workers", 2], ["--out", "ray", *on_ray]):
         done(start(*run, *more))
     process = start(*run, "--out", "lost", *on_ray)
-    wait_for(lambda: len(list((folder / "lost").glob("receipts/*.json"))) >= 2)
+    wait_for(lambda: len(list((folder / "lost").glob("data-*.record.json"))) >= 2)
     os.kill(actors(cluster)[0], signal.SIGKILL)
-    assert not (folder / "lost" / "state.json").exists(), "it was killed in the middle"
+    assert not finished_dataset(folder / "lost"), "it was killed in the middle"
     done(process)
     one, *others = (content(folder / name) for name in ("one", "two", "ray", "lost"))
     assert [each == one for each in others] == [True] * 3

@@ -236,21 +236,25 @@ def test_a_report_replaces_only_reports_of_ours(unreported: Augment) -> None:
     first = out.read_bytes()
     assert unreported("report", "data/pairs.arrow").code == 0
     other = unreported("report", "data/pairs.arrow", "--rows", 3)
-    is_refused(other, f"{out} exists: choose another", "or --overwrite it")
+    is_refused(other, f"{out} was made with other options (--rows 20, not 3)", "or --overwrite it")
     assert out.read_bytes() == first
     again = json.loads(unreported("report", "data/pairs.arrow", "--rows", 3, "--overwrite", "--json").out)
     assert again == {"out": str(out), "made_now": True}
     assert out.read_bytes() != first
     out.write_text("<html>precious</html>")
+    is_refused(unreported("report", "data/pairs.arrow"), f"{out} is not as it was written")
+    Path("data/pairs.report.html.record.json").unlink()
     for options in ([], ["--overwrite"]):
-        is_refused(unreported("report", "data/pairs.arrow", *options), str(out))
+        refused = unreported("report", "data/pairs.arrow", *options)
+        is_refused(refused, f"{out} was not written by this command")
     assert unreported("report", "data/pairs.arrow", "--out", "data").code == 2
     assert out.read_text() == "<html>precious</html>"
     assert unreported("report", "data/pairs.arrow", "--out", "new/page.html").code == 0
 
 
-def test_a_report_of_pairs_without_a_recipe_is_written_once(unreported: Augment) -> None:
-    Path("data/pairs.recipe.json").unlink()
+def test_a_report_of_pairs_without_a_record_is_written_once(unreported: Augment) -> None:
+    Path("data/pairs.record.json").unlink()
+    Path("data/pairs.report.html.record.json").unlink()
     report = ["report", "data/pairs.arrow"]
     ends = [unreported(*report, *more).out for more in ([], [], ["--rows", 3, "--overwrite"])]
     assert [end.split("html ")[1] for end in ends] == [
@@ -258,7 +262,7 @@ def test_a_report_of_pairs_without_a_recipe_is_written_once(unreported: Augment)
         "exists already, nothing done\n",
         "written\n",
     ]
-    is_refused(unreported(*report), "exists: choose another", "or --overwrite it")
+    is_refused(unreported(*report), "was made with other options", "or --overwrite it")
 
 
 def test_pairs_get_their_report_which_replaces_no_file_of_somebody_else(unreported: Augment) -> None:

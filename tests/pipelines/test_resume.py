@@ -21,14 +21,14 @@ from foreigners import CTRL_C, Augment, Start, content, done, is_refused, start_
 from augment.models.weights import STARTER_TRANSLATION
 from pipelines.base import interrupt
 from pipelines.base.console import call, progress
-from pipelines.storage.dataset import open_dataset, read_plan
+from pipelines.storage.dataset import finished_dataset, open_dataset, read_plan
 from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
 
 LINE = "stopping; run the same command again to resume\n"
 
 
 def committed(out: Path) -> int:
-    return len(list(out.glob("receipts/*.json")))
+    return len(list(out.glob("data-*.record.json")))
 
 
 @pytest.mark.exhaustive_after(1)
@@ -50,7 +50,7 @@ def test_resumed_run_is_byte_identical(
         stopped.communicate(timeout=60)
     made = committed(folder / "stopped")
     assert 2 <= made < 12
-    assert not (folder / "stopped" / "state.json").exists()
+    assert not finished_dataset(folder / "stopped")
     if workers > 1:
         time.sleep(0.5)  # workers notice that their parent is gone, and end
         assert committed(folder / "stopped") - made <= workers
@@ -90,8 +90,8 @@ def test_candidates_are_chosen_alike_by_any_workers_in_any_batch_and_after_a_res
     assert any(row["alternatives"] for row in rows)
     assert augment(*run, "--out", "two", "--workers", 2, "--batch-tokens", 64).code == 0
     assert content(folder / "two") == content(folder / "one")
-    for name in ("state.json", *(f"receipts/data-{number:05}.arrow.json" for number in (0, 2, 3))):
-        (folder / "two" / name).unlink()
+    for number in (0, 2, 3):
+        (folder / f"two/data-{number:05}.record.json").unlink()
     assert "27" in augment(*run, "--out", "two", "--json").out
     assert content(folder / "two") == content(folder / "one")
 
@@ -146,7 +146,7 @@ def test_a_folder_that_vanishes_ends_the_run_and_is_made_again(
 ) -> None:
     run = ["slow", lines, "--nap", 0.1, "--limit", 20, "--shard-size", 2]
     process = start(*run, "--out", "out")
-    wait_for(lambda: any((folder / "out/receipts").glob("*.json")))
+    wait_for(lambda: committed(folder / "out"))
     (folder / "out").rename(folder / "moved")
     assert done(process, code=1).endswith(
         "error: out vanished while it was written: run the same command again\n"
@@ -211,7 +211,7 @@ def test_the_saved_recipe_makes_the_same_dataset(augment: Augment, lines: Path) 
 def test_flags_beat_the_config_file(augment: Augment, lines: Path, folder: Path) -> None:
     (folder / "r.yaml").write_text("length: 2\nseed: 4\nshard-size: 30\nunit: word\n")
     augment("span-mask", lines, "--config", "r.yaml", "--seed", 5, "--unit", "character")
-    plan = json.loads(Path("data/views/span-mask/plan.json").read_text())
+    plan = json.loads(Path("data/views/span-mask/record.json").read_text())["plan"]
     assert (plan["seed"], plan["params"]["length"], plan["shard_size"]) == (5, 2, 30)
     assert plan["params"]["unit"] == "character"
 
@@ -243,7 +243,7 @@ def test_without_a_source_the_bundled_sample_is_taken_and_said(augment: Augment,
     assert "bundled sample" in augment("identity", "--limit", 5).err
     assert open_dataset(Path("data/sentences")).rows > 100
     assert open_dataset(Path("data/views/identity")).rows == 5
-    Path("data/sentences/state.json").unlink()  # as after a kill
+    Path("data/sentences/data-00000.record.json").unlink()  # as after a kill
     assert "bundled sample" in augment("span-mask", "--limit", 5).err
     assert augment("span-mask", "--limit", 5).err == ""
 
@@ -253,7 +253,7 @@ def test_list_parameters_of_a_view_are_given_as_yaml(start: Start, lines: Path, 
     run = ["slow", lines, "--nap", 0, "--sizes", "[3, 4]"]
     done(start(*run))
     assert "nothing done" in done(start(*run))
-    plan = json.loads((folder / "data/views/slow/plan.json").read_text())
+    plan = json.loads((folder / "data/views/slow/record.json").read_text())["plan"]
     assert {key: plan["params"][key] for key in ("nap", "sizes", "pivot")} == {
         "nap": 0,
         "sizes": [3, 4],
@@ -306,7 +306,7 @@ def test_interrupted_at_any_moment_it_prints_one_line_and_resumes_to_the_same(
         folder = tmp_path / str(number)
         code, said, _ = span_mask(lines, folder, share * seconds)
         codes.append(code)
-        assert code == 130 or (code == 0 and (folder / "data/views/span-mask/state.json").exists())
+        assert code == 130 or (code == 0 and finished_dataset(folder / "data/views/span-mask"))
         # What is being printed when Ctrl-C comes may still follow.
         assert said.replace("60 sentences ingested to data/sentences/\n", "") == (LINE if code == 130 else "")
         assert span_mask(lines, folder)[0] == 0
@@ -430,7 +430,7 @@ def test_a_run_takes_opus_mt_from_the_hub_and_never_switches(
         f"opus-mt-en-de and Helsinki-NLP/opus-mt-de-en ({sum(sizes) / 1e6:.0f} MB);" in killed.communicate()[1]
     )
     assert fetched(opus_hub).count("model.safetensors") == 2
-    assert not (out / "state.json").exists()
+    assert not finished_dataset(out)
     said = done(start(*run, **{**offline, "HF_HOME": str(tmp_path / "empty")}), code=2)
     assert "Helsinki-NLP/opus-mt-en-de: neither a folder nor a model that the Hub gave (" in said
     assert f"; revision {COMMIT})" in said

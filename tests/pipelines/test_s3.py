@@ -94,10 +94,10 @@ def test_sentences_in_a_store_are_read_and_written(augment: Augment, lines: Path
 def test_a_killed_run_resumes_in_a_store(start: Start, lines: Path, folder: Path, bucket: Bucket) -> None:
     run = ["slow", lines, "--shard-size", 5, "--nap", 0.1]
     process = start(*run, "--out", "s3://views/slow")
-    wait_for(lambda: len(objects(bucket, "slow/receipts/")) >= 2)
+    wait_for(lambda: len(objects(bucket, "slow/data-")) >= 2)
     process.kill()
     process.communicate()
-    assert "state.json" not in objects(bucket, "slow/")
+    assert not json.loads(objects(bucket, "slow/")["record.json"])["files"]
     assert json.loads(done(start(*run, "--out", "s3://views/slow", "--json")))["made_now"] < 60
     done(start(*run, "--out", "slow"))
     assert objects(bucket, "slow/") == content(folder / "slow")
@@ -114,7 +114,7 @@ def test_a_store_that_answers_no_more_ends_the_run_with_one_line(
     host, port = server.get_host_and_port()
     run = ["slow", lines, "--shard-size", 5, "--nap", 0.1, "--out", "s3://views/lost", "--json"]
     process = start(*run, AWS_ENDPOINT_URL=f"http://{host}:{port}", AWS_MAX_ATTEMPTS="1")
-    wait_for(lambda: objects(bucket, "lost/receipts/"))
+    wait_for(lambda: objects(bucket, "lost/data-"))
     server.stop()
     assert "Traceback" not in (err := done(process, code=1))
     assert err.splitlines()[-1].startswith("error: Could not connect to the endpoint")

@@ -24,7 +24,7 @@ pytestmark = [
 OUTPUTS = {"ingest": "data/sentences", "view": "data/views/span-mask", "pairs": "data/pairs.arrow"}
 CHOICES = {"ingest": ("7", "4"), "view": ("5", "2"), "pairs": ("1.5", "1.3")}
 """Of each command, the two values of the option that is changed; they make different outputs."""
-DERIVED = ("card.md", "recipe.json")
+DERIVED = ("card.md", "recipe.json", "state.json", "dataset_info.json", "data-*.record.json")
 """Files of a dataset that those who read its rows do not look at; the command that made it does, and `verify`."""
 NAMES, OTHERS = st.sampled_from([*OUTPUTS]), st.booleans()
 Choices: TypeAlias = tuple[str | None, ...]
@@ -52,7 +52,8 @@ def part(tree: Tree, name: str, rows_only: bool = False) -> Tree:
         path: content
         for path, content in tree.items()
         if path.startswith((f"{stem}.", f"{stem}/")) and content is not None and "report" not in path
-        if Path(path).name not in left_out and not any(each.startswith(".") for each in Path(path).parts)
+        if not any(map(Path(path).match, left_out))
+        and not any(each.startswith(".") for each in Path(path).parts)
     }
 
 
@@ -130,7 +131,7 @@ class Outputs(RuleBasedStateMachine):
 
     def asked(self, name: str, overwrite: bool) -> list[str] | None:
         """The command as it is now; None if there are no sentences, so that it would take the sample corpus."""
-        is_ready = name == "ingest" or (self.folder / OUTPUTS["ingest"] / "plan.json").exists()
+        is_ready = name == "ingest" or (self.folder / OUTPUTS["ingest"] / "record.json").exists()
         return command(name, self.choice[name], overwrite) if is_ready else None
 
     @initialize(name=st.sampled_from([None, *OUTPUTS]))

@@ -13,8 +13,11 @@ import pyarrow as pa
 import pytest
 from foreigners import Augment, Start, content, done, is_refused, wait_for, write_stream
 
+from augment.record import read_record
 from pipelines.base.console import InputError
 from pipelines.base.files import write_if_changed
+from pipelines.base.record import write_record
+from pipelines.storage.dataset import finished_dataset
 from pipelines.storage.pair_files import PAIR_COLUMNS, read_pairs
 from pipelines.storage.shards import commit_shards, read_table
 from trainers.data.examples import from_text
@@ -70,7 +73,7 @@ def test_of_temporaries_only_those_of_the_same_output_are_removed(made: Augment,
 def test_overwrite_keeps_what_is_not_ours_in_a_dataset(made: Augment, folder: Path, command: str) -> None:
     made("build-pairs", "--pairs", "self", "--shards", 2)
     out = {"ingest": SENTENCES, "span-mask": VIEW, "build-pairs": Path("data/pairs")}[command]
-    foreign = [out / name for name in ("receipts/notes.txt", "data-99.arrow", "data-00007.arrow/notes.txt")]
+    foreign = [out / name for name in ("notes.record.json", "data-99.arrow", "data-00007.arrow/notes.txt")]
     for path in foreign:
         path.parent.mkdir(exist_ok=True)
         path.write_text("precious")
@@ -113,7 +116,7 @@ def test_only_a_file_system_without_locks_is_written_without_one(
     with mock.patch("fcntl.flock", side_effect=OSError(number, os.strerror(number))):
         done = augment("ingest", lines)
     is_made = code == 0
-    assert (done.code, "has no locks" in caplog.text, (SENTENCES / "state.json").exists()) == (
+    assert (done.code, "has no locks" in caplog.text, (SENTENCES / "record.json").exists()) == (
         code,
         is_made,
         is_made,
@@ -157,7 +160,7 @@ def test_the_folder_that_one_is_in_can_be_the_output(
     assert augment("ingest", "../lines.txt", "--out", ".", "--limit", 1, "--overwrite").code == 0
     assert augment("inspect", ".").code == 0
     assert augment("export", ".", "--to", "jsonl").out.startswith("1 row written to")
-    assert Path("plan.json").exists()
+    assert Path("record.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -167,12 +170,18 @@ def test_the_folder_that_one_is_in_can_be_the_output(
         ("build-pairs --pairs original --view span-mask --overwrite", PAIRS, "pairs.card.md"),
         ("build-pairs --pairs original --view span-mask --overwrite", PAIRS, "pairs.recipe.json"),
         ("export data/sentences --to csv --out data/s.csv", Path("data/s.csv"), "s.csv.recipe.json"),
+        (
+            "export data/sentences --to csv --out data/s.csv --overwrite",
+            Path("data/s.csv"),
+            "s.csv.recipe.json",
+        ),
     ],
 )
 def test_no_card_or_recipe_of_somebody_else_is_replaced(
     made: Augment, command: str, out: Path, name: str
 ) -> None:
-    out.unlink(missing_ok=True)  # what an interrupted run, whose card and recipe come first, leaves
+    for path in (out, *out.parent.glob("pairs.*")):
+        path.unlink(missing_ok=True)
     (out.parent / name).write_text('{"command": "mine"}')
     is_refused(made(*command.split()), name, "was not written by this command")
     assert (out.parent / name).read_text() == '{"command": "mine"}'
@@ -183,14 +192,16 @@ def test_two_files_of_pairs_never_share_a_recipe(made: Augment) -> None:
     whole = content(Path("data"))
     is_refused(
         made("build-pairs", "--pairs", "self", "--out", "data/pairs"),
-        "pairs.recipe.json with data/pairs.arrow",
+        "pairs.record.json with pairs.arrow",
     )
     assert content(Path("data")) == whole
 
 
 def test_an_unfinished_folder_of_pairs_is_refused(made: Augment) -> None:
     made("build-pairs", "--pairs", "self", "--shards", 3)
-    Path("data/pairs/state.json").unlink()
+    record = read_record(Path("data/pairs/record.json"))
+    assert record is not None
+    write_record(Path("data/pairs"), record.plan)
     with pytest.raises(InputError, match="data/pairs is not finished"):
         read_pairs("data/pairs")
     for command in (["inspect", "data/pairs"], ["export", "data/pairs"], ["report", "data/pairs"]):
@@ -280,11 +291,11 @@ def test_sentences_overwritten_while_a_view_runs_stop_it(
 ) -> None:
     augment("ingest", lines)
     process = start("slow", "--shard-size", 5, "--nap", 0.1, "--out", "out")
-    wait_for(lambda: len(list(Path("out").glob("receipts/*.json"))) >= 2)
+    wait_for(lambda: len(list(Path("out").glob("data-*.record.json"))) >= 2)
     (folder / "other.txt").write_text("\n".join(f"other {number}" for number in range(60)) + "\n")
     assert augment("ingest", "other.txt", "--overwrite").code == 0
     assert "data/sentences/data-00000.arrow is not as it was written" in done(process, code=2)
-    assert not Path("out/state.json").exists()
+    assert not finished_dataset(Path("out"))
 
 
 BROKEN = {
@@ -298,7 +309,7 @@ BROKEN = {
 }
 
 
-RECORDS = ("state.json", "dataset_info.json", "receipts/data-00000.arrow.json")
+OTHERS = ("card.md", "recipe.json", "state.json", "dataset_info.json", "data-00000.record.json")
 BUILD = ("build-pairs", "--pairs", "original", "--view", "span-mask")
 INGEST, MASK = ("ingest", "lines.txt"), ("span-mask", "lines.txt")
 
@@ -307,12 +318,11 @@ INGEST, MASK = ("ingest", "lines.txt"), ("span-mask", "lines.txt")
 @pytest.mark.parametrize(
     ("path", "command"),
     [
-        *((f"sentences/{name}", INGEST) for name in ("card.md", "recipe.json", "dataset_info.json")),
-        *((f"views/span-mask/{name}", MASK) for name in ("card.md", "recipe.json", *RECORDS)),
-        *((f"pairs.{name}", BUILD) for name in ("card.md", "report.html")),
-        ("sentences/plan.json", (*INGEST, "--overwrite")),
-        ("views/span-mask/plan.json", (*MASK, "--overwrite")),
-        ("pairs.recipe.json", (*BUILD, "--overwrite")),
+        *((f"sentences/{name}", INGEST) for name in OTHERS),
+        *((f"views/span-mask/{name}", MASK) for name in OTHERS),
+        ("sentences/record.json", (*INGEST, "--overwrite")),
+        ("views/span-mask/record.json", (*MASK, "--overwrite")),
+        *((f"pairs.{name}", (*BUILD, "--overwrite")) for name in ("record.json", "card.md", "recipe.json")),
     ],
 )
 def test_what_follows_from_the_rows_is_written_again(
@@ -324,12 +334,10 @@ def test_what_follows_from_the_rows_is_written_again(
     damaged, whole = Path("data") / path, content(Path("data"))
     for damage in (None, *(BROKEN.values() if damaged.suffix == ".json" else [])):
         flip(damaged, 30) if damage is None else damaged.write_text(damage)
-        if "views" in path and damaged.name not in ("card.md", "recipe.json"):
-            is_refused(augment("inspect", VIEW), str(VIEW))
         if "--overwrite" in command:
             is_refused(augment(*command[:-1]), path)
             # it may be somebody else's: --overwrite leaves it alone, and is not advised
-            if damage is not None:
+            if damage is not None and damaged.name.endswith("record.json"):
                 assert "overwrite" not in augment(*command).err
                 damaged.write_bytes(whole[path])
         assert augment(*command).code == 0, damage
@@ -356,27 +364,24 @@ def test_a_shard_is_written_and_a_file_compared_without_a_copy_of_it(folder: Pat
     assert Path("standing").read_bytes() == content
 
 
-def test_a_receipt_whose_counts_do_not_fit_its_shard_is_refused_and_made_again(
-    augment: Augment, lines: Path
-) -> None:
+def test_a_shard_whose_record_was_altered_is_made_again(augment: Augment, lines: Path) -> None:
     augment(*MASK)
-    whole, path = content(Path("data")), Path("data/views/span-mask/receipts/data-00000.arrow.json")
+    whole, path = content(Path("data")), Path("data/views/span-mask/data-00000.record.json")
     for is_finished in (True, False):
-        receipt = json.loads(path.read_text())
-        receipt["statuses"]["ok"] += 1
-        path.write_text(json.dumps(receipt, indent=2) + "\n")
+        record = json.loads(path.read_text())
+        record["counts"]["statuses"]["ok"] += 1
+        path.write_text(json.dumps(record, indent=2) + "\n")
         if not is_finished:
-            (path.parents[1] / "state.json").unlink()
-        is_refused(augment("inspect", VIEW), "damaged" if is_finished else "not finished")
+            write_record(path.parent, json.loads((path.parent / "record.json").read_text())["plan"])
+            is_refused(augment("inspect", VIEW), "not finished")
         assert augment(*MASK).code == 0
         assert content(Path("data")) == whole
 
 
-def test_a_shard_of_too_few_rows_is_made_again_though_its_receipt_fits(augment: Augment, lines: Path) -> None:
+def test_a_shard_of_too_few_rows_is_made_again_though_its_record_fits(augment: Augment, lines: Path) -> None:
     augment(*MASK)
     whole, folder = content(Path("data")), Path(VIEW)
     commit_shards(folder, {0: read_table(folder / "data-00000.arrow").slice(1)})
-    (folder / "state.json").unlink()
     assert augment(*MASK).code == 0
     assert content(Path("data")) == whole
 
@@ -396,7 +401,7 @@ def test_a_full_disk_names_the_file_and_the_run_resumes(augment: Augment, lines:
             for n, o in big
         ),
         (1_500, ["ingest", lines, "--out", "more"], "data-00000.arrow"),
-        (500, ["span-mask", "--out", "view"], "view/plan.json"),
+        (500, ["span-mask", "--out", "view"], "view/record.json"),
         (500, ["build-pairs", "--pairs", "original", "--view", "span-mask", "--out", "p.arrow"], "p.arrow"),
         (500, ["build-pairs", "--pairs", "self", "--shards", 2, "--out", "folder"], "folder/data"),
         (500, ["export", "data/sentences", "--to", "jsonl", "--out", "e.jsonl"], "e.jsonl"),

@@ -10,11 +10,10 @@ import pytest
 from foreigners import Augment, is_refused, make
 
 from augment.errors import InputError
-from augment.files import SUMS, check_sums, write_sums
+from augment.record import RECORD, FileRecord, Record, check_folder_files, file_records, read_record
 from pipelines.base.files import sibling_path
-from pipelines.base.recipe import recipe_text
+from pipelines.base.record import write_record
 from pipelines.outputs.verify import verify
-from pipelines.storage.pair_files import REJECTS_SHA256
 
 VIEW, PAIRS, FOLDER = Path("data/views/span-mask"), Path("data/pairs.arrow"), Path("data/folder.arrow")
 EXPORT, REJECTS = Path("data/pairs.jsonl"), Path("data/rejects.arrow")
@@ -57,7 +56,8 @@ def outputs(augment: Augment, folder: Path, outputs_once: Path) -> Augment:
 def files_of(output: Path) -> list[Path]:
     if output.is_dir():
         return sorted(path for path in output.rglob("*") if path.is_file())
-    beside_it = [sibling_path(output, ending) for ending in ("recipe.json", "card.md", "report.html")]
+    endings = ("record.json", "recipe.json", "card.md")
+    beside_it = [sibling_path(output, ending) for ending in endings]
     return [path for path in (output, *beside_it, *([REJECTS] if output == PAIRS else [])) if path.is_file()]
 
 
@@ -87,24 +87,22 @@ def test_every_flipped_byte_is_found_in_its_file(outputs: Augment, output: Path)
 def test_what_is_missing_or_unfinished_is_named(outputs: Augment) -> None:
     for output in OUTPUTS:
         for path in files_of(output):
-            # nothing names it
-            if path.suffix == ".html" or path in (
-                REJECTS,
-                sibling_path(EXPORT, "recipe.json"),
-            ):
-                continue
+            if path == sibling_path(output, "record.json") or path.name == "report.html.record.json":
+                continue  # nothing names it
             kept = path.with_name("kept")
             path.rename(kept)
-            expected = "unfinished" if path.name == "state.json" else "missing"
-            assert problems(output) == {path: expected}
+            assert problems(output) == {path: "missing"}
             kept.rename(path)
     assert not problems(*OUTPUTS)
 
 
 def test_a_stopped_run_is_unfinished_and_its_shards_are_verified(outputs: Augment, folder: Path) -> None:
-    for name in ("state.json", "card.md", "receipts/data-00001.arrow.json"):
+    record = read_record(FOLDER / "record.json")
+    assert record is not None
+    write_record(FOLDER, record.plan)
+    for name in ("card.md", "data-00001.record.json"):
         (FOLDER / name).unlink()
-    expected = {FOLDER / "state.json": "unfinished", FOLDER / "data-00001.arrow": "unfinished"}
+    expected = {FOLDER / "record.json": "unfinished"}
     assert problems(FOLDER) == expected
     shard = FOLDER / "data-00000.arrow"
     shard.write_bytes(shard.read_bytes()[:-1])
@@ -116,7 +114,7 @@ def test_a_folder_of_outputs_is_looked_through(outputs: Augment, folder: Path) -
     assert not problems(Path("data"))
     (Path("data") / "notes.arrow").write_bytes(b"somebody else's")
     (Path("data") / "mine.recipe.json").write_text("{}")
-    (Path("data") / "plan.json").write_text("[]")
+    (Path("data") / "record.json").write_text("[]")
     assert not problems(Path("data"))
     REJECTS.write_bytes(REJECTS.read_bytes()[:-1])
     PAIRS.unlink()
@@ -146,10 +144,10 @@ def test_verify_says_it_in_lines_and_by_its_exit_code(outputs: Augment, folder: 
     done = outputs("verify", "data")
     assert done.code == 1
     *named, summary = done.out.splitlines()
-    assert named == [f"missing: {VIEW}/card.md", f"damaged: {shard}"]
+    assert named == [f"damaged: {shard}", f"missing: {VIEW}/card.md"]
     assert summary.endswith("files verified: 2 problems")
     found = json.loads(outputs("verify", VIEW, "--json").out)["problems"]
-    assert found == {f"{VIEW}/card.md": "missing", str(shard): "damaged"}
+    assert found == {str(shard): "damaged", f"{VIEW}/card.md": "missing"}
 
 
 def test_one_of_a_thing_is_said_in_the_singular(augment: Augment, folder: Path) -> None:
@@ -188,10 +186,9 @@ def test_rejects_in_another_folder_are_verified_with_their_pairs(outputs: Augmen
 
 
 def test_the_worst_of_two_verdicts_on_a_file_counts(outputs: Augment) -> None:
-    shard, recipe = FOLDER / "data-00000.arrow", FOLDER / "recipe.json"
-    record = {"rejects": f"{FOLDER.name}/{shard.name}", REJECTS_SHA256: "0" * 64}
-    recipe.write_text(recipe_text("build-pairs", {}, made=record))
-    assert problems(FOLDER) == {shard: "damaged", recipe: "damaged"}
+    shard, other = FOLDER / "data-00000.arrow", FOLDER / "other"
+    write_record(other, {"kind": "export"}, {shard.name: FileRecord(sha256="0" * 64)})
+    assert problems(FOLDER) == {shard: "damaged"}
 
 
 @pytest.mark.parametrize("path", ["nowhere", "lines.txt", ".", "copy.arrow"])
@@ -208,15 +205,17 @@ def test_a_model_is_verified_by_the_hashes_beside_it(augment: Augment, folder: P
     files = {"model.safetensors": b"weights", "config.json": b"{}", "1_Pooling/config.json": b"{ }"}
     for name, content in files.items():
         (run / name).write_bytes(content)
-    write_sums(run)
+    (run / RECORD).write_text(Record(files=file_records(run)).to_json())
     (run / "README.md").write_text("for people")
-    for path in (*(run / name for name in files), run / SUMS):
+    for path in (*(run / name for name in files), run / RECORD):
         content = path.read_bytes()
         for place in range(len(content)):
             path.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
             assert problems(folder / "runs"), f"byte {place} of {path}"
-            with pytest.raises(InputError, match="is not as it was written"):
-                check_sums(run)
+            with pytest.raises(
+                InputError, match=r"is not as it was written|is damaged|is not a record of ours"
+            ):
+                check_folder_files(run)
         path.write_bytes(content)
         assert not problems(folder / "runs")
     (run / "config.json").unlink()

@@ -13,10 +13,11 @@ import pytest
 import small_trainings
 from small_trainings import Capsys, error_line
 
-from pipelines.base.files import LOCK, locked_folder
+from augment.record import read_record
+from pipelines.base.files import LOCK, RECORD, locked_folder
 from pipelines.base.interrupt import MESSAGE
 from trainers.objective import Objective
-from trainers.training.directory import MADE, RECIPE
+from trainers.training.directory import RECIPE
 from trainers.training.fit import ObjectiveTrainer
 
 Train = Callable[..., int]
@@ -51,7 +52,7 @@ def test_foreign_folder_is_left_alone(
     (tmp_path / "data-00000.arrow").write_text("a year of sentences")
     before = files(tmp_path)
     assert train("--out", tmp_path, *flags) == 2
-    assert "holds no such run (by its recipe.json): give another --out" in error_line(capsys)
+    assert "and no record.json, so it is not ours: choose another --out" in error_line(capsys)
     assert files(tmp_path) == before
 
 
@@ -90,7 +91,9 @@ def test_run_cut_off_before_its_recipe_can_start(train: Train, tmp_path: Path) -
     (tmp_path / f".{RECIPE}.1.augment.tmp").write_text('{"comm')
     (tmp_path / LOCK).write_text('{"pid": 1')
     assert train("--out", tmp_path) == 0
-    assert {path.name for path in tmp_path.iterdir() if not any(map(path.match, MADE))} == {RECIPE}
+    record = read_record(tmp_path / RECORD)
+    assert record is not None
+    assert files(tmp_path).keys() == record.files.keys() | {RECORD}
     assert not list(tmp_path.glob(".*"))
 
 

@@ -7,8 +7,8 @@ import torch
 from safetensors.torch import save_file
 from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, trained
 
+from augment.record import record_folder
 from pipelines.base.console import TwinviewsError
-from pipelines.base.files import write_sums
 from trainers.settings import objective_names
 from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpoint
 from trainers.training.fit import collapse, fit, make_optimizer
@@ -122,7 +122,7 @@ def test_damaged_checkpoint_is_put_aside_and_the_older_one_taken(
         for file in FILES[2:]:
             torch.save({"state": torch.zeros(9)}, folder / f"checkpoint-{step}" / file)
         if step > 5:  # the first one was left by a crash
-            write_sums(folder / f"checkpoint-{step}")
+            record_folder(folder / f"checkpoint-{step}")
     file = folder / "checkpoint-15" / name
     whole = file.read_bytes()
     file.unlink()
@@ -131,7 +131,7 @@ def test_damaged_checkpoint_is_put_aside_and_the_older_one_taken(
         file.write_bytes(whole[:at] + b"\1" + whole[at + 1 :])
     elif name == FILES[0] and size not in ("empty", "half", "missing"):  # whole by its hash
         file.write_text(size)
-        write_sums(file.parent)
+        record_folder(file.parent)
     elif size != "missing":
         file.write_bytes(whole[: len(whole) // 2] if size == "half" else b"")
     for _ in range(2):

@@ -162,7 +162,7 @@ def test_a_killed_training_ends_with_the_same_bytes(languages: str, tiny_bert: P
     command = [*options(parallel, tiny_bert), "--languages", languages, "--steps", 60]
     assert train(*command, "--out", "whole") == 0
     train_killed(
-        lambda: list(Path("killed").glob("checkpoints/checkpoint-*/SHA256SUMS")), *command, "--out", "killed"
+        lambda: list(Path("killed").glob("checkpoints/checkpoint-*/record.json")), *command, "--out", "killed"
     )
     assert not Path("killed", "modules.json").exists()
     assert train(*command, "--out", "killed") == 0

@@ -84,7 +84,7 @@ def test_same_recipe(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: C
     assert train(*arguments) == 0
     assert "is already finished with this recipe" in capsys.readouterr().out
     assert train(*arguments, "--lr", "0.1") == 2
-    assert "(lr was 0.001, is now 0.1): use --overwrite" in capsys.readouterr().err
+    assert "(--lr 0.001, not 0.1): choose another --out, or --overwrite it" in capsys.readouterr().err
     assert before == {path: path.stat().st_mtime_ns for path in first.rglob("*")}
     again = ["mirror", "--config", first / "recipe.json", "--out", second]
     assert train(*again) == 0
@@ -110,7 +110,7 @@ def test_killed_run_is_resumed_exactly(pairs_file: Path, tiny_bert: Path, tmp_pa
     ]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert train(*arguments, "--out", whole) == 0
-    saved = "checkpoints/checkpoint-*/SHA256SUMS"  # it is written last
+    saved = "checkpoints/checkpoint-*/record.json"  # it is written last
     train_killed(lambda: list(killed.glob(saved)), *arguments, "--out", killed)
     assert not (killed / "modules.json").exists()
     assert train(*arguments, "--out", killed) == 0
@@ -232,7 +232,7 @@ def test_dev_set(text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Pat
     assert "is already finished with this recipe" in capsys.readouterr().out
     with pytest.raises(InputError, match="dev_xxh64 was"):
         run_mirror(text_file, tiny_bert, out, dev=str(other), evaluations=3)
-    with pytest.raises(InputError, match="patience was None, is now 2"):
+    with pytest.raises(InputError, match="--patience none, not 2"):
         run_mirror(text_file, tiny_bert, out, dev=str(dev_file), evaluations=3, patience=2)
 
 
@@ -301,7 +301,7 @@ def test_auto_precision(
     run_mirror(text_file, tiny_bert, out, precision="auto")
     assert json.loads((out / "recipe.json").read_text())["precision"] == "bf16"
     monkeypatch.setattr("torch.cpu.get_capabilities", dict)
-    said = r"\(precision was 'bf16', is now 'fp32'\): use --overwrite, change it back"
+    said = r"\(--precision 'bf16', not 'fp32'\): choose another --out, or --overwrite it"
     with pytest.raises(InputError, match=said):
         run_mirror(text_file, tiny_bert, out, precision="auto")
     run_mirror(text_file, tiny_bert, out, precision="bf16")

@@ -1,20 +1,21 @@
 """`train push`: publish a trained encoder on the Hugging Face Hub."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from huggingface_hub import CommitOperationAdd, HfApi, ModelCard, get_token
-from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
+from huggingface_hub import ModelCard
 from yaml import YAMLError
 
-from pipelines.base.console import ConfigOption, InputError, TwinviewsError, show
-from pipelines.base.files import SUMS, check_sums, read_json
+from augment.record import Record, check_folder_files
+from pipelines.base.console import ConfigOption, InputError, show
+from pipelines.base.files import RECORD, read_json
 from pipelines.base.options import Options, with_options
-from trainers.encoders.location import RECIPE, first_line
-from trainers.training.directory import DONE, ENCODER, without_paths
+from pipelines.base.publish import publish
+from pipelines.base.record import output_record
+from trainers.encoders.location import LOG, RECIPE, TIME, first_line
+from trainers.training.directory import DONE, without_paths
 
 CARD = "README.md"
 
@@ -61,26 +62,9 @@ def push(options: PushOptions) -> None:
     if options.dry_run:
         show("\n".join(sorted(contents)))
         return
-    if get_token() is None:
-        raise InputError("no token for the Hub: run `hf auth login`, or set HF_TOKEN")
-    url = _send(name, contents, public=options.public)
+    message = "Upload an encoder with Twinviews"
+    url = publish(name, contents, message, kind="model", public=options.public)
     show(f"{url}: {len(contents)} files, {'public' if options.public else 'private'}")
-
-
-def _send(name: str, contents: Mapping[str, Path | bytes], *, public: bool) -> str:
-    """Commit files to a repository of the Hub, made if there is none, and return its URL."""
-    api = HfApi(library_name="twinviews")
-    try:
-        url = api.create_repo(name, private=not public, exist_ok=True)
-        if api.repo_info(name).private is public:
-            state, advice = ("private", "leave --public out") if public else ("public", "give --public")
-            raise InputError(f"{url} exists and is {state}: {advice}, or another name")
-        additions = [CommitOperationAdd(path, content) for path, content in contents.items()]
-        api.create_commit(name, additions, commit_message="Upload an encoder with Twinviews")
-    # The client raises ValueError for impossible names, RuntimeError for a large file that cannot be sent.
-    except (HTTPError, OSError, ValueError, RuntimeError) as error:
-        raise TwinviewsError(f"cannot push to hf:{name} ({first_line(error)})") from error
-    return str(url)
 
 
 def published(directory: Path) -> dict[str, Path | bytes]:
@@ -89,14 +73,15 @@ def published(directory: Path) -> dict[str, Path | bytes]:
     for name in (RECIPE, DONE, CARD, "*.safetensors"):
         if not any(directory.glob(name)) or not isinstance(recipe, dict):
             raise InputError(f"{directory} is not a finished run, it has no {name}: give a run's directory")
-    check_sums(directory)
-    matches = {
-        path for pattern in ENCODER for path in (*directory.glob(pattern), *directory.glob(f"{pattern}/**/*"))
+    check_folder_files(directory)
+    record = output_record(directory)
+    if record is None:
+        raise InputError(f"{directory} has no {RECORD}: give a run's directory")
+    sent = {name: file for name, file in record.files.items() if name not in (LOG, TIME)}
+    checked = {name: file for name, file in sent.items() if name not in (CARD, RECIPE)}
+    recipe_text = json.dumps(without_paths(recipe), indent=2, ensure_ascii=False) + "\n"
+    return {
+        **{name: directory / name for name in sent},
+        RECORD: Record(files=checked).to_json().encode(),
+        RECIPE: recipe_text.encode(),
     }
-    files = (path for path in matches if path.is_file() and not path.is_symlink())
-    text = json.dumps(without_paths(recipe), indent=2, ensure_ascii=False) + "\n"
-    contents: dict[str, Path | bytes] = {path.relative_to(directory).as_posix(): path for path in files}
-    if SUMS in contents:
-        lines = (directory / SUMS).read_bytes().splitlines(keepends=True)
-        contents[SUMS] = b"".join(line for line in lines if line[66:-1].decode() in contents.keys() - {CARD})
-    return {**contents, RECIPE: text.encode()}

@@ -6,9 +6,11 @@ from typing import Annotated, Any
 import typer
 from pydantic import Field
 
+from augment.record import FileRecord
 from pipelines.base.console import ConfigOption, InputError, render_page, show
-from pipelines.base.files import is_written_by, without_paths, write_page
+from pipelines.base.files import without_paths
 from pipelines.base.options import Options, with_options
+from pipelines.base.record import claim, is_unaltered, write_recorded
 from trainers.cli.evaluate import SHOWN
 from trainers.encoders.location import LOG
 from trainers.scores.pages.comparison import compare_suite, published_tables
@@ -19,7 +21,6 @@ from trainers.scores.statistics.wording import RULE
 from trainers.scores.task import PREFIX
 
 PAGE, MAX_RUNS = "report.html", 6
-MARK = b'<meta name="generator" content="Twinviews report">'
 PAPERS = ["bsl", "mirror", "isbert"]
 
 
@@ -48,8 +49,7 @@ def report(options: ReportOptions) -> None:
     if len(runs) > MAX_RUNS:
         raise InputError(f"{len(runs)} runs: at most {MAX_RUNS} lines can be told apart")
     target = target or (runs[0] / PAGE if len(runs) == 1 and runs[0].is_dir() else Path(PAGE))
-    if target.exists() and not is_written_by(target, MARK):
-        raise InputError(f"{target} exists and was not written by `train report`: choose another --out")
+    claim(target, {"kind": "page"}, overwrite=is_unaltered(target))
     folders = [seed_folders(run)[0] for run in runs]
     trainings = [read_run(folder, options.sample) for folder in folders]
     results = [run for folder in folders if _needs_scores(folder) for run in read_runs(folder)]
@@ -72,7 +72,9 @@ def report(options: ReportOptions) -> None:
         "verdicts": dict.fromkeys((part["source"], part["verdict"]) for part in parts),
         "rule": RULE,
     }
-    write_page(target, render_page("trainers.scores.pages", without_paths, **content))
+    page = render_page("trainers.scores.pages", without_paths, **content)
+    plan = {"kind": "page", "the page's sha256": FileRecord.of(page.encode()).sha256}
+    write_recorded(target, plan, lambda: page, overwrite=is_unaltered(target))
     show(f"{target} written")
 
 

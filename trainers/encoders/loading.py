@@ -12,10 +12,12 @@ from typing import Any
 
 import torch
 
+from augment.files import RECORD
 from augment.models.device import quiet_transformers
 from augment.models.loading import WRAPPERS, check_length, check_weights, fault
+from augment.record import Record, check_folder_files, file_records
 from pipelines.base.console import InputError, TwinviewsError, note
-from pipelines.base.files import check_sums, write_sums
+from pipelines.base.record import output_record
 from trainers.encoders.location import LOG, PICKLE, RECIPE, TIME, Source, pickled
 from trainers.encoders.modules import Encoder, assemble, is_padded, parts_of, pooling_of, set_max_tokens
 from trainers.processes import is_first
@@ -121,7 +123,7 @@ def load_encoder(source: Source, device: str | None) -> Encoder:
     from sentence_transformers.sentence_transformer.modules import Transformer
 
     if source.folder is not None:
-        check_sums(source.folder)
+        check_folder_files(source.folder)
     with _loading("the encoder", source):
         encoder = SentenceTransformer(
             source.path, device=device, model_kwargs=_weight_options(source), **_safe(source)
@@ -233,10 +235,15 @@ def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: Any = None)
             masked_lm.save_pretrained(draft)
         _check_saved(encoder, draft)
         (draft / "README.md").write_text(card, encoding="utf-8")
-        write_sums(draft, *(path / name for name in (RECIPE, LOG, TIME)))
+        files = file_records(draft, *(path / name for name in (RECIPE, LOG, TIME)))
+        record = output_record(path) or Record()
+        (draft / RECORD).write_text(record.model_copy(update={"files": files}).to_json(), encoding="utf-8")
         for weights in draft.glob("*.safetensors"):
             weights.chmod((draft / "README.md").stat().st_mode)  # safetensors lets only the owner read
-        for item in sorted(draft.iterdir(), key=lambda item: item.name == "modules.json"):
+        # The record first: what it names is ours to remove, and the run is finished when all is there.
+        for item in sorted(
+            draft.iterdir(), key=lambda item: (item.name == "modules.json", item.name != RECORD)
+        ):
             if item.is_dir():
                 shutil.rmtree(path / item.name, ignore_errors=True)
             os.replace(item, path / item.name)

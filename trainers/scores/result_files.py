@@ -14,9 +14,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
+from augment.record import FileRecord, Record, checked_files, read_record
 from pipelines.base import console
 from pipelines.base.console import InputError
-from pipelines.base.files import SUMS, atomic_write, locked_file, read_json, recorded_files, without_paths
+from pipelines.base.files import RECORD, atomic_write, locked_file, read_json, without_paths
 from trainers.encoders.location import RECIPE, Source, locate
 from trainers.scores.suites import SMOKE_TEST
 from trainers.scores.task import MARK, Scores
@@ -265,14 +266,17 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
         text = json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n"
         contents = {"json": text.encode(), "items.npz": items.getvalue()}
         files = {directory / f"{scores.suite.name}.{ending}": content for ending, content in contents.items()}
-        sums, items_file, names = directory / SUMS, [*files][-1], {path.name for path in files}
-        with locked_file(sums, *files), ExitStack() as drafts:
+        items_file, names = [*files][-1], {path.name for path in files}
+        with locked_file(directory / RECORD, *files), ExitStack() as drafts:
             if not arrays:
                 del files[items_file]
-            old = sums.read_text(encoding="utf-8", errors="replace") if sums.is_file() else ""
-            lines = [line for line in old.splitlines() if line.partition("  ")[2] not in names]
-            lines += [f"{hashlib.sha256(content).hexdigest()}  {path.name}" for path, content in files.items()]
-            for path, content in {**files, sums: ("\n".join(lines) + "\n").encode()}.items():
+            record = Record()
+            with suppress(InputError):  # a damaged one: what it names is evaluated again
+                record = read_record(directory / RECORD) or record
+            others = {name: file for name, file in record.files.items() if name not in names}
+            written = {path.name: FileRecord.of(content) for path, content in files.items()}
+            record = record.model_copy(update={"files": {**others, **written}})
+            for path, content in {**files, directory / RECORD: record.to_json().encode()}.items():
                 stream = drafts.enter_context(atomic_write(path))
                 stream.write(content)
                 stream.flush()
@@ -284,9 +288,10 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
 
 def load(path: Path) -> StoredSuite:
     """Read a file of results; raises InputError if it cannot be read as one, or it or its items are not as written."""
-    whole = recorded_files(path.parent)
+    record = read_record(path.parent / RECORD)
+    problems = checked_files(path.parent, record) if record else {}
     for file in (path, path.with_suffix(".items.npz")):
-        if not whole.get(file, True):
+        if problems.get(file):
             raise InputError(f"{file} is not as it was written: evaluate again, or leave it out")
     try:
         return StoredSuite.model_validate_json(path.read_bytes()).model_copy(update={"file": path})

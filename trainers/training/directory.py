@@ -5,51 +5,20 @@ import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from augment.record import check_folder_files
 from pipelines.base.console import InputError, TwinviewsError, note
-from pipelines.base.files import LOCK, SUMS, check_sums, read_json, write_if_changed
+from pipelines.base.files import RECORD, read_json, write_if_changed
+from pipelines.base.record import claim, output_record, write_record
 from trainers.encoders.location import LOG, RECIPE, TIME
 
 DONE, CHECKPOINTS, WEIGHTS, STATE = "modules.json", "checkpoints", "model.safetensors", "trainer_state.json"
 LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")  # of killed runs, which finished ones do not need
-ENCODER = (
-    SUMS,
-    "README.md",
-    "config.json",
-    "config_sentence_transformers.json",
-    "generation_config.json",
-    "modules.json",
-    "sentence_bert_config.json",
-    "model.safetensors",
-    "model-*-of-*.safetensors",
-    "model.safetensors.index.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "tokenizer.model",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "spiece.model",
-    "sentencepiece.bpe.model",
-    "chat_template.jinja",
-    "[1-9]_CNN",
-    "[1-9]_Dense",
-    "[1-9]_Dropout",
-    "[1-9]_LayerNorm",
-    "[1-9]_Normalize",
-    "[1-9]_Pooling",
-    "[1-9]_WeightedLayerPooling",
-    "[1-9]_WordWeights",
-)
-"""The files and folders of an encoder."""
-MADE = (*LEFTOVERS, LOG, TIME, "evaluation", "report.html", *ENCODER)
-"""All that a training and `train evaluate` write into a run's directory; `--overwrite` removes nothing
-else."""
+MADE = (*LEFTOVERS, LOG, TIME, "evaluation", "report.html", f"report.html.{RECORD}")
+"""What a training, `train evaluate` and `train report` write into a run's directory and its record does not name."""
 DATA = ("views", "text", "words", "graded", "dev", "dev_data")
 STARTS = ("encoder", "teacher", "guide")  # what a training begins with
 FREE = frozenset({*DATA, "save_every"})
@@ -64,28 +33,18 @@ OSError."""
 
 def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
     """Return whether a directory holds this very run, finished; raises InputError if it holds anything else."""
-    if not out.exists() or all(path.name == LOCK or path.suffix == ".tmp" for path in out.iterdir()):
-        return False
-    existing = read_json(out / RECIPE)  # which other outputs have too
-    if not isinstance(existing, dict) or not existing.keys() >= {"preset", "pooling", "twinviews"}:
-        raise InputError(f"{out} is not empty and holds no such run (by its {RECIPE}): give another --out")
-    if overwrite:
-        return False
-    ignored = {"twinviews", "version", *FREE}
-    old, new = (
-        {key: value for key, value in {**settings, **settings["twinviews"]}.items() if key not in ignored}
-        for settings in (existing, json.loads(json.dumps(recipe)))  # a tuple was read back as a list
-    )
-    for key in sorted({*old, *new}):
-        if old.get(key) != new.get(key):
-            raise InputError(
-                f"{out} belongs to another recipe ({key} was {old.get(key)!r}, is now {new.get(key)!r}): "
-                "use --overwrite, change it back, or give another --out"
-            )
-    is_done = (out / DONE).is_file()
+    claim(out, _plan(recipe), overwrite=overwrite)
+    is_done = (out / DONE).is_file() and not overwrite
     if is_done:
-        check_sums(out, "train it again with --overwrite")
+        check_folder_files(out, "train it again with --overwrite")
     return is_done
+
+
+def _plan(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """What may not change when a run is resumed, of its recipe."""
+    settings = {**recipe, **recipe["twinviews"]}
+    deciding = {key: value for key, value in settings.items() if key not in {"twinviews", "version", *FREE}}
+    return {"kind": "training", **{f"--{key.replace('_', '-')}": value for key, value in deciding.items()}}
 
 
 def without_paths(recipe: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,7 +68,11 @@ def begin(out: Path, recipe: Mapping[str, Any]) -> None:
     for start in filter(None, map(recipe.get, STARTS)):
         if Path(start).exists() and Path(start).resolve().is_relative_to(out.resolve()):
             raise InputError(f"{start} is needed for this training and would be removed: give another --out")
-    remove(out, MADE)
+    record = None
+    with suppress(InputError):  # a damaged one
+        record = output_record(out)
+    remove(out, [*MADE, *(record.files if record else ())])
+    write_record(out, _plan(recipe))
     write_if_changed(out / RECIPE, json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -145,11 +108,13 @@ def newest_checkpoint(out: Path) -> Path | None:
 
     intact = []
     for path in checkpoints(out / CHECKPOINTS) if is_first() else ():
-        if not (path / SUMS).is_file() or not (path / SUMS).stat().st_size:  # unfinished: it is written last
+        if (
+            not (path / RECORD).is_file() or not (path / RECORD).stat().st_size
+        ):  # unfinished: it is written last
             shutil.rmtree(path)
             continue
         try:
-            check_sums(path)
+            check_folder_files(path)
             history_of(path)
             intact.append(path)
         except InputError:

@@ -21,8 +21,9 @@ from transformers import (
     TrainingArguments,
 )
 
+from augment.record import record_folder
 from pipelines.base.console import TwinviewsError, note, progress
-from pipelines.base.files import write_if_changed, write_sums
+from pipelines.base.files import write_if_changed
 from trainers.data.examples import Examples, Order, Rows
 from trainers.encoders.location import LOG
 from trainers.losses import geometry
@@ -335,7 +336,7 @@ class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is unt
         """Record the hashes of the checkpoint once all processes have written their parts."""
         of_first(None)
         if is_first():
-            write_sums(self.trainer.out / CHECKPOINTS / f"checkpoint-{state.global_step}")
+            record_folder(self.trainer.out / CHECKPOINTS / f"checkpoint-{state.global_step}")
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Move the bar; score when due; log at each score and checkpoint, where the means start again."""

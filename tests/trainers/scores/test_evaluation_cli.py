@@ -29,7 +29,7 @@ def test_without_data_the_smoke_test_runs_and_says_so(model: Path, capsys: Capsy
     assert "average" not in out
     assert err.startswith("no benchmark data (--data DIR or TWINVIEWS_DATA)")
     written = {path.name for path in (results() / "mean").iterdir()}
-    assert written == {"SHA256SUMS", "sample.items.npz", "sample.json"}
+    assert written == {"record.json", "sample.items.npz", "sample.json"}
 
 
 def test_the_whole_suite_has_three_averages(model: Path, suite_data: Path, capsys: Capsys) -> None:

@@ -610,7 +610,7 @@ def test_the_results_of_the_untouched_encoder_are_not_taken_for_it(
     monkeypatch.syspath_prepend(package.parent)
     recipe = json.loads((run / "recipe.json").read_text())
     (run / "recipe.json").write_text(json.dumps({**recipe, "encoder": "all-MiniLM-L6-v2"}))
-    (run / "SHA256SUMS").unlink()
+    (run / "record.json").unlink()
     for _ in range(2):
         assert evaluate(run, "--judge", "own.csv") == 0
         assert "all-MiniLM-L6-v2, untouched" in capsys.readouterr().out

@@ -86,7 +86,7 @@ def test_seeds_with_other_options_are_refused_and_left_as_they_are(small: list[s
     before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*.*")}
     capsys.readouterr()
     assert train("mirror", *small, "--seeds", 1, "--lr", "0.1") == 2
-    assert "is now 0.1): use --overwrite" in capsys.readouterr().err
+    assert "not 0.1): choose another --out, or --overwrite it" in capsys.readouterr().err
     assert train("mirror", *small, "--out", "single") == 0
     assert train("mirror", *small, "--seeds", 2, "--out", "single") == 2
     assert "single holds a single run" in capsys.readouterr().err

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from augment.record import check_folder_files
 from pipelines.base.console import InputError, note
-from pipelines.base.files import check_sums
 from trainers.encoders.location import LOG, RECIPE, TIME
 from trainers.scores.pages.vectors_moved import change_of
 from trainers.training import directory
@@ -31,7 +31,7 @@ TITLES = {
 
 def read_run(run: Path, sample: int) -> dict[str, Any]:
     """Return a run's name, its recipe and log (empty if missing), its last values, and its change, if any."""
-    check_sums(run, "train it again with --overwrite")
+    check_folder_files(run, "train it again with --overwrite")
     try:
         texts = [
             (run / name).read_text("utf-8") if (run / name).is_file() else "" for name in (RECIPE, LOG, TIME)
