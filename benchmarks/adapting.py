@@ -30,7 +30,7 @@ from torch import nn
 
 from trainers.encoders.linear import fit_linear
 from trainers.encoders.model import load_model
-from trainers.encoders.vectors import cached, nearest, smooth, unit
+from trainers.encoders.vectors import nearest, smooth, unit
 from trainers.scores.pairs import spearman
 
 Vectors = NDArray[np.float32]
@@ -158,7 +158,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=1, help="draws of the two thirds")
     options = parser.parse_args()
-    encoder = cached(load_model(options.encoder), options.out / "vectors")
+    encoder = load_model(options.encoder)
     domains, (left, right, grades) = read_domains(options.data), read_stsb(options.data)
     sides = [encoder.encode(side) for side in (left, right)]
     vectors = {

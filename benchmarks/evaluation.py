@@ -2,11 +2,11 @@
 
     python benchmarks/evaluation.py MODEL --data DIR
 
-Both run in a process of their own, in turn. Ours reads the data, encodes every distinct text, keeps the vectors in an
-empty cache, scores every set and writes the results; theirs is `SentenceTransformer.encode` in its defaults over the
-same distinct texts, and nothing else. `ours, cached` is the same evaluation a second time. Loading the model is in no
-time. The table gives the best round of each, the median of the ratios within the rounds, and the most memory that each
-process had. Beside the time stands that of the processor, which other programs on the machine disturb less.
+Both run in a process of their own, in turn. Ours reads the data, encodes every distinct text, scores every set and
+writes the results; theirs is `SentenceTransformer.encode` in its defaults over the same distinct texts, and nothing
+else. Loading the model is in no time. The table gives the best round of each, the median of the ratios within the
+rounds, and the most memory that each process had. Beside the time stands that of the processor, which other programs
+on the machine disturb less.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ from typing import Any
 import torch
 
 from trainers.encoders.model import load_model
-from trainers.encoders.vectors import cached
 from trainers.scores import result_files as record
 from trainers.scores.scoring import evaluate_suites, find_suites
 from trainers.scores.task import Suite, distinct_texts
 
-CONTENDERS = ("ours", "sentence-transformers", "ours, cached")
+CONTENDERS = ("ours", "sentence-transformers")
 TARGET = 1.15
 
 
@@ -61,7 +60,7 @@ def measured(work: Callable[[], Any]) -> tuple[float, float, Any]:
 
 def ours(options: argparse.Namespace) -> dict[str, Any]:
     """Find, encode, score and write."""
-    encoder = cached(load_model(options.model, precision=options.precision), Path(options.cache))
+    encoder = load_model(options.model, precision=options.precision)
 
     def work() -> tuple[Any, list[tuple[str, float]]]:
         suites = limited(find_suites(options.suites, options.data), options.limit)
@@ -76,7 +75,7 @@ def ours(options: argparse.Namespace) -> dict[str, Any]:
         "processor": processor,
         "encode": found["seconds"]["encode"],
         "score": seconds,
-        "texts": found["seconds"]["encoded_texts"] + found["seconds"]["cached_texts"],
+        "texts": found["seconds"]["encoded_texts"],
     }
 
 
@@ -100,9 +99,9 @@ def contend(options: argparse.Namespace) -> None:
     sys.stdout.write(json.dumps(figures))
 
 
-def run(contender: str, cache: str) -> dict[str, Any]:
+def run(contender: str) -> dict[str, Any]:
     """Run a contender in a process of its own."""
-    command = [sys.executable, __file__, *sys.argv[1:], "--contender", contender, "--cache", cache]
+    command = [sys.executable, __file__, *sys.argv[1:], "--contender", contender]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{contender}: exit code {done.returncode}\n{done.stderr[-2000:]}")
@@ -145,16 +144,11 @@ def main() -> None:
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--threads", type=int, help="torch's threads, for both")
     parser.add_argument("--contender", choices=CONTENDERS, help=argparse.SUPPRESS)
-    parser.add_argument("--cache", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.contender:
         contend(options)
         return
-    rounds = []
-    for _ in range(options.rounds):
-        with tempfile.TemporaryDirectory() as folder:
-            rounds.append({contender: run(contender, folder) for contender in CONTENDERS})
-    show(rounds)
+    show([{contender: run(contender) for contender in CONTENDERS} for _ in range(options.rounds)])
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import torch
 from pipelines.sentences.sources import SAMPLE_FILE
 from trainers.encoders.functions import open_encoder
 from trainers.encoders.linear import fit_linear
-from trainers.encoders.vectors import Vectors, cached
+from trainers.encoders.vectors import Vectors
 from trainers.scores.pairs import Pairs, read_pairs, score_pairs, spearman
 from trainers.scores.suites import sample, sts
 from trainers.scores.tfidf import TfidfVectors
@@ -60,7 +60,7 @@ def rows(models: Sequence[str], smoke: Pairs, dev: Pairs, corpus: Sequence[str])
     yield Row("TF-IDF", tfidf_figure(smoke), tfidf_figure(dev))
     for model in models:
         name, _, pooling = model.partition(":")
-        encoder = cached(open_encoder(name, pooling=pooling or None))
+        encoder = open_encoder(name, pooling=pooling or None)
         vectors = Vectors.encode(encoder, [*smoke.texts, *dev.texts, *corpus])
         yield Row(model, figure(smoke, vectors), figure(dev, vectors))
         white = whitened(vectors, corpus)

@@ -1,11 +1,9 @@
-"""Files as the trainers read them: found below a data folder, as lines, rows or columns; arrays, checksums, drafts."""
+"""Files as the trainers read them: found below a data folder, as lines, rows or columns; arrays, checksums."""
 
 import csv
 import sys
-import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.base.console import InputError
-from pipelines.base.files import MAX_LINE, MAX_TEXT, check_end, read_bounded, temporaries
+from pipelines.base.files import MAX_LINE, MAX_TEXT, check_end, read_bounded
 from pipelines.base.files import sha256_of as sha256_of
 
 # cells of each row, with the number of the line that it begins in
 Rows: TypeAlias = list[tuple[int, list[str]]]
-STALE_SECONDS = 24 * 3600  # after which a temporary file must be a killed process's
 # Folders below a data folder, ours or of the papers' code, that may hold the folders of benchmarks.
 PARENTS = (
     "",
@@ -39,14 +36,6 @@ PARENTS = (
     "evaluation/data",
     "evaluation/xl_bel",
 )
-
-
-def remove_stale(folder: Path) -> None:
-    """Delete the temporary files in a folder that killed processes left."""
-    with suppress(OSError):  # they do no harm
-        for draft, _ in temporaries(folder):
-            if draft.is_file() and time.time() - draft.stat().st_mtime > STALE_SECONDS:
-                draft.unlink()
 
 
 def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:

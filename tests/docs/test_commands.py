@@ -34,7 +34,6 @@ MORE = {
     "train bsl": f"{SMALL} --predictor-warmup 1",
     "train contrastive": SMALL,
     "train mirror": SMALL,
-    "train evaluate": "--no-cache",
     "train report": "--sample 40",
 }
 """Options that make a command small, or let it replace what an earlier command of the page made."""

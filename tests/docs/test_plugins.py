@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/plugins.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^`([\w/.]+)`[^`]*?(?:`[^`]+`[^`]*?)*```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^    ((?:augment|train) .*)$", re.MULTILINE)
-SMALL = {"train spread": ["--batch-size", "8", "--precision", "fp32"], "train evaluate": ["--no-cache"]}
+SMALL = {"train spread": ["--batch-size", "8", "--precision", "fp32"]}
 PROGRAMS = {
     name: f"from {module}.__main__ import main; main()"
     for name, module in (("augment", "pipelines"), ("train", "trainers"))

@@ -193,7 +193,7 @@ def test_labels_may_be_numbers(kind: pa.DataType, sentences: list[str], tmp_path
 def test_inputs_without_an_end_are_refused_or_bounded(tmp_path: Path, text_file: Path, capsys: Capsys) -> None:
     zero = "/dev/zero"
     if Path(zero).exists():
-        for command in (["mirror", "--text", zero], ["evaluate", "starter", "--judge", zero, "--no-cache"]):
+        for command in (["mirror", "--text", zero], ["evaluate", "starter", "--judge", zero]):
             assert train(*command) == 2
             assert f"{zero} is a device, not a file" in capsys.readouterr().err.splitlines()[-1]
     long = tmp_path / "long.txt"

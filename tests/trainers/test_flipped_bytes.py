@@ -33,7 +33,7 @@ def test_a_flipped_byte_of_a_run_is_told(
     pairs.write_text("text1\ttext2\tgrade\na dog\ta cat\t1\na man\ta book\t0\na horse\ta bird\t0.5\n")
     again = ["contrastive", *small, "--preset", "simcse", "--steps", "2", "--out", run]
     readers = [
-        ["evaluate", run, "--judge", pairs, "--no-cache"],
+        ["evaluate", run, "--judge", pairs],
         ["push", run, "hf:me/it", "--dry-run"],
         again,
     ]
@@ -61,7 +61,7 @@ def test_a_flipped_byte_of_results_is_told(finished: Path, tmp_path: Path, capsy
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("text1\ttext2\tgrade\na dog\ta cat\t1\na man\ta book\t0\na horse\ta bird\t0.5\n")
     for options in (["--judge", pairs], ["--suite", "sample"]):
-        assert train("evaluate", run, *options, "--no-cache") == 0
+        assert train("evaluate", run, *options) == 0
     files = [path for path in (run / "evaluation").iterdir() if not path.name.startswith(".")]
     assert {path.name.partition(".")[2] for path in files} == {"json", "md", "items.npz"}
     capsys.readouterr()
@@ -85,7 +85,7 @@ def test_a_killed_evaluation_leaves_nothing_that_the_next_one_does_not_remove(
     run = shutil.copytree(finished, tmp_path / "run")
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("text1\ttext2\tgrade\na dog\ta cat\t1\na man\ta book\t0\na horse\ta bird\t0.5\n")
-    command = ["evaluate", run, "--judge", pairs, "--no-cache"]
+    command = ["evaluate", run, "--judge", pairs]
     assert train(*command) == 0
     made = sorted(path.name for path in (run / "evaluation").iterdir())
     assert train("report", run, "--sample", "0") == 0

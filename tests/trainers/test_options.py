@@ -179,7 +179,7 @@ def test_a_suite_of_another_package_is_evaluated_under_its_own_name(tmp_path: Pa
     site = add_package(tmp_path / "site", modules, suites=points)
 
     def evaluated(suite: str) -> tuple[int, str, str]:
-        arguments = ("evaluate", "starter", "--data", tmp_path, "--no-cache", "--out", "out", "--suite", suite)
+        arguments = ("evaluate", "starter", "--data", tmp_path, "--out", "out", "--suite", suite)
         process = start_beside(site, tmp_path, *arguments, program=TRAIN)
         out, err = process.communicate(timeout=240)
         return process.returncode, out, err

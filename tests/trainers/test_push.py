@@ -41,7 +41,7 @@ def trained(tiny_bert: Path, sentences: list[str], tmp_path_factory: pytest.Temp
     dev.write_text("text1,text2,grade\n" + "".join(rows), encoding="utf-8")
     given = ["--text", text, "--encoder", encoder, "--out", out, "--batch-size", 8, "--max-tokens", 16]
     assert train("mirror", *given, "--dev", dev, "--evaluations", 2, "--whiten") == 0
-    assert train("evaluate", out, "--suite", "sample", "--no-cache") == 0
+    assert train("evaluate", out, "--suite", "sample") == 0
     (home / "secret.txt").write_text("secret")
     for name in ("merges.txt", "link.txt"):
         (out / name).symlink_to(home / "secret.txt")

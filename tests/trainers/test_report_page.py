@@ -242,6 +242,6 @@ def test_a_judged_figure_that_is_undefined_is_left_out(trained: Path, tmp_path: 
     shutil.rmtree(run / "evaluation", ignore_errors=True)
     lines = [f"a dog {row}\ta dog {row}\t{row % 3}\n" for row in range(9)]
     Path("same.tsv").write_text("text1\ttext2\tgrade\n" + "".join(lines), encoding="utf-8")
-    assert train("evaluate", run, "--judge", "same.tsv", "--no-cache") == 0
+    assert train("evaluate", run, "--judge", "same.tsv") == 0
     assert report(run) == 0
     assert "same" in (run / "report.html").read_text(encoding="utf-8")

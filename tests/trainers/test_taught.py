@@ -188,9 +188,9 @@ def test_vectors_are_kept(
 def test_killed_teacher(
     wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trainers.encoders.vectors, "CHUNK", 16)
+    monkeypatch.setattr(trainers.encoders.model, "CHUNK", 16)
     calls = counted(monkeypatch)
-    check = trainers.encoders.vectors.check
+    check = trainers.encoders.model.check
 
     def cut(matrix: object, *rest: object) -> None:
         check(matrix, *rest)
@@ -199,7 +199,7 @@ def test_killed_teacher(
 
     teacher = load_model(str(wide))
     with monkeypatch.context() as power:
-        power.setattr(trainers.encoders.vectors, "check", cut)
+        power.setattr(trainers.encoders.model, "check", cut)
         with pytest.raises(KeyboardInterrupt):
             teacher.unit_vectors(sentences, tmp_path)
     calls.clear()

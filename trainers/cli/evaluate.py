@@ -3,17 +3,16 @@
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import Field
 
-from pipelines.base.console import ConfigOption, InputError, MissingExtraError, note, show_json
+from pipelines.base.console import ConfigOption, InputError, note, show_json
 from pipelines.base.options import Options, with_options
 from trainers.data.reading import own_columns
-from trainers.encoders.vectors import BATCH_SIZE, TextEncoder
+from trainers.encoders.vectors import TextEncoder
 from trainers.scores.result_files import load, notes, results_folder, results_table, show, signature, write
 from trainers.scores.suites import ALL, SMOKE_TEST, suite_names
 from trainers.scores.task import DATA_VARIABLE, SEED, Scores, Suite
@@ -46,22 +45,18 @@ class EvaluateOptions(Options):
     shots: Annotated[int | None, Field(ge=1, description=SHOTS), SHOWN] = None
     documents_encoder: Annotated[str | None, typer.Option(metavar="MODEL")] = None
     """Another encoder of the same space, for the documents of --judge or the second sides of pairs."""
-    mteb: Annotated[list[str] | None, typer.Option(metavar="TASK", show_default=False)] = None
-    """A task of MTEB, read from the Hub; repeat it for more. Needs the extra `eval`."""
     pooling: Pooling | None = None
     """Pooling, instead of the model's own. padded-mean: over 64 tokens, padding included."""
     max_tokens: Annotated[int | None, Field(ge=3), SHOWN] = None
     """Most tokens of a text. [the model; padded 64]"""
     seed: Annotated[int, Field(ge=0, le=2**32 - 1), SHOWN] = SEED
     """For folds and draws; SentEval's is 1111."""
-    batch_tokens: Annotated[int | None, Field(ge=1), SHOWN] = None
-    """Most tokens in a batch. [16384; CPU 2048]"""
+    batch_size: Annotated[int | None, Field(ge=1), SHOWN] = None
+    """Texts in a batch. [256; CPU 32]"""
     precision: Literal["fp32", "bf16"] = "fp32"
     """bf16 moves figures by hundredths."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
-    no_cache: bool = False
-    """Encode every text, and keep no vectors."""
     out: Path | None = None
     """Folder for the results. [evaluation/ beside the model]"""
     as_json: Annotated[bool, Field(alias="json")] = False
@@ -95,11 +90,10 @@ class EvaluateOptions(Options):
         return opened(
             name,
             self.documents_encoder,
-            keep=not self.no_cache,
             pooling=self.pooling or own_pooling,
             max_tokens=self.max_tokens,
             precision=self.precision,
-            batch_tokens=self.batch_tokens,
+            batch_size=self.batch_size,
             device=self.device,
         )
 
@@ -128,23 +122,18 @@ def evaluate(options: EvaluateOptions) -> None:
 
 def _check(options: EvaluateOptions) -> None:
     """Raise InputError for options that need another, or exclude each other."""
-    if options.mteb and options.documents_encoder:
-        problem = f"--documents-encoder {options.documents_encoder} is not for --mteb"
-        raise InputError(f"{problem}: leave one of them out")
     if options.shots and not options.judge:
         raise InputError(f"--shots {options.shots} is for --judge FILE: give that too, or leave it out")
     if options.out and len(options.models) > 1:
         raise InputError(f"--out {options.out} holds the results of one MODEL: leave it out")
-    if options.mteb and find_spec("mteb") is None:
-        raise MissingExtraError("--mteb", "eval")
 
 
 def _suites(options: EvaluateOptions) -> list[Suite]:
-    """Read the suites; those of `--mteb` need the encoder and come later."""
+    """Read the suites, none with `--judge` alone."""
     from trainers.scores.scoring import find_suites
 
     names, data = options.suite, options.data
-    if not names and (options.judge or options.mteb):
+    if not names and options.judge:
         return []
     if not names and data == "":
         raise InputError("--data is empty: give a folder, or leave it out")
@@ -167,16 +156,11 @@ def _score(options: EvaluateOptions, model: str, suites: Sequence[Suite]) -> tup
     from trainers.scores.scoring import evaluate_suites
 
     encoder = options.open(model)
-    names = [*(suite.name for suite in suites), *(["mteb"] if options.mteb else [])]
+    names = [suite.name for suite in suites]
     directory = results_folder(model, options.parts, out=options.out, suites=names)
-    if options.mteb:
-        from trainers.scores.mteb import mteb_suite
-
-        suites = [*suites, mteb_suite(options.mteb, encoder, directory / "mteb")]
     used = {
         "device": str(getattr(encoder, "device", "cpu")),
-        "batch_size": BATCH_SIZE,
-        "batch_tokens": getattr(encoder, "batch_tokens", None),
+        "batch_size": getattr(encoder, "batch_size", None),
     }
     evaluation = evaluate_suites(encoder, suites, seed=options.seed, settings={**options.settings, **used})
     if not options.as_json:
@@ -226,5 +210,3 @@ def _print_notes(evaluation: Sequence[Scores]) -> None:
             note(f"signature: {signature(scores.values)}")
     for line in first["remarks"]:
         note(line)
-    if first["seconds"]["cached_texts"]:
-        note(f"{first['seconds']['cached_texts']:,} texts were in the cache (--no-cache)")

@@ -95,13 +95,12 @@ def _classify(labelled: Labelled, held_back: Labelled, start: str, out: Path) ->
     """Fit and save the classifier; show its accuracy, as it was saved, beside that of one on the untouched encoder."""
     from trainers.classifier import Classifier
     from trainers.encoders.model import load_model
-    from trainers.encoders.vectors import cached
 
     texts, classes = [*labelled], [*labelled.values()]
-    Classifier.fit(cached(load_model(str(out / "encoder"))), texts, classes).save(out)
+    Classifier.fit(load_model(str(out / "encoder")), texts, classes).save(out)
     words = f"{out}: a classifier of {counted(len({*classes}), 'label')}"
     if held_back:
-        before = Classifier.fit(cached(load_model(start)), texts, classes)
+        before = Classifier.fit(load_model(start), texts, classes)
         hits, hits_before = (_hits(classifier, held_back) for classifier in (Classifier.load(out), before))
         words += f", accuracy {100 * hits.mean():.2f} on {counted(len(hits), 'text')}, {_difference(hits, hits_before)}"
     show(f"{words}; in Python: trainers.Classifier.load({str(out)!r})")

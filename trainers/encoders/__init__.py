@@ -1,1 +1,1 @@
-"""Texts to vectors: what scores, baselines and teachers need of an encoder, and vectors kept from before."""
+"""Texts to vectors: what scores, baselines and teachers need of an encoder."""

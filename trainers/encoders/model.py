@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,20 +16,18 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import get_device_name
 
-from augment.models.device import quiet_transformers
 from pipelines.base.console import InputError, note, progress
 from pipelines.base.files import atomic_write
 from trainers.encoders.loading import PADDED, load_encoder, position_limit, repooled
 from trainers.encoders.location import WEIGHTS, Source, first_line, locate
 from trainers.encoders.modules import MASK, is_padded, pooling_of, set_max_tokens
-from trainers.encoders.vectors import BATCH_SIZE, Advance, Similarity, cached, check, still
+from trainers.encoders.vectors import BATCH_SIZE, CHUNK, Advance, Similarity, check, still, unit
 from trainers.files import sha256_of
 from trainers.processes import is_first, of_first, process_rank, processes
 from trainers.settings import POOLINGS, Pooling
 
 Precision = Literal["fp32", "bf16"]
-BATCH_TOKENS = 16_384
-CPU_BATCH_TOKENS = 2048  # fewer on a CPU, where a batch that fits in its caches is faster
+CPU_BATCH_SIZE = 32  # texts; fewer on a CPU, where a batch that fits in its caches is faster
 
 LIBRARIES = ("twinviews", "torch", "transformers", "sentence-transformers")  # a version can change a vector
 _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
@@ -46,7 +44,7 @@ class EmbeddingModel:
     directory: Path | None
     weights: Mapping[str, str]
     files: Mapping[str, str]
-    batch_tokens: int = BATCH_TOKENS  # most tokens in a batch, padding included
+    batch_size: int = BATCH_SIZE
 
     @property
     def title(self) -> str:
@@ -94,7 +92,7 @@ class EmbeddingModel:
             "similarity": self.similarity,
             "modules": [type(module).__name__ for module in self.model],
             "dimension": self.model.get_embedding_dimension(),
-            "max_tokens": self._width or self.model.max_seq_length,
+            "max_tokens": self.model.max_seq_length or (PADDED if is_padded(self.model) else None),
             "weights": dict(self.weights),
             "fingerprint": self.fingerprint(),
         }
@@ -111,14 +109,13 @@ class EmbeddingModel:
             "query": self.model.encode_query,
             "document": self.model.encode_document,
         }
-        lengths = self._lengths(texts)
         with autocast:
             for side, encode in ways.items():
                 side_rows = [row for row, text in enumerate(texts) if getattr(text, "side", "") == side]
-                for batch in pack([lengths[row] for row in side_rows], BATCH_SIZE, self.batch_tokens):
-                    rows = [side_rows[number] for number in batch]
+                for start in range(0, len(side_rows), CHUNK):
+                    rows = side_rows[start : start + CHUNK]
                     part = [str(texts[row]) for row in rows]
-                    output = encode(part, batch_size=len(part), show_progress_bar=False)
+                    output = encode(part, batch_size=self.batch_size, show_progress_bar=False)
                     check(output, part, self.name)
                     if vectors is None:
                         vectors = np.empty((len(texts), output.shape[1]), np.float32)
@@ -153,50 +150,27 @@ class EmbeddingModel:
             note(f"{role}: {self.title}; encoding {len(texts):,} texts, once")
             token = getattr(self.model.tokenizer, "mask_token", None) or MASK
             texts = [text.replace(MASK, token) for text in texts]
-            parts = folder / "teacher-parts"
-            encoder, share = cached(self, parts), texts[process_rank() :: processes()]
-            with progress(role, len(share), unit="texts") as advance:
-                own_vectors = encoder.encode(share, advance)
-            of_first(None)  # until all shares are on the disk
+            parts = {folder / "teacher-parts" / f"{start}.npy": start for start in range(0, len(texts), CHUNK)}
+            with progress(role, len(texts), unit="texts") as advance:
+                for part in [*parts][process_rank() :: processes()]:
+                    chunk = texts[parts[part] : parts[part] + CHUNK]
+                    if not part.is_file():  # of a run that was interrupted
+                        save_array(part, unit(self.encode(chunk)))
+                    advance(len(chunk))
+            of_first(None)  # until all parts are on the disk
             if is_first():
-                matrix = own_vectors if processes() == 1 else encoder.encode(texts)
-                lengths = np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-                folder.mkdir(parents=True, exist_ok=True)
-                # NumPy writes to a real file through C, and misses a full disk
-                with atomic_write(path) as stream:
-                    np.save(SimpleNamespace(write=stream.write), matrix / lengths)
-                shutil.rmtree(parts, ignore_errors=True)
+                save_array(path, np.concatenate([np.load(part) for part in parts]))
+                shutil.rmtree(folder / "teacher-parts")
             of_first(None)
         return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
 
-    @property
-    def _width(self) -> int | None:
-        """Tokens that every text is padded to; None if padding does not affect the vectors."""
-        return self.model.max_seq_length or PADDED if is_padded(self.model) else None
 
-    def _lengths(self, texts: Sequence[str]) -> list[int]:
-        if self._width is not None or not texts:
-            return [self._width or 0] * len(texts)
-        tokenizer = self.model.tokenizer
-        if not callable(tokenizer):  # static word vectors, which need no padding
-            return [1 + len(text.split()) for text in texts]
-        limit = self.model.max_seq_length
-        with quiet_transformers():
-            ids = tokenizer(list(texts), add_special_tokens=True, return_attention_mask=False)["input_ids"]
-        return [min(len(row), limit) if limit else len(row) for row in ids]
-
-
-def pack(lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator[list[int]]:
-    """Yield batches of row numbers, longest texts first, within both limits; a text too long is a batch of its own."""
-    batch: list[int] = []
-    # Longest first: a batch too large for the memory fails at once, not after an hour.
-    for row in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
-        if batch and (len(batch) == batch_size or lengths[batch[0]] * (len(batch) + 1) > batch_tokens):
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """Write an array as a file of NumPy's, whole or not at all; raises TwinviewsError if it cannot be written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # NumPy writes to a real file through C, and misses a full disk.
+    with atomic_write(path) as stream:
+        np.save(SimpleNamespace(write=stream.write), array)
 
 
 def load_model(
@@ -205,7 +179,7 @@ def load_model(
     pooling: Pooling | None = None,
     precision: Precision = "fp32",
     device: str = "auto",
-    batch_tokens: int | None = None,
+    batch_size: int | None = None,
     max_tokens: int | None = None,
 ) -> EmbeddingModel:
     """Load a model to embed with it, perhaps repooled; raises InputError if it or the device cannot be used."""
@@ -225,7 +199,7 @@ def load_model(
         )
     if max_tokens is not None or pooling == "padded-mean":
         set_max_tokens(model, min(max_tokens or PADDED, position_limit(model, max_tokens)))
-    return described(model, source, precision, batch_tokens)
+    return described(model, source, precision, batch_size)
 
 
 def starting_model(encoder: SentenceTransformer, source: Source, max_tokens: int) -> EmbeddingModel:
@@ -238,15 +212,15 @@ def described(
     model: SentenceTransformer,
     source: Source | None,
     precision: Precision = "fp32",
-    batch_tokens: int | None = None,
+    batch_size: int | None = None,
 ) -> EmbeddingModel:
     """Return a loaded model with what identifies its weights: the Hub's commit, or checksums; nothing in a training."""
-    tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
+    size = batch_size or (CPU_BATCH_SIZE if model.device.type == "cpu" else BATCH_SIZE)
     pooling = pooling_of(model)
     if source is None:
-        return EmbeddingModel(model, "the encoder", pooling, precision, None, {}, {}, tokens)
+        return EmbeddingModel(model, "the encoder", pooling, precision, None, {}, {}, size)
     files = {name: sha256_of(path) for name, path in source.files().items()}
     weights = {name: files.pop(name) for name in [*files] if name.endswith(WEIGHTS)}
     if source.folder is None and (commit := source.digest()):
         weights = {"revision": commit.removeprefix("commit:")}
-    return EmbeddingModel(model, source.name, pooling, precision, source.folder, weights, files, tokens)
+    return EmbeddingModel(model, source.name, pooling, precision, source.folder, weights, files, size)

@@ -37,11 +37,6 @@ class TwoEncoders:
         """Where the vectors are compared."""
         return getattr(self.queries, "device", None)
 
-    @property
-    def found(self) -> int:
-        """How many texts of the last call were in the cache."""
-        return sum(getattr(encoder, "found", 0) for encoder in (self.queries, self.documents))
-
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
         """Return the vectors (texts, d) of queries."""
         return self.queries.encode(texts, advance)

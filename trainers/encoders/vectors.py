@@ -1,21 +1,15 @@
-"""The vectors of many texts, each encoded once and kept on disk, and the nearest ones, with ties settled in float64."""
+"""The vectors of many texts, each encoded once, and the nearest ones, with ties settled in float64."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, TypeAlias, cast
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from augment.models.weights import cache_folder
-from pipelines.base.console import InputError, TwinviewsError, note
-from pipelines.base.files import atomic_write
-from trainers.files import read_arrays, remove_stale
+from pipelines.base.console import InputError, TwinviewsError
 
 if TYPE_CHECKING:
     import torch
@@ -28,8 +22,7 @@ PLACES = 5  # of cosines that are ranked
 USUAL_SPREAD = 0.01  # a standard deviation of cosines from which on these places keep them apart
 EQUAL = 1e-6  # the most that coordinates of equal unit vectors differ by
 DOCUMENTS = 65_536  # how many are searched at a time: 96 MiB at 384 dimensions
-CHUNK = 4096  # texts in a file of the cache: the most that an interrupted evaluation loses
-_KEY = 16  # bytes of a text's hash
+CHUNK = 4096  # texts that are encoded, or compared, at once
 MAX_SMOOTHED = 100_000  # texts that neighbours are looked for among; of more, as many at equal distances
 SCORES = 16 * 2**20  # similarities in memory at once: 64 MiB of float32
 TIED = 1e-5  # a generous bound on the float32 error of the product of two unit vectors
@@ -184,82 +177,6 @@ def check(matrix: Matrix, texts: Sequence[str], name: str) -> None:
         raise TwinviewsError(
             f"{name} gives NaN or infinity, for example for {texts[int(np.argmin(rows))][:60]!r}"
         )
-
-
-def cached(encoder: TextEncoder, folder: Path | None = None) -> TextEncoder:
-    """Return the encoder with its vectors kept in `folder`, by default `twinviews/vectors` in the user's cache."""
-    identity = getattr(encoder, "fingerprint", lambda: None)()
-    if identity is None:  # a function can do anything, so its vectors are not kept
-        return encoder
-    folder = folder or cache_folder() / "vectors"
-    return cast("TextEncoder", CachedEncoder(encoder, folder / identity))
-
-
-@dataclass(slots=True)
-class CachedEncoder:
-    """An encoder that looks texts up before it encodes them; several processes may share its folder."""
-
-    encoder: TextEncoder
-    folder: Path
-    found: int = 0  # texts of the last call that it did not have to encode
-    _writable: bool = True
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the encoder's name, title, card and so on
-        return getattr(self.encoder, name)
-
-    def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
-        """Return vectors (texts, d), float32; raises as `check` does."""
-        sided = (f"{text.side}\0{text}" if isinstance(text, Sided) else text for text in texts)
-        keys = [xxhash.xxh3_128_digest(text.encode("utf-8", "surrogatepass")) for text in sided]
-        places: dict[bytes, list[int]] = {}
-        for row, key in enumerate(keys):
-            places.setdefault(key, []).append(row)
-        matrix = self._read(places, len(texts))
-        self.found = len(texts) - sum(map(len, places.values()))
-        advance(self.found)
-        # The texts of a file are of similar length, so its batches have little padding.
-        missing = sorted((rows[0] for rows in places.values()), key=lambda row: -len(texts[row]))
-        for start in range(0, len(missing), CHUNK):
-            rows = missing[start : start + CHUNK]
-            chunk = [texts[row] for row in rows]
-            vectors = self.encoder.encode(chunk, advance)
-            check(vectors, chunk, self.name)
-            matrix = np.empty((len(texts), vectors.shape[1]), np.float32) if matrix is None else matrix
-            for row, vector in zip(rows, vectors, strict=True):
-                matrix[places[keys[row]]] = vector
-            self._write([keys[row] for row in rows], vectors)
-        return self.encoder.encode([]) if matrix is None else matrix
-
-    def _read(self, places: dict[bytes, list[int]], texts: int) -> Matrix | None:
-        """Fill in the vectors that were kept and remove their keys from `places`; None if there are none."""
-        matrix: Matrix | None = None
-        remove_stale(self.folder)
-        for path in sorted(self.folder.glob("*.npz")):
-            try:
-                stored = read_arrays(path)
-                keys, vectors = stored["keys"].tobytes(), stored["vectors"]
-            except (OSError, ValueError, KeyError):
-                note(f"{path} is damaged and ignored, its texts are encoded again: delete it")
-                continue
-            for number, vector in enumerate(vectors):
-                rows = places.pop(keys[_KEY * number : _KEY * (number + 1)], None)
-                if rows is not None:
-                    matrix = np.empty((texts, vectors.shape[1]), np.float32) if matrix is None else matrix
-                    matrix[rows] = vector
-        return matrix
-
-    def _write(self, keys: Sequence[bytes], vectors: Matrix) -> None:
-        if not self._writable:
-            return
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with atomic_write(self.folder / f"{uuid4().hex}.npz") as stream:
-                np.savez(
-                    stream, keys=np.frombuffer(b"".join(keys), np.uint8), vectors=vectors, allow_pickle=False
-                )
-        except (OSError, TwinviewsError) as error:
-            note(f"cannot keep vectors in {self.folder} ({error}): give --no-cache, or set XDG_CACHE_HOME")
-            self._writable = False
 
 
 MANY_TIES = 10

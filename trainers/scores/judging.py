@@ -46,7 +46,7 @@ def judge(
 ) -> Judgement:
     """Score an encoder on your own texts as `train evaluate --judge` does, whose options these are.
 
-    `encoder` is a folder or name, whose vectors are kept on disk, a `SentenceTransformer`, or a function from
+    `encoder` is a folder or name, a `SentenceTransformer`, or a function from
     a list of n texts to vectors (n, d). `table` is a file or a dict or `DataFrame` of columns: `text` and
     `label`; `query` and `document`; `text1`, `text2` and `grade` or `same`. `documents_encoder` is another one
     of the same space, for the documents or second texts. `columns` are those that are called otherwise, such

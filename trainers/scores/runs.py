@@ -84,7 +84,7 @@ def read_results(directory: Path) -> list[StoredSuite]:
     if directory.is_file():
         return [load(directory)]
     folder = directory / FOLDER if (directory / FOLDER).is_dir() else directory
-    names = [*suite_names(), *sorted(path.stem for path in folder.glob(f"{PREFIX}*.json")), "mteb"]
+    names = [*suite_names(), *sorted(path.stem for path in folder.glob(f"{PREFIX}*.json"))]
     files = [path for name in names if (path := folder / f"{name}.json").is_file()]
     return [load(path) for path in files]
 

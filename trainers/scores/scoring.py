@@ -13,7 +13,7 @@ from typing import Any
 from pipelines.base.console import InputError, note, progress
 from trainers.encoders.functions import Encoder, open_encoder
 from trainers.encoders.two_sides import TwoEncoders
-from trainers.encoders.vectors import TextEncoder, Vectors, cached
+from trainers.encoders.vectors import TextEncoder, Vectors
 from trainers.scores.pairs import METRICS, average, read_pairs
 from trainers.scores.provenance import Leaks, find_leaks
 from trainers.scores.result_files import load, write
@@ -31,9 +31,7 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
         if not data:
             raise InputError(f"{', '.join(names)} needs data: give --data DIR, or TWINVIEWS_DATA=DIR")
         if not Path(data).expanduser().is_dir():
-            raise InputError(
-                f"no data folder {data!r}: give a folder that exists, or tasks of the Hub as --mteb"
-            )
+            raise InputError(f"no data folder {data!r}: give a folder that exists")
     suites = []
     for name in names:
         module = load_suite(name)
@@ -58,15 +56,13 @@ def opened(
     encoder: Encoder,
     documents: "Encoder | None" = None,
     *,
-    keep: bool = True,
     pooling: Pooling | None = None,
     max_tokens: int | None = None,
     **running: Any,  # noqa: ANN401 - as `load_model` has them
 ) -> TextEncoder:
-    """Return an encoder, beside that of documents if there is one; `keep` their vectors on disk."""
+    """Return an encoder, beside that of documents if there is one."""
     texts = open_encoder(encoder, pooling=pooling, max_tokens=max_tokens, **running)
-    texts = cached(texts) if keep else texts
-    return texts if documents is None else TwoEncoders(texts, opened(documents, keep=keep, **running))
+    return texts if documents is None else TwoEncoders(texts, open_encoder(documents, **running))
 
 
 def evaluate_suites(
@@ -82,7 +78,7 @@ def evaluate_suites(
         suites = [_two_sided(suite) for suite in suites]
     start = time.perf_counter()
     vectors, texts = _encode(encoder, [task for suite in suites for task in suite.tasks])
-    encoding, stored = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
+    encoding = round(time.perf_counter() - start, 2)
     trained = getattr(encoder, "directory", None)
     tasks = {suite.name: suite.tasks for suite in suites}
     leaks, dev_leaks, remarks = find_leaks(trained, tasks) if trained else ({}, {}, [])
@@ -95,7 +91,7 @@ def evaluate_suites(
         "seed": seed,
         "remarks": remarks,
     }
-    seconds = {"encode": encoding, "encoded_texts": texts - stored, "cached_texts": stored}
+    seconds = {"encode": encoding, "encoded_texts": texts}
     scores = []
     with progress("scoring", sum(map(len, tasks.values())), unit="sets") as advance:
         for suite in suites:

@@ -88,7 +88,7 @@ def test_results_stay_together_if_the_disk_is_full(model: Path, most: int, capsy
     least, highest = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, highest))  # the results are larger, or the items alone
     try:
-        assert evaluate(model, "--pooling", "mean", "--no-cache") == 1
+        assert evaluate(model, "--pooling", "mean") == 1
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (least, highest))
     assert "cannot be written (File too large)" in capsys.readouterr().err

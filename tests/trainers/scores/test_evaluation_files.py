@@ -1,32 +1,26 @@
-"""What evaluations read and keep: CSV and gzipped files, drafts, the vector cache."""
+"""What evaluations read: CSV and gzipped files, drafts, and what identifies an encoder."""
 
 import gzip
 import json
-import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pipelines.base.console import InputError
 from pipelines.base.files import atomic_write
-from trainers.encoders import vectors as cache
-from trainers.encoders.functions import FunctionEncoder
 from trainers.encoders.model import load_model
-from trainers.encoders.vectors import Advance, cached, still
-from trainers.files import STALE_SECONDS, csv_rows, file_lines, remove_stale
+from trainers.files import csv_rows, file_lines
 from trainers.scores.suites.afs import READ_AFS
 from trainers.scores.suites.lexical import read_multi_simlex
 from trainers.scores.suites.sts_multilingual import read_translated
 
 
-def test_a_killed_writer_leaves_the_old_file_and_a_draft_that_is_removed_when_stale(tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "sts.json"
     path.write_text("old")
     code = (
@@ -35,13 +29,8 @@ def test_a_killed_writer_leaves_the_old_file_and_a_draft_that_is_removed_when_st
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
     assert path.read_text() == "old"
-    (draft,) = set(tmp_path.iterdir()) - {path}
-    for age, left in ((STALE_SECONDS - 60, {path, draft}), (STALE_SECONDS + 60, {path})):
-        os.utime(draft, (time.time() - age,) * 2)
-        remove_stale(tmp_path)
-        with atomic_write(path) as stream:
-            stream.write(b"new")
-        assert set(tmp_path.iterdir()) == left
+    with atomic_write(path) as stream:
+        stream.write(b"new")
     assert path.read_text() == "new"
 
 
@@ -96,46 +85,6 @@ def test_a_damaged_gzip_file_is_refused(tmp_path: Path, place: int) -> None:
         file_lines(tmp_path / "x.txt.gz")
 
 
-TEXTS = ["a cat", "the dog runs", "the old man", "a"]
-NAME = "0123456789abcdef0123456789abcdef"
-
-
-class Counting:
-    """An encoder of a known identity that remembers what it was asked for."""
-
-    name = title = "counting"
-
-    def __init__(self, identity: str = NAME) -> None:
-        self.identity = identity
-        self.asked: list[str] = []
-
-    def encode(self, texts: Sequence[str], advance: Advance = still) -> np.ndarray:
-        self.asked += texts
-        advance(len(texts))
-        return np.array([[len(text), text.count("a"), 0.1] for text in texts], np.float32).reshape(-1, 3)
-
-    def card(self) -> dict[str, Any]:
-        return {"name": self.name}
-
-    def fingerprint(self) -> str:
-        return self.identity
-
-
-def test_a_text_is_encoded_once_over_several_evaluations(tmp_path: Path) -> None:
-    encoder = Counting()
-    done: list[int] = []
-    first = cached(encoder, tmp_path).encode(TEXTS[:2])
-    again = cached(encoder, tmp_path).encode([*TEXTS, TEXTS[3]], done.append)
-    assert sorted(encoder.asked) == sorted(TEXTS)
-    assert np.array_equal(again, Counting().encode([*TEXTS, TEXTS[3]]))
-    assert np.array_equal(again[:2], first)
-    assert sum(done) == 4
-    assert again.dtype == np.float32
-    assert cached(encoder, tmp_path).encode([]).shape == (0, 3)
-    cached(Counting(NAME[::-1]), tmp_path).encode(TEXTS)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [NAME, NAME[::-1]]
-
-
 def test_whatever_changes_a_vector_changes_the_identity(tiny_mlm: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(tiny_mlm, tmp_path / "copy")
 
@@ -143,7 +92,7 @@ def test_whatever_changes_a_vector_changes_the_identity(tiny_mlm: Path, tmp_path
         return load_model(str(path), pooling=pooling, **more).fingerprint()
 
     usual = identity()
-    assert usual == identity(batch_tokens=2) == identity(tiny_mlm)
+    assert usual == identity(batch_size=2) == identity(tiny_mlm)
     others = [identity(pooling="cls"), identity(precision="bf16")]
     encoder = load_model(str(copy), pooling="mean")
     encoder.model.max_seq_length = 7
@@ -159,77 +108,3 @@ def test_whatever_changes_a_vector_changes_the_identity(tiny_mlm: Path, tmp_path
     (copy / "model.safetensors").write_bytes(weights)
     others.append(identity())
     assert len({usual, *others}) == 1 + len(others)
-
-
-def test_vectors_of_an_encoder_without_an_identity_are_not_cached(tmp_path: Path) -> None:
-    encoder = FunctionEncoder(lambda texts: [[1.0] for _ in texts], "mine")
-    assert cached(encoder, tmp_path) is encoder
-    unknown = Counting()
-    unknown.fingerprint = lambda: None  # type: ignore[assignment, method-assign, return-value]
-    assert cached(unknown, tmp_path) is unknown
-
-
-@pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "other", "array", "pickle"])
-def test_a_damaged_shard_is_encoded_again(
-    tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cached(Counting(), tmp_path).encode(TEXTS)
-    (shard,) = (tmp_path / NAME).glob("*.npz")
-    whole = shard.read_bytes()
-    if damage == "array":
-        with shard.open("wb") as stream:
-            np.save(stream, np.ones(3))
-    elif damage == "pickle":
-        np.savez(shard, keys=np.array([{}]), vectors=np.array([{}]))
-    else:
-        middle = whole.index(np.float32(0.1).tobytes())
-        flipped = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
-        shard.write_bytes({"cut": whole[:-40], "empty": b"", "flipped": flipped, "other": b"text"}[damage])
-    encoder = Counting()
-    assert np.array_equal(cached(encoder, tmp_path).encode(TEXTS), Counting().encode(TEXTS))
-    assert len(encoder.asked) == len(TEXTS)
-    assert f"{shard} is damaged and ignored" in capsys.readouterr().err
-
-
-def test_an_interrupted_evaluation_continues_where_it_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cache, "CHUNK", 2)
-
-    class Interrupted(Counting):
-        def encode(self, texts: Sequence[str], advance: Advance = still) -> np.ndarray:
-            if self.asked:
-                raise KeyboardInterrupt
-            return super().encode(texts, advance)
-
-    with pytest.raises(KeyboardInterrupt):
-        cached(Interrupted(), tmp_path).encode(TEXTS)
-    encoder = Counting()
-    assert np.array_equal(cached(encoder, tmp_path).encode(TEXTS), Counting().encode(TEXTS))
-    assert sorted(encoder.asked) == ["a", "a cat"]
-
-
-@pytest.mark.exhaustive
-def test_processes_that_write_at_once_leave_whole_shards(tmp_path: Path) -> None:
-    script = (
-        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]);"
-        "from tests.trainers.evaluation.test_evaluation_files import Counting;"
-        "from trainers.encoders.vectors import cached;"
-        "[cached(Counting(), Path(sys.argv[2])).encode([f'{sys.argv[3]} {i} {j}' for j in range(50)] + ['both'])"
-        " for i in range(20)]"
-    )
-    root = str(Path(__file__).parents[3])
-    running = [subprocess.Popen([sys.executable, "-c", script, root, str(tmp_path), name]) for name in "xy"]
-    assert [process.wait(timeout=120) for process in running] == [0, 0]
-    encoder = Counting()
-    texts = [f"{name} {i} {j}" for name in "xy" for i in range(20) for j in range(50)]
-    assert np.array_equal(cached(encoder, tmp_path).encode(texts), Counting().encode(texts))
-    assert encoder.asked == []
-    assert not list((tmp_path / NAME).glob(".*"))
-
-
-def test_a_cache_that_cannot_be_written_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "file").write_text("")
-    vectors = cached(Counting(), tmp_path / "file").encode(TEXTS)
-    assert np.array_equal(vectors, Counting().encode(TEXTS))
-    assert "cannot keep vectors in" in capsys.readouterr().err

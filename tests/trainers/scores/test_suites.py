@@ -23,7 +23,7 @@ from trainers.scores.task import SEED, Predictions, Result, Suite, Task
 SUITE = '''"""The lengths of lines: how many are even."""
 
 from pathlib import Path
-from tests.trainers.evaluation.test_suites import lengths
+from tests.trainers.scores.test_suites import lengths
 from trainers.scores.task import Missing
 
 METRICS = ("even",)
@@ -183,16 +183,3 @@ def test_texts_seen_in_training(model: Path, another: str, tmp_path: Path, capsy
     (tmp_path / "text.txt").write_text("another text\n")
     assert evaluate(*arguments) == 0
     assert "is not counted: it has changed since" in capsys.readouterr().err
-
-
-def test_a_second_evaluation_takes_the_vectors_of_the_first(
-    model: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "kept")
-    found = []
-    for pooling, where in (("mean", []), ("mean", []), ("cls", []), ("mean", ["--no-cache"])):
-        assert evaluate(model, "--suite", "sample", "--pooling", pooling, *where, "--json") == 0
-        found.append(json.loads(capsys.readouterr().out))
-    assert [values["seconds"]["cached_texts"] for values in found] == [0, found[0]["distinct_texts"], 0, 0]
-    assert found[0]["sets"] == found[1]["sets"] != found[2]["sets"]
-    assert len(list(Path("kept/twinviews/vectors").iterdir())) == 2
