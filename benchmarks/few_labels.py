@@ -113,7 +113,7 @@ def judge(
     if row == "untouched" and not Path(path).is_dir():
         from trainers.encoders.location import locate
 
-        path = locate(path).path
+        path = str(locate(path).folder)
     texts, labels = zip(*sample, strict=True)
     classifier = classifier_of(vectors_of(path, texts), list(labels))
     texts, labels = zip(*test, strict=True)

@@ -56,7 +56,7 @@ class Task:
     @property
     def folder(self) -> str:
         """What `from_pretrained` takes."""
-        return locate(self.encoder).path
+        return str(locate(self.encoder).folder)
 
 
 def ours(task: Task) -> float:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augment.models.device import COMPUTE_TYPES, pack, quiet_transformers, resolve_device, usable_cores
-from augment.models.loading import check_length, check_weights, loading
+from augment.models.encoder import load_encoder
+from augment.models.loading import loading
 from augment.models.weights import STARTER_ENCODER, Weights, cache_folder, cached
 
 if TYPE_CHECKING:
@@ -150,20 +151,9 @@ def _of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @cache
 def sentence_encoder(path: Path, device: str, *, double: bool = False) -> "SentenceTransformer":
-    """The encoder in a folder, a plain model with mean pooling; raises InputError if it cannot be loaded."""
-    from sentence_transformers import SentenceTransformer
-
-    with loading(f"encoder {path}", path), quiet_transformers():
-        local = {"trust_remote_code": False, "local_files_only": True}
-        weights = {"use_safetensors": True}
-        model = SentenceTransformer(
-            str(path), device=str(resolve_device(device)), model_kwargs=weights, **local
-        )
-    if model.max_seq_length is not None:
-        check_length(model.max_seq_length, f"encoder {path}")
-    model = (model.double() if double else model.float()).eval()
-    check_weights(model, f"encoder {path}")
-    return model
+    """The encoder in a folder, loaded once in a process, to read only; raises as `load_encoder` does."""
+    encoder = load_encoder(path, str(resolve_device(device))).eval()
+    return encoder.double() if double else encoder
 
 
 def _ctranslate2_encoder(weights: Weights, tokenizer: "Tokenizer", compute_type: str) -> Encode:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from augment.errors import InputError
 from augment.models.device import pack, padded, quiet_transformers, resolve_device
-from augment.models.loading import WRAPPERS, check_length, check_weights, loading
+from augment.models.loading import WEIGHT_OPTIONS, check_length, check_weights, loading
 from augment.text.words import is_alphabetic
 from augment.types import Runtime
 
@@ -91,13 +91,11 @@ class FillModel:
     @cached_property
     def model(self) -> "PreTrainedModel":
         """The model in float32, on its device; raises InputError if there is none or it lacks its head."""
-        import torch
         from transformers import AutoModelForMaskedLM
 
         if self.tokenizer.mask_token_id is None:
             raise InputError(f"--encoder {self.path}: no mask token; give a masked language model")
-        settings = {"dtype": torch.float32, "use_safetensors": True, "key_mapping": {WRAPPERS: ""}}
-        model, info = self._read(AutoModelForMaskedLM, output_loading_info=True, **settings)
+        model, info = self._read(AutoModelForMaskedLM, output_loading_info=True, **WEIGHT_OPTIONS)
         check_weights(model, f"--encoder {self.path}")
         missing = sorted(info["missing_keys"])
         if body := [name for name in missing if name.startswith(f"{model.base_model_prefix}.")]:

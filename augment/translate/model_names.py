@@ -62,12 +62,9 @@ def _opus_chain(hops: Sequence[tuple[str, str]]) -> tuple[str, list[TranslationM
     """OPUS-MT for every hop; the Hub is asked only for what its cache lacks. Raises InputError if one is missing."""
     names = [OPUS_NAME.format(*hop) for hop in hops]
     places = [cached_snapshot(name, _MODEL_FILES) for name in names]
-    offers = [
-        hub_offer(name) if place is None else (place.name, 0)
-        for name, place in zip(names, places, strict=True)
-    ]
-    if None in places:
-        megabytes = sum(size for _, size in offers) / 1e6
+    offers = [hub_offer(name) for name, place in zip(names, places, strict=True) if place is None]
+    if offers:
+        megabytes = sum(sum(sizes.values()) for _, sizes in offers) / 1e6
         joined = " and ".join(names)
         logger.warning(
             "downloading %s (%.0f MB); a view made with --models starter needs none", joined, megabytes

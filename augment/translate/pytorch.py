@@ -10,7 +10,7 @@ from torch import Tensor
 
 from augment.errors import InputError
 from augment.models.device import LENGTH_STEP, padded, quiet_transformers, resolve_device
-from augment.models.loading import check_weights, loading
+from augment.models.loading import WEIGHT_OPTIONS, check_weights, loading
 from augment.translate.decoding import Decoding, Vocabulary
 
 if TYPE_CHECKING:
@@ -88,11 +88,7 @@ def load_model(path: Path) -> "MarianMTModel":
 
     with loading(f"--models {path}", path), quiet_transformers():
         model, info = MarianMTModel.from_pretrained(
-            path,
-            dtype=torch.float32,
-            use_safetensors=True,
-            attn_implementation="sdpa",
-            output_loading_info=True,
+            path, attn_implementation="sdpa", output_loading_info=True, **WEIGHT_OPTIONS
         )
     check_weights(model, f"--models {path}")
     if info["missing_keys"]:

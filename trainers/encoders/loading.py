@@ -1,29 +1,23 @@
 """Encoders loaded as sentence-transformers' models in float32, repooled, and saved for its plain loader."""
 
 import os
-import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
-
-import torch
 
 from augment.files import RECORD
 from augment.models.device import quiet_transformers
-from augment.models.loading import WRAPPERS, check_length, check_weights, fault
-from augment.record import Record, check_folder_files, file_records
+from augment.models.encoder import forget_wrappers, load_encoder, positions
+from augment.models.loading import WEIGHT_OPTIONS, loading
+from augment.record import Record, file_records
 from pipelines.base.console import InputError, TwinviewsError, note
 from pipelines.base.record import output_record
-from trainers.encoders.location import LOG, PICKLE, RECIPE, TIME, Source, pickled
+from trainers.encoders.location import LOG, RECIPE, TIME, Source
 from trainers.encoders.modules import Encoder, assemble, is_padded, parts_of, pooling_of, set_max_tokens
 from trainers.processes import is_first
 from trainers.settings import Pooling
 
-LAYER = re.compile(r"\.\d+\.")  # the number of a layer in the name of a weight
 PROBES, PROBE_TOKENS = 8, 12  # texts, and twice as many with capitals, by which what was saved is compared
 SAVED_TOLERANCE = 1e-3  # of their vectors' length: float32 and another order of sums move them by 1e-6
 PADDED = 64  # tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation
@@ -31,7 +25,7 @@ PADDED = 64  # tokens that `padded-mean` pads and cuts every text to by default,
 
 def load_for_training(source: Source, pooling: Pooling, max_tokens: int) -> Encoder:
     """Load an encoder to be trained, on the CPU; raises InputError if it cannot be."""
-    encoder = load_encoder(source, "cpu")
+    encoder = load_encoder(source.folder, "cpu")
     parts, own_pooling = parts_of(encoder, source.name), pooling_of(encoder)
     if own_pooling != pooling and is_first() and source.modules():
         note(f"{source.name} was made for {own_pooling} pooling and is trained with {pooling} (--pooling)")
@@ -47,111 +41,6 @@ def _for_training(encoder: Encoder, max_tokens: int) -> Encoder:
     return encoder
 
 
-@contextmanager
-def _loading(what: str, source: Source, advice: str = "get its files again") -> Iterator[None]:
-    """Load quietly; raises InputError for whatever the libraries raise if they cannot read a model's files."""
-    try:
-        with quiet_transformers():
-            yield
-    except MemoryError:
-        raise
-    except Exception as error:
-        # Torch's own message about a refused pickle says how to run it.
-        if pickled(source.transformer) and isinstance(error, (UnpicklingError, EOFError, LookupError)):
-            reason = f"a {PICKLE} that is damaged, or more than weights"
-            advice = "name a model that has safetensors"
-        else:
-            reason, advice = fault(source.folder, error, advice)
-        try:
-            source.check()
-        except InputError as problem:
-            reason = str(problem)
-            advice = "nor is it in the Hub's cache: get it with a network, or give a directory"
-        raise InputError(f"cannot load {what} {source.name!r} ({reason}): {advice}") from None
-
-
-def _safe(source: Source) -> dict[str, Any]:
-    return {"trust_remote_code": False, "local_files_only": source.folder is not None}
-
-
-def _weight_options(source: Source) -> dict[str, Any]:
-    return {
-        "use_safetensors": not pickled(source.transformer),
-        "weights_only": True,
-        "dtype": torch.float32,
-        "key_mapping": {WRAPPERS: ""},
-    }
-
-
-def _keep_names(model: Any) -> None:  # noqa: ANN401 - transformers' model
-    """Forget the mapping of `WRAPPERS`, which `save_pretrained` would apply the other way round."""
-    conversions = getattr(model, "_weight_conversions", None) or []
-    model._weight_conversions = [entry for entry in conversions if WRAPPERS not in entry.source_patterns]
-
-
-def _check_weights(transformers: Sequence[Any], source: Source) -> None:
-    """Raise InputError for weights that the files lack, except an unused pooler's; note layers that are not used."""
-    from transformers.modeling_utils import load_state_dict
-
-    for module in transformers:
-        _keep_names(module.model)
-        check_weights(module.model, f"the encoder {source.name!r}")
-        weights = dict(module.model.named_parameters())
-        if module.module_output_name == "token_embeddings":
-            weights = {name: weight for name, weight in weights.items() if "pooler" not in name.split(".")}
-        if missing := [
-            name for name, weight in weights.items() if not getattr(weight, "_is_hf_initialized", False)
-        ]:
-            raise InputError(
-                f"the files of the encoder {source.name!r} lack {len(missing)} tensors of its configuration, "
-                f"the first is {missing[0]}: get its files again"
-            )
-    if len(transformers) == 1 and source.transformer is not None and is_first():
-        files = [*source.transformer.glob("model*.safetensors")] or [source.transformer / PICKLE]
-        stored = [re.sub(WRAPPERS, "", name) for file in files for name in load_state_dict(file, "meta")]
-        kinds = tuple({LAYER.sub(".#.", name) for name in weights})
-        layers = [name for name in stored if LAYER.search(name) and LAYER.sub(".#.", name).endswith(kinds)]
-        if unused := [name for name in layers if not name.endswith(tuple(weights))]:
-            note(
-                f"warning: {source.name}: {len(unused)} tensors of its files are not used, the first is {min(unused)}"
-            )
-
-
-def load_encoder(source: Source, device: str | None) -> Encoder:
-    """Load an encoder in float32 without running its code or pickles; raises InputError if it cannot be loaded."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Transformer
-
-    if source.folder is not None:
-        check_folder_files(source.folder)
-    with _loading("the encoder", source):
-        encoder = SentenceTransformer(
-            source.path, device=device, model_kwargs=_weight_options(source), **_safe(source)
-        )
-    transformers = [module for module in encoder.modules() if isinstance(module, Transformer)]
-    _check_weights(transformers, source)
-    for module in transformers:
-        if (limit := _positions(module.model)) < (module.max_seq_length or limit):
-            module.max_seq_length = limit
-        if module.max_seq_length is not None:
-            check_length(module.max_seq_length, f"the encoder {source.name!r}")
-    tokenizer, model = encoder.tokenizer, getattr(encoder[0], "model", None)
-    if callable(tokenizer) and isinstance(encoder[0], Transformer) and model is not None:
-        vocabulary_size = int(getattr(model.config, "vocab_size", 0) or len(tokenizer))
-        # A tokenizer whose files are missing has only its special tokens.
-        if not len(tokenizer.all_special_tokens) < len(tokenizer) <= vocabulary_size:
-            raise InputError(
-                f"the tokenizer of the encoder {source.name!r} has {len(tokenizer)} tokens, "
-                f"its model {vocabulary_size} tokens: they do not fit together"
-            )
-        if tokenizer.pad_token_id is None:
-            raise InputError(
-                f"the tokenizer of the encoder {source.name!r} has no padding token: "
-                "give it one, such as its end token (tokenizer.pad_token), and save it"
-            )
-    return encoder.float()
-
-
 def position_limit(encoder: Encoder, max_tokens: int | None = None) -> int:
     """Return how many tokens an encoder has positions for; raises InputError if it has none, or under `max_tokens`."""
     model: Any = getattr(encoder[0], "model", None)
@@ -159,17 +48,10 @@ def position_limit(encoder: Encoder, max_tokens: int | None = None) -> int:
         raise InputError(
             f"--max-tokens {max_tokens}: {type(encoder[0]).__name__} has no positions: leave it out"
         )
-    limit = _positions(model)
+    limit = positions(model)
     if max_tokens is not None and max_tokens > limit:
         raise InputError(f"--max-tokens {max_tokens} is more than the encoder's {limit} positions: give fewer")
     return limit
-
-
-def _positions(model: Any) -> int:  # noqa: ANN401 - transformers' model
-    positions = getattr(model.config, "max_position_embeddings", None) or -1
-    # RoBERTa's tables begin after its padding id.
-    padding = getattr(getattr(model, "embeddings", None), "padding_idx", None)
-    return 1 << 30 if positions < 0 else int(positions) - (0 if padding is None else padding + 1)
 
 
 def repooled(encoder: Encoder, pooling: Pooling) -> Encoder:
@@ -210,11 +92,13 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[E
     """Load the encoder below a masked-LM head, new if it has none, and the whole model; InputError if impossible."""
     from transformers import AutoModelForMaskedLM
 
-    encoder = load_encoder(source, "cpu")
-    with _loading("the masked LM", source, "name a model with a masked-LM head"):
-        path = str(source.transformer or source.path)
-        model = AutoModelForMaskedLM.from_pretrained(path, **_safe(source), **_weight_options(source))
-    _keep_names(model)
+    encoder, path = load_encoder(source.folder, "cpu"), source.transformer
+    with (
+        loading(f"the masked LM {source.name!r}", path, "name a model with a masked-LM head"),
+        quiet_transformers(),
+    ):
+        model = AutoModelForMaskedLM.from_pretrained(path, local_files_only=True, **WEIGHT_OPTIONS)
+    forget_wrappers(model)
     encoder[0].model = model.base_model
     return _for_training(repooled(encoder, pooling), max_tokens), model
 

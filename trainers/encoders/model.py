@@ -1,11 +1,8 @@
 """Vectors of any sentence-transformers or transformers model: what decides them, and those of a training's teacher."""
 
-import hashlib
-import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -16,34 +13,32 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import get_device_name
 
+from augment.models.encoder import load_encoder
 from pipelines.base.console import InputError, note, progress
 from pipelines.base.files import atomic_write
-from trainers.encoders.loading import PADDED, load_encoder, position_limit, repooled
-from trainers.encoders.location import WEIGHTS, Source, first_line, locate
+from trainers.encoders.loading import PADDED, position_limit, repooled
+from trainers.encoders.location import Source, first_line, locate
 from trainers.encoders.modules import MASK, is_padded, pooling_of, set_max_tokens
 from trainers.encoders.vectors import BATCH_SIZE, CHUNK, Advance, Similarity, check, still, unit
-from trainers.files import sha256_of
 from trainers.processes import is_first, of_first, process_rank, processes
 from trainers.settings import POOLINGS, Pooling
 
 Precision = Literal["fp32", "bf16"]
 CPU_BATCH_SIZE = 32  # texts; fewer on a CPU, where a batch that fits in its caches is faster
 
-LIBRARIES = ("twinviews", "torch", "transformers", "sentence-transformers")  # a version can change a vector
 _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """A loaded model; `weights`: the sha256 of each file of weights, or the Hub's commit; `files`: of all others."""
+    """A loaded model; `revision`: a Hub commit or a hash of the files in `directory`, None in a training."""
 
     model: SentenceTransformer
     name: str
     pooling: str
     precision: Precision
     directory: Path | None
-    weights: Mapping[str, str]
-    files: Mapping[str, str]
+    revision: str | None = None
     batch_size: int = BATCH_SIZE
 
     @property
@@ -93,8 +88,8 @@ class EmbeddingModel:
             "modules": [type(module).__name__ for module in self.model],
             "dimension": self.model.get_embedding_dimension(),
             "max_tokens": self.model.max_seq_length or (PADDED if is_padded(self.model) else None),
-            "weights": dict(self.weights),
-            "fingerprint": self.fingerprint(),
+            "precision": self.precision,
+            "revision": self.revision,
         }
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
@@ -124,24 +119,6 @@ class EmbeddingModel:
         if vectors is None:
             return np.zeros((0, self.model.get_embedding_dimension() or 1), np.float32)
         return vectors
-
-    def fingerprint(self) -> str | None:
-        """Return a hash of all that decides the vectors, 32 hex digits; None if the weights are not known."""
-        if not self.weights:
-            return None
-        settings = {
-            "modules": [repr(module) for module in self.model],
-            "pooling": self.pooling,
-            "precision": self.precision,
-            "max_tokens": self.model.max_seq_length,
-            "truncate": self.model.truncate_dim,
-            "prompts": [self.model.prompts, self.model.default_prompt_name],
-            "device": self.device.partition(":")[0],
-        }
-        libraries = {name: version(name) for name in LIBRARIES}
-        parts = {"weights": dict(self.weights), "files": dict(self.files)}
-        identity = {**parts, "settings": settings, "libraries": libraries}
-        return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
     def unit_vectors(self, texts: Sequence[str], folder: Path, role: str = "teacher") -> NDArray[np.float32]:
         """Return distinct texts' unit vectors (texts, d), made by all processes and mapped from a file in `folder`."""
@@ -190,10 +167,10 @@ def load_model(
             f"--device {device} cannot be used here ({first_line(error)}): take auto or cpu"
         ) from None
     source = locate(name)
-    model = load_encoder(source, None if device == "auto" else device)
+    model = load_encoder(source.folder, None if device == "auto" else device)
     if pooling is not None:
         model = repooled(model, pooling)
-    elif source.folder is not None and not source.modules():
+    elif not source.modules():
         note(
             f"{name} is a plain transformers model, with {pooling_of(model)} pooling (--pooling {'|'.join(POOLINGS)})"
         )
@@ -214,13 +191,10 @@ def described(
     precision: Precision = "fp32",
     batch_size: int | None = None,
 ) -> EmbeddingModel:
-    """Return a loaded model with what identifies its weights: the Hub's commit, or checksums; nothing in a training."""
+    """Return a loaded model with what identifies its weights; nothing does in a training."""
     size = batch_size or (CPU_BATCH_SIZE if model.device.type == "cpu" else BATCH_SIZE)
     pooling = pooling_of(model)
     if source is None:
-        return EmbeddingModel(model, "the encoder", pooling, precision, None, {}, {}, size)
-    files = {name: sha256_of(path) for name, path in source.files().items()}
-    weights = {name: files.pop(name) for name in [*files] if name.endswith(WEIGHTS)}
-    if source.folder is None and (commit := source.digest()):
-        weights = {"revision": commit.removeprefix("commit:")}
-    return EmbeddingModel(model, source.name, pooling, precision, source.folder, weights, files, size)
+        return EmbeddingModel(model, "the encoder", pooling, precision, None, None, size)
+    directory = None if source.is_of_hub else source.folder
+    return EmbeddingModel(model, source.name, pooling, precision, directory, source.revision, size)

@@ -1,6 +1,5 @@
 """Two encoders of one space: one for queries, or first sides, the other for documents, or second sides."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,11 +54,10 @@ class TwoEncoders:
 
     def card(self) -> dict[str, Any]:
         """Return the card of the encoder of queries, with that of the other one under `documents`."""
-        return {**self.queries.card(), "documents": self.documents.card(), "fingerprint": self.fingerprint()}
+        return {**self.queries.card(), "documents": self.documents.card()}
 
-    def fingerprint(self) -> str | None:
-        """Return a hash of all that decides the vectors, 32 hex digits; None if that is not known of both."""
-        own: list[Any] = [
-            getattr(encoder, "fingerprint", lambda: None)() for encoder in (self.queries, self.documents)
-        ]
-        return hashlib.sha256("".join(own).encode()).hexdigest()[:32] if all(own) else None
+    @property
+    def revision(self) -> str | None:
+        """The revisions of both; None if one is not known."""
+        revisions = [self.queries.revision, self.documents.revision]
+        return "+".join(filter(None, revisions)) if all(revisions) else None

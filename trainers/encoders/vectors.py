@@ -59,6 +59,10 @@ class TextEncoder(Protocol):
     @property
     def title(self) -> str: ...  # noqa: D102
 
+    @property
+    def revision(self) -> str | None:
+        """What identifies its weights; None if nothing does, as a function can do anything."""
+
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
         """Return one row per text, in their order; float32, finite, not normalised."""
 

@@ -37,7 +37,7 @@ def untouched(source: Source, pooling: Pooling, parts: Sequence[str] = ()) -> Co
     own = None if source.modules() else pooling
     folder = results_folder(source.name, [*filter(None, [own]), *parts], source=source)
     title = Path(source.name).name if Path(source.name).is_absolute() else source.name
-    return Contender(title, str(source.folder or source.name), own, folder)
+    return Contender(title, source.name if source.is_of_hub else str(source.folder), own, folder)
 
 
 def starts_of(names: Iterable[str], parts: Sequence[str] = ()) -> list[Contender]:

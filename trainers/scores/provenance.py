@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from augment.models.weights import HUB_NAMES, installed_encoder
+from augment.models.weights import HUB_NAMES, hub_weights, installed_encoder
 from pipelines.base.console import InputError, MissingExtraError
 from trainers.data.examples import Examples, with_corpus
 from trainers.data.reading import KINDS, read_examples
-from trainers.encoders.location import STARTER, Source, locate
+from trainers.encoders.location import COMMIT, STARTER, Source, locate
 from trainers.scores.dev_set import dev_of
 from trainers.scores.result_files import read_recipe
 from trainers.scores.task import Task, normalised
@@ -40,7 +40,8 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> t
         except InputError as error:
             remarks.append(f"the --dev of {directory} is not counted: {error}")
         try:
-            directory = find_start(directory, recipe).folder or directory
+            start = find_start(directory, recipe)
+            directory = directory if start.is_of_hub else start.folder
         except InputError as error:
             remarks.append(f"no earlier training text of {directory} is counted: {error}")
     texts = (text for column in columns.values() for text in column if text)
@@ -53,24 +54,18 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> t
 
 def find_start(run: Path, recipe: Mapping[str, Any]) -> Source:
     """Return the encoder that a run began with; raises InputError if it is gone, or another by now."""
-    name, digest = recipe.get("encoder"), recipe["twinviews"].get("encoder_xxh64")
-    installed, parents = installed_encoder(name or STARTER), run.resolve().parents if name else ()
-    folders = [
-        str(path)
-        for path in (installed, *(parent / str(name) for parent in parents))
-        if path and path.is_dir()
-    ]
-    for place in (name, *folders, None):
+    name, revision = str(recipe.get("encoder") or STARTER), recipe["twinviews"].get("encoder_revision")
+    with suppress(InputError):
+        if len(revision or "") == COMMIT:
+            return Source(name, *hub_weights(HUB_NAMES.get(name, name), "", revision))
+    installed, parents = installed_encoder(name), run.resolve().parents
+    places = [Path(name).expanduser(), *filter(None, [installed]), *(parent / name for parent in parents)]
+    for place in filter(Path.is_dir, places):
         with suppress(InputError):
-            # The Hub's model comes last: its name may be that of a folder.
-            source = (
-                Source(str(name), HUB_NAMES.get(str(name), str(name)))
-                if place is None and name
-                else locate(place)
-            )
-            if digest in (None, source.digest()):
-                return replace(source, name=name or STARTER)
-    problem = f"the encoder that this began with, {name or STARTER}, is gone, or another by now"
+            source = locate(str(place))
+            if revision in (None, source.revision):
+                return replace(source, name=name)
+    problem = f"the encoder that this began with, {name}, is gone, or another by now"
     raise InputError(f"{problem}: name one to judge beside before it")
 
 

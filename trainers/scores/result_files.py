@@ -56,6 +56,7 @@ class StoredSuite(Stored):
     seed: int | None = None
     model: dict[str, Any]
     settings: dict[str, Any]
+    versions: dict[str, str] = {}
     sets: dict[str, StoredSet]
     file: Path = Path()
 
@@ -192,7 +193,7 @@ def signature(values: Mapping[str, Any]) -> str:
     names = counted if len(counted) > 1 else list(sets)
 
     def weights(card: Mapping[str, Any]) -> str:
-        return joined(list((card.get("weights") or {"": card.get("sha256", "")}).values()))
+        return str(card.get("revision") or card.get("sha256", ""))[:DIGITS]
 
     def joined(digests: Sequence[object]) -> str:
         text = "".join(map(str, digests))
@@ -236,10 +237,10 @@ def results_folder(
 
     with suppress(InputError):  # functions have no directory
         source = source or locate(model)
-    path, name, digest = source and source.folder, model, source and source.digest()
+    path, name, digest = source and source.folder, model, source and source.revision
     if path and path.resolve().name == Path(model).expanduser().resolve().name:
         name = path.resolve().name
-    named = safe("-".join(filter(None, [name, (digest or "").rpartition(":")[2][:8]])))
+    named = safe("-".join(filter(None, [name, (digest or "")[:8]])))
     own = path / "evaluation" if path and read_recipe(path) else Path("runs", "evaluation", named)
     folder = out or own / "-".join(map(safe, parts))
     with suppress(OSError):

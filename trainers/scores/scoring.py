@@ -86,7 +86,7 @@ def evaluate_suites(
         "encoder": encoder.title,
         "model": encoder.card(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+        "versions": _versions(),
         "settings": dict(settings),
         "seed": seed,
         "remarks": remarks,
@@ -148,15 +148,23 @@ def score_into(
         with suppress(InputError):
             stored = load(file)
             checksums = {name: item.sha256 for name, item in stored.sets.items()}
-            scored = stored.model.get("fingerprint"), stored.seed, checksums
-            fingerprint = getattr(encoder, "fingerprint", lambda: None)()
-            asked = fingerprint, seed, {task.name: task.sha256() for task in suite.tasks}
-            if fingerprint and scored == asked:
+            scored = stored.model, stored.versions, stored.seed, checksums
+            asked = encoder.card(), _versions(), seed, {task.name: task.sha256() for task in suite.tasks}
+            if encoder.revision and _unnamed(*scored) == _unnamed(*asked):
                 return file
         note(f"{file} is damaged, or of other weights, settings or items: it is replaced")
     folder.mkdir(parents=True, exist_ok=True)
     write(folder, evaluate_suites(encoder, [suite], seed=seed, settings=settings))
     return file
+
+
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+
+
+def _unnamed(card: Mapping[str, Any], *others: object) -> tuple[object, ...]:
+    """Return what decides figures; an encoder has several names, and knows its dimension once it has encoded."""
+    return {key: value for key, value in card.items() if key not in ("name", "dimension")}, *others
 
 
 def _values(

@@ -125,10 +125,10 @@ def _make_plan(request: Request) -> Plan:
 
 def _hashes(source: Source, examples: Examples, dev: "Examples | Task | None", params: Any) -> dict[str, Any]:  # noqa: ANN401
     """Return hashes of all that a training reads, by name, for its recipe."""
-    hashes: dict[str, Any] = {"data_xxh64": examples.digest(), "encoder_xxh64": source.digest()}
+    hashes: dict[str, Any] = {"data_xxh64": examples.digest(), "encoder_revision": source.revision}
     for role in ("teacher", "guide"):
         if model := getattr(params, role, None):
-            hashes[f"{role}_xxh64"] = locate(model).digest()
+            hashes[f"{role}_revision"] = locate(model).revision
     if labels := examples.positive_labels(getattr(params, "positives", None)):
         hashes["labels_xxh64"] = xxh64_hexdigest("\0".join(labels).encode("utf-8", "surrogatepass"))
     if isinstance(dev, Examples):
@@ -284,8 +284,8 @@ def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], 
 
     metadata: dict[str, object] = {}
     with suppress(OSError, ValueError, YAMLError):  # another author's card can hold anything
-        metadata = metadata_load(Path(source.path, "README.md")) or {}
-    base = source.name if source.folder is None else str(metadata.get("base_model", ""))
+        metadata = metadata_load(source.folder / "README.md") or {}
+    base = source.name if source.is_of_hub else str(metadata.get("base_model", ""))
     origin = {
         "base": base if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", base) else None,
         "licence": metadata.get("license"),

@@ -285,7 +285,7 @@ def test_a_signature_names_sets_settings_items_and_weights() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"model": {"weights": {"model.safetensors": "1" * 64}}},
+        {"model": {"revision": "1" * 12}},
         {"model": {"pooling": "cls"}},
         {"model": {"max_tokens": 64}},
         {"precision": "bf16"},
@@ -298,7 +298,7 @@ def test_the_signature_has_whatever_decides_a_score(changed: dict[str, Any]) -> 
 
 def test_functions_have_the_checksum_of_their_file_in_the_signature() -> None:
     for digit in "12":
-        run = write_run("mine", figures(), model={"weights": None, "sha256": digit * 64})
+        run = write_run("mine", figures(), model={"revision": None, "sha256": digit * 64})
         assert signed(run).endswith("|weights:" + digit * 12)
 
 
