@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from huggingface_hub import constants
 from safetensors.numpy import save
 from samples import ENGLISH, refused
 from transformers import MarianMTModel

@@ -46,10 +46,11 @@ class FunctionEncoder:
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
         """Return vectors (texts, d), float32; raises InputError if the function fails, or as `check` does."""
+        order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
         batches = []
-        for start in range(0, len(texts), self.size):
+        for start in range(0, len(order), self.size):
             # Plain strings: the texts of a search know their side, and equal no other string.
-            batch = [str(text) for text in texts[start : start + self.size]]
+            batch = [str(texts[row]) for row in order[start : start + self.size]]
             try:
                 rows = as_matrix(self.function(list(batch)))
             except Exception as error:  # a user's code can raise anything
@@ -64,7 +65,7 @@ class FunctionEncoder:
             sizes = " and ".join(map(str, lengths))
             raise InputError(f"{self.name} gave vectors of {sizes} numbers: one length is needed")
         (self._dimension,) = lengths
-        return np.concatenate([np.empty((0, *lengths), np.float32), *batches])
+        return np.concatenate([np.empty((0, *lengths), np.float32), *batches])[np.argsort(order)]
 
     def card(self) -> dict[str, Any]:
         """Return name, kind, dimension and provenance as JSON values."""
