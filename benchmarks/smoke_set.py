@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from pipelines.sentences.sources import SAMPLE_FILE
+from pipelines.base.tables.sources import SAMPLE_FILE
 from trainers.encoders.functions import open_encoder
 from trainers.encoders.linear import fit_linear
 from trainers.encoders.vectors import Vectors

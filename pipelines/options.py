@@ -1,7 +1,7 @@
 """The options of commands, which jobs take and typer reads; imports nothing heavy, for `--help`."""
 
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 import typer
 from pydantic import Field
@@ -9,13 +9,11 @@ from pydantic import Field
 from augment.view import Runtime
 from pipelines.base.options import Options
 from pipelines.base.recipe import ConfigOption
+from pipelines.base.tables.sources import Format
 from pipelines.storage.shards import SHARD_ROWS
 
 Policy = Literal["best", "bsl", "original", "self", "multilingual", "entailment", "columns", "labels"]
-Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 SENTENCES = Path("data/sentences")
-MAX_DOCUMENT = 50
-"""Millions of characters of a document, which is held in memory several times."""
 SAMPLE_ROWS = 2_000
 """Rows of which statistics are."""
 
@@ -80,20 +78,14 @@ class IngestOptions(OutputOptions):
     A CSV's first row is its header if it names that column, text or sentence. [text, sentence or the only one]"""
     label_column: str = "label"
     """Column to keep as label, if there is one."""
-    labels: Literal["spans"] | None = None
-    """Labels are spans: [[start, end, label], ...]."""
     pair_column: str = "pair"
     """Column to keep as pair, if there is one."""
-    on_conflict: Literal["first", "drop", "fail"] = "first"
-    """For a text with several labels or pairs: keep its first row, drop the text, or fail."""
     format: Format | None = None
     """Format of all sources, whatever their endings."""
     split: Literal["sentences"] | None = None
     """Split running text into sentences."""
     language: str = "en"
     """The language for --split, such as en, de or zh."""
-    max_document: Annotated[int, Field(ge=1), SHOWN] = MAX_DOCUMENT
-    """Refuse Markdown, HTML and JSON arrays of more million characters: each is held in memory whole."""
     min_words: Annotated[int | None, Field(ge=0), SHOWN] = None
     """Drop sentences of fewer words; a letter of Chinese, Japanese, Thai and the like is one."""
     max_words: Annotated[int | None, Field(ge=1), SHOWN] = None

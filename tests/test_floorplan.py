@@ -18,7 +18,6 @@ FLOORS = ("augment", "pipelines", "trainers", "data_cards")
 FOR_TRAINERS = {
     "pipelines",
     "pipelines.__main__",
-    "pipelines.sentences.sources",
     "pipelines.storage.pair_files",
 }
 

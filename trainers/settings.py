@@ -35,7 +35,7 @@ class DataOptions(Options):
     words: str | None = None
     """Words, one a line, or a language's most frequent ones: en, en:5000."""
     graded: Path | None = None
-    """Graded pairs: a TSV or CSV file such as STS-B's or SICK's."""
+    """Graded pairs: any table with a score and two sentences, or a file such as STS-B's or SICK's."""
     scale: str | None = None
     """LOW:HIGH of --graded. [STS-B's file 0:5, SICK's 1:5, others 0:1]"""
     limit: int | None = Field(None, ge=1)

@@ -1,6 +1,6 @@
 """Words with their offsets, and edits of the original string; unedited text stays byte-identical."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -39,14 +39,6 @@ class Token(NamedTuple):
     def becomes(self, new: str) -> Edit:
         """The edit that puts another text in its place."""
         return Edit(self.start, self.end, self.text, new)
-
-
-class LabelledSpan(NamedTuple):
-    """`text[start:end]`, at least one character, is a `label`, such as a named entity; offsets in characters."""
-
-    start: int
-    end: int
-    label: str
 
 
 def tokens(text: str) -> list[Token]:
@@ -111,29 +103,6 @@ def matching_case(word: str, new: str) -> str:
     if len(word) > 1 and word.isupper():
         return new.upper()
     return new[:1].upper() + new[1:] if word[:1].isupper() else new
-
-
-def carry_spans(spans: Sequence[LabelledSpan], edits: Iterable[Edit]) -> tuple[list[LabelledSpan], int]:
-    """The labelled spans of a sentence in the view that the edits make of it, and how many spans are lost.
-
-    A span grows or shrinks with an edit inside it or of exactly its characters; text inserted at its start or
-    end stays outside. It is lost if an edit crosses one of its ends or deletes it. Spans may overlap, edits
-    may not.
-    """
-    view_spans, ordered = [], sorted(edits)
-    for label_start, label_end, label in spans:
-        start, end = label_start, label_end
-        for edit in ordered:
-            growth = len(edit.new) - (edit.end - edit.start)
-            if edit.end <= label_start:
-                start, end = start + growth, end + growth
-            elif label_start <= edit.start < label_end and edit.end <= label_end:
-                end += growth
-            elif edit.start < label_end:
-                break
-        else:
-            view_spans += [LabelledSpan(start, end, label)] if start < end else []
-    return view_spans, len(spans) - len(view_spans)
 
 
 def _spaced_tokens(text: str) -> list[str]:

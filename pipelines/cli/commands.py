@@ -43,11 +43,6 @@ def ingest_command(options: IngestOptions) -> None:
         raise InputError(
             f"--max-words {options.max_words} is less than --min-words {options.min_words}: swap them"
         )
-    if options.labels is not None and options.split is not None:
-        raise InputError(
-            f"--labels {options.labels} with --split {options.split}: "
-            "spans belong to whole texts; leave one of them out"
-        )
     if options.language != "en" and options.split is None:
         raise InputError(f"--language {options.language} is for --split sentences: give both, or neither")
     dataset, is_new = ingest(options)

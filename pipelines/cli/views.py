@@ -151,8 +151,6 @@ def _report(dataset: Dataset, new_rows: int, seconds: float, *, quiet: bool) -> 
     if not quiet:
         rows = flat({**counts["statuses"], "reason": counts["reasons"]})
         table(("status", "rows", "%"), [(status, n, round(100 * n / (total or 1), 1)) for status, n in rows])
-        if "spans" in counts:
-            table(("spans", "number"), counts["spans"].items())
         run = (
             f"made {new_rows:,} at {new_rows / seconds:,.0f} rows/s"
             if new_rows

@@ -21,9 +21,9 @@ from pipelines.base.files import atomic_write, locked_file, sha256_of, write_if_
 from pipelines.base.publish import publish
 from pipelines.base.recipe import recipe_text
 from pipelines.base.record import beside, claim, write_record
+from pipelines.base.tables.table import as_text
 from pipelines.inspection.opened import DatasetReader
 from pipelines.options import ExportOptions
-from pipelines.sentences.rows import as_text
 from pipelines.storage.dataset import CARD_FILE, RECIPE_FILE
 from pipelines.storage.shards import BATCH_ROWS
 

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,18 +11,20 @@ import xxhash
 
 from augment.errors import InputError
 from augment.view import normalise
+from pipelines.base.tables.columns import find_columns, header_names, listed
+from pipelines.base.tables.reader import open_table
+from pipelines.base.tables.sources import TEXT_FORMATS, Source, check_source
+from pipelines.base.tables.table import Table
 from pipelines.pairs.candidates import Candidates
 from pipelines.pairs.pair import BLOCK_ROWS, Candidate
-from pipelines.sentences.rows import Columns, listed, spelling
 from pipelines.sentences.selection import Seen
-from pipelines.sentences.sources import Source, check_source, read_rows
 from pipelines.storage.dataset import Input, Plan
 from pipelines.storage.pair_files import NEGATIVE
 
 COLUMNS = {
     "premise": ("sentence1", "premise", "ori_sentence", "context", "sentence_A"),
-    "label": ("gold_label", "label", "entailment_label", "entailment_judgment", "gold"),
     "hypothesis": ("sentence2", "hypothesis", "new_sentence", "hypo", "sentence_B"),
+    "label": ("gold_label", "label", "entailment_label", "entailment_judgment", "gold"),
 }
 """The columns of SNLI, MultiNLI, XNLI, ANLI, SICK, DocNLI, WANLI and the like."""
 ENTAILED = frozenset({"entailment", "entails", "entailed"})
@@ -82,10 +83,9 @@ def nli_sources(names: Sequence[str], spool: Path, columns: TableColumns) -> lis
     """Find the sources of NLI rows, or of other tables; raises InputError for none, and as `nli_rows` does."""
     if not names:
         raise InputError(f"--pairs entailment needs an NLI corpus as SOURCE: {EXAMPLE}")
-    checked = [check_source(name, spool) for name in names]
-    sources = [source._replace(format="tsv") if source.format == "text" else source for source in checked]
+    sources = [check_source(name, spool, is_table=True) for name in names]
     for source in sources:
-        if source.format in ("markdown", "html"):
+        if source.format in TEXT_FORMATS:
             raise InputError(f"{source.name} is a {source.format} file: {EXAMPLE}")
         next(nli_rows(source, columns), None)
     return sources
@@ -93,17 +93,17 @@ def nli_sources(names: Sequence[str], spool: Path, columns: TableColumns) -> lis
 
 def nli_rows(source: Source, columns: TableColumns) -> Iterator[NliRow]:
     """The rows of a source, those of other tables all entailed; raises InputError for a label without a name."""
-    for rows in read_rows(source, partial(_choose_columns, source.name, columns)):
-        if not columns.is_nli and not NLI_LABELS.isdisjoint(rows.labels):
+    table = open_table(source, header_names([COLUMNS]).union(columns.names))
+    for row in table.rows(_find(source.name, table, columns), ("premise", "hypothesis")):
+        if not columns.is_nli and row.get("label") in NLI_LABELS:
             raise InputError(NLI_INSTEAD.format(source.name))
-        labels = [_meaning(label, columns) for label in rows.labels]
-        if number := next(filter(str.isdecimal, filter(None, labels)), None):
+        label = _meaning(row.get("label"), columns)
+        if label and label.isdecimal():
             raise InputError(
-                f"{source.name}: the label {number!r} is a number without a name: "
+                f"{source.name}: the label {label!r} is a number without a name: "
                 "say what it means, e.g. --labels 0=entailment,1=neutral,2=contradiction"
             )
-        hypotheses = (normalise(text or "") for text in rows.pairs)
-        yield from map(NliRow, map(normalise, rows.texts), hypotheses, labels)
+        yield NliRow(normalise(row["premise"] or ""), normalise(row["hypothesis"] or ""), label)
 
 
 def _meaning(label: str | None, columns: TableColumns) -> str | None:
@@ -115,20 +115,21 @@ def _meaning(label: str | None, columns: TableColumns) -> str | None:
     return None if plain in UNLABELLED else plain
 
 
-def _choose_columns(source: str, columns: TableColumns, names: Sequence[str]) -> Columns:
-    usual = {role: spelling(source, choices, names) for role, choices in COLUMNS.items()}
-    if not columns.is_nli and all(usual.values()):
+def _find(source: str, table: Table, columns: TableColumns) -> dict[str, str]:
+    """The columns of premise, hypothesis and label; of other tables the two that are named, and perhaps a label."""
+    usual, names = find_columns(source, COLUMNS, table.names), listed(table.opening or table.names)
+    if not columns.is_nli and len(usual) == len(COLUMNS):
         raise InputError(NLI_INSTEAD.format(source))
-    if missing := [name for name in columns.names if name not in names]:
-        raise InputError(f"{source} has no column {listed(missing)}, only {listed(names)}: check --columns")
-    chosen = usual | dict(zip(("premise", "hypothesis", "label"), columns.names, strict=False))
-    role = next((role for role, column in chosen.items() if not column), None)
+    if missing := [name for name in columns.names if not table.has(name)]:
+        raise InputError(f"{source} has no column {listed(missing)}, only {names}: check --columns")
+    chosen = usual | dict(zip(COLUMNS, columns.names, strict=False))
+    role = next((role for role in COLUMNS if role not in chosen), None)
     if columns.is_nli and role is not None:
         raise InputError(
-            f"{source} has no {role} column ({' or '.join(COLUMNS[role])}), only {listed(names)}"
+            f"{source} has no {role} column ({' or '.join(COLUMNS[role])}), only {names}"
             f": name them by --columns PREMISE,HYPOTHESIS,LABEL, or {EXAMPLE}"
         )
-    return Columns(*chosen.values())
+    return chosen
 
 
 def table_pairs(

@@ -6,18 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Literal
 
 from augment.errors import InputError
 from augment.text.sentences import ITEM, sentences
 from pipelines.base.recipe import parse_yaml
-from pipelines.sentences.rows import Row
+from pipelines.base.tables.table import Row
 
 NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-HEADINGS = frozenset(NAMES["headings"])
-BLOCKS = HEADINGS.union(NAMES["blocks"])
-HEADING = "\ud800"
-"""Begins a paragraph that is a heading; half a surrogate pair, which no text that was read holds."""
+BLOCKS = frozenset(NAMES["blocks"])
 NESTED_TOKENS = frozenset(["blockquote_open", "list_item_open"])
 MAX_MARKDOWN_DEPTH = 100
 """Levels of lists and quotations: each takes three of Python's frames."""
@@ -25,7 +21,8 @@ FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)??(?:---|\.{3})[ \t]*(?:\n|\Z)",
 """What is between the first two "---" lines of Markdown that begins with one; such a line may also be a
 rule."""
 LINE_BREAK = "\udfff"
-"""A line that ends inside a paragraph; two of them end the paragraph. Half a surrogate pair too."""
+"""A line that ends inside a paragraph; two of them end the paragraph. Half a surrogate pair, which no text
+that was read holds."""
 BLOCK_END = re.compile(rf"\0|{LINE_BREAK}\s*{LINE_BREAK}")
 
 
@@ -51,10 +48,11 @@ def _items(lines: Sequence[str]) -> Iterator[str]:
         yield " ".join(lines[start:end])
 
 
-def document_paragraphs(
-    text: str, format: Literal["markdown", "html"], *, mark_headings: bool = False
-) -> Iterator[str]:
-    """The headings, paragraphs, list items and table cells of a document; ValueError if its parser would drop text."""
+def document_paragraphs(text: str, format: str) -> Iterator[str]:
+    """The headings, paragraphs, list items and table cells of Markdown or HTML.
+
+    Raises ValueError if its parser would drop text.
+    """
     from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
 
     text = _rendered(text) if format == "markdown" else text
@@ -70,22 +68,16 @@ def document_paragraphs(
     etree.strip_elements(
         root, *NAMES["non_prose"], etree.Comment, etree.ProcessingInstruction, with_tail=False
     )
-    parts, is_heading = [], False  # with a zero byte, which no HTML text holds, where a block begins or ends
+    parts = []  # with a zero byte, which no HTML text holds, where a block begins or ends
     for event, node in etree.iterwalk(root, events=("start", "end")):
-        if node.tag in HEADINGS:
-            is_heading = event == "start"
         if node.tag in BLOCKS:
             parts.append("\0")
-        if is_heading and mark_headings:
-            parts.append(HEADING)
         if node.tag == "br" and event == "end":
             parts.append(LINE_BREAK)
         parts.append((node.text if event == "start" else node.tail) or "")
     for block in BLOCK_END.split("".join(parts)):
-        lines = block.replace(HEADING, "").replace(LINE_BREAK, "\n").split("\n")
-        for paragraph in _items([" ".join(line.split()) for line in lines if line.strip()]):
-            if paragraph:
-                yield HEADING * (HEADING in block) + paragraph
+        lines = block.replace(LINE_BREAK, "\n").split("\n")
+        yield from filter(None, _items([" ".join(line.split()) for line in lines if line.strip()]))
 
 
 def _rendered(text: str) -> str:
@@ -105,26 +97,19 @@ def _rendered(text: str) -> str:
     return str(markdown.renderer.render(tokens, markdown.options, {}))
 
 
-def split_sentences(rows: Iterable[Row], language: str, document: str, *, by_row: bool) -> Iterator[Row]:
-    """Split every text into its sentences by sentencex, each with the label of its text and its place in `document`.
+def split_sentences(rows: Iterable[Row], language: str) -> Iterator[Row]:
+    """Split every text into its sentences by sentencex, each with the label of its text; a blank one stays a row.
 
-    With `by_row`, every text is a document of its own: `document:1` and so on. A language (two letters)
-    without rules of its own is split like a related one. Raises InputError for a row with a second text.
+    A language (two letters) without rules of its own is split like a related one. Raises InputError for a row
+    with a second text.
     """
-    position, heading = 0, None
-    for number, (text, label, pair, *_) in enumerate(rows, 1):
-        if pair is not None:
+    for row in rows:
+        if row.get("pair") is not None:
             raise InputError("rows with a second text cannot be split: leave --split or the pair column out")
-        position = 0 if by_row else position
-        if text.startswith(HEADING):
-            text = heading = text.removeprefix(HEADING)
-        own_document = f"{document}:{number}" if by_row else document
-        parts = [
-            part for paragraph in paragraphs(text.splitlines()) for part in sentences(paragraph, language)
-        ]
+        lines = (row["text"] or "").splitlines()
+        parts = [part for paragraph in paragraphs(lines) for part in sentences(paragraph, language)]
         for sentence in parts or [""]:
-            yield sentence.strip(), label, None, (own_document, position, heading)
-            position += 1
+            yield {**row, "text": sentence.strip()}
 
 
 def language_code(language: str) -> str:

@@ -1,11 +1,11 @@
 """Sources to sentences in one folder: normalised and counted, without empty lines and exact duplicates."""
 
 import tempfile
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -16,12 +16,14 @@ from augment.view import normalise, row_id
 from pipelines.base.console import counted, note
 from pipelines.base.files import is_remote, locked_folder, resolve_path
 from pipelines.base.recipe import recipe_text
-from pipelines.options import MAX_DOCUMENT, SENTENCES, IngestOptions
+from pipelines.base.tables.arrow import BATCH_ROWS
+from pipelines.base.tables.sources import SAMPLE, TEXT_FORMATS, Source, check_source
+from pipelines.base.tables.table import Row
+from pipelines.options import SENTENCES, IngestOptions
 from pipelines.sentences.documents import language_code
-from pipelines.sentences.rows import Columns, Rows, cuts_word, read_spans
+from pipelines.sentences.rows import Columns, read_rows
 from pipelines.sentences.selection import Selection
-from pipelines.sentences.sources import SAMPLE, TEXT_FORMATS, Source, check_source, read_rows
-from pipelines.storage.card import dataset_card, file_name
+from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import (
     Dataset,
     Input,
@@ -35,11 +37,11 @@ from pipelines.storage.dataset import (
     read_plan,
     remove_leftovers,
 )
-from pipelines.storage.shards import PLACE, commit_shards, dataset_schema, read_table, shard_name
+from pipelines.storage.shards import commit_shards, dataset_schema, read_table, shard_name
 
-Sentence: TypeAlias = tuple[Any, ...]
-"""Id, text, label (or spans), pair and, if text was split, the document, the position there and the
-heading."""
+Sentence: TypeAlias = tuple[str, str, str | None, str | None]
+"""Id, text, label and pair."""
+ROLES = ("text", "label", "pair")
 
 BOOLEANS = {"true": "1", "false": "0"}
 MAX_CLASSES = 10_000
@@ -71,10 +73,7 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
         if status == "finished" and not overwrite:
             return open_dataset(out), False
         folder, notes = Path(spool) if is_remote(out) else out, dict[str, str]()
-        trial = Selection(Path(spool), options.words, None)
-        if options.on_conflict == "drop":
-            deque(_sentences(options, sources, trial, {}), maxlen=0)
-        selections = [Selection(folder, options.words, options.limit, trial.conflicts) for _ in range(2)]
+        selections = [Selection(folder, options.words, options.limit) for _ in range(2)]
         # A bad line must not cost the old sentences: read everything before they are removed.
         if overwrite and status != "new":
             deque(_sentences(options, sources, selections[0], {}), maxlen=0)
@@ -111,10 +110,6 @@ def _plan(options: IngestOptions, sources: Sequence[Source]) -> Plan:
         params |= {"split": options.split, "language": options.language}
     if options.words:
         params["min_words"], params["max_words"] = options.words
-    if options.labels:
-        params["labels"] = options.labels
-    if options.on_conflict != "first":
-        params["on_conflict"] = options.on_conflict
     inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
     limit, size = options.limit, options.shard_size
     return Plan(kind="sentences", name="sentences", params=params, limit=limit, shard_size=size, inputs=inputs)
@@ -124,8 +119,8 @@ def _write(
     options: IngestOptions, plan: Plan, out: Path, sentences: Iterator[Sentence], counts: dict[str, int]
 ) -> Dataset:
     """Write the dataset, or nothing at all if that fails; a further column without values is left out."""
-    optional = [options.labels or "label", "pair", *(PLACE if options.split else ())]
-    schema, columns = dataset_schema(["id", "text", *optional]), ["id", "text"]
+    optional = ROLES[1:]
+    schema, columns = dataset_schema(["id", *ROLES]), ["id", "text"]
     shards = list[Record]()
     clear_dataset(out)
     try:
@@ -141,8 +136,6 @@ def _write(
                     shards[index] = commit_shards(out, {index: wider})[0]
             shards += commit_shards(out, {len(shards): table.select(columns)})
         settings = {"sources": options.sources, **plan.params, "limit": options.limit}
-        if options.max_document != MAX_DOCUMENT:
-            settings["max_document"] = options.max_document
         recipe = recipe_text("ingest", settings, shard_size=options.shard_size)
         card = dataset_card(plan, counts)
         return finish(out, plan, shards, dataset_schema(columns), counts, recipe=recipe, card=card)
@@ -154,21 +147,17 @@ def _write(
 def _sentences(
     options: IngestOptions, sources: Sequence[Source], selection: Selection, notes: dict[str, str]
 ) -> Iterator[Sentence]:
-    """The sentences to keep, up to the limit, with examples of conflicts and odd spans in `notes`; may raise."""
+    """The sentences to keep, up to the limit, with examples of what is odd in `notes`; may raise."""
     columns, counts = Columns(options.column, options.label_column, options.pair_column), selection.counts
-    language, spans, documents = options.language if options.split else None, Counter[bool](), Counter[str]()
+    language = options.language if options.split else None
     classes = dict[str, str]()
     for source in sources:
-        number, filled, document = 1, set[str](), file_name(source.name)
-        documents[document] += 1
-        if documents[document] > 1:  # a file of another folder
-            document = f"{document} ({documents[document]})"
-        for rows in read_rows(source, columns, language, document, options.max_document):
-            for name, cells in (("label", rows.labels), ("pair", rows.pairs)):
-                if any(cell is not None for cell in cells):
-                    filled.add(name)
-            yield from _kept(options, rows, selection, source.name, number, notes, spans, classes)
-            number += len(rows.texts)
+        number, filled = 1, set[str]()
+        rows = read_rows(source, columns, language)
+        while batch := [*islice(rows, BATCH_ROWS)]:
+            filled.update(role for row in batch for role, cell in row.items() if cell is not None)
+            yield from _kept(batch, selection, source.name, number, notes, classes)
+            number += len(batch)
             if selection.is_full:
                 source.check_unchanged()
                 break
@@ -176,20 +165,13 @@ def _sentences(
             counts["repeated header"] += headers
         for name, column in (("label", columns.label), ("pair", columns.pair)):
             is_named = column != name and source.format not in TEXT_FORMATS
-            if (is_named or (options.labels and name == "label")) and number > 1 and name not in filled:
+            if is_named and number > 1 and name not in filled:
                 raise InputError(f"{source.name} has nothing in a column {column!r}: check --{name}-column")
         if selection.is_full:
             break
-    if odd := spans[True]:
-        problem = f"{odd:,} of {counted(spans.total(), 'span')} begin or end inside a word or on a blank"
-        notes["span"] = f"{problem}, such as {notes['span']}: offsets are in characters, not in UTF-16 units"
     if conflicts := counts.get("conflict"):
-        advice = (
-            "" if options.on_conflict == "drop" else "; the first row of a text is kept, see --on-conflict"
-        )
-        notes["conflict"] = (
-            f"{counted(conflicts, 'row')} left out for conflicts, such as {notes['conflict']}{advice}"
-        )
+        problem = f"{counted(conflicts, 'row')} left out for conflicts, such as {notes['conflict']}"
+        notes["conflict"] = f"{problem}; the first row of a text is kept"
     if not counts["kept"]:
         names = ", ".join(source.name for source in sources)
         problem = f"no sentences to keep in {names} ({counts['read']} lines, {counts['empty']} of them empty)"
@@ -197,47 +179,38 @@ def _sentences(
 
 
 def _kept(
-    options: IngestOptions,
-    rows: Rows,
+    rows: Sequence[Row],
     selection: Selection,
     source: str,
     number: int,
     notes: dict[str, str],
-    spans: Counter[bool],
     classes: dict[str, str],
 ) -> Iterator[Sentence]:
-    """Those of a batch, whose first row has this number; counts odd `spans`, and the spellings of `classes`."""
-    texts, pairs = ([normalise(cell or "") for cell in cells] for cells in (rows.texts, rows.pairs))
-    labels = [label and (label if options.labels else normalise(label)) for label in rows.labels]
-    values = [f"{label or ''}\t{pair}".strip("\t") for label, pair in zip(labels, pairs, strict=True)]
+    """Those of a batch, whose first row has this number; notes conflicts and labels of several spellings."""
+    texts, labels, pairs = ([normalise(row.get(role) or "") for row in rows] for role in ROLES)
+    values = [f"{label}\t{pair}".strip("\t") for label, pair in zip(labels, pairs, strict=True)]
     fates = selection.fates(texts, values)
-    if changed := sum(invisible(text).search(text) is not None for text in rows.texts[: len(fates)]):
+    read = [row["text"] or "" for row in rows[: len(fates)]]
+    if changed := sum(invisible(text).search(text) is not None for text in read):
         selection.counts["invisible"] += changed
     for index, fate in enumerate(fates):
-        text, where = texts[index], f"{source}: row {number + index}"
+        text, label, pair = texts[index], labels[index], pairs[index]
         if fate == "conflict":
-            example = f"{where}, {text[:60]!r}, has another label or pair than before, {values[index][:40]!r}"
-            notes.setdefault(fate, example)
-            if options.on_conflict == "fail":
-                raise InputError(f"{example}: correct it, or give --on-conflict first or drop")
+            where = f"{source}: row {number + index}, {text[:60]!r}"
+            notes.setdefault(fate, f"{where}, has another label or pair than before, {values[index][:40]!r}")
         if fate != "kept":
             continue
-        label: Any = labels[index] or None
-        if options.labels:
-            label = read_spans(where, label, rows.texts[index], text)
-            for span in label or ():
-                spans[is_odd := cuts_word(text, span)] += 1
-                if is_odd:
-                    notes.setdefault("span", f"{text[span.start : span.end]!r} in {text[:60]!r}")
-        elif label:
-            key = BOOLEANS.get(label.casefold(), label.casefold())
-            is_class = key in classes or len(classes) < MAX_CLASSES
-            spelling = classes.setdefault(key, label) if is_class else label
-            if spelling != label:
-                notes.setdefault(
-                    "label",
-                    f"the labels {spelling[:40]!r} and {label[:40]!r} are two classes"
-                    ": write them alike if they are one",
-                )
-        place = rows.places[index] if rows.places else ()
-        yield row_id(text), text, label, pairs[index] or None, *place
+        if label:
+            _note_spelling(label, classes, notes)
+        yield row_id(text), text, label or None, pair or None
+
+
+def _note_spelling(label: str, classes: dict[str, str], notes: dict[str, str]) -> None:
+    """Note the first label that differs from another one only in case, or as True does from 1."""
+    key = BOOLEANS.get(label.casefold(), label.casefold())
+    if key not in classes and len(classes) >= MAX_CLASSES:
+        return
+    spelling = classes.setdefault(key, label)
+    if spelling != label:
+        problem = f"the labels {spelling[:40]!r} and {label[:40]!r} are two classes"
+        notes.setdefault("label", f"{problem}: write them alike if they are one")

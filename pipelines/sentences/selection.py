@@ -3,7 +3,7 @@
 import math
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -49,24 +49,17 @@ class Seen:
 
 
 class Selection:
-    """What becomes of texts, up to a limit of kept ones: their `counts` by fate, and hashes of those with `conflicts`.
+    """What becomes of texts, up to a limit of kept ones: their `counts` by fate.
 
     A fate is "kept", "empty", "duplicate", with `words` "length" (bounds, in words), or "conflict": the text
     is there already, but this label or pair of it is new.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        words: tuple[int, int | None] | None,
-        limit: int | None,
-        dropped: Collection[int] = (),
-    ) -> None:
+    def __init__(self, folder: Path, words: tuple[int, int | None] | None, limit: int | None) -> None:
         self._texts, self._values = Seen(folder), Seen(folder)
-        self._words, self._limit, self._dropped = words, limit, dropped
+        self._words, self._limit = words, limit
         names = ("read", "kept", "empty", "duplicate", *(["length"] if words else []))
         self.counts = Counter(dict.fromkeys(names, 0))
-        self.conflicts = set[int]()
 
     @property
     def is_full(self) -> bool:
@@ -76,7 +69,7 @@ class Selection:
     def fates(self, texts: Sequence[str], values: Sequence[str]) -> list[str]:
         """The fate of each text up to the last one that is kept; `values` are its label and pair, "" if it has none."""
         hashes = [xxhash.xxh64_intdigest(text.encode()) for text in texts]
-        fates = [*map(self._fate, texts, hashes)]
+        fates = [*map(self._fate, texts)]
         places = [place for place, fate in enumerate(fates) if not fate]
         for place, is_new in zip(places, self._texts.add([hashes[place] for place in places]), strict=True):
             fates[place] = "kept" if is_new else "duplicate"
@@ -85,7 +78,6 @@ class Selection:
             for place, is_new in zip(places, self._values.add(numbers), strict=True):
                 if is_new and fates[place] == "duplicate":
                     fates[place] = "conflict"
-                    self.conflicts.add(hashes[place])
         kept = [place for place, fate in enumerate(fates) if fate == "kept"]
         if self._limit is not None and self.counts["kept"] + len(kept) >= self._limit:
             fates = fates[: kept[self._limit - self.counts["kept"] - 1] + 1]
@@ -93,10 +85,10 @@ class Selection:
         self.counts["read"] += len(fates)
         return fates
 
-    def _fate(self, text: str, digest: int) -> str:
+    def _fate(self, text: str) -> str:
         """The fate of a text that does not depend on those before it, else ""."""
         if not text:
             return "empty"
         if self._words and not self._words[0] <= word_count(text) <= (self._words[1] or math.inf):
             return "length"
-        return "conflict" if digest in self._dropped else ""
+        return ""

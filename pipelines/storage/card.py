@@ -11,7 +11,7 @@ from augment.models.weights import HUB_NAME
 from augment.types import PATH_PARAMS, signature_line
 from pipelines.base.templates import templates
 from pipelines.storage.dataset import Plan
-from pipelines.storage.shards import PLACE, view_schema
+from pipelines.storage.shards import view_schema
 
 HUB = "hf:"
 PATH = re.compile(r"(?:~|\.{0,2})(?:/[\w.@ -]+)+/?|[A-Za-z]:(?:\\[\w.@ -]+)+")
@@ -82,5 +82,5 @@ def dataset_card(plan: Plan, counts: Mapping[str, Any], **facts: Any) -> str:  #
     if "made_by" in facts:
         facts["made_by"] = {file_name(name): how for name, how in facts["made_by"].items()}
     plan = plan.model_copy(update={"params": params, "signature": public_signature(plan)})
-    facts |= {"place": PLACE, "view_columns": view_schema().names, "inputs": inputs, "filters": filters}
+    facts |= {"view_columns": view_schema().names, "inputs": inputs, "filters": filters}
     return str(environment.get_template("card.md").render(plan=plan, counts=counts, **facts))

@@ -16,18 +16,13 @@ from augment.record import FileRecord, Record
 from augment.view import ViewResult
 from pipelines.base.files import RECORD, atomic_write, is_remote, sha256_of, sync_folder, write_if_changed
 from pipelines.base.record import is_whole, output_record, record_path
+from pipelines.base.tables.arrow import check_stream_end
 
 SHARD_ROWS = 1_024
 BATCH_ROWS = 1_000
 WRITER_THREADS = 8
 """They mostly wait for the disk."""
 SHARD = re.compile(r"data-([0-9]{5}|[1-9][0-9]{5,})\.arrow")
-END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
-SPANS, SPANS_LOST = "spans", "spans_lost"
-"""Columns with labelled spans of characters and, in a view, the number of its sentence's spans that it
-lost."""
-PLACE = ("document", "position", "heading")
-"""Columns of sentences that text was split into: where each stands; positions are from 0."""
 
 
 class _WithoutPandas:
@@ -50,7 +45,7 @@ def keep_pandas_away() -> None:
 
 
 def dataset_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow schema
-    """The schema of these columns; offsets of edits and spans are in characters of `text`, fractions in [0, 1]."""
+    """The schema of these columns; offsets of edits are in characters of `text`, fractions in [0, 1]."""
     import pyarrow as pa
 
     string, offsets = pa.string(), [("start", pa.int32()), ("end", pa.int32())]
@@ -59,18 +54,13 @@ def dataset_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow s
         "target_fraction": pa.float64(),
         "achieved_fraction": pa.float64(),
         "alternatives": pa.list_(string),
-        SPANS: pa.list_(pa.struct([*offsets, ("label", string)])),
-        SPANS_LOST: pa.int32(),
-        "position": pa.int32(),
     }
     return pa.schema([(name, types.get(name, string)) for name in columns])
 
 
-def view_schema(columns: Sequence[str] = ()) -> Any:  # noqa: ANN401 - a pyarrow schema
-    """The schema of a view of sentences with these columns; if they have spans, those of the view come last."""
-    return dataset_schema(
-        ["id", "text", "view", *ViewResult._fields[1:], *([SPANS, SPANS_LOST] if SPANS in columns else [])]
-    )
+def view_schema() -> Any:  # noqa: ANN401 - a pyarrow schema
+    """The schema of a view."""
+    return dataset_schema(["id", "text", "view", *ViewResult._fields[1:]])
 
 
 def feature(kind: Any) -> Any:  # noqa: ANN401 - a pyarrow type
@@ -147,7 +137,7 @@ def _write_shard(path: Path, table: Any) -> Record:  # noqa: ANN401 - a pyarrow 
 
 
 def _counts(table: Any) -> dict[str, dict[str, int]]:  # noqa: ANN401 - a pyarrow table
-    """Rows of a view by status and by reason, and spans carried and lost."""
+    """Rows of a view by status and by reason."""
     import pyarrow.compute as pc
 
     counts = dict[str, dict[str, int]]()
@@ -155,9 +145,6 @@ def _counts(table: Any) -> dict[str, dict[str, int]]:  # noqa: ANN401 - a pyarro
         if column in table.schema.names:
             rows = pc.value_counts(table[column].drop_null()).to_pylist()
             counts[name] = {row["values"]: row["counts"] for row in rows}
-    if SPANS_LOST in table.schema.names:
-        carried, lost = pc.sum(pc.list_value_length(table[SPANS])), pc.sum(table[SPANS_LOST])
-        counts["spans"] = {"carried": carried.as_py() or 0, "lost": lost.as_py() or 0}
     return counts
 
 
@@ -167,23 +154,13 @@ def shard_files(records: Iterable[Record]) -> dict[str, FileRecord]:
 
 
 def count_rows(records: Sequence[Record]) -> dict[str, Any]:
-    """Rows of a view, rows by status and by reason, and spans carried and lost if there are any, over all shards."""
+    """Rows of a view, and rows by status and by reason, over all shards."""
     counts = defaultdict[str, Counter[str]](Counter, statuses=Counter(), reasons=Counter())
     for record in records:
         for name, numbers in record.counts.items():
             counts[name].update(numbers)
     rows = sum(file.rows or 0 for file in shard_files(records).values())
     return {"rows": rows, **{name: dict(sorted(numbers.items())) for name, numbers in counts.items()}}
-
-
-def check_stream_end(path: Path) -> None:
-    """Raise InputError for an IPC stream without its end marker: cut between two batches, it reads as if complete."""
-    with path.open("rb") as stream:
-        stream.seek(max(0, path.stat().st_size - len(END_OF_STREAM)))
-        if stream.read() != END_OF_STREAM:
-            raise InputError(
-                f"{path} is cut short (an Arrow stream without its end): make or download it again"
-            )
 
 
 def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - a pyarrow table

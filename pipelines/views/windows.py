@@ -17,11 +17,10 @@ from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.models.device import device_kind
 from augment.plugins import VIEWS
 from augment.record import Record
-from augment.text.edits import LabelledSpan, carry_spans
 from augment.view import View, ViewResult, check_params, checked_views, make_view, row_seed
 from pipelines.options import ViewOptions
 from pipelines.storage.dataset import Dataset, Plan
-from pipelines.storage.shards import SPANS, commit_shards, view_schema
+from pipelines.storage.shards import commit_shards, view_schema
 from pipelines.views.workers import AHEAD
 
 CONNECT_SECONDS = 10.0
@@ -31,7 +30,7 @@ workers."""
 Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
 Rows: TypeAlias = tuple[Window, list[list[Any]], list[int]]
-"""A window; its columns: ids, texts, and spans if the input has any; and the seeds of its rows."""
+"""A window; its columns, ids and texts; and the seeds of its rows."""
 Result: TypeAlias = tuple[list[Record], float]
 """The records of a committed window's shards, and the seconds that it took."""
 
@@ -112,7 +111,7 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Rows | None:
     if window is None:
         return None
     table = pa.concat_tables([run.source.read(*run.plan.shards[index]) for index in window])
-    columns = [table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names]
+    columns = [table[name].to_pylist() for name in ("id", "text")]
     seed, key = run.plan.seed, run.plan.spec.seed_key()
     seeds = [0 if seed is None else row_seed(seed, identity, key) for identity in columns[0]]
     if run.view is not None:
@@ -123,28 +122,17 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Rows | None:
 def _write(run: ViewRun, rows: Rows, views: Sequence[ViewResult], start: float) -> Result:
     """Commit the shards of a window that took the view from `start` on."""
     window, columns, _ = rows
-    schema = view_schema([SPANS] if len(columns) > 2 else [])
+    schema = view_schema()
     tables, stop = {}, 0
     for index in window:
         first, last = run.plan.shards[index]
         shard = slice(stop, stop := stop + last - first)
-        ids, texts, *spans = (column[shard] for column in columns)
+        ids, texts = (column[shard] for column in columns)
         with VIEWS.errors_of(run.plan.name):
             arrays = [ids, texts, *zip(*views[shard], strict=True)]
-            for column in spans:
-                arrays += zip(*map(_view_spans, texts, column, views[shard]), strict=True)
             tables[index] = pa.Table.from_arrays(arrays, schema=schema)
     shards = commit_shards(run.out, tables)
     return shards, time.monotonic() - start
-
-
-def _view_spans(
-    text: str, spans: list[dict[str, Any]] | None, view: ViewResult
-) -> tuple[list[LabelledSpan], int]:
-    """The spans of a view, and how many were lost: all of them if the view rewrites the whole text."""
-    if view.text is None or (view.text != text and not view.edits):
-        return [], len(spans or ())
-    return carry_spans([LabelledSpan(**span) for span in spans or ()], view.edits)
 
 
 def run_cluster(

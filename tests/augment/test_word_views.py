@@ -1,18 +1,17 @@
 """What holds for every view that changes words or characters: edits, kept terms, labelled spans."""
 
 import random
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from samples import TEXTS, built, real_sentences, refused
+from samples import TEXTS, built, refused
 
 from augment.protected_terms import ProtectedTermsView, touches
-from augment.text.edits import LabelledSpan, apply_edits, carry_spans, words
-from augment.view import Edit, Runtime, View, ViewSpec, make_view
+from augment.text.edits import apply_edits
+from augment.view import Runtime, View, ViewSpec, make_view
 from augment.views.repeat import Repeat
 
 ODD = [
@@ -214,76 +213,6 @@ def test_terms_that_cannot_be_used_are_one_line(tmp_path: Path, content: bytes |
         path.write_bytes(content)
     with refused(line):
         Repeat(keep=str(path)).build(Runtime())
-
-
-def carried(text: str, spans: list[LabelledSpan], edits: tuple[Edit, ...]) -> int:
-    """Carry spans, and compare with what the parts of the text before and in each become by themselves."""
-
-    def becomes(start: int, end: int) -> str:
-        """The view of a part; an insertion at a span's ends belongs to what is around it."""
-        inside = [
-            edit._replace(start=edit.start - start, end=edit.end - start)
-            for edit in edits
-            if start <= edit.start and edit.end <= end and (edit.end > edit.start or start < edit.start < end)
-        ]
-        return apply_edits(text[start:end], inside)
-
-    view = apply_edits(text, edits)
-    expected = []
-    for start, end, label in spans:
-        cut = any(edit.start < place < edit.end for edit in edits for place in (start, end))
-        covered = any(edit.start <= start and end <= edit.end and edit[:2] != (start, end) for edit in edits)
-        if not cut and not covered and becomes(start, end):
-            after = [
-                edit._replace(start=edit.start - end, end=edit.end - end)
-                for edit in edits
-                if edit.start >= end
-            ]
-            tail = apply_edits(text[end:], after)
-            last = len(view) - len(tail)
-            expected.append(LabelledSpan(last - len(becomes(start, end)), last, label))
-    assert carry_spans(spans, edits) == (expected, len(spans) - len(expected))
-    return len(expected)
-
-
-@st.composite
-def edited(draw: st.DrawFn) -> tuple[str, list[LabelledSpan], tuple[Edit, ...]]:
-    text = draw(st.text("ab ", min_size=1, max_size=12))
-    places = st.integers(0, len(text))
-    bounds = draw(
-        st.lists(st.tuples(places, places).map(sorted).filter(lambda pair: pair[0] < pair[1]), max_size=3)
-    )
-    cuts = sorted(draw(st.sets(places, max_size=6)))
-    parts = [pair for pair in pairwise(cuts) if draw(st.booleans())]
-    inserted = [(cut, cut) for cut in cuts if draw(st.booleans())]
-    edits = [
-        Edit(start, end, text[start:end], draw(st.text("xy", max_size=3)))
-        for start, end in [*parts, *inserted]
-    ]
-    return text, [LabelledSpan(start, end, "X") for start, end in bounds], tuple(edits)
-
-
-@pytest.mark.exhaustive
-@settings(max_examples=2000)
-@given(edited())
-def test_spans_move_with_their_parts_of_the_text(
-    case: tuple[str, list[LabelledSpan], tuple[Edit, ...]],
-) -> None:
-    carried(*case)
-
-
-@pytest.mark.exhaustive_after(1)
-@pytest.mark.parametrize("name", KEEPING)
-def test_every_word_view_carries_spans_of_real_sentences(name: str) -> None:
-    draw = random.Random(1)
-    texts = [text for text in real_sentences(600) if len(words(text)) > 3][:500]
-    made = make_view(ViewSpec(name))(texts, range(500))
-    kept = 0
-    for text, one in zip(texts, made, strict=True):
-        first, last = sorted(draw.choices(words(text), k=2))
-        kept += carried(text, [LabelledSpan(first.start, last.end, "X")], one.edits)
-    assert 250 < kept <= 500
-    assert sum(one.status == "ok" for one in made) > ({"synonym": 100, "mlm-fill": 60}.get(name, 250))
 
 
 SLOTS = [

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from augment.errors import InputError, MissingExtraError
 from augment.view import Runtime, row_id
+from pipelines.base.tables.sources import SAMPLE_FILE
 from pipelines.pairs.filter import FILTERS, Filter, PairColumns, make_filter
 from pipelines.pairs.filters.near_duplicates import HASHES, sign
 from pipelines.pairs.pair import Candidate, SideInfo
-from pipelines.sentences.sources import SAMPLE_FILE
 
 CPU = Runtime("cpu")
 MASKED, PLAIN, GERMAN = (

@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augment.view import normalise, row_id
-from pipelines.sentences import rows as rows_module
-from pipelines.sentences import sources as lines_module
+from pipelines.base.tables import lines as lines_module
+from pipelines.sentences import ingest as ingest_module
 from pipelines.sentences.selection import Seen
 
 TEXTS = ['A cat, "sleeping".', "Zwei Bäume", "A dog."]
@@ -201,7 +201,7 @@ def test_shards_have_a_column_that_comes_late_and_no_empty_one(
 def test_nothing_behind_the_limit_counts(
     augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch, limit: int | None
 ) -> None:
-    monkeypatch.setattr(rows_module, "BATCH_ROWS", 3)
+    monkeypatch.setattr(ingest_module, "BATCH_ROWS", 3)
     (folder / "a.jsonl").write_text('"a"\n"a"\n\n"b"\n\n"c"\n"b"\n"d"\n\nnonsense\n')
     more = [] if limit is None else ["--limit", limit]
     done = augment("ingest", "a.jsonl", *more, "--json")
@@ -217,7 +217,7 @@ def test_a_failed_ingest_keeps_the_old_sentences_or_leaves_nothing(augment: Augm
     (folder / "old.txt").write_text("One.\n")
     (folder / "new.jsonl").write_text('"a"\n"b"\n"c"\nnonsense\n')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_module, "BATCH_ROWS", 2)  # the bad line comes after the first shard
+        patch.setattr(ingest_module, "BATCH_ROWS", 2)  # the bad line comes after the first shard
         is_refused(augment("ingest", "new.jsonl", "--shard-size", 2), "line 4 is not JSON")
         assert content(Path("data")) == {}
         augment("ingest", "old.txt")

@@ -231,7 +231,7 @@ STSB = 'main-news\tMSRpar\t2012\t7\t{}\tHe said "no.\tShe said yes.\tsource\n'
         ('a,"b, c",4.0\nd,e,0\n', "0:5", [0.8, 0.0]),
         ("\n0.5\ta\tb\n\n0.75\tc\td\n", None, [0.5, 0.75]),
         ('sentence1;sentence2;score\n"a; b";c, d;0.25\nd;e;1\n', None, [0.25, 1.0]),
-        ("score\ts1\ts2\n0.5\ta\tb\nnan\tc\td\n0.1\t\td\ngood\te\tf\n1\tg\n0.75\ti\tj\n", None, [0.5, 0.75]),
+        ("score\ts1\ts2\n0.5\ta\tb\nnan\tc\td\n0.1\t\td\ngood\te\tf\n1\tg\t\n0.75\ti\tj\n", None, [0.5, 0.75]),
     ],
     ids=[
         "stsb",
@@ -260,21 +260,38 @@ def test_layouts_of_graded_pairs(tmp_path: Path, text: str, scale: str | None, l
         assert (examples.left[0], examples.right[0]) == ('He said "no.', "She said yes.")
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "parquet", "csv"])
+def test_graded_pairs_come_in_any_format_of_tables(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"graded.{ending}"
+    rows = {"Grade": [0.25, 1.0, None], "text1": ["a", "b", "c"], "text2": [" d ", "e", "f"]}
+    table = Dataset.from_dict(rows)
+    getattr(table, f"to_{ending.removesuffix('l')}")(str(path))
+    examples = read(graded=path)
+    assert (examples.left, examples.right) == (["a", "b"], ["d", "e"])
+    assert (examples.labels, examples.dropped) == ([0.25, 1.0], 1)
+
+
+@pytest.mark.parametrize("row", ["1\ta", "1\ta\tb\tc"])
+def test_a_row_of_graded_pairs_with_other_cells_than_the_header_is_named(tmp_path: Path, row: str) -> None:
+    (tmp_path / "graded.tsv").write_text(f"score\tsentence1\tsentence2\n0\ta\tb\n{row}\n")
+    refused("line 3 has . cells, but", graded=tmp_path / "graded.tsv")
+
+
 @pytest.mark.parametrize(
     ("text", "scale", "message"),
     [
         (
             "score\tsentence1\tsentence2\n3\ta\tb\n",
             None,
-            "line 2: the score 3 is not on the scale 0:1: .* --scale 0:5",
+            "row 1: the score 3 is not on the scale 0:1: .* --scale 0:5",
         ),
-        (STSB.format(1) + STSB.format(-1), None, "line 2: the score -1 is not on the scale 0:5"),
-        ("score\tsentence1\tsentence2\nnan\ta\tb\n1\ta\n", None, "holds no graded pair"),
+        (STSB.format(1) + STSB.format(-1), None, "row 2: the score -1 is not on the scale 0:5"),
+        ("score\tsentence1\tsentence2\nnan\ta\tb\n1\ta\t\n", None, "holds no graded pair"),
         ("score\tsentence1\tsentence2\n", None, "holds no graded pair"),
-        ("", None, "begins '': expected a header"),
-        ("score\tsentence1\tsentence2\n1\ta\0\tb\n", None, "is binary, not text: it holds NUL bytes"),
+        ("", None, r"is empty \(0 bytes\)"),
+        ("score\tsentence1\tsentence2\n1\ta\0\tb\n", None, r"is binary \(NUL byte in line 2\)"),
         ("what\tis\tthis\n1\ta\tb\n", None, r"begins 'what \| is \| this': expected a header"),
-        ('score,sentence1,sentence2\n1,"a"b,c\n', None, "line 2: broken quotes"),
+        ('score,sentence1,sentence2\n1,"a"b,c\n', None, "the row that begins in line 2 is not valid CSV"),
         (STSB.format(1), "5:0", "--scale 5:0: write the least and the greatest score"),
     ],
 )

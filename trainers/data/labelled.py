@@ -2,16 +2,15 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import xxhash
 
 from pipelines.base.console import InputError, counted
-from pipelines.sentences.sources import table_cells
 from pipelines.storage.pair_files import PAIR_COLUMNS
-from trainers.data.reading import LABEL, TEXT, Spellings, kind_of, spellings
+from trainers.data.tables import LABEL, LABELLED, TEXT, read_table
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -21,26 +20,22 @@ STEPS, BATCH_SIZE = 48, 64  # a training on pairs of one label takes so many ste
 PER_SENTENCE = 4  # pairs of a text, on average, as `augment build-pairs --pairs labels` makes them
 
 
-def read_labelled(table: str, columns: Spellings | None = None) -> Labelled:
+def read_labelled(table: str, columns: Mapping[str, str] | None = None) -> Labelled:
     """Read texts and labels, of copies the first one's; `columns` are those that are called otherwise.
 
     Raises InputError for other columns, or one label.
     """
-
-    def choose(names: Sequence[str]) -> Sequence[str]:
-        _, chosen = kind_of(spellings(names, columns or {}), {"label": (TEXT, LABEL)})
-        if not chosen:
-            raise InputError(
-                f"{table} has the columns {', '.join(names)[:200]}: "
-                f"name them {' or '.join(TEXT)}, and {', '.join(LABEL[:-1])} or {LABEL[-1]}, "
-                "or yours, as in --columns text=body,label=topic"
-            )
-        return *chosen, ""
-
+    whole = read_table(table, {"label": LABELLED}, columns)
+    if not whole.kind:
+        raise InputError(
+            f"{table} has the columns {', '.join(whole.names)[:200]}: "
+            f"name them {' or '.join(TEXT)}, and {', '.join(LABEL[:-1])} or {LABEL[-1]}, "
+            "or yours, as in --columns text=body,label=topic"
+        )
     labelled: Labelled = {}
-    for text, label, _ in table_cells(table, choose)[1]:
-        if text and label:
-            labelled.setdefault(text, label)
+    for row in whole.rows:
+        if row["text"] and row["label"]:
+            labelled.setdefault(row["text"], row["label"])
     count = len({*labelled.values()})
     if count < 2:
         raise InputError(f"{table} has {counted(count, 'label')}: give texts with two or more")

@@ -2,13 +2,17 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from pipelines.base.console import InputError, note
+from pipelines.base.tables.columns import find_columns, header_names
+from pipelines.base.tables.reader import opened
+from pipelines.base.tables.table import Table
 from trainers.data.examples import Examples, from_pairs, from_text
-from trainers.files import csv_rows, file_lines, tsv_rows
+from trainers.data.tables import GRADED, stripped
+from trainers.files import file_lines
 from trainers.settings import DataOptions
 
 PAIRS, SENTENCES = "data/pairs.arrow", Path("data/sentences")
@@ -18,15 +22,9 @@ KINDS = (
     "words",
     "graded",
 )  # of data that an objective may read, and the options that name it
-SCORES = ("score", "similarity_score", "relatedness_score", "similarity", "label", "gold", "grade")
-FIRST = ("sentence1", "sentence_1", "sentence_a", "text1", "text_a", "premise", "question1", "s1")
-TEXT, LABEL = ("text", "sentence"), ("label", "category", "class", "intent")
-SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesis", "question2", "s2")
-
 Scale = tuple[float, float]
-Columns: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
 Spellings: TypeAlias = Mapping[str, str]
-"""How a table spells its columns, by what they hold."""
+"""The columns of a table that the user names, by what they hold."""
 
 
 def own_columns(text: str | None) -> Spellings:
@@ -35,26 +33,6 @@ def own_columns(text: str | None) -> Spellings:
         return dict(part.split("=") for part in text.split(",")) if text else {}
     except ValueError:
         raise InputError(f"--columns {text}: write text=NAME,label=NAME") from None
-
-
-def spellings(names: Sequence[str], columns: Spellings) -> Spellings:
-    """Return how a table with columns of these names spells them, those that it has of the user's `columns` first."""
-    own = {role: name for role, name in columns.items() if name in names}
-    return {name.strip().lower(): name for name in names if name not in own.values()} | own
-
-
-def kind_of(spelt: Spellings, kinds: Columns) -> tuple[str, list[str]]:
-    """Return the kind of a table with columns of these `spellings`, and those that count; "" for no kind."""
-    for kind, roles in kinds.items():
-        columns = [spelt_as(spelt, aliases) for aliases in roles]
-        if all(columns):
-            return kind, columns
-    return "", []
-
-
-def spelt_as(spelt: Spellings, aliases: Iterable[str]) -> str:
-    """Return how a table spells the first of these names that it has; "" for none."""
-    return next((spelt[name] for name in aliases if name in spelt), "")
 
 
 def read_examples(options: DataOptions, reads: tuple[str, ...]) -> tuple[Examples, dict[str, Any]]:
@@ -106,54 +84,54 @@ def read_words(written: str) -> list[str]:
 
 
 def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None) -> tuple[Examples, Scale]:
-    """Read graded pairs of a TSV or CSV file; returns them, with labels in [0, 1], and the scale of their scores.
+    """Read graded pairs of a table; returns them, with labels in [0, 1], and the scale of their scores.
 
     Rows without a finite score and two sentences are left out and counted. The ends of `scale`, by default
-    that of the `_layout`, become 0 and 1. Raises InputError: no such file, another layout, broken quotes, or a
-    score off the scale.
+    that of the `_layout`, become 0 and 1. Raises InputError: no such file, other columns, or a score off the
+    scale.
     """
     if not path.is_file():
-        raise InputError(f"no graded pairs at {str(path)!r}: give a TSV or CSV file with --graded")
-    first_line = next(filter(str.strip, file_lines(path)), "")
-    delimiter = ";" if ";" in first_line and "," not in first_line else ","
-    rows = tsv_rows(path) if "\t" in first_line else csv_rows(path, delimiter=delimiter)
-    rows = [row for row in rows if any(row[1])]
-    columns, header_lines, layout_scale = _layout(path, rows[0][1] if rows else [])
+        raise InputError(f"no graded pairs at {str(path)!r}: give a table with --graded")
+    with opened(path, header_names([GRADED])) as (table, _):
+        columns, layout_scale = _layout(path, table)
+        rows = [stripped(row) for row in table.rows(columns, ("first", "second"))]
     low, high = scale or layout_scale
+    filled = [(number, row) for number, row in enumerate(rows, 1) if any(row.values())]
     left, right, labels, dropped = [], [], [], 0
-    for number, cells in rows[header_lines:][:limit]:
-        grade, first, second = (cells[column].strip() if column < len(cells) else "" for column in columns)
-        score = number_in(grade)
-        if math.isnan(score) or not (first and second):
+    for number, row in filled[:limit]:
+        score = number_in(row["grade"])
+        if math.isnan(score) or not (row["first"] and row["second"]):
             dropped += 1
             continue
         if not low <= score <= high:
             raise InputError(
-                f"{path} line {number}: the score {score:g} is not on the scale {low:g}:{high:g}: "
+                f"{path} row {number}: the score {score:g} is not on the scale {low:g}:{high:g}: "
                 "give the right one, e.g. --scale 0:5"
             )
-        left.append(first)
-        right.append(second)
+        left.append(row["first"])
+        right.append(row["second"])
         labels.append((score - low) / (high - low))
     if not left:
-        raise InputError(f"{path} holds no graded pair: a score and two sentences a line are expected")
+        raise InputError(f"{path} holds no graded pair: a score and two sentences a row are expected")
     return Examples(left, left, right, dropped, labels), (low, high)
 
 
-def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Scale]:
-    """Return the columns of score and sentences, the number of header lines, and the scale."""
-    if len(opening) >= 7 and not math.isnan(number_in(opening[4])):
-        return (4, 5, 6), 0, (0.0, 5.0)
-    names = [cell.strip().lower() for cell in opening]
-    headings = (SCORES, FIRST, SECOND)
-    columns = [next((names.index(name) for name in synonyms if name in names), -1) for synonyms in headings]
-    if -1 not in columns:
-        return columns, 1, (1.0, 5.0) if names[columns[0]] == "relatedness_score" else (0.0, 1.0)
-    scores = [place for place, name in enumerate(names) if not math.isnan(number_in(name))]
-    if len(names) == 3 and scores in ([0], [2]):
-        return ((0, 1, 2) if scores == [0] else (2, 0, 1)), 0, (0.0, 1.0)
+def _layout(path: Path, table: Table) -> tuple[dict[str, str], Scale]:
+    """Return the columns of score and sentences, by number without a header, and the scale."""
+    columns = find_columns(str(path), GRADED, table.names)
+    if len(columns) == len(GRADED):
+        is_relatedness = columns["grade"].strip().lower() == "relatedness_score"
+        return columns, (1.0, 5.0) if is_relatedness else (0.0, 1.0)
+    numeric = [number for number, cell in enumerate(table.opening, 1) if not math.isnan(number_in(cell))]
+    if len(table.opening) >= 7 and 5 in numeric:
+        return {"first": "6", "second": "7", "grade": "5"}, (0.0, 5.0)
+    if len(table.opening) == 3 and numeric == [1]:
+        return {"first": "2", "second": "3", "grade": "1"}, (0.0, 1.0)
+    if len(table.opening) == 3 and numeric == [3]:
+        return {"first": "1", "second": "2", "grade": "3"}, (0.0, 1.0)
+    opening = " | ".join(table.opening or table.names)
     raise InputError(
-        f"{path} begins {' | '.join(opening)[:80]!r}: expected a header with score, sentence1 and sentence2, "
+        f"{path} begins {opening[:80]!r}: expected a header with score, sentence1 and sentence2, "
         "or STS-B's columns, or a score and two sentences"
     )
 

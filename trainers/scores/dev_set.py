@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.base.console import InputError, TwinviewsError, note
+from pipelines.base.tables.columns import find_kind
 from trainers.data.examples import Examples
-from trainers.data.reading import kind_of, read_graded, spellings
+from trainers.data.reading import read_graded
 from trainers.encoders.vectors import Vectors
 from trainers.files import file_lines, located
 from trainers.objective import Objective, resolve_precision
@@ -36,7 +37,7 @@ def read_dev(name: str, data: str | None) -> Examples | Task:
         path = Path(name.partition(",")[0])
         is_text = Path(path.name.removesuffix(".gz")).suffix.lower() in ("", ".csv", ".tsv", ".txt")
         header = next(iter(file_lines(path)), "").strip('"') if is_text and path.is_file() else ""
-        kind, columns = kind_of(spellings(re.split('"*[,;\t]"*', header), {}), KINDS)
+        kind, columns = find_kind(name, KINDS, re.split('"*[,;\t]"*', header))
         if not is_text or kind not in ("", "grade"):
             return read_judge(name).tasks[0]
         if not Path(name).is_file():

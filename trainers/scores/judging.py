@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pipelines.sentences.sources import TableSource
+from pipelines.base.tables.reader import TableSource
 from trainers.encoders.functions import Encoder
 from trainers.scores.result_files import StoredSet
 from trainers.scores.runs import ScoredSet, Sets

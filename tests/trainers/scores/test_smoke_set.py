@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.smoke_set import Row, agreement, rows, whitened
-from pipelines.sentences.sources import SAMPLE_FILE
+from pipelines.base.tables.sources import SAMPLE_FILE
 from trainers.encoders.vectors import Vectors
 from trainers.scores.pairs import Pair, Pairs, read_pairs
 from trainers.scores.suites import sample, sts

@@ -5,65 +5,54 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import xxhash
 
 from pipelines.base.console import InputError, note_once
-from pipelines.sentences.sources import TableSource, table_cells
-from trainers.data.reading import (
-    FIRST,
-    LABEL,
-    SCORES,
-    SECOND,
-    TEXT,
-    Columns,
-    Spellings,
-    kind_of,
-    spellings,
-    spelt_as,
-)
+from pipelines.base.tables.columns import Roles
+from pipelines.base.tables.reader import IN_MEMORY, TableSource
+from trainers.data.tables import FIRST, GRADED, LABELLED, SCORES, SECOND, WholeTable, read_table
 from trainers.scores.tables.labels import read_labels
 from trainers.scores.tables.pair_tables import read_pairs_table
 from trainers.scores.tables.search import read_search
-from trainers.scores.tables.table_items import TableItems, TableRow
+from trainers.scores.tables.table_items import TableItems
 from trainers.scores.task import PREFIX, Suite, Task
 
-IN_MEMORY = "the table"
-KINDS: Columns = {
-    "grade": (FIRST, SECOND, SCORES),
-    "same": (FIRST, SECOND, ("same", "duplicate", "is_duplicate")),
-    "document": (("query", "question"), ("document", "passage", "answer")),
-    "label": (TEXT, LABEL),
+KINDS: Mapping[str, Roles] = {
+    "grade": GRADED,
+    "same": {"first": FIRST, "second": SECOND, "same": ("same", "duplicate", "is_duplicate")},
+    "document": {"query": ("query", "question"), "document": ("document", "passage", "answer")},
+    "label": LABELLED,
 }
-"""What the columns may be called, by kind, which is the name of the last; a table is of the first that has
-them all."""
-GROUP = ("group", "group_id")
-RELEVANCE = ("relevance", *SCORES)
+"""A table is of the first kind that has all of these columns."""
+GROUPED: Roles = {"group": ("group", "group_id")}
+OPTIONAL: Mapping[str, Roles] = {
+    "grade": GROUPED,
+    "same": GROUPED,
+    "document": {**GROUPED, "relevance": ("relevance", *SCORES)},
+    "label": GROUPED,
+    "library": {"title": ("title",)},
+}
+"""What it may have beside them, by kind."""
 SECOND_TEXTS = {*FIRST, *SECOND, "text_pair", "query", "question"}
 EXPECTED = "text and label; query and document; text1, text2 and grade; or text1, text2 and same"
 READ = """a text is called text or sentence; a label label, category, class or intent; a query query or question; a \
 document document, passage or answer; a grade grade, score, similarity or label: name \
 yours, as in --columns text=body,label=topic"""
 IDS = ("id", "_id", "document_id", "doc_id")
-LIBRARY: Columns = {"id": (("document", "text", "passage"), IDS)}  # a second table, of documents
-QUERIES: Columns = {"id": (("text", "query", "question"), IDS)}
-JUDGEMENTS: Columns = {"document": (("query-id", "query_id"), ("corpus-id", "corpus_id", "document_id"))}
-
+LIBRARY: Mapping[str, Roles] = {"library": {"text": ("document", "text", "passage"), "id": IDS}}
+QUERIES: Mapping[str, Roles] = {"queries": {"text": ("text", "query", "question"), "id": IDS}}
+JUDGEMENTS: Mapping[str, Roles] = {
+    "document": {
+        "query": ("query-id", "query_id"),
+        "document": ("corpus-id", "corpus_id", "document_id"),
+    }
+}
 QRELS = "qrels"
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
 
 
-class Cells(NamedTuple):
-    """A table that was read: its sha256, its kind, how it spells the columns that count, and its rows."""
-
-    sha256: str
-    kind: str
-    columns: Sequence[str]
-    rows: Sequence[TableRow]
-
-
-def read_judge(table: TableSource, shots: int | None = None, own: Spellings | None = None) -> Suite:
+def read_judge(table: TableSource, shots: int | None = None, own: Mapping[str, str] | None = None) -> Suite:
     """Read a table as a suite: a file (after a comma one of documents), BEIR's folder, `hf:NAME`, "-", or columns.
 
     `shots`: classifiers learn from this many texts a label. `own`: the columns that are called otherwise, by
@@ -79,24 +68,24 @@ def read_judge(table: TableSource, shots: int | None = None, own: Spellings | No
             name, _, library = table.partition(",")
         table, paths = name, _beir_files(name)
     omitted = Counter[str]()
-    columns: Sequence[str]
     if paths:
         _refuse_options(name, "document", ("query", "document"), library, shots)
         items, files, columns = _read_beir(paths, omitted)
     else:
-        cells = _read(table, KINDS, f"{EXPECTED} ({READ})", own)
-        _refuse_options(name, cells.kind, cells.columns, library, shots)
-        files, columns = {name: cells.sha256}, cells.columns
-        if cells.kind == "document":
+        whole = _read(table, KINDS, f"{EXPECTED} ({READ})", own)
+        columns = [*whole.columns.values()]
+        _refuse_options(name, whole.kind, columns, library, shots)
+        files = {name: whole.sha256}
+        if whole.kind == "document":
             documents = _read(library, LIBRARY, "id and document", own) if library else None
             files |= {library: documents.sha256} if documents else {}
-            items = read_search(cells.rows, documents.rows if documents else None, omitted)
-        elif cells.kind == "label":
-            items = read_labels(cells.rows, shots, omitted)
+            items = read_search(whole.rows, documents.rows if documents else None, omitted)
+        elif whole.kind == "label":
+            items = read_labels(whole.rows, shots, omitted)
         else:
-            items = read_pairs_table(name, columns, cells.rows, omitted, is_same=cells.kind == "same")
+            items = read_pairs_table(name, whole, omitted)
         # Items that belong together otherwise are others, so that no scores of both are compared.
-        items.lines.append("\n".join(row.group for row in cells.rows).rstrip())
+        items.lines.append("\n".join(row.get("group", "") for row in whole.rows).rstrip())
     reasons = ", ".join(f"{reason} ({count:,})" for reason, count in omitted.items() if count)
     summary = items.summary + (f"; left out: {reasons}" if reasons else "")
     if not items.scores:
@@ -145,29 +134,20 @@ def _refuse_options(name: str, kind: str, columns: Sequence[str], library: str, 
             )
 
 
-def _read(table: TableSource, kinds: Columns, expected: str, own: Spellings | None = None) -> Cells:
-    """Read the columns of a table's kind, and of those that it may have beside them; raises InputError for others."""
-    kind, columns = "", list[str]()
-    name = table if isinstance(table, str) else IN_MEMORY
-
-    def choose(names: Sequence[str]) -> Sequence[str]:
-        nonlocal kind, columns
-        spelt = spellings(names, own or {})
-        kind, columns = kind_of(spelt, kinds)
-        if not kind:
-            raise _unknown(name, names, expected)
-        others = SECOND_TEXTS & spelt.keys() - {column.strip().lower() for column in columns}
-        if kind == "label" and others:
-            problem = f"{name} has two texts a row and a label: {columns[0]}, {', '.join(sorted(others))}, {columns[1]}"
-            raise InputError(f"{problem}: give text1, text2 and same or grade, or leave one of the texts out")
-        group = spelt_as(spelt, GROUP)
-        extra = spelt_as(spelt, RELEVANCE if kind == "document" else ("title",) if kinds is LIBRARY else ())
-        columns = [column for column in (*columns[:-1], group, extra, columns[-1]) if column]
-        second = columns[1] if kind in ("grade", "same") else ""
-        return columns[0], columns[-1], second, group, extra
-
-    digest, rows = table_cells(table, choose)
-    return Cells(digest, kind, columns, [TableRow(*row) for row in rows])
+def _read(
+    table: TableSource, kinds: Mapping[str, Roles], expected: str, own: Mapping[str, str] | None = None
+) -> WholeTable:
+    """Read a table of one of the kinds; raises InputError for another, and for two texts a row and a label."""
+    whole = read_table(table, kinds, own, OPTIONAL)
+    if not whole.kind:
+        raise _unknown(whole.name, whole.names, expected)
+    names = {name.strip().lower() for name in whole.names if name not in whole.columns.values()}
+    others = SECOND_TEXTS & names
+    if whole.kind == "label" and others:
+        text, label = whole.columns["text"], whole.columns["label"]
+        problem = f"{whole.name} has two texts a row and a label: {text}, {', '.join(sorted(others))}, {label}"
+        raise InputError(f"{problem}: give text1, text2 and same or grade, or leave one of the texts out")
+    return whole
 
 
 def _unknown(name: str, names: Sequence[str], expected: str) -> InputError:
@@ -186,13 +166,14 @@ def _read_beir(
     paths: Sequence[str], omitted: Counter[str]
 ) -> tuple[TableItems, dict[str, str], Sequence[str]]:
     """Read a search in BEIR's layout; a query's own id is no document of its ranking."""
-    kinds = (JUDGEMENTS, QUERIES, LIBRARY)
-    expected = ("query-id, corpus-id and score", *["_id and text"] * 2)
-    judged, asked, documents = (_read(*of) for of in zip(paths, kinds, expected, strict=True))
-    texts = {row.value: row.text for row in asked.rows}
-    rows = [row._replace(text=texts.get(row.text, ""), second=row.text) for row in judged.rows]
-    sums = [cells.sha256 for cells in (judged, asked, documents)]
-    return read_search(rows, documents.rows, omitted), dict(zip(paths, sums, strict=True)), judged.columns
+    judgements, queries, corpus = paths
+    judged = _read(judgements, JUDGEMENTS, "query-id, corpus-id and score")
+    asked = _read(queries, QUERIES, "_id and text")
+    documents = _read(corpus, LIBRARY, "_id and text")
+    texts = {row["id"]: row["text"] for row in asked.rows}
+    rows = [{**row, "query": texts.get(row["query"], ""), "query_id": row["query"]} for row in judged.rows]
+    files = {whole.name: whole.sha256 for whole in (judged, asked, documents)}
+    return read_search(rows, documents.rows, omitted), files, [*judged.columns.values()]
 
 
 def _beir_files(name: str) -> list[str]:

@@ -51,22 +51,24 @@ class LabelledTexts:
 
 def read_labels(rows: Sequence[TableRow], shots: int | None, omitted: Counter[str]) -> TableItems:
     """Return texts with labels as items; what belongs together is trained on and tested together."""
-    complete = [row for row in rows if row.text and row.value]
+    complete = [row for row in rows if row["text"] and row["label"]]
     for row in complete:
-        if row.value[0] + row.value[-1] in ("[]", "{}"):
-            raise InputError(f"the label {row.value[:60]!r} is a list or an object: give a text one label")
-    has_groups = any(row.group for row in complete)
-    groups = item_groups([[row.text] for row in complete], [row.group for row in complete])
+        label = row["label"]
+        if label[0] + label[-1] in ("[]", "{}"):
+            raise InputError(f"the label {label[:60]!r} is a list or an object: give a text one label")
+    names = [row.get("group", "") for row in complete]
+    has_groups = any(names)
+    groups = item_groups([[row["text"]] for row in complete], names)
     kept = _with_enough(complete, groups, shots + 1 if shots else FOLDS, omitted, by_first=not has_groups)
     omitted["rows without text or label"] = len(rows) - len(complete)
-    texts = [complete[place].text for place in kept]
-    labels, classes = np.unique([complete[place].value for place in kept], return_inverse=True)
+    texts = [complete[place]["text"] for place in kept]
+    labels, classes = np.unique([complete[place]["label"] for place in kept], return_inverse=True)
     _, groups = np.unique(groups[kept], return_inverse=True)
     # The number of texts a label is part of the items, so that scores with another number are never compared.
     lines = [f"{shots} shots\n"] if shots else []
     for place in kept:
         row = complete[place]
-        lines.append(f"{row.value}\t{row.text}\n")
+        lines.append(f"{row['label']}\t{row['text']}\n")
     items = LabelledTexts(texts, classes, groups, shots, has_groups)
     scores: dict[str, Score] = {
         f"{min(NEIGHBOURS, shots or NEIGHBOURS)}-NN accuracy": partial(score_classifier, items, "neighbours"),
@@ -87,7 +89,7 @@ def _with_enough(
     rows: Sequence[TableRow], groups: Numbers, least: int, omitted: Counter[str], *, by_first: bool
 ) -> list[int]:
     """Return the places of the rows whose label is that of at least `least` groups, of copies only the first counts."""
-    labels = [row.value for row in rows]
+    labels = [row["label"] for row in rows]
     firsts = np.unique(groups, return_index=True)[1] if by_first else range(len(rows))
     members = Counter(label for _, label in {(int(groups[place]), labels[place]) for place in firsts})
     kept = [place for place, label in enumerate(labels) if members[label] >= least]

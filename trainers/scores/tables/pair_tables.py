@@ -1,7 +1,7 @@
 """Pairs of texts with grades, or told to be the same or not, and how the cosine agrees."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -9,9 +9,10 @@ from sklearn.metrics import average_precision_score
 
 from pipelines.base.console import InputError, counted
 from trainers.data.reading import number_in
+from trainers.data.tables import WholeTable
 from trainers.encoders.vectors import Vectors
 from trainers.scores.pairs import Pair, spearman
-from trainers.scores.tables.table_items import SCORE, Numbers, TableItems, TableRow, item_groups
+from trainers.scores.tables.table_items import SCORE, Numbers, TableItems, item_groups
 from trainers.scores.task import Predictions, Result
 
 SAME = {"1": 1.0, "true": 1.0, "yes": 1.0, "0": 0.0, "false": 0.0, "no": 0.0}
@@ -19,34 +20,34 @@ NLI = {"entailment", "neutral", "contradiction", "not_entailment", "entails", "c
 CLASSES = {"-1", "0", "1", "2"}  # of NLI by number, -1 for none
 
 
-def check_grades(name: str, columns: Sequence[str], values: Iterable[str]) -> None:
-    """Raise InputError if the last of the columns holds classes of NLI, which are no grades, by name or by number."""
-    first, second, grade = (column.strip().lower() for column in columns)
+def check_grades(name: str, columns: Mapping[str, str], values: Iterable[str]) -> None:
+    """Raise InputError if the column of grades holds classes of NLI, which are no grades, by name or by number."""
+    first, second, grade = (columns[role].strip().lower() for role in ("first", "second", "grade"))
     present = {value.lower() for value in values if value}
     are_classes = present <= CLASSES and ("2" in present or (first, second) == ("premise", "hypothesis"))
     if (grade == "label" and present and are_classes) or present & NLI:
         classes = ", ".join(sorted(present)[:4])
-        problem = f"{name}: {columns[-1]} ({classes}) is a class as in NLI, which tells no direction"
+        problem = f"{name}: {columns['grade']} ({classes}) is a class as in NLI, which tells no direction"
         advice = "call its column `same`, with 1 for entailment and 0 for contradiction, or `grade` if higher is nearer"
         raise InputError(f"{problem}: {advice}")
 
 
-def read_pairs_table(
-    name: str, columns: Sequence[str], rows: Sequence[TableRow], omitted: Counter[str], *, is_same: bool
-) -> TableItems:
-    """Return pairs as items, the last of the columns telling whether they are the same, or a grade.
+def read_pairs_table(name: str, whole: WholeTable, omitted: Counter[str]) -> TableItems:
+    """Return pairs as items, of which a column tells whether they are the same, or a grade.
 
     Copies of a pair are one group.
     """
+    is_same = whole.kind == "same"
     if not is_same:
-        check_grades(name, (columns[0], columns[1], columns[-1]), (row.value for row in rows))
+        check_grades(name, whole.columns, (row["grade"] for row in whole.rows))
     pairs, groups = list[Pair](), list[str]()
-    for row in rows:
-        grade = SAME.get(row.value.lower(), np.nan) if is_same else number_in(row.value)
-        if row.text and row.second and not np.isnan(grade):
-            pairs.append(Pair(row.text, row.second, grade))
-            groups.append(row.group)
-    omitted[f"rows without two texts and a {'1 or 0' if is_same else 'finite grade'}"] = len(rows) - len(pairs)
+    for row in whole.rows:
+        grade = SAME.get(row["same"].lower(), np.nan) if is_same else number_in(row["grade"])
+        if row["first"] and row["second"] and not np.isnan(grade):
+            pairs.append(Pair(row["first"], row["second"], grade))
+            groups.append(row.get("group", ""))
+    missing = len(whole.rows) - len(pairs)
+    omitted[f"rows without two texts and a {'1 or 0' if is_same else 'finite grade'}"] = missing
     firsts, seconds = [pair.first for pair in pairs], [pair.second for pair in pairs]
     together = item_groups([pair[:2] for pair in pairs], groups)
     title = "average precision" if is_same else "Spearman"

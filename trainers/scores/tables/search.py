@@ -59,26 +59,27 @@ def read_search(
     Without a library the documents are those of the rows. Raises InputError for an id of two documents, and if
     all relevant documents are missing.
     """
-    judged = [(row, name) for row in rows for name in members(row.value)]
-    documents = [TableRow(name, name) for _, name in judged if name] if library is None else library
+    judged = [(row, name) for row in rows for name in members(row["document"])]
+    named: list[TableRow] = [{"id": name, "text": name} for _, name in judged if name]
+    documents = named if library is None else library
     texts, ids = _library(documents, omitted)
     grades: dict[str, dict[str, int]] = defaultdict(dict)
     groups, own_ids = dict[str, str](), defaultdict[str, set[str]](set)
     for row, name in judged:
-        grade = _grade(row.extra)
-        omitted["rows whose relevance is no whole number"] += bool(row.text and grade is None)
-        if row.text and name and grade is not None:
-            groups[row.text] = groups.get(row.text) or row.group
-            own_ids[row.text].add(row.second)
+        query, grade = row["query"], _grade(row.get("relevance", ""))
+        omitted["rows whose relevance is no whole number"] += bool(query and grade is None)
+        if query and name and grade is not None:
+            groups[query] = groups.get(query) or row.get("group", "")
+            own_ids[query].add(row.get("query_id", ""))
             document = ids.get(texts.get(name, name), name)
-            grades[row.text][document] = max(grade, grades[row.text].get(document, 0))
+            grades[query][document] = max(grade, grades[query].get(document, 0))
     relevant = {
         query: {name: grade for name, grade in of.items() if grade > 0}
         for query, of in grades.items()
         if max(of.values()) > 0
     }
-    omitted["rows without a query"] = sum(not row.text for row in rows)
-    omitted["queries without a document"] = len({row.text for row in rows if row.text}) - len(grades)
+    omitted["rows without a query"] = sum(not row["query"] for row in rows)
+    omitted["queries without a document"] = len({row["query"] for row in rows if row["query"]}) - len(grades)
     omitted["queries without a relevant document"] = len(grades) - len(relevant)
     omitted["documents that have another id too"] = len(texts) - len(ids)
     own = _own_documents(relevant, ids, own_ids)
@@ -89,13 +90,13 @@ def _library(documents: Sequence[TableRow], omitted: Counter[str]) -> tuple[dict
     """Return the documents' texts by id, and the first id of each text; raises InputError for an id of two."""
     texts, ids = dict[str, str](), dict[str, str]()
     for row in documents:
-        text = " ".join(filter(None, [row.extra, row.text]))  # title and text, as BEIR and mteb join them
-        if not (text and row.value):
+        text = f"{row.get('title', '')} {row['text']}".strip()  # as BEIR and mteb join them
+        if not (text and row["id"]):
             omitted["documents without text or id"] += 1
             continue
-        if texts.setdefault(row.value, text) != text:
-            raise InputError(f"the id {row.value[:60]!r} has two documents: give each its own")
-        ids.setdefault(text, row.value)
+        if texts.setdefault(row["id"], text) != text:
+            raise InputError(f"the id {row['id'][:60]!r} has two documents: give each its own")
+        ids.setdefault(text, row["id"])
     return texts, ids
 
 

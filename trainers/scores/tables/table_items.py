@@ -1,8 +1,8 @@
-"""What a table to judge by is read into: a row's cells, items with how they are scored, and which belong together."""
+"""What a table to judge by is read into: items with how they are scored, and which belong together."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,9 @@ from trainers.scores.task import Predictions, Result, normalised
 
 SCORE, MACRO = "score", "macro-F1"
 Numbers: TypeAlias = "NDArray[np.int64]"
+TableRow: TypeAlias = Mapping[str, str]
+"""The cells of a row by role, stripped, "" for none."""
 Score: TypeAlias = Callable[[Vectors, int], Result]
-
-
-class TableRow(NamedTuple):
-    """The cells that count, stripped, "" for none: a text, its label, grade or document, a second text, and more."""
-
-    text: str
-    value: str
-    second: str = ""
-    group: str = ""
-    extra: str = ""  # the relevance of a document, or its title
 
 
 @dataclass(frozen=True, kw_only=True)

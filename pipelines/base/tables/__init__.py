@@ -1,0 +1,1 @@
+"""Tables as people have them, from any source: `reader.open_table` tells the columns and streams the rows."""

@@ -1,0 +1,57 @@
+"""A user's tables, read whole: what trainers call their columns, and the rows of a table of a kind."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pipelines.base.tables.columns import Roles, find_columns, find_kind, header_names
+from pipelines.base.tables.reader import IN_MEMORY, TableSource, opened
+from pipelines.base.tables.table import Row
+
+TEXT, LABEL = ("text", "sentence"), ("label", "category", "class", "intent")
+SCORES = ("score", "similarity_score", "relatedness_score", "similarity", "label", "gold", "grade")
+FIRST = ("sentence1", "sentence_1", "sentence_a", "text1", "text_a", "premise", "question1", "s1")
+SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesis", "question2", "s2")
+GRADED: Roles = {"first": FIRST, "second": SECOND, "grade": SCORES}
+LABELLED: Roles = {"text": TEXT, "label": LABEL}
+TEXT_ROLES = frozenset({"text", "first", "second", "query"})
+"""The roles of columns that hold strings alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeTable:
+    """A table of a kind, "" if of none: its sha256 ("" in memory), columns by role, and their cells, stripped.
+
+    `names` are all its columns, or the first row of a CSV without a header.
+    """
+
+    name: str
+    sha256: str
+    kind: str
+    names: Sequence[str]
+    columns: Mapping[str, str]
+    rows: Sequence[Mapping[str, str]]
+
+
+def read_table(
+    table: TableSource,
+    kinds: Mapping[str, Roles],
+    own: Mapping[str, str] | None = None,
+    optional: Mapping[str, Roles] | None = None,
+) -> WholeTable:
+    """Read a table of the first of the kinds all of whose columns it has, with the `optional` ones of that kind.
+
+    `own`: the columns that the user names, by role. Raises InputError if it cannot be read.
+    """
+    name = str(table) if isinstance(table, str) else IN_MEMORY
+    with opened(table, header_names(kinds.values(), own)) as (source, sha256):
+        kind, columns = find_kind(name, kinds, source.names, own)
+        columns |= find_columns(name, (optional or {}).get(kind, {}), source.names, own)
+        texts = [role for role in columns if role in TEXT_ROLES]
+        rows = [stripped(row) for row in source.rows(columns, texts)] if kind else []
+    names = source.opening or source.names
+    return WholeTable(name=name, sha256=sha256, kind=kind, names=names, columns=columns, rows=rows)
+
+
+def stripped(row: Row) -> dict[str, str]:
+    """Return the cells of a row without white space around them, "" for a missing one."""
+    return {role: (cell or "").strip() for role, cell in row.items()}
