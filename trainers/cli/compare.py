@@ -20,8 +20,7 @@ from trainers.scores.pages.comparison import PAPERS, compare_suite, load_paper, 
 from trainers.scores.pages.verdict_table import verdict_table
 from trainers.scores.result_files import Table, load, markdown, show
 from trainers.scores.runs import Run, named, read_runs
-from trainers.scores.task import PREFIX
-from trainers.scores.verdicts import Judged, judge_runs
+from trainers.scores.verdicts import Judged, is_judged, judge_runs
 
 NO_ITEMS = "<suite>.items.npz beside the results of a suite: run `train evaluate` again, or name another"
 
@@ -92,7 +91,7 @@ def compare(options: CompareOptions) -> None:
 
 
 def _judged(suite: str, runs: Sequence[Run], seed: int) -> Judged | None:
-    if not suite.startswith(PREFIX):
+    if not is_judged(suite):
         return None
     starts = starts_of(run.title for run in runs if run.of(suite))
     return judge_runs(suite, runs, starts, seed)

@@ -117,7 +117,7 @@ def evaluate(options: EvaluateOptions) -> None:
     if options.as_json:
         show_json(printed[model] if len(printed) == 1 else {"encoders": printed})
     with redirect_stdout(sys.stderr if options.as_json else sys.stdout):
-        _judge(options, folders, tables)
+        _judge(options, folders, [*suites, *tables])
 
 
 def _check(options: EvaluateOptions) -> None:
@@ -172,15 +172,16 @@ def _score(options: EvaluateOptions, model: str, suites: Sequence[Suite]) -> tup
     return directory, evaluation
 
 
-def _judge(options: EvaluateOptions, folders: Mapping[str, Path], tables: Sequence[Suite]) -> None:
+def _judge(options: EvaluateOptions, folders: Mapping[str, Path], suites: Sequence[Suite]) -> None:
     """Score the encoders that runs began from too, unless they have been, and show the verdict on each table."""
     from trainers.scores.contenders import starts_of
     from trainers.scores.pages.assessment import assess
     from trainers.scores.pages.verdict_table import verdict_table
     from trainers.scores.runs import Run
     from trainers.scores.scoring import score_into
-    from trainers.scores.verdicts import judge_runs
+    from trainers.scores.verdicts import is_judged, judge_runs
 
+    tables = [suite for suite in suites if is_judged(suite.name)]
     starts = starts_of(options.models, options.parts) if tables else []
     for start in starts:
         encoder = options.open(start.name, start.pooling)
@@ -190,7 +191,8 @@ def _judge(options: EvaluateOptions, folders: Mapping[str, Path], tables: Sequen
         runs = [Run(model, [load(folder / f"{table.name}.json")]) for model, folder in folders.items()]
         try:
             judged = judge_runs(table.name, runs, starts)
-            show([verdict_table(judged)] if judged else assess(table.name, runs, intervals=True))
+            intervals = assess(table.name, runs, intervals=not judged and table.name != SMOKE_TEST)
+            show([verdict_table(judged)] if judged else intervals)
         except InputError as error:
             note(str(error))
 

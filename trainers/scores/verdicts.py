@@ -13,10 +13,16 @@ from trainers.scores.runs import Run, Sets, check_items, estimates_by_title, rea
 from trainers.scores.statistics.candidates import Leak
 from trainers.scores.statistics.verdict import Verdict, decide
 from trainers.scores.statistics.wording import LEAKS
+from trainers.scores.suites import SMOKE_TEST
 from trainers.scores.task import PREFIX
 
 AUTO = "auto.json"  # what `train auto` leaves in the folder of its candidates
 UNDEFINED = "a figure is undefined, because all cosines or all grades are equal"
+
+
+def is_judged(suite: str) -> bool:
+    """Whether scores on a suite end in a verdict: a user's own tables, and the smoke test."""
+    return suite.startswith(PREFIX) or suite == SMOKE_TEST
 
 
 class Judged(NamedTuple):

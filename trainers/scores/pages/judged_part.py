@@ -24,25 +24,19 @@ from trainers.scores.verdicts import Judged, judge_runs
 def judged_parts(suite: str, runs: Sequence[Run]) -> tuple[list[dict[str, Any]], list[Table]]:
     """Return what the page shows of runs on a table, beside another encoder; of those beside none their intervals."""
     parts, tables = list[dict[str, Any]](), list[Table]()
-    together = _judged(suite, runs)
+    judged: Judged | None = None
+    try:
+        judged = judge_runs(suite, runs, starts_of(run.title for run in runs if run.of(suite)))
+    except InputError as error:
+        note(str(error))
     for run in runs:
         for stored in run.of(suite):
-            alone = _judged(suite, [run])
-            judged = together if together and _name_of(stored.file, together) else alone
             name = _name_of(stored.file, judged) if judged else None
             if judged and name:
                 parts.append(judged_part(Path(run.title), name, judged))
             else:
                 tables += assess(suite, [run], intervals=True)
     return parts, tables
-
-
-def _judged(suite: str, runs: Sequence[Run]) -> Judged | None:
-    try:
-        return judge_runs(suite, runs, starts_of(run.title for run in runs if run.of(suite)))
-    except InputError as error:
-        note(f"{', '.join(run.title for run in runs)}: {error}")
-        return None
 
 
 def _name_of(file: Path, judged: Judged) -> str | None:
