@@ -63,7 +63,7 @@ def test_a_flipped_byte_of_results_is_told(finished: Path, tmp_path: Path, capsy
     for options in (["--judge", pairs], ["--suite", "sample"]):
         assert train("evaluate", run, *options) == 0
     files = [path for path in (run / "evaluation").iterdir() if not path.name.startswith(".")]
-    assert {path.name.partition(".")[2] for path in files} == {"json", "md", "items.npz"}
+    assert {path.name.partition(".")[2] for path in files} == {"json", "items.npz"}
     capsys.readouterr()
     for path in files:
         content = flip(path)
