@@ -192,10 +192,9 @@ def finish(
     if is_folder(out):
         features = {field.name: feature(field.type) for field in schema}
         texts |= {out / name: _json(value) for name, value in _for_datasets(plan, features, files).items()}
-        texts_of_shards = {
-            Path(record_path(out / name)).name: shard.to_json() for shard in shards for name in shard.files
-        }
-        files |= {name: FileRecord.of(text.encode()) for name, text in texts_of_shards.items()}
+        for shard in shards:
+            text = shard.to_json()
+            files |= {record_path(out / name).name: FileRecord.of(text.encode()) for name in shard.files}
     files |= {path.name: FileRecord.of(text.encode()) for path, text in texts.items()}
     write_record(out, plan.model_dump(), {**files, **others}, counts)
     for path, text in texts.items():

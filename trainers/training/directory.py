@@ -42,9 +42,13 @@ def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
 
 def _plan(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """What may not change when a run is resumed, of its recipe."""
-    settings = {**recipe, **recipe["twinviews"]}
-    deciding = {key: value for key, value in settings.items() if key not in {"twinviews", "version", *FREE}}
-    return {"kind": "training", **{f"--{key.replace('_', '-')}": value for key, value in deciding.items()}}
+    options = {key: value for key, value in recipe.items() if key not in {"twinviews", *FREE}}
+    hashes = {key: value for key, value in recipe["twinviews"].items() if key != "version"}
+    return {
+        "kind": "training",
+        **{f"--{key.replace('_', '-')}": value for key, value in options.items()},
+        **hashes,
+    }
 
 
 def without_paths(recipe: Mapping[str, Any]) -> dict[str, Any]:
