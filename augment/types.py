@@ -19,11 +19,11 @@ JSON: TypeAlias = str | int | float | bool | Sequence["JSON"] | Mapping[str, "JS
 Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
 Fraction: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
-WEIGHTS_PARAMS = ("models", "encoder", "file")
+WEIGHTS_PARAMS = ("models", "model", "encoder", "file")
 """Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the
 content."""
-PATH_PARAMS = (*WEIGHTS_PARAMS, "keep", "judge_encoder")
-"""All parameters with paths or names; of the last two, a signature has the revision of the content instead."""
+PATH_PARAMS = (*WEIGHTS_PARAMS, "keep", "judge_encoder", "prompt", "url")
+"""All parameters with paths or names; of the next three, a signature has the revision of the content instead."""
 DRAWN_TEXTS = 2_048
 """Sentences whose draws are held at once."""
 _UNSEEN = "\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b\u2060\ufeff"
@@ -127,10 +127,17 @@ class ViewResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Device ("auto", "cpu", "cuda", "cuda:N") and tokens a batch (None: the view's choice); neither changes a text."""
+    """What changes no text.
+
+    Attributes:
+        device: "auto", "cpu", "cuda" or "cuda:N".
+        batch_tokens: Tokens of a batch (None: the view's choice).
+        concurrency: Requests at once to a server.
+    """
 
     device: str = "auto"
     batch_tokens: int | None = None
+    concurrency: int = 16
 
 
 class View(BaseModel):
@@ -227,8 +234,9 @@ class View(BaseModel):
     def tokenise(self, texts: Sequence[str]) -> None:
         """Get ready to view these texts; a pipeline calls it early, in another thread."""
 
-    def unused(self, texts: Iterable[str]) -> str | None:
-        """What to tell the user of a file of whose lines not all are views of these texts."""
+    def remarks(self, texts: Iterable[str]) -> Sequence[str]:
+        """What to tell the user once these texts have been viewed."""
+        return ()
 
     def problem(self, text: str, view: str) -> str | None:
         """Why a view cannot be taken, whatever an encoder says of it; None if nothing speaks against it."""

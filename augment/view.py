@@ -104,11 +104,14 @@ def check_params(name: str, params: Mapping[str, Any]) -> View:
             raise InputError(f"{name}: {problem}{hint}") from None
 
 
-def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None = None) -> View:
+def make_view(
+    spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None = None, concurrency: int = 16
+) -> View:
     """Build the view that a specification names; loads no weights yet.
 
     A given revision of weights has to match; the view's `spec` has all parameters and revisions. The device is
-    "auto", "cpu", "cuda" or "cuda:N"; `batch_tokens` counts a batch's padding too (None: the view's choice).
+    "auto", "cpu", "cuda" or "cuda:N"; `batch_tokens` counts a batch's padding too (None: the view's choice);
+    `concurrency` is that of requests to a server.
     Raises InputError for a wrong or missing view, parameter, model, word list or extra, and TwinviewsError for
     a broken plugin.
 
@@ -119,7 +122,7 @@ def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None 
     """
     options = check_params(spec.name, spec.params)
     with VIEWS.errors_of(spec.name):
-        view: object = options.build(Runtime(device, batch_tokens))
+        view: object = options.build(Runtime(device, batch_tokens, concurrency))
     if not isinstance(view, View):
         raise TwinviewsError(
             f"view {spec.name!r}: build gave {type(view).__name__}, which is not a View: fix the plugin"

@@ -56,6 +56,8 @@ class ViewOptions(OutputOptions):
     """auto, cpu, cuda or cuda:N."""
     batch_tokens: BatchTokens = None
     """Tokens in a batch, padding included."""
+    concurrency: Annotated[int, Field(ge=1), RUNNING] = 16
+    """Requests at once to a server."""
     engine: Annotated[Literal["local", "ray"], RUNNING] = "local"
     """Run workers here, or on a Ray cluster."""
     address: Annotated[str | None, RUNNING] = None
@@ -64,7 +66,7 @@ class ViewOptions(OutputOptions):
     @property
     def runtime(self) -> Runtime:
         """What views and filters are built with; it changes no text."""
-        return Runtime(self.device, self.batch_tokens)
+        return Runtime(self.device, self.batch_tokens, self.concurrency)
 
 
 class IngestOptions(OutputOptions):

@@ -1,6 +1,6 @@
 """Best of N: several texts of each sentence, of which an encoder and a few rules keep those of the same meaning."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
@@ -109,6 +109,10 @@ class BestOf(View):
         """Let the view which draws get ready."""
         self._view.tokenise(texts)
 
+    def remarks(self, texts: Iterable[str]) -> Sequence[str]:
+        """Those of the view which draws."""
+        return self._view.remarks(texts)
+
     def build(self, runtime: Runtime) -> Self:
         """The view with its own parts, its number of candidates, its floor and its judge; may raise InputError.
 
@@ -191,7 +195,7 @@ class BestOf(View):
     def _consistent(self, text: str, views: Sequence[ViewResult]) -> Sequence[ViewResult]:
         """The views without antonyms, which are alike to encoders: a pivot can mean both of two."""
         source, *_, target = self.languages()
-        if not source == target == "en":
+        if not (self.keeps_meaning and source == target == "en"):
             return views
         from augment.lexicon.antonyms import contradicts  # it reads WordNet
 

@@ -131,6 +131,18 @@ def has_non_word(text: str, language: str, sentence: str, *, compounds: bool = F
     return not all(_is_word(word, language, compounds) for word in words if len(word) > 2)
 
 
+def is_rather(other: str, text: str, language: str) -> bool:
+    """Whether the words of a text are more frequent in another language, as far as wordfreq has both."""
+    if language == other or not (has_word_list(language) and has_word_list(other)):
+        return False
+    from wordfreq import zipf_frequency
+
+    def commonness(code: str) -> float:
+        return sum(float(zipf_frequency(word, code)) for word in _lower_words(text))
+
+    return commonness(other) > commonness(language)
+
+
 @lru_cache(maxsize=100_000)
 def _is_word(word: str, language: str, compounds: bool) -> bool:
     from wordfreq import zipf_frequency

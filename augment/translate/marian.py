@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
@@ -244,8 +244,8 @@ def has_letters(text: str) -> bool:
     return any(map(str.isalpha, text))
 
 
-def repeats(output: Sequence[int], source: Sequence[int]) -> bool:
-    """Whether the same three tokens occur at least four times, and twice as often as any three in the source."""
+def repeats(output: Sequence[Hashable], source: Sequence[Hashable]) -> bool:
+    """Whether three tokens or words occur four times or more, and twice as often as any three in the source."""
     runs = (Counter(zip(tokens, tokens[1:], tokens[2:], strict=False)) for tokens in (output, source))
     most, there = (max(counts.values(), default=0) for counts in runs)
     return most >= max(4, 2 * there)

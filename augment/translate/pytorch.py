@@ -102,7 +102,7 @@ class Draws:
     The draws of a row follow from its seed alone, so they are the same in any batch and on every device.
     """
 
-    def __init__(self, decoding: Decoding, seeds: Sequence[int], length: int) -> None:
+    def __init__(self, decoding: Decoding, seeds: Sequence[int], length: int, start: int = 1) -> None:
         from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
         self._warpers: list[Any] = [TemperatureLogitsWarper(float(decoding.temperature))]
@@ -110,13 +110,14 @@ class Draws:
         self._warpers += [] if decoding.top_p is None else [TopPLogitsWarper(decoding.top_p)]
         rows = (torch.Generator().manual_seed(seed) for seed in seeds)
         self._uniform = torch.stack([torch.rand(length, generator=row, dtype=torch.float64) for row in rows])
+        self._start = start
 
     def __call__(self, texts: Tensor, logits: Tensor) -> Tensor:
-        """Logits (rows by vocabulary) of the token after `texts` (rows by tokens, the start token first)."""
+        """Logits (rows by vocabulary) of the token after `texts` (rows by tokens, the first `start` of them given)."""
         scores = logits
         for warper in self._warpers:
             scores = warper(texts, scores)
         shares = scores.double().softmax(dim=-1).cumsum(dim=-1)
-        uniform = self._uniform[:, texts.shape[1] - 1, None].to(shares.device)
+        uniform = self._uniform[:, texts.shape[1] - self._start, None].to(shares.device)
         tokens = torch.searchsorted(shares, uniform * shares[:, -1:], right=True)
         return torch.full_like(logits, float("-inf")).scatter(1, tokens, 0.0)

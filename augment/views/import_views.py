@@ -94,17 +94,17 @@ class ImportViews(View):
         """Look every text up."""
         return [self._view(text) for text in texts]
 
-    def unused(self, texts: Iterable[str]) -> str | None:
-        """Say how many lines belong to none of the texts, and show one; None if all do."""
+    def remarks(self, texts: Iterable[str]) -> Sequence[str]:
+        """Say how many lines belong to none of the texts, and show one."""
         starts, used = self._index[1].tolist(), {place for text in texts for place in self._places(text)}
         unused = [start for place, start in enumerate(starts) if place not in used]
         if not unused:
-            return None
+            return ()
         (line,) = self._lines([min(unused)])
         example = repr(line.id if line.text is None else line.text)[:80]
-        return (
+        return [
             f"{self.name}: {len(unused):,} of {len(starts):,} lines belong to no sentence, such as {example}"
-        )
+        ]
 
     def _places(self, text: str) -> list[int]:
         hashes = [_hash(_folded(text)), _hash(row_id(normalise(text)))]

@@ -4,6 +4,7 @@ import inspect
 import time
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import asdict
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -115,7 +116,7 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     folders = [out if out and len(specs) == 1 else (out or VIEWS_FOLDER) / view_label(spec) for spec in specs]
     # First, so that a wrong pivot or a missing model is reported before anything is ingested.
     specs = specs if options.overwrite else [*map(as_begun, specs, folders)]
-    views = [make_view(spec, device=options.device, batch_tokens=options.batch_tokens) for spec in specs]
+    views = [make_view(spec, **asdict(options.runtime)) for spec in specs]
     _check_running(views[0], options)
     source = sentences_for(options.sources or ())
     note_starter(views[0].spec)
@@ -126,8 +127,8 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
         start = time.monotonic()
         dataset, new_rows = make_run(plan_run(view, source, options, folder))
         results.append(_report(dataset, new_rows, time.monotonic() - start, quiet=options.as_json))
-        if unused := view.unused(text for table in source.tables() for text in table["text"].to_pylist()):
-            note(unused)
+        for text in view.remarks(text for rows in source.tables() for text in rows["text"].to_pylist()):
+            note(text)
     if options.as_json:
         show_json(results[0] if len(results) == 1 else results)
 

@@ -1,7 +1,7 @@
 """Views on disk that pairs are made of: chosen by their names, planned, made where they are missing, and read."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -114,7 +114,7 @@ def _plan_view(
         seed = settings.seed if options.seed is None else options.seed
         limit = options.limit or settings.limit
         settings = settings.model_copy(update={"seed": seed, "limit": limit})
-    built = make_view(view.spec, device=settings.device, batch_tokens=settings.batch_tokens)
+    built = make_view(view.spec, **asdict(settings.runtime))
     return runs.plan_run(built, source, settings, folder)
 
 

@@ -5,7 +5,7 @@ import socket
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -80,7 +80,7 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Result]:
     """
     if run.view is None:
         options = run.options
-        run.view = make_view(run.plan.spec, device=options.device, batch_tokens=options.batch_tokens)
+        run.view = make_view(run.plan.spec, **asdict(options.runtime))
         if (signature := run.view.spec.signature()) != run.plan.signature:
             raise InputError(
                 f"a worker's view is {signature}, not {run.plan.signature}"

@@ -204,11 +204,11 @@ def test_lines_of_no_sentence_are_counted_and_one_is_shown(tmp_path: Path) -> No
     )
     assert isinstance(view, ImportViews)
     assert (
-        view.unused(["A dog runs."])
+        view.remarks(["A dog runs."])
         == "import-views: 4 of 5 lines belong to no sentence, such as 'Not there.'"
     )
-    assert "3 of 5 lines" in str(view.unused(["A dog runs.", 'A "dog" runs.']))
-    assert imported(tmp_path, {"id": row_id("A."), "view": "B."}).unused(["C.", "A."]) is None  # type: ignore[attr-defined]
+    assert "3 of 5 lines" in str(view.remarks(["A dog runs.", 'A "dog" runs.']))
+    assert imported(tmp_path, {"id": row_id("A."), "view": "B."}).remarks(["C.", "A."]) == ()  # type: ignore[attr-defined]
 
 
 def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> None:
