@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from samples import refused
 from standin_llm import MODEL, Standin, standin
 
@@ -185,3 +186,48 @@ def test_a_prompt_of_the_users_is_asked_and_counts_for_the_signature(model: Stan
     prompt.write_text("Paraphrase!", encoding="utf-8")
     with refused("has no {text}"):
         rewrite(model, prompt=str(prompt))
+
+
+@pytest.fixture(scope="session")
+def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A chat model of random weights that writes a few of its words."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    folder = tmp_path_factory.mktemp("causal")
+    own = "a the dog hound cat runs races sleeps on in red small big house . user :"
+    words = ["<pad>", "</s>", "<unk>", *own.split(" ")]
+    numbers = {word: number for number, word in enumerate(words)}
+    tokenizer = Tokenizer(models.WordLevel(numbers, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    )
+    fast.chat_template = "{% for message in messages %}user : {{ message.content }} {% endfor %}"
+    fast.save_pretrained(folder)
+    torch.manual_seed(1)
+    config = LlamaConfig(
+        vocab_size=len(words),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        eos_token_id=1,
+        pad_token_id=0,
+        bos_token_id=1,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+def test_a_model_here_answers_each_row_by_its_seed_whatever_the_batch(causal: Path) -> None:
+    params = {"model": str(causal), "min_meaning": 0.0, "max_tokens": 8, "temperature": 1.5}
+    view = make_view(ViewSpec("rewrite", params), device="cpu")
+    texts = ["a dog runs.", "the small cat sleeps in a house.", "a dog runs."] * 4
+    together = view(texts, range(12))
+    assert [view([text], [seed])[0] for seed, text in enumerate(texts)] == together
+    assert len({row.text or row.reason for row in together}) > 3
+    assert str(causal) not in view.spec.signature()
+    greedy = make_view(ViewSpec("rewrite", {**params, "temperature": 0.0}), device="cpu")
+    assert greedy(texts[:2], [1, 2]) == greedy(texts[:2], [3, 4])
