@@ -1,6 +1,5 @@
 """`augment rewrite` against a server: what a kill, and a server that dies, leave and cost."""
 
-import json
 from pathlib import Path
 
 import datasets
@@ -39,5 +38,4 @@ def test_a_kill_and_a_server_that_dies_lose_no_row_and_ask_for_none_that_is_ther
     assert once >= ROWS - 4 * SHARD
     written = [path.read_bytes() for path in Path("data/views/rewrite").rglob("*") if path.is_file()]
     assert not any(b"secret" in content for content in written)
-    plan = json.loads(Path("data/views/rewrite/plan.json").read_text())
-    assert "rev:standin:1b" in plan["signature"]
+    assert any(b"rev:standin:1b" in content for content in written)
