@@ -10,12 +10,13 @@ from torch import Tensor, nn
 
 from pipelines.base.console import InputError, note
 from trainers.data.examples import Examples, number_texts
+from trainers.encoders.input_vectors import replace_vocabulary
 from trainers.encoders.linear import has_dense
 from trainers.encoders.location import Source
 from trainers.encoders.model import load_model
 from trainers.encoders.modules import Encoder, add_layer, width_of
 from trainers.encoders.vectors import smooth
-from trainers.encoders.vocabulary import replace_vocabulary, share_unread
+from trainers.encoders.vocabulary import share_unread
 from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
 from trainers.objectives.distil import PARAMS
