@@ -179,6 +179,18 @@ def test_the_closed_form_alone_is_an_encoder(
     assert str(tiny_bert) not in card
 
 
+def test_several_languages_in_one(
+    tiny_bert: Path, parallel: Path, sentences: list[str], translations: list[str], tmp_path: Path
+) -> None:
+    others = [text[::-1] for text in sentences]
+    rows = list(zip(sentences, sentences, others, strict=True))
+    views = write_pairs(tmp_path / "others.arrow", rows)
+    assert train(*options(parallel, tiny_bert), "--views", views, "--epochs", 0, "--out", "several") == 0
+    tokenizer = SentenceTransformer("several", device="cpu").tokenizer
+    for text in (translations[0], others[0]):
+        assert tokenizer.unk_token not in tokenizer.tokenize(text)
+
+
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @pytest.mark.parametrize("script", ["spaced", "unspaced"])
 def test_teachers_of_every_kind_of_tokenizer(
