@@ -105,7 +105,7 @@ def our_steps(prepared: Prepared, mode: str, steps: int) -> tuple[Cost, float]:
     objective, (precision, compiled) = prepared.objective.to(DEVICE), MODES[mode]
     objective.load_state_dict(prepared.state, strict=False)  # tensors that are shared have one name
     objective.zero_grad()  # of a batch that did not fit
-    optimizer = make_optimizer(objective, prepared.training)
+    optimizer = make_optimizer(objective)
     if compiled:
         compile_layers(objective)
 

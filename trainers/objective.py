@@ -30,6 +30,7 @@ from trainers.settings import Training
 MAX_WHITENING_ROWS = 10_000
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 COLUMNS = ("view_a", "view_b", "negative")  # what may have a prompt of its own
+ALIKE = 0.99  # cosines of different texts above which nothing tells them apart
 GROUP = 8  # fewest sentences worth a forward pass of their own
 MOST_GROUPS = 8  # most such passes in a batch
 EVEN = 4  # tokens by which the lengths of a batch differ at most that is not worth splitting
@@ -152,7 +153,7 @@ class Objective(nn.Module):
         size = self.settings.cached
         if size is None or size >= len(input_ids):
             return embed(self.encoder, input_ids, attention_mask, self.max_tokens)
-        parts = zip(input_ids.split(size), attention_mask.split(size), strict=True)
+        parts = zip(torch.split(input_ids, size), torch.split(attention_mask, size), strict=True)
         embed_part = partial(checkpoint, embed, self.encoder, max_tokens=self.max_tokens, use_reentrant=False)
         return torch.cat([embed_part(*part) for part in parts])
 
@@ -200,6 +201,15 @@ class Objective(nn.Module):
 
     def after_step(self, step: int, total: int) -> None:
         """Act on parameters and buffers after step `step` (from 1) of `total`; by default, do nothing."""
+
+    def chance_loss(self) -> float | None:
+        """Return the loss of an encoder to which all texts are the same; None if that depends on the texts."""
+        return None
+
+    def is_collapsed(self, texts: Sequence[str]) -> bool:
+        """Whether different texts have nearly one direction."""
+        unit = nn.functional.normalize(self.encode(texts), dim=-1)
+        return bool((unit @ unit.T).min() > ALIKE)
 
     def save(self, path: Path, card: str) -> None:
         """Write the trained encoder as a sentence-transformers directory with `card` as its README."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import save_file
-from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, trained
+from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, train, trained
 
 from augment.record import record_folder
 from pipelines.base.console import TwinviewsError
@@ -193,3 +193,17 @@ def test_collapse_is_reported_once(
     fit(objective, rows, tmp_path, seed=1)
     said = capsys.readouterr().err
     assert said.count("warning: the encoder collapses: spread 0.0") == said.count("warning") == 1
+
+
+def test_a_total_collapse_is_said_of_the_saved_encoder(
+    text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys
+) -> None:
+    """In training, dropout keeps the vectors apart, so that the spread does not show it."""
+    options = ["--text", text_file, "--encoder", tiny_bert, "--batch-size", "16", "--max-tokens", "16"]
+    small = ["--preset", "simcse", *options, "--precision", "fp32", "--steps", "12"]
+    assert train("contrastive", *small, "--lr", "0.5", "--out", tmp_path / "high") == 0
+    said = capsys.readouterr().err
+    assert "warning: the encoder has collapsed: three different texts have nearly the same vector" in said
+    assert "is that of guessing among 16 texts: lower --lr" in said
+    assert train("contrastive", *small, "--lr", "1e-4", "--out", tmp_path / "low") == 0
+    assert "warning" not in capsys.readouterr().err

@@ -10,7 +10,6 @@ from small_trainings import build, encoder_of, pairs, rows_of, train, trained
 
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import Vectors
-from trainers.objective import SIDES
 from trainers.scores.dev_set import dev_score, read_dev
 from trainers.scores.tables.judge import read_judge
 from trainers.settings import objective_names
@@ -56,11 +55,11 @@ def test_what_is_trained_is_encoded_as_the_plain_loader_does(
 
 def test_every_training_text_gets_the_default_prompt(made: Path, sentences: list[str]) -> None:
     objective = build("contrastive", made)
-    ids = rows_of(objective, pairs(sentences)).columns
+    sides = rows_of(objective, pairs(sentences)).columns.sides
     expected = [
         objective.encoder.tokenizer(SETTINGS["prompts"]["task"] + text)["input_ids"] for text in sentences
     ]  # type: ignore[index]
-    assert [[*map(list, ids[side])] for side in SIDES if side in ids] == [expected, expected]
+    assert [[*map(list, ids)] for ids in sides] == [expected, expected]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class Bsl(Objective):
 
     def rate_of(self, parameter: str) -> float:
         """Return `predictor_lr` for what belongs to the predictor."""
-        return self.params.predictor_lr if parameter.startswith("predictor.") else 1.0  # type: ignore[no-any-return]
+        return self.params.predictor_lr if parameter.startswith("predictor.") else 1.0
 
     def before_first_step(self, rows: Rows) -> None:
         """Whiten, then fit the predictor alone, for `predictor_warmup` steps: a fresh one would damage the encoder."""

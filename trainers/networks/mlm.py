@@ -87,6 +87,10 @@ class MaskedLm(Objective):
         accuracy = (logits.detach().argmax(dim=-1) == targets).float().sum() / count
         return {"loss": loss, "accuracy": accuracy, "vectors": vectors[:, 0].detach()}
 
+    def is_collapsed(self, texts: Sequence[str]) -> bool:
+        """Whether the encoder has collapsed: its vectors of texts are not what is trained."""
+        return False
+
     def save(self, path: Path, card: str) -> None:
         """Write the whole masked LM; loaded by sentence-transformers, it is the encoder with its pooling."""
         save_encoder(self.encoder, path, card, masked_lm=self.masked_lm)

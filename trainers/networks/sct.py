@@ -21,7 +21,7 @@ class Sct(Objective):
 
     def rate_of(self, parameter: str) -> float:
         """Return `projector_lr` for what belongs to the projector."""
-        return self.params.projector_lr if parameter.startswith("projector.") else 1.0  # type: ignore[no-any-return]
+        return self.params.projector_lr if parameter.startswith("projector.") else 1.0
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss and the encoder's vectors (2n, d), without the projector; in training, move the queues on.
