@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.base.console import InputError, TwinviewsError, note
-from pipelines.base.tables.columns import find_kind
 from trainers.data.reading import read_graded
+from trainers.data.tables import read_table
 from trainers.encoders.vectors import Vectors
-from trainers.files import file_lines, located
+from trainers.files import located
 from trainers.scores.pairs import Pair, Pairs, read_pairs, spearman
 from trainers.scores.suites import sts, sts_multilingual
 from trainers.scores.tables.judge import KINDS, read_judge
@@ -66,32 +66,34 @@ def read_dev(name: str, data: str | None, similarity: str = "cosine") -> Task:
     Graded pairs are scored by `similarity`.
     """
     benchmarks = {benchmark.name: benchmark for benchmark in (*sts.BENCHMARKS, *sts_multilingual.BENCHMARKS)}
-    if name not in benchmarks:
-        path = Path(name.partition(",")[0])
-        is_text = Path(path.name.removesuffix(".gz")).suffix.lower() in ("", ".csv", ".tsv", ".txt")
-        header = next(iter(file_lines(path)), "").strip('"') if is_text and path.is_file() else ""
-        kind, columns = find_kind(name, KINDS, re.split('"*[,;\t]"*', header))
-        if not is_text or kind not in ("", "grade"):
-            return read_judge(name).tasks[0]
-        if not Path(name).is_file():
-            named = ", ".join(name for name in benchmarks if not TRANSLATION.match(name))
-            named += ", and translations such as stsb-de-dev, stsb-de-en-dev"
-            raise InputError(f"--dev {name}: neither a file nor a benchmark; benchmarks are {named}")
-        examples, (low, high) = read_graded(Path(name), ANY_SCALE)
-        if columns:
-            grades = ((high - low) * label + low for label in examples.labels or ())
-            check_grades(f"--dev {name}", columns, (f"{round(grade, 6):g}" for grade in grades))
-        if examples.dropped:
-            note(f"--dev {name}: left out: rows without two texts and a finite grade ({examples.dropped:,})")
-        if len(set(examples.labels or [])) < 2:
-            raise InputError(f"--dev {name}: all of its {len(examples)} pairs have one grade: nothing to rank")
-        rows = zip(examples.left, examples.right, examples.labels or (), strict=True)
-        return graded_pairs(name, [Pair(*row) for row in rows], similarity)
-    folder = data or os.environ.get(DATA_VARIABLE)
-    pairs = read_pairs(benchmarks[name], folder) if folder else "no data"
-    if isinstance(pairs, Missing | str):
-        raise InputError(f"--dev {name}: {pairs}; give --dev-data DIR or set {DATA_VARIABLE}")
-    return graded_pairs(name, [pair for subset in pairs.subsets.values() for pair in subset], similarity)
+    if name in benchmarks:
+        folder = data or os.environ.get(DATA_VARIABLE)
+        pairs = read_pairs(benchmarks[name], folder) if folder else "no data"
+        if isinstance(pairs, Missing | str):
+            raise InputError(f"--dev {name}: {pairs}; give --dev-data DIR or set {DATA_VARIABLE}")
+        return graded_pairs(name, [pair for subset in pairs.subsets.values() for pair in subset], similarity)
+    path = Path(name.partition(",")[0])
+    if not path.exists():
+        named = ", ".join(name for name in benchmarks if not TRANSLATION.match(name))
+        named += ", and translations such as stsb-de-dev, stsb-de-en-dev"
+        raise InputError(f"--dev {name}: neither a file nor a benchmark; benchmarks are {named}")
+    table = read_table(str(path), KINDS) if path.is_file() else None
+    if table is None or table.kind not in ("", "grade"):
+        return read_judge(name).tasks[0]
+    if table.kind:
+        check_grades(f"--dev {name}", table.columns, (row["grade"] for row in table.rows))
+    return graded_pairs(name, _pairs_of(name), similarity)
+
+
+def _pairs_of(name: str) -> list[Pair]:
+    """Return a file's graded pairs, and say how many rows are none; raises InputError if all have one grade."""
+    examples, _ = read_graded(Path(name), ANY_SCALE)
+    if examples.dropped:
+        note(f"--dev {name}: left out: rows without two texts and a finite grade ({examples.dropped:,})")
+    if len(set(examples.labels or ())) < 2:
+        raise InputError(f"--dev {name}: all of its {len(examples)} pairs have one grade: nothing to rank")
+    rows = zip(examples.left, examples.right, examples.labels or (), strict=True)
+    return [Pair(*row) for row in rows]
 
 
 def dev_of(run: Path, recipe: Mapping[str, Any]) -> Task | None:
