@@ -221,10 +221,10 @@ def test_two_evaluations_of_the_program_itself_can_be_compared(tiny_bert: Path, 
     signatures = [line for line in capsys.readouterr().err.splitlines() if line.startswith("signature: ")]
     assert all("|tokens:32|" in line and "|seed:1111|" in line for line in signatures)
     assert compare("run0", "run1", "--intervals", "--test", "--json") == 0
-    scores, intervals, tests = tables(capsys.readouterr().out)
+    verdict, intervals, tests = tables(capsys.readouterr().out)
     printed = json.loads(Path("run1/sample.json").read_text())["sets"]["sample"]["figures"]["all"]
-    assert [row["model"] for row in scores["rows"]] == ["run0", "run1"]
-    assert scores["rows"][1]["smoke test"] == intervals["rows"][1]["score"] == f"{printed:.2f}"
+    assert [row["candidate"] for row in verdict["rows"]] == ["run0", "run1"]
+    assert verdict["rows"][1]["smoke test"] == intervals["rows"][1]["score"] == f"{printed:.2f}"
     assert tests["rows"][0]["items"] == "300"
 
 
