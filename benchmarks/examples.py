@@ -23,7 +23,7 @@ BUNDLED = {"models": "starter"}
 VIEWS = {
     "synonym": ViewSpec("synonym"),
     "mlm-fill": ViewSpec("mlm-fill"),
-    "mlm-fill, `--no-related`": ViewSpec("mlm-fill", {"related": False}),
+    "mlm-fill, `--words any`": ViewSpec("mlm-fill", {"words": "any"}),
     "span-mask": ViewSpec("span-mask"),
     "backtranslate de": ViewSpec("backtranslate", BUNDLED | {"pivot": "de"}),
     "backtranslate fr": ViewSpec("backtranslate", BUNDLED | {"pivot": "fr"}),

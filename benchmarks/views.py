@@ -34,7 +34,7 @@ OURS = {
     "synonym": ViewSpec("synonym"),
     **{f"synonym, fraction {share}": ViewSpec("synonym", {"fraction": share}) for share in (0.4, 0.5)},
     "mlm-fill": ViewSpec("mlm-fill"),
-    "mlm-fill, any word": ViewSpec("mlm-fill", {"related": False}),
+    "mlm-fill, any word": ViewSpec("mlm-fill", {"words": "any"}),
     "span-mask": ViewSpec("span-mask"),
     "backtranslate de": ViewSpec("backtranslate", {"pivot": "de", "models": "starter"}),
     "backtranslate fr": ViewSpec("backtranslate", {"pivot": "fr", "models": "starter"}),

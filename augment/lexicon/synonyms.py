@@ -20,6 +20,8 @@ PARTS = {"N": "n", "V": "v", "J": "a", "R": "r"}
 """The first letter of a Penn tag, and WordNet's part of speech."""
 _CLITIC = re.compile(r"(?i)(.+)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
 MAX_PHRASE_WORDS = 3
+USUAL_SHARE = 0.2
+"""The least share of a word's uses in a usual sense."""
 LEAST_ZIPF = 1.9
 """The least Zipf frequency of a synonym; rarer ones (begetter, husbandman) are words that hardly anybody
 writes."""
@@ -32,10 +34,11 @@ MODIFIERS = frozenset(["DT", "PRP$", "JJ", "JJR", "JJS", "CD", "POS"])
 
 
 class English:
-    """The synonyms of English words by one WordNet."""
+    """The synonyms of English words by one WordNet: those that were reviewed, or all of their usual senses."""
 
-    def __init__(self, entries: WordNet) -> None:
+    def __init__(self, entries: WordNet, *, is_reviewed: bool = True) -> None:
         self._wordnet = entries
+        self._is_reviewed = is_reviewed
         self._openings = {tuple(name.split("_")[:2]) for name in entries.names if "_" in name}
         self.synonyms = lru_cache(maxsize=50_000)(self._synonyms)
         self.lemma = lru_cache(maxsize=50_000)(self._lemma)
@@ -126,21 +129,22 @@ class English:
         return next(iter(self._wordnet.lemmas(word, part)), None)
 
     def _synonyms(self, word: str, tag: str) -> Weighted:
-        """The reviewed synonyms of the lower-case `word` in its senses, inflected for `tag`; () if there are none.
+        """The synonyms of the lower-case `word` in its senses, inflected for `tag`; () if there are none.
 
         A synonym's weight is the square of the sense's share of the word's uses, times the synonym's uses in
         that sense to the power of 1.5: of the exponents tried, these preserved the meaning of sentences best.
         """
         lemma, part = self.lemma(word, tag) or word, PARTS[tag[:1]]
-        reviewed = REVIEWED.get((part, lemma), ())
+        senses = self._senses(lemma, part)
+        names = REVIEWED.get((part, lemma), ()) if self._is_reviewed else usual_names(senses, lemma)
         tag = corrected(tag, word, lemma)
         is_certain = tag not in ("VBD", "VBN") or len(_pasts(lemma)) > 1
         weights: dict[str, float] = defaultdict(float)
-        for entries, share in self._senses(lemma, part) if reviewed else ():
+        for entries, share in senses if names else ():
             for name, uses in entries:
                 # If a past form may be a participle, only verbs with a single form for both have one.
                 is_sure = is_certain or len(_pasts(name)) == 1
-                form = inflect(name, tag) if name in reviewed and is_sure else None
+                form = inflect(name, tag) if name in names and is_sure else None
                 # "stuff" is no plural, as "materials" and "woods" are.
                 is_plural = tag != "NNS" or form != name or name.endswith("s")
                 if form in written_words(LEAST_ZIPF) and form != word and is_plural:
@@ -156,13 +160,27 @@ class English:
             if entry.name == lemma
         }
         counts = [uses + 0.5 / rank for rank, uses in enumerate(senses.values(), start=1)]
-        return [(synset.entries, count / sum(counts)) for synset, count in zip(senses, counts, strict=True)]
+        return [
+            (synset.entries, count / sum(counts))
+            for synset, count in zip(senses, counts, strict=True)
+            if not synset.unwanted
+        ]
 
 
-@lru_cache(maxsize=1)
-def english(place: Path) -> English:
-    """English by the WordNet of a folder or archive; the last one stays open."""
-    return English(WordNet(place))
+@lru_cache(maxsize=2)
+def english(place: Path, *, is_reviewed: bool = True) -> English:
+    """English by the WordNet of a folder or archive; the last two stay open."""
+    return English(WordNet(place), is_reviewed=is_reviewed)
+
+
+def usual_names(senses: Sequence[tuple[list[Entry], float]], lemma: str) -> set[str]:
+    """The single words but `lemma` and function words of its usual senses; of all senses if these have none."""
+    shares: dict[str, float] = {}
+    for entries, share in senses:
+        for name, _ in entries:
+            if name.isalpha() and name.islower() and name != lemma and name not in FUNCTION_WORDS:
+                shares[name] = max(share, shares.get(name, 0))
+    return {name for name, share in shares.items() if share >= USUAL_SHARE} or {*shares}
 
 
 def agreement(tokens: Sequence[Token], new: str) -> Edit | None:

@@ -136,7 +136,7 @@ class BestOf(View):
             )
         best = self.model_copy(update={"candidates": number, "min_meaning": floor})
         best._view = view
-        if encoder is not None and best.chooses:
+        if encoder is not None and (floor or view.ranks):
             from augment.meaning.judge import Judge  # it needs NumPy
 
             weights = find_encoder(encoder, None, "--judge-encoder")

@@ -5,7 +5,7 @@ import random
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from itertools import accumulate, chain, islice
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 from pydantic import Field
 
@@ -55,8 +55,8 @@ class MlmFill(ProtectedTermsView):
     `fraction` and `achieved_fraction` are shares of all words that the model sees, with numbers and names, as
     in the paper.
 
-    With `related`, the model sees the sentence unmasked, and only words of one token are eligible for which
-    WordNet has synonyms that fit; fewer words are then replaced than `fraction` asks for.
+    With `words` "reviewed", the model sees the sentence unmasked, and only words of one token are eligible for which
+    there are reviewed synonyms that fit; fewer words are then replaced than `fraction` asks for.
     """
 
     name = "mlm-fill"
@@ -68,11 +68,8 @@ class MlmFill(ProtectedTermsView):
     """share of the words to replace"""
     at_least: int = Field(default=0, ge=0)
     """least number of words to replace, if as many are eligible"""
-    related: bool | None = Field(
-        default=None,
-        description="fill in only synonyms by WordNet of the word, which the model sees; else any, for a mask "
-        "[with the starter model]",
-    )
+    words: Literal["reviewed", "any"] | None = None
+    """fill in reviewed synonyms of a word that the model sees, or any word for a mask [reviewed if it is starter]"""
     top_k: int = Field(default=10, ge=1, le=1000)
     """sample from this many likeliest words"""
     temperature: float = Field(default=1.0, gt=0)
@@ -88,7 +85,11 @@ class MlmFill(ProtectedTermsView):
     @property
     def keeps_meaning(self) -> bool:  # type: ignore[override]
         """Whether only synonyms are filled in: any word is none that means the same."""
-        return self.related if self.related is not None else self.encoder == "starter"
+        return self._usual_words == "reviewed"
+
+    @property
+    def _usual_words(self) -> str:
+        return self.words or ("reviewed" if self.encoder == "starter" else "any")
 
     @property
     def versions(self) -> dict[str, JSON]:
@@ -99,10 +100,10 @@ class MlmFill(ProtectedTermsView):
     def build(self, runtime: Runtime) -> Self:
         """The view with its model, word lists and terms; raises InputError if one is missing."""
         weights = find_encoder(self.encoder, self.revision)
-        view = self.model_copy(update={"revision": weights.revision, "related": self.keeps_meaning})
+        view = self.model_copy(update={"revision": weights.revision, "words": self._usual_words})
         view = super(MlmFill, view).build(runtime)
         view._model = FillModel(weights.path, runtime)
-        view._english = english(wordnet.find()) if view.related else None
+        view._english = english(wordnet.find()) if view.keeps_meaning else None
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
@@ -143,7 +144,7 @@ class MlmFill(ProtectedTermsView):
         else:
             choices = self._english.choices([*sentences.values()])
             if not is_english([*sentences.values()]):
-                advice = "fill in any word with --no-related and a model of theirs"
+                advice = "fill in any word with --words any and a model of theirs"
                 warn_once(f"mlm-fill: most words are not English; {advice}")
         prepared = [*map(self._prepared, sentences, sentences.values(), choices)]
         rows = {text.text: text for text in prepared}

@@ -3,11 +3,11 @@
 import random
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field
 
-from augment.errors import warn_once
+from augment.errors import InputError, warn_once
 from augment.lexicon import wordnet
 from augment.lexicon.omw import Multilingual
 from augment.lexicon.synonyms import English, Weighted, agreement, english
@@ -17,10 +17,8 @@ from augment.text.english import is_english
 from augment.text.words import in_capitals, rounded
 from augment.view import JSON, Edit, Runtime, ViewResult
 
-FRACTION_HELP = (
-    "share of the eligible words to replace in a draw; as a draw that changes something is taken, 0.93 of them are "
-    "replaced on average, 0.03 of all words (sample corpus)"
-)
+FRACTIONS = {"reviewed": 1.0, "wordnet": 0.3}
+"""The share of the eligible words to replace by default: all that were reviewed, as many as in the paper."""
 BLOCK_TEXTS = 256
 """Texts whose tokens are held at once: fewer are slower to tag, more to collect as garbage."""
 
@@ -31,11 +29,14 @@ class Synonym(ProtectedTermsView):
     name = "synonym"
     sentence_language_option = "language"
     keeps_meaning = True
-    draws, floor, judged = 6, 0.85, 0
+    draws, floor, judged = 6, 0.0, 0
     libraries = ("inflect", "wordfreq")
 
-    fraction: float = Field(default=0.5, gt=0, le=1, description=FRACTION_HELP)
-    at_least: int = Field(default=0, ge=0)
+    words: Literal["reviewed", "wordnet"] | None = None
+    """synonyms: those of a reviewed list, or all of WordNet's usual senses, in one draw [reviewed in English]"""
+    fraction: float | None = Field(default=None, gt=0, le=1)
+    """share of the eligible words to replace in a draw [1; 0.3 with words wordnet]"""
+    at_least: int = Field(default=1, ge=0)
     """least number of words to replace, if as many are eligible"""
     language: str = "en"
     """others (fr, ...) by NLTK's Open Multilingual WordNet, uninflected"""
@@ -49,11 +50,20 @@ class Synonym(ProtectedTermsView):
         """The versions of its libraries, and its tagger."""
         return {**super().versions, "tagger": "perceptron" if self.language == "en" else "auto"}
 
+    def usual_draws(self, *, is_judged: bool) -> int:
+        """One of WordNet's words, as in the paper."""
+        return 1 if self.words == "wordnet" else super().usual_draws(is_judged=is_judged)
+
     def build(self, runtime: Runtime) -> Self:
         """The view with its word lists; raises InputError if one is missing."""
         view = super().build(runtime)
-        if self.language == "en":
-            view._language = english(wordnet.find())
+        in_english = self.language == "en"
+        view.words = self.words or ("reviewed" if in_english else "wordnet")
+        view.fraction = self.fraction or FRACTIONS[view.words]
+        if view.words == "reviewed" and not in_english:
+            raise InputError(f"{self.name}: words reviewed are English, not {self.language!r}: use wordnet")
+        if in_english:
+            view._language = english(wordnet.find(), is_reviewed=view.words == "reviewed")
             companion = f"lemminflect-{version('lemminflect')}"
         else:
             view._language = Multilingual(self.language)
@@ -75,13 +85,14 @@ class Synonym(ProtectedTermsView):
     def _view(
         self, text: str, rng: random.Random, words: list[Token], choices: dict[int, Weighted]
     ) -> ViewResult:
-        """Replace drawn words: `fraction` of the eligible ones on average, and at least `at_least`."""
+        """Replace drawn words: `fraction` (None: all) of the eligible ones on average, and at least `at_least`."""
         if spans := self.protected_spans(text):
             choices = {place: choices[place] for place in choices if not touches(spans, *words[place][:2])}
         if not choices:
             reason = "capitals" if in_capitals(text) else "no-eligible-word"
             return ViewResult(text, "unchanged", reason, target_fraction=self.fraction)
-        number = max(rounded(self.fraction * len(choices), rng), min(self.at_least, len(choices)))
+        fraction = self.fraction or 1
+        number = max(rounded(fraction * len(choices), rng), min(self.at_least, len(choices)))
         drawn = rng.sample([*choices], number)
         share = len(drawn) / len(choices)
         if not drawn:

@@ -192,10 +192,10 @@ def test_the_starter_model_fills_in_synonyms_as_often_as_asked_for() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("related", "share"), [(True, 0.05), (False, 0.2)])
-def test_words_of_a_long_row_change_all_over_it(related: bool, share: float) -> None:
+@pytest.mark.parametrize(("words", "share"), [("reviewed", 0.05), ("any", 0.2)])
+def test_words_of_a_long_row_change_all_over_it(words: str, share: float) -> None:
     text = " ".join(["A man rides his bicycle to the store.", "The big dog is sleeping in the garden."] * 150)
-    (view,) = built("mlm-fill", related=related, candidates=1)([text], [3])
+    (view,) = built("mlm-fill", words=words, candidates=1)([text], [3])
     assert view.text == apply_edits(text, view.edits)
     fifths = [sum(5 * edit.start // len(text) == part for edit in view.edits) for part in range(5)]
     assert min(fifths) > len(view.edits) / 8
@@ -214,7 +214,7 @@ def test_words_of_a_long_row_change_all_over_it(related: bool, share: float) -> 
     ],
 )
 def test_names_numbers_and_negations_are_neither_replaced_nor_filled_in(text: str, kept: str) -> None:
-    views = built("mlm-fill", fraction=1.0, candidates=1, top_k=100, related=False)([text] * 8, range(8))
+    views = built("mlm-fill", fraction=1.0, candidates=1, top_k=100, words="any")([text] * 8, range(8))
     for edit in (edit for view in views for edit in view.edits):
         assert edit.old not in kept.split()
         assert not is_fixed(edit.new.lower())

@@ -100,7 +100,7 @@ KEEPING: dict[str, tuple[int, dict[str, Any]]] = {
     "repeat": (4000, {"rate": 1}),
     "span-mask": (4000, {"length": 3}),
     "synonym": (1500, {"fraction": 1, "candidates": 1}),
-    "mlm-fill": (250, {"fraction": 1, "related": False}),
+    "mlm-fill": (250, {"fraction": 1, "words": "any"}),
     "nlpaug": (250, {"augmenter": "KeyboardAug", "arguments": {"aug_word_p": 1.0}}),
 }
 """10,000 cases in all; the model and nlpaug are slower."""
