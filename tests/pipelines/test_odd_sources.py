@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from augment.view import normalise
 from pipelines.base.tables import lines as lines_module
+from pipelines.base.tables.arrow import arrow_table
 from pipelines.base.tables.delimited import open_delimited
 from pipelines.sentences import ingest as ingest_module
 from pipelines.sentences.documents import document_paragraphs, language_code
@@ -328,6 +329,90 @@ def test_numbers_of_classes_become_their_names(augment: Augment, folder: Path) -
     for name in ("a.parquet", "saved/data-00000-of-00001.arrow"):
         assert augment("ingest", name, "--overwrite").code == 0
         assert rows() == [("Bad.", "neg"), ("Good.", "pos"), ("Hm.", None)]
+
+
+CLASS = datasets.ClassLabel(names=["neg", "pos"])
+
+
+@pytest.mark.parametrize(
+    ("features", "values", "column", "expected"),
+    [
+        ({"meta": {"class": CLASS}}, [{"class": 0}, {"class": -1}], "meta.class", ["neg", None]),
+        ({"a": {"b": {"c": CLASS}}}, [{"b": {"c": 1}}, {"b": None}], "a.b.c", ["pos", None]),
+        ({"tags": datasets.List(CLASS)}, [[1, 0], []], "tags", ['["pos", "neg"]', "[]"]),
+        ({"parts": datasets.List({"c": CLASS})}, [[{"c": 1}], None], "parts.c", ["pos", None]),
+    ],
+)
+def test_classes_inside_a_column_are_named(
+    augment: Augment,
+    folder: Path,
+    features: dict[str, Any],
+    values: list[Any],
+    column: str,
+    expected: list[str | None],
+) -> None:
+    (name,) = features
+    made = datasets.Dataset.from_dict(
+        {"text": ["One.", "Two."], name: values},
+        features=datasets.Features({"text": datasets.Value("string"), **features}),
+    )
+    made.to_parquet("a.parquet")
+    assert augment("ingest", "a.parquet", "--label-column", column).code == 0
+    assert rows() == [*zip(["One.", "Two."], expected, strict=True)]
+
+
+@pytest.mark.parametrize("feature", [[{"c": {}}], {"feature": {"c": {}}, "_type": "Sequence"}])
+def test_classes_in_lists_of_older_files_are_named(feature: list[Any] | dict[str, Any]) -> None:
+    """A sequence of structs was recorded, and stored, as a struct of lists."""
+    value = [{"c": 1}] if isinstance(feature, list) else {"c": [1]}
+    classes = {"names": ["neg", "pos"], "_type": "ClassLabel"}
+    recorded = json.loads(json.dumps(feature).replace("{}", json.dumps(classes)))
+    columns = pa.table({"text": ["One."], "parts": [value]}).replace_schema_metadata(
+        {"huggingface": json.dumps({"info": {"features": {"parts": recorded}}})}
+    )
+    table = arrow_table("old", columns.schema, lambda _: columns.to_batches())
+    [(_, record)] = table.records(["text", "parts"])
+    assert record["parts"] in ([{"c": "pos"}], {"c": ["pos"]})
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", 'sep=;\ntext;label\n"One; two, three.";a\nFour.;b\n'),
+        ("a.csv", "\ufeffSEP=|\r\nlabel|text\r\na|One; two, three.\r\nb|Four.\r\n"),
+        ("a.csv", '"sep=\t"\ntext\tlabel\nOne; two, three.\ta\nFour.\tb\n'),
+        ("a.tsv", "sep=^\nlabel^text\na^One; two, three.\nb^Four.\n"),
+        ("a.csv", 'sep=;\ntext;label\n"One; two, three.";a\nsep=;\ntext;label\nFour.;b\n'),
+    ],
+)
+def test_excels_line_says_the_delimiter(augment: Augment, folder: Path, name: str, content: str) -> None:
+    Path(name).write_text(content, newline="")
+    assert augment("ingest", name).code == 0
+    assert rows() == [("One; two, three.", "a"), ("Four.", "b")]
+    Path("a.txt").write_text(content, newline="")
+    is_refused(augment("ingest", "a.txt"), "begins with the header of a table: give --format csv or tsv")
+
+
+@pytest.mark.parametrize(
+    ("lines", "empty"),
+    [
+        (['{"text": "A.", "label": "a"}', '{"label": "b"}', '{"Text": "B."}'], 1),
+        (['{"label": "b"}', '{"id": 1, "text": "A."}', '{"text": null}', '{"TEXT": "B."}', "{}"], 3),
+        (['{"id": 1}', '"A."', '{"text": "B."}', ""], 2),
+        (['{"text": "A."}', *['{"id": 1}'] * 10_001, '{"text": "B."}'], 10_001),
+    ],
+)
+def test_lines_without_the_key_are_empty(augment: Augment, folder: Path, lines: list[str], empty: int) -> None:
+    Path("a.jsonl").write_text("\n".join(lines) + "\n")
+    for column in ([], ["--column", "text"]):
+        found = counts(augment, "a.jsonl", *column)
+        assert (found["read"], found["empty"]) == (empty + 2, empty)
+        assert [text for text, _ in rows()] == ["A.", "B."]
+    Path("none.jsonl").write_text('{"id": 1}\n{"label": "b"}\n')
+    is_refused(
+        augment("ingest", "none.jsonl", "--column", "text", "--out", "b"),
+        "has no column 'text', only 'id', 'label'",
+    )
 
 
 @pytest.mark.parametrize(

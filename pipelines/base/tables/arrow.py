@@ -1,7 +1,7 @@
 """Rows of Parquet, Arrow and datasets, many at a time."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -11,6 +11,7 @@ from augment.errors import InputError
 from pipelines.base.tables.table import Records, Table
 
 BATCH_ROWS = 10_000
+LIST_FEATURES = ("Sequence", "List", "LargeList")
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
@@ -63,14 +64,15 @@ def arrow_table(name: str, schema: Any, batches: Callable[[list[str]], Iterable[
     def records(columns: Sequence[str]) -> Records:
         heads = (column if column in schema.names else column.partition(".")[0] for column in columns)
         outer = [head for head in dict.fromkeys(heads) if head in schema.names]
-        classes = {column: _class_names(schema, column) for column in outer}
+        features = _features(schema)
+        classes = {column: features[column] for column in outer if "ClassLabel" in str(features.get(column))}
         numbers = count(1)
         for batch in batches(outer):
             batch = batch.select(outer)
             batch.validate(full=True)
             for record in batch.to_pylist():
-                for column, names in classes.items():
-                    record[column] = names.get(record[column]) if names else record[column]
+                for column, feature in classes.items():
+                    record[column] = _with_classes(record[column], feature)
                 yield f"{name}: row {next(numbers)}", record
 
     return Table(name=name, names=[column for column, _ in types], records=records, types=dict(types))
@@ -86,9 +88,25 @@ def _column_types(fields: Iterable[Any]) -> Iterator[tuple[str, str]]:
             yield f"{field.name}.{name}", inner
 
 
-def _class_names(schema: Any, column: str) -> dict[Any, str]:  # noqa: ANN401 - a pyarrow schema
-    """The names of a column's classes by number, if `datasets` recorded them; -1 has none."""
-    with suppress(ValueError, AttributeError, KeyError, TypeError):
-        feature = json.loads(schema.metadata[b"huggingface"])["info"]["features"][column]
-        return dict(enumerate(feature["names"])) if feature["_type"] == "ClassLabel" else {}
+def _features(schema: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a pyarrow schema
+    """What `datasets` recorded of each column, if it did."""
+    with suppress(ValueError, KeyError, TypeError):
+        return dict(json.loads(schema.metadata[b"huggingface"])["info"]["features"])
     return {}
+
+
+def _with_classes(value: Any, feature: Any) -> Any:  # noqa: ANN401 - a value of any type, and its feature
+    """A value with the names of classes, which may be inside it, in place of their numbers; -1 has none."""
+    # Lists are recorded in three ways: by their type and what they hold, and in older files by that alone.
+    if isinstance(feature, list):
+        feature = feature[0]
+    kind = feature.get("_type")
+    if kind == "ClassLabel" and not isinstance(value, list):
+        return dict(enumerate(feature["names"])).get(value)
+    if kind in LIST_FEATURES:
+        feature = feature["feature"]
+    if isinstance(value, dict):
+        return {name: _with_classes(part, feature.get(name, {})) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_with_classes(part, feature) for part in value]
+    return value

@@ -16,6 +16,8 @@ from pipelines.base.tables.table import Records, Table
 
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 DELIMITERS = {"csv": ",;\t|", "tsv": "\t,;|"}
+SEPARATOR_LINE = re.compile(r'"?sep=([^\w"])"?\s*', re.IGNORECASE)
+"""The line that Excel takes the delimiter from, and writes before the header."""
 HEADER_EDGES = ' \t\ufeff"'
 """What may stand around the name of a column: of two joined files, the second has its byte-order mark
 there."""
@@ -110,12 +112,18 @@ def open_delimited(
 def _numbered_rows(
     name: str, open_lines: Callable[[], Iterator[str]], dialect: dict[str, Any]
 ) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each row, none of a blank line, with the number of the line that it begins in."""
+    """The cells of each row, none of a blank line, with the number of the line that it begins in.
+
+    A line that says the delimiter is no row.
+    """
+    delimiter = dialect["delimiter"]
     reader = csv.reader(open_lines(), **dialect)
     line = 1
     try:
         for cells in reader:
-            yield line, cells
+            separator = SEPARATOR_LINE.fullmatch(delimiter.join(cells))
+            if separator is None or separator[1] != delimiter:
+                yield line, cells
             line = reader.line_num + 1
     except csv.Error as error:
         problem = f"{name}: the row that begins in line {line} is not valid CSV ({error})"
@@ -132,12 +140,14 @@ def _has_name(cells: Sequence[str], wanted: Collection[str]) -> bool:
 
 def _dialect(format: str, open_lines: Callable[[], Iterator[str]], wanted: Collection[str]) -> dict[str, Any]:
     """The parameters of `csv.reader`."""
-    head = [*islice(filter(str.strip, open_lines()), 2)]
+    head = [*islice(filter(str.strip, open_lines()), 3)]
+    separator = SEPARATOR_LINE.fullmatch(head[0]) if head else None
+    head = head[1:] if separator else head[:2]
     first = "".join(head[:1])
-    delimiter = _delimiter(format, first, wanted)
+    delimiter = separator[1] if separator else _delimiter(format, first, wanted)
     is_quoted = format == "csv" or _is_quoted(open_lines(), delimiter)
     # Blanks before a cell are its own, unless the header or the first row shows that they are not.
-    is_spaced = f"{delimiter} " in first or re.search(rf'[{delimiter}] +"(?!")', "".join(head))
+    is_spaced = f"{delimiter} " in first or re.search(rf'{re.escape(delimiter)} +"(?!")', "".join(head))
     quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
     return {"delimiter": delimiter, "quoting": quoting, "skipinitialspace": bool(is_spaced), "strict": True}
 

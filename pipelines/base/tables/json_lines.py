@@ -5,41 +5,44 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 from augment.errors import InputError
-from pipelines.base.tables.columns import TEXT_COLUMNS, listed
+from pipelines.base.tables.columns import TEXT_COLUMNS, spelling
 from pipelines.base.tables.lines import joined
 from pipelines.base.tables.table import Records, Table, flat
 
+OPENING_ROWS = 10_000
+"""Rows whose columns are those of the table; any of them may lack some."""
 VISIBLE = re.compile(r"\S")
 
 
 def open_json(open_lines: Callable[[], Iterator[str]], name: str) -> Table:
-    """Objects or strings, one a line, empty if blank or null; the columns are those of the first object.
+    """Objects or strings, one a line, empty if blank or null; the columns are those of the first objects.
 
     Where the first line is no such value, rows are an array's items, or objects over lines.
     """
-    where, names = name, list(TEXT_COLUMNS[:1])
-    for place, value in _values(open_lines, name):
-        if isinstance(value, dict):
-            where, names = place, [*flat(value)]
-        if value:
-            break
-    return Table(name=where, names=names, records=partial(_records, open_lines, name))
+    names = dict[str, None]()
+    # What is damaged is said when it is read, by then perhaps beyond the limit.
+    with suppress(InputError):
+        for _, value in islice(_values(open_lines, name), OPENING_ROWS):
+            names.update(dict.fromkeys(flat(value) if isinstance(value, dict) else ()))
+    return Table(name=name, names=[*names] or TEXT_COLUMNS[:1], records=partial(_records, open_lines, name))
 
 
 def _records(open_lines: Callable[[], Iterator[str]], name: str, columns: Sequence[str]) -> Records:
-    """The objects, which have the first of the columns; a string is its value."""
+    """The objects, with None for the first of the columns if they lack it, in any case.
+
+    A string is its value.
+    """
     lead = columns[0]
     for where, value in _values(open_lines, name):
         if not isinstance(value, dict | str | None):
             raise InputError(f"{where} is a {type(value).__name__}: one object or string a line")
         record = value if isinstance(value, dict) else {lead: value}
         if lead not in record and lead not in flat(record):
-            names = listed([*flat(record)])
-            raise InputError(f"{where} has no column {listed([lead])}, only {names}: give --column")
+            record = {**record, lead: record.get(spelling(where, [lead], [*record]))}
         yield where, record
 
 

@@ -46,7 +46,9 @@ OFFICE_ENDINGS = (
 MAGIC: Mapping[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 """How files begin whose names need no ending."""
 TABLE_HEADER = re.compile(
-    r"(?=.*\b(?:text|sentence|label)\b)\"?\w[\w.-]*\"?(?:\s*[,;\t|]\s*\"?\w[\w.-]*\"?)+", re.IGNORECASE
+    r"\"?sep=[^\w\"]\"?\s*|"
+    r"(?=.*\b(?:text|sentence|label)\b)\"?\w[\w.-]*\"?(?:\s*[,;\t|]\s*\"?\w[\w.-]*\"?)+",
+    re.IGNORECASE,
 )
 HUB = "hf:"
 STDIN = "-"
