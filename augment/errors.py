@@ -2,6 +2,7 @@
 
 TwinviewsError            something failed; exit code 1
 └── InputError            a user's mistake: one line with what, the value seen, what to do; exit code 2
+    ├── OtherOutputError  an output is there already, and made with other options
     └── MissingExtraError an optional dependency is not installed; the line ends with how to install it
 """
 
@@ -28,6 +29,10 @@ class TwinviewsError(Exception):
 
 class InputError(TwinviewsError):
     """A user's mistake; its message is one line: what, the value seen, what to do."""
+
+
+class OtherOutputError(InputError):
+    """An output of this program is there already, made with other options."""
 
 
 class MissingExtraError(InputError):

@@ -41,7 +41,8 @@ class ViewOptions(OutputOptions):
     """The options that every view command has."""
 
     sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...")] = None
-    """Files (ingested to data/sentences) or a folder of sentences. [data/sentences, else the sample]"""
+    """Files (ingested to data/sentences, or beside --out if that has others) or a folder of sentences.
+    [data/sentences, else the sample]"""
     out: Annotated[Path | None, OUTPUT] = None
     """Folder of the view dataset. [data/views/NAME]"""
     seed: Annotated[int, RUNNING] = 0
@@ -74,7 +75,7 @@ class IngestOptions(OutputOptions):
 
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", show_default=False)]
     """Text, Markdown, HTML, CSV, TSV, JSONL, Parquet or Arrow files, .gz and .zst of these,
-    hf:NAME[:CONFIG][:SPLIT], or - for stdin."""
+    folders of save_to_disk, hf:NAME[:CONFIG][:SPLIT], or - for stdin."""
     column: str | None = None
     """Column of the sentences: by name, as translation.en if it is inside another, or (CSV, TSV) by number from 1.
     A CSV's first row is its header if it names that column, text or sentence. [text, sentence or the only one]"""

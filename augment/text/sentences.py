@@ -48,6 +48,15 @@ BRACKETED = regex.compile(
 """A sentence in brackets of its own before another one."""
 AND_SO_ON = regex.compile(r"(?<=(?<!\w)(?:etc|ecc|enz|т\.\s?[дп])\.\s+)(?=\p{Lu})")
 """Where a sentence ends that sentencex goes on with."""
+SPEECH = re.compile(r"[\"“‘']?[^\"“”]*[!?…][\"”’']\s+")
+"""What somebody says, and nothing before it."""
+SPEECH_TAG = regex.compile(
+    r"(?:\p{Lu}[\w'’-]*\.?\s+(?:(?:of|de|van|von)\s+)?){1,3}(?:[\p{Ll}-]+\s+){0,2}"
+    r"(?:said|says|ask(?:s|ed)|repl(?:ies|ied)|answer(?:s|ed)|exclaim(?:s|ed)|cr(?:ies|ied)|shout(?:s|ed)|"
+    r"whisper(?:s|ed)|yell(?:s|ed)|scream(?:s|ed)|call(?:s|ed)|mutter(?:s|ed)|murmur(?:s|ed)|mumbled|added|"
+    r"wonder(?:s|ed)|demand(?:s|ed)|inquired|insisted|continued|repeated|interrupted|gasped|laughed|sighed)\b"
+)
+"""Who says it in English, where that begins with a capital."""
 OPENING = "x "
 """Put before a text, as sentencex takes all behind a bracket at the very beginning for one sentence."""
 
@@ -78,7 +87,8 @@ def _sentences(text: str, language: str) -> Iterator[str]:
     start = end = 0
     for piece in pieces:
         before = text[max(start, end - 40) : end]
-        if before and not _continues(before, piece, language, is_cased=capitals >= small):
+        is_tagged = language == "en" and SPEECH.fullmatch(text[start:end]) and SPEECH_TAG.match(piece)
+        if before and not is_tagged and not _continues(before, piece, language, is_cased=capitals >= small):
             yield text[start:end]
             start = end
         end += len(piece)

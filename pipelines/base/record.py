@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from augment.errors import InputError
+from augment.errors import InputError, OtherOutputError
 from augment.record import DamagedRecord, FileRecord, Record, checked_files, read_record
 from pipelines.base.files import (
     LOCK,
@@ -106,7 +106,7 @@ def claim(
         raise InputError(f"{altered[0]} is not as it was written: move it, or {ADVICE}")
     difference = _difference(deciding(record.plan), deciding(json.loads(json.dumps(plan))))
     if difference is not None and not overwrite:
-        raise InputError(f"{out} was made with other options ({difference}): {ADVICE}")
+        raise OtherOutputError(f"{out} was made with other options ({difference}): {ADVICE}")
     if difference is not None:
         return "replaced"
     return "finished" if problems and not any(problems.values()) else "resumed"

@@ -118,7 +118,7 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     specs = specs if options.overwrite else [*map(as_begun, specs, folders)]
     views = [make_view(spec, **asdict(options.runtime)) for spec in specs]
     _check_running(views[0], options)
-    source = sentences_for(options.sources or ())
+    source = sentences_for(options.sources or (), out)
     note_starter(views[0].spec)
     for text in views[0].notes():
         note(text)

@@ -2,16 +2,18 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby, pairwise
 from pathlib import Path
+from typing import TypeAlias
 
 from augment.errors import InputError
 from augment.text.sentences import ITEM, sentences
 from pipelines.base.recipe import parse_yaml
 from pipelines.base.tables.table import Row
 
+JoinLines: TypeAlias = Callable[[Sequence[str]], str]
 NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 BLOCKS = frozenset(NAMES["blocks"])
 NESTED_TOKENS = frozenset(["blockquote_open", "list_item_open"])
@@ -30,14 +32,17 @@ FIRST_ITEM = re.compile(r"[-*+•‣▪]|[(\[]?[1aAiI][.)\]]")
 """Begins the first item of a list; a line that begins with a number else may continue a sentence."""
 
 
-def paragraphs(lines: Iterable[str]) -> Iterator[str]:
-    """Join the lines of plain text up to each blank line, or item of a list: a sentence may go on in the next line."""
+def paragraphs(lines: Iterable[str], join: JoinLines = " ".join) -> Iterator[str]:
+    """Join the lines of plain text up to each blank line, or item of a list.
+
+    A sentence may go on in the next line.
+    """
     for is_text, group in groupby(map(str.strip, lines), bool):
         if is_text:
-            yield from _items([*group])
+            yield from _items([*group], join)
 
 
-def _items(lines: Sequence[str]) -> Iterator[str]:
+def _items(lines: Sequence[str], join: JoinLines) -> Iterator[str]:
     """The lines before a list, if there is one, and each of its items."""
     starts = [place for place, line in enumerate(lines) if ITEM.match(line)]
     if starts and starts[0] > 0:
@@ -45,10 +50,10 @@ def _items(lines: Sequence[str]) -> Iterator[str]:
         is_list = FIRST_ITEM.match(lines[first]) and (len(starts) > 1 or lines[first - 1].endswith(":"))
         starts = [0, *starts] if is_list else []
     for start, end in pairwise([*(starts or [0]), len(lines)]):
-        yield " ".join(lines[start:end])
+        yield join(lines[start:end])
 
 
-def document_paragraphs(text: str, format: str) -> Iterator[str]:
+def document_paragraphs(text: str, format: str, join: JoinLines = " ".join) -> Iterator[str]:
     """The headings, paragraphs, list items and table cells of Markdown or HTML.
 
     Raises ValueError if its parser would drop text.
@@ -77,7 +82,7 @@ def document_paragraphs(text: str, format: str) -> Iterator[str]:
         parts.append((node.text if event == "start" else node.tail) or "")
     for block in BLOCK_END.split("".join(parts)):
         lines = block.replace(LINE_BREAK, "\n").split("\n")
-        yield from filter(None, _items([" ".join(line.split()) for line in lines if line.strip()]))
+        yield from filter(None, _items([" ".join(line.split()) for line in lines if line.strip()], join))
 
 
 def _rendered(text: str) -> str:
@@ -97,7 +102,7 @@ def _rendered(text: str) -> str:
     return str(markdown.renderer.render(tokens, markdown.options, {}))
 
 
-def split_sentences(rows: Iterable[Row], language: str) -> Iterator[Row]:
+def split_sentences(rows: Iterable[Row], language: str, join: JoinLines = " ".join) -> Iterator[Row]:
     """Split every text into its sentences by sentencex, each with the label of its text; a blank one stays a row.
 
     A language (two letters) without rules of its own is split like a related one. Raises InputError for a row
@@ -107,7 +112,7 @@ def split_sentences(rows: Iterable[Row], language: str) -> Iterator[Row]:
         if row.get("pair") is not None:
             raise InputError("rows with a second text cannot be split: leave --split or the pair column out")
         lines = (row["text"] or "").splitlines()
-        parts = [part for paragraph in paragraphs(lines) for part in sentences(paragraph, language)]
+        parts = [part for paragraph in paragraphs(lines, join) for part in sentences(paragraph, language)]
         for sentence in parts or [""]:
             yield {**row, "text": sentence.strip()}
 

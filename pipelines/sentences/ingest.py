@@ -9,12 +9,12 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from augment.errors import InputError
+from augment.errors import InputError, OtherOutputError
 from augment.record import Record
 from augment.types import invisible
 from augment.view import normalise, row_id
 from pipelines.base.console import counted, note
-from pipelines.base.files import is_remote, locked_folder, resolve_path
+from pipelines.base.files import is_remote, locked_folder, resolve_path, sibling_path
 from pipelines.base.recipe import recipe_text
 from pipelines.base.tables.arrow import BATCH_ROWS
 from pipelines.base.tables.sources import SAMPLE, TEXT_FORMATS, Source, check_source
@@ -56,9 +56,10 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
     with tempfile.TemporaryDirectory() as spool, locked_folder(out):
         sources = [check_source(name, Path(spool), options.format) for name in options.sources]
         for source in sources:
-            if out.resolve() in source.path.resolve().parents:
+            path = source.path.resolve()
+            if out.resolve() == path or out.resolve() in path.parents:
                 raise InputError(
-                    f"{source.name} is a file of {out}, which would be replaced: choose another --out"
+                    f"{source.name} is part of {out}, which would be replaced: choose another --out"
                 )
         is_running_text = all(source.format in TEXT_FORMATS for source in sources)
         for name in ("column", "label_column", "pair_column") if is_running_text else ():
@@ -84,11 +85,11 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
         return dataset, True
 
 
-def sentences_for(names: Sequence[str]) -> Dataset:
+def sentences_for(names: Sequence[str], out: Path | None = None) -> Dataset:
     """The sentences that SOURCE arguments name: a folder of ours, or files, which are ingested to `data/sentences`.
 
-    Without names, `data/sentences` or the sample. Raises InputError for a bad source, or if `data/sentences` holds
-    other sentences.
+    If `data/sentences` holds others, those of what is made `out` of it are ingested beside that. Without names,
+    `data/sentences` or the sample. Raises InputError for a bad source, or if there is no place for its sentences.
     """
     folder = resolve_path(names[0]) if names else SENTENCES
     plan = read_plan(folder) if len(names) < 2 else None
@@ -98,7 +99,13 @@ def sentences_for(names: Sequence[str]) -> Dataset:
         return open_dataset(folder, "sentences")
     if not names:
         note(f"no SOURCE and no {SENTENCES}/: taking the bundled sample corpus")
-    dataset, is_new = ingest(IngestOptions(sources=[*names] or [SAMPLE]))
+    options = IngestOptions(sources=[*names] or [SAMPLE])
+    try:
+        dataset, is_new = ingest(options)
+    except OtherOutputError:
+        if out is None:
+            raise
+        dataset, is_new = ingest(options.model_copy(update={"out": sibling_path(out, "sentences")}))
     if is_new:
         note(f"{counted(dataset.rows, 'sentence')} ingested to {dataset.path}/")
     return dataset
@@ -161,8 +168,7 @@ def _sentences(
             if selection.is_full:
                 source.check_unchanged()
                 break
-        if headers := source.skipped["header"]:
-            counts["repeated header"] += headers
+        counts.update(+source.skipped)
         for name, column in (("label", columns.label), ("pair", columns.pair)):
             is_named = column != name and source.format not in TEXT_FORMATS
             if is_named and number > 1 and name not in filled:

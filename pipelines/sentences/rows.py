@@ -1,6 +1,7 @@
 """Rows of a source as `ingest` takes them: a text, perhaps with a label and a second text, or a part of a document."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -10,7 +11,8 @@ from pipelines.base.tables.lines import joined, read_lines
 from pipelines.base.tables.reader import checked, open_table
 from pipelines.base.tables.sources import TEXT_FORMATS, Source
 from pipelines.base.tables.table import Row, Table
-from pipelines.sentences.documents import document_paragraphs, paragraphs, split_sentences
+from pipelines.sentences.documents import JoinLines, document_paragraphs, paragraphs, split_sentences
+from pipelines.sentences.line_ends import join_lines
 
 
 class Columns(NamedTuple):
@@ -28,15 +30,18 @@ class Columns(NamedTuple):
 def read_rows(source: Source, columns: Columns, language: str | None = None) -> Iterator[Row]:
     """Stream a source's rows, empty ones included, as `text`, `label` and `pair`; a paragraph of a document is one.
 
-    With a `language`, text is read by paragraphs too, and every row is split into its sentences. Raises
-    InputError if the content is not what the format says, or a column is missing.
+    With a `language`, text is read by paragraphs too, words that line ends break are joined, and every row is
+    split into its sentences. Raises InputError if the content is not what the format says, or a column is missing.
     """
+    join: JoinLines = " ".join
+    if language is not None:
+        join = partial(join_lines, language=language, counts=source.skipped)
     if source.format in TEXT_FORMATS:
-        rows = checked(source, _text_rows(source, by_paragraph=language is not None))
+        rows = checked(source, _text_rows(source, join, by_paragraph=language is not None))
     else:
         table = open_table(source, columns.header())
         rows = table.rows(_find(table, columns), ("text", "pair"))
-    return rows if language is None else split_sentences(rows, language)
+    return rows if language is None else split_sentences(rows, language, join)
 
 
 def _find(table: Table, columns: Columns) -> dict[str, str]:
@@ -57,12 +62,12 @@ def _find(table: Table, columns: Columns) -> dict[str, str]:
     raise InputError(f"{table.name} has the columns {listed(table.names)}: say which with --column")
 
 
-def _text_rows(source: Source, *, by_paragraph: bool) -> Iterator[Row]:
+def _text_rows(source: Source, join: JoinLines, *, by_paragraph: bool) -> Iterator[Row]:
     """The lines of plain text, or its paragraphs; the paragraphs of a document."""
     texts: Iterator[str] = chain.from_iterable(read_lines(source.path, source.name))
     if source.format in ("markdown", "html"):
-        texts = document_paragraphs(joined(texts, source.name), source.format)
+        texts = document_paragraphs(joined(texts, source.name), source.format, join)
     elif by_paragraph:
-        texts = paragraphs(texts)
+        texts = paragraphs(texts, join)
     for text in texts:
         yield {"text": text}

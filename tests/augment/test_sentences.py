@@ -105,3 +105,19 @@ def test_nothing_is_lost_between_sentences(text: str, language: str) -> None:
 )
 def test_a_capital_or_a_number_begins_a_sentence(text: str, language: str, number: int) -> None:
     assert len(sentences(text, language)) == number
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ['"Good morning?" Harry asked.', '"Good morning!" Harry exclaimed.', "Then he left."],
+        ["“Where are you going?” Tom asked.", "“Home!” said Mary."],
+        ["“No!” The old man shouted.", "‘Go!’ Mr. Smith quietly replied.", "We left."],
+        ['"Wait! Who is there?" I whispered.', '"Nobody!" she said.'],
+        ['He said "Stop!"', "Nobody moved."],
+        ['He said "Stop!"', "Harry asked why."],
+        ['"Is it late?"', "The clock stood still.", '"Yes!"', "Mary left."],
+    ],
+)
+def test_a_speech_and_who_speaks_are_one_sentence(expected: list[str]) -> None:
+    assert [*map(str.strip, sentences(" ".join(expected), "en"))] == expected

@@ -179,6 +179,10 @@ BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
     ("cut.txt.zst", half(pa.compress(NUMBERS, "zstd", asbytes=True)), "cut.txt.zst is truncated or damaged"),
     ("lines", b'{"text": "One."}\n{"text": "Two."}\n', "lines begins with a JSON object: give --format jsonl"),
     ("fake.xlsx", b"text\nOne.\n", "fake.xlsx is not read: save it as CSV"),
+    ("mail.eml", b"From: a\n\nHi.\n", "mail.eml is not read: save it as CSV, text"),
+    ("mail.mbox", b"From a\nFrom: a\n\nHi.\n", "mail.mbox is not read"),
+    ("a.srt", b"1\n00:00:01,000 --> 00:00:03,000\nHello.\n", "a.srt is not read"),
+    ("a.vtt", b"WEBVTT\n\n00:01.000 --> 00:03.000\nHello.\n", "a.vtt is not read"),
     ("notes/**/*.md", None, "patterns are the shell's"),
     ("two.csv", b"a,b\n1,2\n", "a header if --column names one of them) has the columns '1', '2'"),
     (

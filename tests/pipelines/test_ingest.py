@@ -224,7 +224,7 @@ def test_a_failed_ingest_keeps_the_old_sentences_or_leaves_nothing(augment: Augm
         before = content(Path("data"))
         is_refused(augment("ingest", "new.jsonl", "--shard-size", 2, "--overwrite"), "line 4 is not JSON")
     is_refused(
-        augment("ingest", "data/sentences/data-00000.arrow", "--overwrite"), "is a file of data/sentences"
+        augment("ingest", "data/sentences/data-00000.arrow", "--overwrite"), "is part of data/sentences"
     )
     assert content(Path("data")) == before
 

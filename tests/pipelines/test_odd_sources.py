@@ -104,7 +104,7 @@ def test_joined_tables_give_the_rows_of_their_parts(parts: list[list[Any]], mark
     joined = open_delimited("csv", lambda: iter(lines), "all.csv", ["text", "sentence", "label"], skipped)
     found = joined.rows({"text": joined.names[0], "label": "label"}, ["text"])
     assert [(row["text"], row["label"]) for row in found] == [tuple(row) for part in parts for row in part]
-    assert skipped["header"] == len(parts) - 1
+    assert skipped["repeated header"] == len(parts) - 1
 
 
 def test_a_repeated_header_is_counted_and_another_one_is_an_error(augment: Augment, folder: Path) -> None:
@@ -443,6 +443,37 @@ def test_two_columns_of_one_name_and_columns_without_type_are_one_line(augment: 
     Path("nan.jsonl").write_text('{"text": "A.", "label": NaN}\n{"text": "B.", "label": 1}\n')
     assert augment("ingest", "nan.jsonl", "--overwrite").code == 0
     assert rows() == [("A.", None), ("B.", "1")]
+
+
+def test_folders_of_save_to_disk_are_read(augment: Augment, folder: Path) -> None:
+    parts = {name: datasets.Dataset.from_dict({"text": [f"The {name}."]}) for name in ("train", "test")}
+    datasets.DatasetDict(parts).save_to_disk("both")
+    datasets.DatasetDict(train=parts["train"]).save_to_disk("one")
+    parts["train"].save_to_disk("single", num_shards=1)
+    for name, expected in {
+        "both/train": "The train.",
+        "both/test": "The test.",
+        "one": "The train.",
+        "single": "The train.",
+    }.items():
+        assert augment("ingest", name, "--overwrite").code == 0
+        assert rows() == [(expected, None)]
+    is_refused(augment("ingest", "both"), "both has 2 splits: give those you mean, of both/train, both/test")
+    is_refused(augment("ingest", "single", "--out", "single", "--overwrite"), "single is part of single")
+    Path("single/data-00000-of-00001.arrow").unlink()
+    is_refused(augment("ingest", "single"), "cannot load 'single'")
+
+
+def test_sentences_of_a_second_file_go_beside_its_view(augment: Augment, folder: Path) -> None:
+    for name in ("a", "b", "c"):
+        Path(f"{name}.txt").write_text(f"The file {name}.\n")
+        for _ in range(2):
+            assert augment("identity", f"{name}.txt", "--out", f"views/{name}").code == 0
+    assert rows() == [("The file a.", None)]
+    assert rows("views/b.sentences") == [("The file b.", None)]
+    assert not Path("views/a.sentences").exists()
+    is_refused(augment("identity", "b.txt"), "data/sentences was made with other options")
+    is_refused(augment("identity", "c.txt", "--out", "views/b"), "views/b was made with other options")
 
 
 SPLIT = {

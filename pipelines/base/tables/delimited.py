@@ -41,7 +41,7 @@ class _File:
         for line, cells in _numbered_rows(self.name, self.open_lines, self.dialect):
             where = f"{self.name}: line {line}"
             if self.has_header and self._is_repeated(cells, places[columns[0]], where):
-                self.skipped["header"] += not is_first
+                self.skipped["repeated header"] += not is_first
                 is_first = False
                 continue
             if cells:

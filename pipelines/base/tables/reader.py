@@ -15,7 +15,7 @@ from pipelines.base.tables.arrow import arrow_table, dataset_table, open_columns
 from pipelines.base.tables.delimited import open_delimited
 from pipelines.base.tables.json_lines import open_json
 from pipelines.base.tables.lines import read_lines
-from pipelines.base.tables.sources import DELIMITED, Source, check_source, load_hub
+from pipelines.base.tables.sources import DELIMITED, Source, check_source, load_hub, load_saved
 from pipelines.base.tables.table import Table
 
 IN_MEMORY = "the table"
@@ -52,7 +52,7 @@ def checked(source: Source, rows: Iterator[T]) -> Iterator[T]:
         source.check_unchanged()
     except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
         raise _damaged(source, count, error) from None
-    if headers := source.skipped["header"]:
+    if headers := source.skipped["repeated header"]:
         warn_once("%s: left out %s", source.name, f"{headers:,} repeated header" + "s" * (headers > 1))
 
 
@@ -71,6 +71,8 @@ def _open(source: Source, header: Collection[str]) -> Table:
 
     if format == "hub":
         return dataset_table(name, load_hub(name))
+    if format == "saved":
+        return dataset_table(name, load_saved(source.path))
     if format in ("parquet", "arrow"):
         return open_columns(format, source.path, name)
     if format in DELIMITED:

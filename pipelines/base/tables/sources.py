@@ -32,7 +32,10 @@ ENDINGS: Mapping[str, Format] = {
 OFFICE_ENDINGS = (
     ".doc",
     ".docx",
+    ".eml",
     ".epub",
+    ".mbox",
+    ".msg",
     ".odp",
     ".ods",
     ".odt",
@@ -40,6 +43,8 @@ OFFICE_ENDINGS = (
     ".ppt",
     ".pptx",
     ".rtf",
+    ".srt",
+    ".vtt",
     ".xls",
     ".xlsx",
 )
@@ -50,6 +55,8 @@ TABLE_HEADER = re.compile(
     r"(?=.*\b(?:text|sentence|label)\b)\"?\w[\w.-]*\"?(?:\s*[,;\t|]\s*\"?\w[\w.-]*\"?)+",
     re.IGNORECASE,
 )
+SAVED_FILES = ("state.json", "dataset_dict.json")
+"""What a folder of `save_to_disk` has one of."""
 HUB = "hf:"
 STDIN = "-"
 SAMPLE = "sample:sentences"
@@ -61,23 +68,25 @@ class Source(NamedTuple):
 
     name: str
     path: Path
-    format: Format | Literal["hub"]
+    format: Format | Literal["hub", "saved"]
     sha256: str
     skipped: Counter[str]
-    """Rows that the last reading left out, by reason."""
+    """What the last reading left out or mended, by reason."""
 
     def check_unchanged(self) -> None:
         """Raise TwinviewsError if the file is no longer the one that was hashed."""
-        if self.format != "hub" and not (self.path.is_file() and sha256_of(self.path) == self.sha256):
+        if self.format not in ("hub", "saved") and not (
+            self.path.is_file() and sha256_of(self.path) == self.sha256
+        ):
             raise TwinviewsError(f"{self.name} changed while it was read: run the same command again")
 
 
 def check_source(name: str, spool: Path, format: Format | None = None, *, is_table: bool = False) -> Source:
-    """Find and hash a file, "-" for stdin, `hf:NAME` (hashed by its fingerprint) or the bundled `sample:sentences`.
+    """Find and hash a file, "-" for stdin, `hf:NAME` or the bundled `sample:sentences`.
 
-    Of what `is_table`, the first line that is not blank tells JSONL, TSV and CSV apart. What can
-    be read only once (stdin, pipes) is first copied into the folder `spool`. Raises InputError if there is
-    nothing to read.
+    A dataset of the Hub, or in a folder of `save_to_disk`, has its fingerprint for a hash. Of what `is_table`,
+    the first line that is not blank tells JSONL, TSV and CSV apart. What can be read only once (stdin, pipes)
+    is first copied into the folder `spool`. Raises InputError if there is nothing to read.
     """
     if name.startswith(HUB):
         fingerprint = str(load_hub(name)._fingerprint)
@@ -87,6 +96,10 @@ def check_source(name: str, spool: Path, format: Format | None = None, *, is_tab
     label = "stdin" if is_stdin else name
     try:
         if not is_stdin and path.is_dir():
+            if any((path / saved_file).is_file() for saved_file in SAVED_FILES):
+                fingerprint = str(load_saved(path)._fingerprint)
+                digest = hashlib.sha256(fingerprint.encode()).hexdigest()
+                return Source(name, path, "saved", digest, Counter())
             raise InputError(f"{name} is a folder: give the files in it, e.g. {path / '*.txt'}")
         if not is_stdin and not path.exists():
             advice = "check the path, or write hf:NAME for a dataset on the Hub"
@@ -160,3 +173,19 @@ def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
         raise InputError(
             f"cannot load {name!r} ({describe(error)}): check name, config and split, and the network"
         ) from None
+
+
+def load_saved(path: Path) -> Any:  # noqa: ANN401 - a datasets.Dataset
+    """The dataset in a folder of `save_to_disk`; raises InputError for one of several splits, naming them."""
+    from datasets import DatasetDict, load_from_disk
+
+    try:
+        saved = load_from_disk(str(path))
+    except Exception as error:  # the library's errors have no common root
+        raise InputError(f"cannot load {str(path)!r} ({describe(error)}): save it again") from None
+    if not isinstance(saved, DatasetDict):
+        return saved
+    if len(saved) == 1:
+        return saved.popitem()[1]
+    splits = ", ".join(str(path / split) for split in saved)
+    raise InputError(f"{path} has {len(saved)} splits: give those you mean, of {splits}")
