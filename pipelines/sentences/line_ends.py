@@ -12,6 +12,8 @@ BROKEN_WORD = regex.compile(
     rf"(\w+)([-‐{SOFT_HYPHEN}])\n(?=(\w+))(?!(?:and|or|to|und|oder|bis|sowie|et|ou)(?![\w-]))"
 )
 """The hyphen of "Vor- und Nachteile" breaks no word."""
+MAX_RARER_ZIPF = 3.0
+"""How much rarer a word may be than its parts: "ofthe" is a slip for words a thousand times as frequent."""
 MIN_WHOLE_ZIPF = 3.0
 """How frequent a word is: "handbook" and "reopened" are, "wellknown" and "longterm" are not."""
 
@@ -39,4 +41,6 @@ def _is_one_word(head: str, tail: str, language: str) -> bool:
     from wordfreq import zipf_frequency
 
     whole, *parts = (zipf_frequency(word, language) for word in (head + tail, head, tail))
-    return bool(whole >= MIN_WHOLE_ZIPF or min(parts) < MIN_COMMON_ZIPF)
+    rarest = min(parts)
+    is_frequent = whole >= max(MIN_WHOLE_ZIPF, rarest - MAX_RARER_ZIPF)
+    return bool(is_frequent or rarest < MIN_COMMON_ZIPF)

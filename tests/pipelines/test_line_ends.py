@@ -23,7 +23,7 @@ HYPHENED = ["well-known", "long-term", "part-time", "self-service", "mother-in-l
         ("en", ["Water qual\u00ad", "ity"], "Water quality"),
         ("en", ["THE BUD‐", "GET"], "THE BUDGET"),
         ("en", ["in 2020-", "2021, non-", "European COVID-", "19"], "in 2020-2021, non-European COVID-19"),
-        ("en", ["pre-", "and post-", "war", "a dash -", "here"], "pre- and post-war a dash - here"),
+        ("en", ["pre-", "and post-", "war", "a dash -", "here"], "pre- and postwar a dash - here"),
         (
             "de",
             ["die Wasser-", "versorgung, Vor-", "und Nachteile"],

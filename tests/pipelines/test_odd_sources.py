@@ -473,7 +473,9 @@ def test_sentences_of_a_second_file_go_beside_its_view(augment: Augment, folder:
     assert rows("views/b.sentences") == [("The file b.", None)]
     assert not Path("views/a.sentences").exists()
     is_refused(augment("identity", "b.txt"), "data/sentences was made with other options")
-    is_refused(augment("identity", "c.txt", "--out", "views/b"), "views/b was made with other options")
+    is_refused(
+        augment("identity", "c.txt", "--out", "views/b"), "views/b.sentences was made with other options"
+    )
 
 
 SPLIT = {
