@@ -22,12 +22,13 @@ def join_lines(lines: Sequence[str], language: str, counts: Counter[str]) -> str
     """Join lines by spaces, but the parts of a broken word by its hyphen or by nothing, counted as "rejoined"."""
 
     def joined(match: regex.Match[str]) -> str:
-        head, hyphen, tail = match.groups()
+        head, hyphen, tail = map(str, match.groups())
         counts["rejoined"] += 1
         is_whole = hyphen == SOFT_HYPHEN or _is_one_word(head, tail, language)
         return head if is_whole else head + hyphen
 
-    return BROKEN_WORD.sub(joined, "\n".join(lines)).replace("\n", " ")
+    text: str = BROKEN_WORD.sub(joined, "\n".join(lines))
+    return text.replace("\n", " ")
 
 
 def _is_one_word(head: str, tail: str, language: str) -> bool:
