@@ -88,8 +88,8 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
 def sentences_for(names: Sequence[str], out: Path | None = None) -> Dataset:
     """The sentences that SOURCE arguments name: a folder of ours, or files, which are ingested to `data/sentences`.
 
-    If `data/sentences` holds others, those of what is made `out` of it are ingested beside that. Without names,
-    `data/sentences` or the sample. Raises InputError for a bad source, or if there is no place for its sentences.
+    If that holds others, they are ingested beside `out`, which is made of them. Without names,
+    `data/sentences` or the sample. Raises InputError for a bad source, or if its sentences have no place.
     """
     folder = resolve_path(names[0]) if names else SENTENCES
     plan = read_plan(folder) if len(names) < 2 else None

@@ -1,4 +1,4 @@
-"""Words that a line end breaks, as in text out of a PDF: whole again, or joined by the hyphen that is their own."""
+"""Words that a line end breaks, as in text out of a PDF, are whole again, or have the hyphen of their own."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ MIN_WHOLE_ZIPF = 3.0
 
 
 def join_lines(lines: Sequence[str], language: str, counts: Counter[str]) -> str:
-    """Join lines by spaces, but the parts of a broken word by its hyphen or by nothing, counted as "rejoined"."""
+    """Join lines by spaces, but parts of a word by its hyphen or by nothing, counted as "rejoined"."""
 
     def joined(match: regex.Match[str]) -> str:
         head, hyphen, tail = map(str, match.groups())
