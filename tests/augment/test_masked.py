@@ -14,6 +14,7 @@ from transformers import AutoModelForMaskedLM, BertModel, PreTrainedTokenizerFas
 
 from augment.lexicon import wordnet
 from augment.lexicon.synonyms import english
+from augment.meaning.best import BestOf
 from augment.models.masked_lm import FillModel, Place, Row, WholeWords, folded, script_of, token_span
 from augment.text.edits import apply_edits, words
 from augment.text.english import wants_an
@@ -29,9 +30,10 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def fill(folder: Path, **params: float) -> MlmFill:
-    view = make_view(ViewSpec("mlm-fill", {"encoder": str(folder), **params}))
-    assert isinstance(view, MlmFill)
-    return view
+    best = make_view(ViewSpec("mlm-fill", {"encoder": str(folder), **params}))
+    assert isinstance(best, BestOf)
+    assert isinstance(best._view, MlmFill)
+    return best._view
 
 
 def test_names_digits_abbreviations_and_negations_are_left_alone(encoder_folder: Path) -> None:
