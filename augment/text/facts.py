@@ -135,7 +135,7 @@ def _other_digits(text: str, rng: random.Random, most: int) -> str | None:
     value, head = int(digits), digits.rstrip("0")
     # The new number is from `low` to `high`, and stands for the `head`.
     low, high = 10 ** (len(head) - 1), 10 ** len(head) - 1
-    if before:
+    if _DIGITS.search(before):  # 1,072 and 0.03, but not $072
         low = 0
     if len(head) == 1:
         low = 2

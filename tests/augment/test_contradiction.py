@@ -255,3 +255,20 @@ def test_a_rewritten_sentence_with_an_antonym_for_a_lost_word_contradicts(
     sentence: str, text: str, expected: bool
 ) -> None:
     assert contradicts(sentence, text) is expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shape"),
+    [
+        ("The phone costs $999.", r"\$[1-9]\d\d"),
+        ("The ticket was 199 euros.", r"[1-9]\d\d"),
+        ("The car costs €21.", r"€[1-9]\d"),
+        ("The house costs $25,000.", r"\$[1-9]\d,000"),
+    ],
+)
+def test_a_number_begins_with_no_zero_where_the_sentence_has_none(sentence: str, shape: str) -> None:
+    (place,) = [token.start for token in tokens(sentence) if token.kind == "number"]
+    texts = built("contradiction", kinds="number")([sentence] * 100, range(100))
+    numbers = [text.text[place:].split()[0].removesuffix(".") for text in texts if text.text]
+    assert len(numbers) == 100
+    assert all(re.fullmatch(shape, number) for number in numbers), numbers
