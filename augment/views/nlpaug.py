@@ -3,7 +3,7 @@
 import inspect
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
 from threading import Lock
@@ -102,8 +102,29 @@ class Nlpaug(ProtectedTermsView):
         spans = self.protected_spans(text)
         # SplitAug's edits are white space.
         found = find_edits(text, view) if self.augmenter == "SplitAug" else _visible_edits(text, view)
-        edits = tuple(edit for edit in found if not touches(spans, edit.start, edit.end))
+        edits = _unkept(found, spans)
         return ViewResult(apply_edits(text, edits), edits=edits) if edits else ViewResult(text, "unchanged")
+
+
+def _unkept(edits: Iterable[Edit], spans: Sequence[tuple[int, int]]) -> tuple[Edit, ...]:
+    """The edits outside kept spans, without those of words that move out of such a span or into it."""
+    free = [*edits]
+    undone = [edit for edit in free if touches(spans, edit.start, edit.end)]
+    while undone:
+        free = [edit for edit in free if edit not in undone]
+        lost, gained = (
+            _visible_pieces(edit.old for edit in undone),
+            _visible_pieces(edit.new for edit in undone),
+        )
+        undone = [
+            edit for edit in free if lost & _visible_pieces([edit.new]) or gained & _visible_pieces([edit.old])
+        ]
+    return tuple(free)
+
+
+def _visible_pieces(texts: Iterable[str]) -> set[str]:
+    """The words and signs of texts, without case, which changes where a word moves to."""
+    return {piece for text in texts for piece in PIECES.findall(text.casefold()) if not piece.isspace()}
 
 
 def _visible_edits(text: str, view: str) -> Iterator[Edit]:

@@ -194,3 +194,38 @@ def test_what_changes_white_space_alone_is_undone() -> None:
             assert all("".join(edit.old.split()) != "".join(edit.new.split()) for edit in row.edits), name
     halves = nlpaug_view("SplitAug")(["A particularly remarkable example"], [3])
     assert halves[0].status == "ok"
+
+
+KEPT = [
+    ("Call {name} at once please", ["{name}"]),
+    ("See https://happy.example.com/big-dog now", ["https://happy.example.com/big-dog"]),
+    ("my friend @little_john says hello", ["@little_john"]),
+    ("Run `git push --force` again tomorrow", ["`git push --force`"]),
+    ("Please write to bob_smith@mail.example.org before Monday", ["bob_smith@mail.example.org"]),
+    ("Open [NAME] or %(author)s first", ["[NAME]", "%(author)s"]),
+    ("Say hello to $photo and <b>you</b>", ["$photo", "<b>", "</b>"]),
+]
+"""Texts, and what is kept of them."""
+
+
+@pytest.mark.parametrize(
+    ("augmenter", "arguments"),
+    [("RandomWordAug", {"action": "swap"}), ("OcrAug", {}), ("RandomWordAug", {"action": "delete"})],
+)
+def test_what_is_kept_stands_once_and_nothing_moves_out_of_it_or_into_it(
+    augmenter: str, arguments: dict[str, str]
+) -> None:
+    view, texts = nlpaug_view(augmenter, **arguments), [text for text, _ in KEPT]
+    changed = 0
+    for seed in range(20):
+        for (text, kept), made in zip(KEPT, view(texts, [seed] * len(texts)), strict=True):
+            changed += made.status == "ok"
+            assert made.text is not None
+            rests = [text.casefold(), made.text.casefold()]
+            for term in kept:
+                assert made.text.count(term) == 1, (text, made.text)
+                rests = [rest.replace(term.casefold(), " ", 1) for rest in rests]
+            if arguments.get("action") == "swap":
+                assert sorted(rests[1].split()) == sorted(rests[0].split()), (text, made.text)
+            assert all("".join(made.text.split()).count(sign) == text.count(sign) for sign in "{}`$<>[]")
+    assert changed
