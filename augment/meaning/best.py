@@ -165,7 +165,8 @@ class BestOf(View):
     def _problem(self, text: str, view: str) -> str | None:
         """What the view itself has against one of its texts, or figures and the like."""
         source, *_, target = self.languages()
-        figures = fault(text, view, source, target) if self.keeps_meaning else None
+        is_alike = self.keeps_meaning or (self.min_meaning and not self.contradicts)
+        figures = fault(text, view, source, target) if is_alike else None
         return figures or self._view.problem(text, view)
 
     def _unproblematic(self, text: str, views: Sequence[ViewResult]) -> list[ViewResult]:

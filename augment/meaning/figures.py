@@ -1,4 +1,4 @@
-"""What encoders do not see: another figure, a negation more or less, and that half of a text is missing."""
+"""What encoders do not see: another figure or gender, a negation more or less, and that half of a text is missing."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from unicodedata import normalize
 import regex
 from text_to_num import alpha2digit
 
+from augment.meaning.gender import changes_gender
 from augment.text.words import NEGATIONS, STRAIGHT_QUOTES, word_groups, word_list
 
 SPELLED = frozenset(["en", "de", "fr"])
@@ -49,9 +50,10 @@ _WORD = regex.compile(r"\p{L}+(?:'\p{L}+)?")
 
 
 def fault(sentence: str, text: str, source: str = "en", target: str = "en") -> str | None:
-    """Why a text cannot mean what the sentence does: "figures", "negation" or "shorter"; None if nothing says so.
+    """Why a text cannot mean what the sentence does; None if nothing says so.
 
-    Between two languages, only whole numbers above 9 are compared, and no negations.
+    The reasons are "figures", "negation", "gender" and "shorter". Between two languages, only whole numbers
+    above 9 and lengths are compared.
     """
     numbers, others = figures(sentence, source, target), figures(text, target, source)
     if numbers.keys() != others.keys():
@@ -63,6 +65,8 @@ def fault(sentence: str, text: str, source: str = "en", target: str = "en") -> s
             return "figures"
     if source == target == "en" and is_negated(sentence) != is_negated(text):
         return "negation"
+    if source == target and changes_gender(sentence, text, source):
+        return "gender"
     letters = [sum(map(str.isalpha, side)) for side in (sentence, text)]
     is_short = any(
         letters[0] >= fewest and letters[1] < share * letters[0] for fewest, share in LEAST_SHARES.items()

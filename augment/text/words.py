@@ -16,9 +16,9 @@ from augment.files import STARTER
 from augment.text.edits import Token
 
 
-def word_list(name: str) -> list[str]:
-    """The lines of one of the lists in `starter/english`."""
-    return (STARTER / "english" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+def word_list(name: str, language: str = "english") -> list[str]:
+    """The lines of one of the lists in `starter/english`, or in the folder of another language."""
+    return (STARTER / language / f"{name}.txt").read_text(encoding="utf-8").splitlines()
 
 
 def word_groups(name: str, separator: str = " ") -> list[tuple[str, list[str]]]:

@@ -17,7 +17,6 @@ import pytest
 import torch
 import typer
 from foreigners import Augment, Start, is_refused, write_stream
-from standin_llm import standin
 
 from augment.view import VIEWS
 from pipelines.base.console import InputError, TwinviewsError, call
@@ -63,9 +62,7 @@ def test_summaries_of_commands_are_whole_and_filters_show_their_defaults(augment
 def test_the_example_of_a_view_command_is_accepted(augment: Augment, lines: Path, command: str) -> None:
     Path("llm.jsonl").write_text('{"text": "A dog runs.", "view": "One dog runs."}\n')
     line = augment(command, "--help").out.split("Example: augment ")[1].split()
-    with standin() as server:  # which one view asks
-        asked = ["--url", server.url] if command == "rewrite" else []
-        done = augment(*line, *asked, lines, "--limit", 3)
+    done = augment(*line, lines, "--limit", 3)
     if "WordNet was not found" in done.err:
         pytest.skip(done.err)
     assert done.code == 0, done.err
@@ -323,6 +320,7 @@ def test_a_missing_column_is_named_with_those_that_are_there(augment: Augment, f
         (["nlpaug", "--augmenter", "KeyboardAug", "--device", "cpu"], "--device cpu: nlpaug runs no model"),
         (["nlpaug", "--augmenter", "KeyboardAug", "--batch-tokens", "9"], "it takes one sentence at a time"),
         (["identity", "--seed", "1"], "--seed 1: identity draws nothing with these options"),
+        (["span-mask", "--encoder", "/none"], "encoder=/none, revision=None: these are for unit=token"),
         (["import-views", "--file", "x.jsonl", "--by", "a,b"], "by='a,b'"),
         (["ingest", "b\udce4ume.txt"], r"the argument 'b\xe4ume.txt' is not UTF-8"),
         (["span-mask", "--out", "b\udce4ume"], r"the argument 'b\xe4ume' is not UTF-8"),
