@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Lock, Thread
 
 MODEL = "standin:1b"
@@ -107,3 +108,34 @@ def standin() -> Iterator[Standin]:
             yield server
         finally:
             server.shutdown()
+
+
+def write_chat_model(folder: Path) -> None:
+    """Save a causal model of random weights with a chat template, which writes a few of its words."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    own = "a the dog hound cat runs races sleeps on in red small big house . user :"
+    words = ["<pad>", "</s>", "<unk>", *own.split(" ")]
+    numbers = {word: number for number, word in enumerate(words)}
+    tokenizer = Tokenizer(models.WordLevel(numbers, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    )
+    fast.chat_template = "{% for message in messages %}user : {{ message.content }} {% endfor %}"
+    fast.save_pretrained(folder)
+    torch.manual_seed(1)
+    config = LlamaConfig(
+        vocab_size=len(words),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        eos_token_id=1,
+        pad_token_id=0,
+        bos_token_id=1,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 from samples import refused
-from standin_llm import MODEL, Standin, standin
+from standin_llm import MODEL, Standin, standin, write_chat_model
 
 from augment.errors import TwinviewsError
 from augment.rewriting import server as server_module
@@ -190,34 +189,9 @@ def test_a_prompt_of_the_users_is_asked_and_counts_for_the_signature(model: Stan
 
 @pytest.fixture(scope="session")
 def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A chat model of random weights that writes a few of its words."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
+    """The folder of a small chat model."""
     folder = tmp_path_factory.mktemp("causal")
-    own = "a the dog hound cat runs races sleeps on in red small big house . user :"
-    words = ["<pad>", "</s>", "<unk>", *own.split(" ")]
-    numbers = {word: number for number, word in enumerate(words)}
-    tokenizer = Tokenizer(models.WordLevel(numbers, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
-    )
-    fast.chat_template = "{% for message in messages %}user : {{ message.content }} {% endfor %}"
-    fast.save_pretrained(folder)
-    torch.manual_seed(1)
-    config = LlamaConfig(
-        vocab_size=len(words),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        eos_token_id=1,
-        pad_token_id=0,
-        bos_token_id=1,
-    )
-    LlamaForCausalLM(config).save_pretrained(folder)
+    write_chat_model(folder)
     return folder
 
 

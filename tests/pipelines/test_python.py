@@ -10,6 +10,7 @@ from typing import Any
 
 import datasets
 import pytest
+from standin_llm import write_chat_model
 
 import pipelines
 from augment import InputError, TwinviewsError, ViewResult, ViewSpec, make_views
@@ -27,6 +28,7 @@ CALLS = [
     pytest.param("mlm-fill", {"fraction": 0.3}, marks=SLOW),
     pytest.param("nlpaug", {"augmenter": "KeyboardAug"}, marks=SLOW),
     ("repeat", {"rate": 0.5}),
+    pytest.param("rewrite", {"model": "chat", "temperature": 1.5}, marks=SLOW),
     ("span-mask", {"length": 4}),
     ("synonym", {"fraction": 0.3}),
     pytest.param("translate", {"to": "de", "models": "starter"}, marks=SLOW),
@@ -35,7 +37,8 @@ CALLS = [
 
 @pytest.fixture
 def sentences(folder: Path) -> Path:
-    """A file of sentences, one with white space around it, and views of them by another program."""
+    """A file of sentences, one with white space around it, views of them by another program, and a chat model."""
+    write_chat_model(folder / "chat")
     lines = [{"text": text, "view": text.upper()} for text in SENTENCES]
     Path("views.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     path = folder / "lines.txt"

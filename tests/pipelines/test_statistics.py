@@ -24,8 +24,8 @@ from pipelines.inspection.opened import (
 )
 from pipelines.similarity import chrf, chrf_signature, self_bleu
 from pipelines.storage.dataset import Kind
-from pipelines.storage.pair_files import PAIR_COLUMNS, PairFile
-from pipelines.storage.shards import view_schema
+from pipelines.storage.pair_files import PAIR_COLUMNS
+from pipelines.storage.shards import Shard, view_schema
 
 PAIRS = [
     ("a dog runs", "a dog runs", "the dog is running"),
@@ -46,7 +46,7 @@ def pairs(folder: Path, rows: Sequence[tuple[str | None, ...]] = PAIRS, **column
 
 
 def opened(kind: Kind, path: Path, table: pa.Table) -> DatasetReader:
-    return DatasetReader(kind, path, {}, {}, (PairFile(write_stream(path, table, 33), None, table.num_rows),))
+    return DatasetReader(kind, path, {}, {}, (Shard(write_stream(path, table, 33), None, table.num_rows),))
 
 
 def view(folder: Path, rows: Sequence[Mapping[str, Any]]) -> DatasetReader:
