@@ -163,16 +163,16 @@ def relation_loss(
     return -(log_p.exp() * log_q).sum(dim=-1).mean()
 
 
-def geometry(vectors: Tensor, *, paired: bool) -> dict[str, Tensor]:
+def geometry(vectors: Tensor, *, paired: bool, most: int = MAX_MEASURED) -> dict[str, Tensor]:
     """Return how vectors (m, d) lie, as float32 scalars; if `paired`, rows i and m / 2 + i are views of one sentence.
 
     `alignment`: mean |u - v|^2 over the pairs, 0 to 4; `uniformity`: log of the mean of exp(-2 |u - v|^2) over all
     others, -8 to 0 (Wang & Isola 2020); `random_cosine`: their mean cosine; `spread` and `isotropy`: see the
-    functions.
+    functions. All but the spread are of the first `most` rows of each side.
     """
     vectors = vectors.detach().float()
     measures = {"spread": spread(vectors)}
-    vectors = torch.cat([side[:MAX_MEASURED] for side in vectors.chunk(2 if paired else 1)])
+    vectors = torch.cat([side[:most] for side in vectors.chunk(2 if paired else 1)])
     unit = nn.functional.normalize(vectors, dim=-1)
     cosines = unit @ unit.T
     apart = ~torch.eye(len(unit), dtype=torch.bool, device=unit.device)

@@ -52,7 +52,7 @@ class EvaluateOptions(Options):
     seed: Annotated[int, Field(ge=0, le=2**32 - 1), SHOWN] = SEED
     """For folds and draws; SentEval's is 1111."""
     batch_size: Annotated[int | None, Field(ge=1), SHOWN] = None
-    """Texts in a batch. [256; CPU 32]"""
+    """Texts in a batch. [256; CPU 128]"""
     precision: Literal["fp32", "bf16"] = "fp32"
     """bf16 moves figures by hundredths."""
     device: str = "auto"

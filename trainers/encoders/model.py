@@ -24,7 +24,7 @@ from trainers.processes import is_first, of_first, process_rank, processes
 from trainers.settings import POOLINGS, Pooling
 
 Precision = Literal["fp32", "bf16"]
-CPU_BATCH_SIZE = 32  # texts; fewer on a CPU, where a batch that fits in its caches is faster
+CPU_BATCH_SIZE = 128  # texts; fewer on a CPU, where a batch that fits in its caches is faster
 
 _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
 

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from trainers.encoders.vectors import Vectors, unit
-from trainers.losses import isotropy, spread
+from trainers.encoders.vectors import Vectors
+from trainers.losses import geometry
 from trainers.scores.pairs import Pairs, read_benchmarks, read_pairs
 from trainers.scores.suites.sts import read_stsb
 from trainers.scores.task import Missing, Result, Task
@@ -30,22 +28,17 @@ METRICS = (
 )
 POSITIVE = 4.0  # the least grade of a positive pair, of 0 to 5
 SETS = read_benchmarks("geometry", stsb=read_stsb)
-BLOCK = 1024  # rows of the matrix of all cosines that are computed at a time
 
 
 def score_texts(
     texts: Sequence[str], positive: Sequence[tuple[str, str]], vectors: Vectors, seed: int = 0
 ) -> Result:
     """Return the metrics of the distinct texts, of all pairs of these, and of the pairs of equal meaning."""
-    matrix = vectors.of(list(dict.fromkeys(texts)))
-    rows = torch.from_numpy(matrix)
-    norm = float(np.linalg.norm(matrix.mean(axis=0, dtype=np.float64)))
-    metrics = {
-        "isotropy": float(isotropy(rows)),
-        "mean-norm": norm,
-        "spread": float(spread(rows)),
-        **all_pairs(matrix),
-    }
+    matrix = torch.from_numpy(vectors.of(list(dict.fromkeys(texts))))
+    measures = geometry(matrix, paired=False, most=len(matrix))
+    metrics = {name.replace("_", "-"): float(value) for name, value in measures.items()}
+    metrics["mean-norm"] = float(matrix.double().mean(dim=0).norm())
+    metrics["random-sd"] = cosine_deviation(matrix)
     if positive:
         cosines = vectors.cosines(*([pair[side] for pair in positive] for side in (0, 1)))
         mean = float(cosines.mean())
@@ -53,21 +46,17 @@ def score_texts(
     return Result({name: metrics.get(name) for name in METRICS})
 
 
-def all_pairs(vectors: NDArray[np.float32]) -> dict[str, float]:
-    """Return uniformity and the cosines of all n (n - 1) / 2 pairs of different rows of (n, d); n > 1."""
-    rows = unit(vectors)
-    sums = np.zeros(3)
-    for start in range(0, len(rows), BLOCK):
-        block = rows[start : start + BLOCK]
-        # The columns left of the block belong to earlier blocks.
-        later = np.triu(np.ones((len(block), len(rows) - start), dtype=np.bool_), 1)
-        cosines = (block @ rows[start:].T)[later]
-        sums += [
-            terms.sum(dtype=np.float64) for terms in (cosines, np.square(cosines), np.exp(4 * cosines - 4))
-        ]
-    mean, square, near = (sums / (len(rows) * (len(rows) - 1) // 2)).tolist()
-    deviation = float(np.sqrt(max(square - mean**2, 0.0)))
-    return {"uniformity": float(np.log(near)), "random-cosine": mean, "random-sd": deviation}
+def cosine_deviation(vectors: torch.Tensor) -> float:
+    """Return the standard deviation of the cosines of all pairs of different rows of (n, d), n > 1.
+
+    Over all pairs the cosines add up to |sum of U|^2 and their squares to |U'U|^2 (Frobenius), U the unit
+    vectors; those of a row with itself are taken off.
+    """
+    unit = torch.nn.functional.normalize(vectors.double(), dim=-1)
+    own, pairs = unit.square().sum(dim=-1), len(unit) * (len(unit) - 1)
+    mean = (unit.sum(dim=0).square().sum() - own.sum()) / pairs
+    square = ((unit.T @ unit).square().sum() - own.square().sum()) / pairs
+    return float((square - mean**2).clamp(min=0).sqrt())
 
 
 def find(data: str) -> list[Task | Missing]:
