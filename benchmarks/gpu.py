@@ -169,9 +169,9 @@ def filling(table: Table, bert: Path, sizes: Sizes) -> None:
     table.rates(what, len(texts), ours, theirs)
 
 
-def our_vectors(folder: Path, texts: list[str], size: int) -> tuple[Cost, NDArray[np.float32]]:
+def our_vectors(folder: Path, texts: list[str], batch_tokens: int) -> tuple[Cost, NDArray[np.float32]]:
     """The cost of the vectors of texts by an encoder as `train evaluate` loads it, and the vectors."""
-    settings: Any = {"precision": PRECISION, "device": DEVICE.type, "batch_size": size}
+    settings: Any = {"precision": PRECISION, "device": DEVICE.type, "batch_tokens": batch_tokens}
     encoder, vectors = load_model(str(folder), pooling="mean", **settings), list[NDArray[np.float32]]()
     encoder.encode(texts[:8])
     return measured(lambda: vectors.append(encoder.encode(texts))), vectors[0]
@@ -191,7 +191,7 @@ def searching(table: Table, bert: Path, sizes: Sizes) -> None:
     texts = sentences(sizes.encoded, 4, 8)
     peer = f"peer: sentence-transformers, {sizes.peer_encoded:,}"
     what = f"vectors of {sizes.encoded:,} short texts, {PRECISION} ({peer})"
-    _, (ours, vectors) = fitting(what, 256, partial(our_vectors, bert, texts))
+    _, (ours, vectors) = fitting(what, 16_384, partial(our_vectors, bert, texts))
     _, theirs = fitting(f"the peer's {what}", 256, partial(their_vectors, bert, texts[: sizes.peer_encoded]))
     table.rates(what, len(texts), ours, theirs, sizes.peer_encoded)
     queries, close, hits = vectors[: sizes.queries], list[NDArray[np.int64]](), list[Any]()

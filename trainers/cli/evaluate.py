@@ -12,7 +12,7 @@ from pydantic import Field
 from pipelines.base.console import ConfigOption, InputError, note, show_json
 from pipelines.base.options import Options, with_options
 from trainers.data.reading import own_columns
-from trainers.encoders.vectors import TextEncoder
+from trainers.encoders.vectors import BATCH_SIZE, TextEncoder
 from trainers.scores.result_files import load, notes, results_folder, results_table, show, signature, write
 from trainers.scores.suites import ALL, SMOKE_TEST, suite_names
 from trainers.scores.task import DATA_VARIABLE, SEED, Scores, Suite
@@ -51,8 +51,8 @@ class EvaluateOptions(Options):
     """Most tokens of a text. [the model; padded 64]"""
     seed: Annotated[int, Field(ge=0, le=2**32 - 1), SHOWN] = SEED
     """For folds and draws; SentEval's is 1111."""
-    batch_size: Annotated[int | None, Field(ge=1), SHOWN] = None
-    """Texts in a batch. [256; CPU 128]"""
+    batch_tokens: Annotated[int | None, Field(ge=1), SHOWN] = None
+    """Most tokens in a batch. [16384; CPU 2048]"""
     precision: Literal["fp32", "bf16"] = "fp32"
     """bf16 moves figures by hundredths."""
     device: str = "auto"
@@ -93,7 +93,7 @@ class EvaluateOptions(Options):
             pooling=self.pooling or own_pooling,
             max_tokens=self.max_tokens,
             precision=self.precision,
-            batch_size=self.batch_size,
+            batch_tokens=self.batch_tokens,
             device=self.device,
         )
 
@@ -160,7 +160,8 @@ def _score(options: EvaluateOptions, model: str, suites: Sequence[Suite]) -> tup
     directory = results_folder(model, options.parts, out=options.out, suites=names)
     used = {
         "device": str(getattr(encoder, "device", "cpu")),
-        "batch_size": getattr(encoder, "batch_size", None),
+        "batch_size": BATCH_SIZE,
+        "batch_tokens": getattr(encoder, "batch_tokens", None),
     }
     evaluation = evaluate_suites(encoder, suites, seed=options.seed, settings={**options.settings, **used})
     if not options.as_json:

@@ -1,7 +1,7 @@
 """Vectors of any sentence-transformers or transformers model: what decides them, and those of a training's teacher."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import get_device_name
 
+from augment.models.device import quiet_transformers
 from augment.models.encoder import load_encoder
 from pipelines.base.console import InputError, note, progress
 from pipelines.base.files import atomic_write
@@ -24,7 +25,8 @@ from trainers.processes import is_first, of_first, process_rank, processes
 from trainers.settings import POOLINGS, Pooling
 
 Precision = Literal["fp32", "bf16"]
-CPU_BATCH_SIZE = 128  # texts; fewer on a CPU, where a batch that fits in its caches is faster
+BATCH_TOKENS = 16_384
+CPU_BATCH_TOKENS = 2048  # fewer on a CPU, where a batch that fits in its caches is faster
 
 _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
 
@@ -39,7 +41,7 @@ class EmbeddingModel:
     precision: Precision
     directory: Path | None
     revision: str | None = None
-    batch_size: int = BATCH_SIZE
+    batch_tokens: int = BATCH_TOKENS  # most tokens in a batch, padding included
 
     @property
     def title(self) -> str:
@@ -87,7 +89,7 @@ class EmbeddingModel:
             "similarity": self.similarity,
             "modules": [type(module).__name__ for module in self.model],
             "dimension": self.model.get_embedding_dimension(),
-            "max_tokens": self.model.max_seq_length or (PADDED if is_padded(self.model) else None),
+            "max_tokens": self._width or self.model.max_seq_length,
             "precision": self.precision,
             "revision": self.revision,
         }
@@ -104,13 +106,14 @@ class EmbeddingModel:
             "query": self.model.encode_query,
             "document": self.model.encode_document,
         }
+        lengths = self._lengths(texts)
         with autocast:
             for side, encode in ways.items():
                 side_rows = [row for row, text in enumerate(texts) if getattr(text, "side", "") == side]
-                for start in range(0, len(side_rows), CHUNK):
-                    rows = side_rows[start : start + CHUNK]
+                for batch in pack([lengths[row] for row in side_rows], BATCH_SIZE, self.batch_tokens):
+                    rows = [side_rows[number] for number in batch]
                     part = [str(texts[row]) for row in rows]
-                    output = encode(part, batch_size=self.batch_size, show_progress_bar=False)
+                    output = encode(part, batch_size=len(part), show_progress_bar=False)
                     check(output, part, self.name)
                     if vectors is None:
                         vectors = np.empty((len(texts), output.shape[1]), np.float32)
@@ -141,6 +144,38 @@ class EmbeddingModel:
             of_first(None)
         return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
 
+    @property
+    def _width(self) -> int | None:
+        """Tokens that every text is padded to; None if padding does not affect the vectors."""
+        return self.model.max_seq_length or PADDED if is_padded(self.model) else None
+
+    def _lengths(self, texts: Sequence[str]) -> list[int]:
+        if self._width is not None or not texts:
+            return [self._width or 0] * len(texts)
+        tokenizer = self.model.tokenizer
+        if not callable(tokenizer):  # static word vectors, which need no padding
+            return [1 + len(text.split()) for text in texts]
+        limit = self.model.max_seq_length
+        with quiet_transformers():
+            ids = tokenizer(list(texts), add_special_tokens=True, return_attention_mask=False)["input_ids"]
+        return [min(len(row), limit) if limit else len(row) for row in ids]
+
+
+def pack(lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator[list[int]]:
+    """Yield batches of row numbers, longest texts first, within both limits; a text too long is a batch of its own.
+
+    sentence-transformers sorts by characters; equal numbers of tokens save a fifth of the time on names and sentences.
+    """
+    batch: list[int] = []
+    # Longest first: a batch too large for the memory fails at once, not after an hour.
+    for row in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
+        if batch and (len(batch) == batch_size or lengths[batch[0]] * (len(batch) + 1) > batch_tokens):
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
     """Write an array as a file of NumPy's, whole or not at all; raises TwinviewsError if it cannot be written."""
@@ -156,7 +191,7 @@ def load_model(
     pooling: Pooling | None = None,
     precision: Precision = "fp32",
     device: str = "auto",
-    batch_size: int | None = None,
+    batch_tokens: int | None = None,
     max_tokens: int | None = None,
 ) -> EmbeddingModel:
     """Load a model to embed with it, perhaps repooled; raises InputError if it or the device cannot be used."""
@@ -176,7 +211,7 @@ def load_model(
         )
     if max_tokens is not None or pooling == "padded-mean":
         set_max_tokens(model, min(max_tokens or PADDED, position_limit(model, max_tokens)))
-    return described(model, source, precision, batch_size)
+    return described(model, source, precision, batch_tokens)
 
 
 def starting_model(encoder: SentenceTransformer, source: Source, max_tokens: int) -> EmbeddingModel:
@@ -189,12 +224,12 @@ def described(
     model: SentenceTransformer,
     source: Source | None,
     precision: Precision = "fp32",
-    batch_size: int | None = None,
+    batch_tokens: int | None = None,
 ) -> EmbeddingModel:
     """Return a loaded model with what identifies its weights; nothing does in a training."""
-    size = batch_size or (CPU_BATCH_SIZE if model.device.type == "cpu" else BATCH_SIZE)
+    tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
     pooling = pooling_of(model)
     if source is None:
-        return EmbeddingModel(model, "the encoder", pooling, precision, None, None, size)
+        return EmbeddingModel(model, "the encoder", pooling, precision, None, None, tokens)
     directory = None if source.is_of_hub else source.folder
-    return EmbeddingModel(model, source.name, pooling, precision, directory, source.revision, size)
+    return EmbeddingModel(model, source.name, pooling, precision, directory, source.revision, tokens)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
+from hypothesis import given
+from hypothesis import strategies as st
 from known_vectors import WORDS
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
@@ -16,7 +18,7 @@ from small_trainings import Capsys, pooled_by_hand, write_bert
 from pipelines.base.console import InputError, TwinviewsError
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
-from trainers.encoders.model import load_model
+from trainers.encoders.model import load_model, pack
 from trainers.encoders.vectors import Vectors
 
 
@@ -66,7 +68,7 @@ def test_every_module_is_run(
     }[tail]
     whole = SentenceTransformer(modules=modules).float()
     whole.save_pretrained(str(tmp_path / "st"))
-    encoder = load_model(str(tmp_path / "st"), batch_size=1)
+    encoder = load_model(str(tmp_path / "st"), batch_tokens=1)
     np.testing.assert_allclose(encoder.encode(sentences), whole.encode(sentences, batch_size=1), atol=1e-5)
     assert tail in encoder.title
     assert encoder.card()["modules"] == [type(module).__name__ for module in modules]
@@ -94,6 +96,15 @@ def test_a_model_without_pooling_takes_means_and_says_so(tiny_mlm: Path, capsys:
     assert "with mean pooling (--pooling mean|cls|first-last|padded-mean|max|" in capsys.readouterr().err
     load_model(str(tiny_mlm), pooling="mean")
     assert capsys.readouterr().err == ""
+
+
+@given(st.lists(st.integers(1, 40), max_size=60), st.integers(1, 9), st.integers(1, 100))
+def test_batches_hold_every_text_once_within_both_limits(lengths: list[int], size: int, tokens: int) -> None:
+    batches = list(pack(lengths, size, tokens))
+    assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) <= size
+        assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= tokens
 
 
 def test_cosines_by_hand_and_exact_for_equal_texts() -> None:
