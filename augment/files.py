@@ -36,7 +36,10 @@ def check_end(path: Path) -> None:
 
 
 def read_bounded(path: Path, limit: int = MAX_BYTES, *, unpack: bool = False) -> bytes:
-    """The content of a file, gzipped or not if it is to `unpack`; raises InputError if it is too large, and OSError."""
+    """The content of a file, gzipped or not if it is to `unpack`.
+
+    Raises InputError if it is too large, and OSError.
+    """
     with path.open("rb") as file:
         is_packed = unpack and file.peek(2)[:2] == b"\x1f\x8b"
         with gzip.GzipFile(fileobj=file) if is_packed else nullcontext(file) as stream:

@@ -156,7 +156,10 @@ def _module_or_reason(plugins: Plugins, point: EntryPoint) -> ModuleType | str:
 
 
 def _line_of(point: EntryPoint, error: BaseException) -> str:
-    """The last line of the plugin's package that an error came through, as ` (FILE, line N)`; empty if none."""
+    """The last line of the plugin's package that an error came through, as ` (FILE, line N)`.
+
+    Empty if none.
+    """
     package, line = re.split("[.:]", point.value)[0].strip(), ""
     for frame, number in walk_tb(error.__traceback__):
         if frame.f_globals.get("__name__", "").partition(".")[0] == package:

@@ -44,7 +44,10 @@ LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Edit(NamedTuple):
-    """One replacement in the original string: `text[start:end] == old` becomes `new`; offsets in characters."""
+    """One replacement in the original string: `text[start:end] == old` becomes `new`.
+
+    Offsets in characters.
+    """
 
     start: int
     end: int
@@ -159,7 +162,8 @@ class View(BaseModel):
         draws: How many texts that encoder then chooses from by default.
         floor: The least similarity to its sentence, in [0, 1], that the bundled encoder must then find.
         judged: Of how many texts, those of the closest words, it compares more than the words (None: of all).
-        ranks: Whether the text of the closest meaning is taken, not the first one drawn, and rather the sentence
+        ranks: Whether the text of the closest meaning is taken, not the first one drawn, and rather the
+            sentence
             itself than none.
         libraries: Packages whose versions change its texts and therefore stand in its signature.
     """

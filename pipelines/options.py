@@ -139,7 +139,8 @@ class PairsOptions(OutputOptions):
     """For original, best, bsl and columns: a column `negative` of this view of the sentence, such as contradiction,
     where it is ok; made if missing. A sentence that has one and no pair is paired with itself, but not for columns."""
     columns: str | None = None
-    """For columns: LEFT,RIGHT, two columns of the tables given as SOURCE; for entailment PREMISE,HYPOTHESIS,LABEL."""
+    """For columns: LEFT,RIGHT, two columns of the tables given as SOURCE; for entailment
+    PREMISE,HYPOTHESIS,LABEL."""
     labels: str | None = None
     """For entailment: what other labels mean, such as 0=entailment,1=neutral,2=contradiction."""
     per_sentence: Annotated[int, Field(ge=1), SHOWN] = 4

@@ -12,12 +12,18 @@ _UNSPACED_WORD = regex.compile(rf"\p{{P}}*{UNSPACED.pattern}[\p{{M}}\p{{P}}]*")
 
 
 def word_count(text: str) -> int:
-    """The number of words between spaces; of scripts that have none, each letter with its accents counts as a word."""
+    """The number of words between spaces.
+
+    Of scripts that have none, each letter with its accents counts as a word.
+    """
     return len((text if text.isascii() else _UNSPACED_WORD.sub(" x ", text)).split())
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
-    """The chrF2 (Popović 2015) of each hypothesis, 0 to 100, as sacrebleu's `sentence_score`; blanks are ignored."""
+    """The chrF2 (Popović 2015) of each hypothesis, 0 to 100, as sacrebleu's `sentence_score`.
+
+    Blanks are ignored.
+    """
     from fastchrf import pairwise_chrf
 
     # fastchrf knows fewer kinds of white space than Python and sacrebleu.

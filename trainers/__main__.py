@@ -1,4 +1,7 @@
-"""`python -m trainers` is `train`; so `torchrun --nproc-per-node 2 -m trainers mirror ...` trains in two processes."""
+"""`python -m trainers` is `train`.
+
+So `torchrun --nproc-per-node 2 -m trainers mirror ...` trains in two processes.
+"""
 
 import io
 import os

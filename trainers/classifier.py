@@ -1,4 +1,7 @@
-"""A classifier of texts: an encoder, a linear layer with a softmax, and the names of its labels. It needs no pickle."""
+"""A classifier of texts: an encoder, a linear layer with a softmax, and the names of its labels.
+
+It needs no pickle.
+"""
 
 import json
 from collections import Counter

@@ -39,7 +39,7 @@ PARENTS = (
 
 
 def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
-    """Return a text file's lines (UTF-8, `bytewise` else latin-1, perhaps gzipped); InputError if it is none."""
+    """A text file's lines (UTF-8, `bytewise` else latin-1, perhaps gzipped); InputError if it is none."""
     try:
         check_end(path)
         raw = read_bounded(path, MAX_TEXT, unpack=True)
@@ -68,7 +68,7 @@ def tsv_rows(path: Path) -> Rows:
 
 
 def csv_rows(path: Path, *, delimiter: str = ",", bytewise: bool = False) -> Rows:
-    """Return the rows of a file with quoted cells; raises InputError for broken quotes, and as `file_lines`."""
+    """The rows of a file with quoted cells; raises InputError for broken quotes, and as `file_lines`."""
     csv.field_size_limit(sys.maxsize)
     reader = csv.reader(
         (f"{line}\n" for line in file_lines(path, bytewise=bytewise)), delimiter=delimiter, strict=True
@@ -104,7 +104,7 @@ def usual_places(folders: Sequence[str], data: Path) -> list[Path]:
 
 
 def find_file(name: str, places: Iterable[Path]) -> Path | None:
-    """Return a file, plain or gzipped, in the first of the folders that has it; `name` may be a glob pattern."""
+    """A file, plain or gzipped, in the first of the folders that has it; `name` may be a glob pattern."""
     paths = (path for place in places for ending in ("", ".gz") for path in sorted(place.glob(name + ending)))
     return next((path for path in paths if path.is_file()), None)
 
@@ -112,7 +112,7 @@ def find_file(name: str, places: Iterable[Path]) -> Path | None:
 def find_files(
     names: Sequence[str], folders: Sequence[str], data: Path, beside: Sequence[str] = ()
 ) -> list[Path] | str:
-    """Return the files of the first usual folder that has all `names`, itself or `beside` it, or what is missing."""
+    """The files of the first usual folder that has all `names`, itself or `beside` it, or what is missing."""
     reasons = []
     for place in filter(Path.is_dir, usual_places(folders, data)):
         paths = {name: find_file(name, (place, *(place / folder for folder in beside))) for name in names}

@@ -89,7 +89,10 @@ class Objective(nn.Module):
 
     @classmethod
     def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
-        """Load the encoder, with the `dropout` of the options, and add the helpers; InputError if they do not fit."""
+        """Load the encoder, with the `dropout` of the options, and add the helpers.
+
+        InputError if they do not fit.
+        """
         encoder = load_for_training(source, training.pooling, training.max_tokens)
         if (dropout := getattr(options, "dropout", None)) is not None:
             set_dropout(encoder[0].model, dropout)
@@ -101,7 +104,10 @@ class Objective(nn.Module):
         return objective
 
     def add_helpers(self) -> None:
-        """Add what helps to train the encoder, and what belongs to it; raises InputError if that does not fit."""
+        """Add what helps to train the encoder, and what belongs to it.
+
+        Raises InputError if that does not fit.
+        """
 
     @property
     def dimension(self) -> int:
@@ -159,7 +165,7 @@ class Objective(nn.Module):
         return {"input_ids": ids, "attention_mask": (torch.arange(ids.shape[1]) < lengths[:, None]).long()}
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return the vectors (sentences, d), not normalised, of padded ids (sentences, tokens), with gradients.
+        """The vectors (sentences, d), not normalised, of padded ids (sentences, tokens), with gradients.
 
         With `cached`, in parts whose activations are dropped and recomputed in the backward pass, with the
         same dropout (GradCache, arXiv:2101.06983): the gradients are those of the whole batch, the memory that
@@ -175,7 +181,7 @@ class Objective(nn.Module):
     def encode(
         self, texts: Sequence[str] | Sequence[list[int]], batch_size: int = 64, before: str | None = None
     ) -> Tensor:
-        """Return the vectors (texts, d) of texts or their ids in evaluation mode, cut as in training, on the CPU."""
+        """The vectors (texts, d) of texts or their ids in evaluation mode, cut as in training, on the CPU."""
         mode, device = self.encoder.training, self.encoder.device
         width = int(self.encoder.max_seq_length) if is_padded(self.encoder) else self.max_tokens
         self.encoder.eval()
@@ -217,7 +223,7 @@ class Objective(nn.Module):
 def embed(
     encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, max_tokens: int, before: str | None = None
 ) -> Tensor:
-    """Return the sentence vectors (sentences, d), float32, of ids and mask (sentences, tokens), padded on the right.
+    """The sentence vectors (sentences, d), float32, of ids and mask (sentences, tokens), padded on the right.
 
     Padding affects only `padded-mean`. `before` names a layer whose input is returned instead of the last
     output.
@@ -233,7 +239,7 @@ def embed(
 
 
 def group_tokens(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> list[Group]:
-    """Return the token vectors that are pooled, in groups of similar length; the arguments are those of `embed`."""
+    """The token vectors that are pooled, in groups of similar length; the arguments are those of `embed`."""
     parts = by_length(attention_mask)
     if is_padded(encoder):
         missing = (0, max_tokens - input_ids.shape[1])
@@ -302,7 +308,10 @@ def float32(device: torch.device) -> torch.autocast:
 
 
 def resolve_precision(precision: str) -> str:
-    """Return the format to autocast to, "auto" being bf16 where that is fast; raises InputError if it cannot be had."""
+    """Return the format to autocast to, "auto" being bf16 where that is fast.
+
+    Raises InputError if it cannot be had.
+    """
     if torch.cuda.is_available():
         has_bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
         if precision == "bf16" and not has_bf16:

@@ -68,7 +68,7 @@ def process_seed(seed: int) -> int:
 
 
 def divided_batch(size: int, rows: int, count: int) -> int:
-    """Return the global batch size for this many rows; raises InputError if `count` processes cannot divide it."""
+    """The global batch size for this many rows; raises InputError if `count` processes cannot divide it."""
     batch_size = size if size <= rows else rows // count * count
     if batch_size == 0 or batch_size % count:
         raise InputError(
@@ -79,7 +79,7 @@ def divided_batch(size: int, rows: int, count: int) -> int:
 
 
 def gather(rows: Tensor) -> Tensor:
-    """Return the rows (n, ...) of all processes, (processes * n, ...); their gradients are those of one process."""
+    """The rows (n, ...) of all processes, (processes * n, ...); their gradients are those of one process."""
     if processes() == 1:
         return rows
     from torch.distributed.nn.functional import all_gather  # some builds of torch lack it

@@ -1,4 +1,7 @@
-"""The objectives and their options, those of every training, and what a user asks for; all of it without torch."""
+"""The objectives and their options, those of every training, and what a user asks for.
+
+All of it without torch.
+"""
 
 import tomllib
 from collections.abc import Callable, Collection, Mapping
@@ -125,7 +128,7 @@ class Training(Options):
         return f"with a layer fitted to the text (--sharpen {self.sharpen})" if self.sharpen else "its start"
 
     def total_steps(self, rows: int) -> int:
-        """Return the optimiser steps of a run over `rows` rows; the last, smaller batch of an epoch is dropped."""
+        """The optimiser steps of a run over `rows` rows; the last, smaller batch of an epoch is dropped."""
         batches = rows // self.batch_size
         return self.steps or ceil(self.epochs * max(1, ceil(batches / self.accumulate)))
 
@@ -138,7 +141,10 @@ def resolve(
     *,
     own_pooling: Pooling = "cls",
 ) -> tuple[str, Training, Model]:
-    """Return preset, training settings and the objective's options; `chosen`, None for unset, beats the preset."""
+    """Return preset, training settings and the objective's options.
+
+    `chosen`, None for unset, beats the preset.
+    """
     name = preset if preset is not None else next(iter(presets))
     if name not in presets:
         raise InputError(f"no preset {name!r}: choose one of {', '.join(presets)}")
@@ -168,7 +174,7 @@ objective_names, load_objective = OBJECTIVES.names, OBJECTIVES.module
 
 
 def read_presets(module: str) -> Presets:
-    """Return the presets in the TOML file beside a module, each with the values of the one that it is `like`."""
+    """The presets in the TOML file beside a module, each with the values of the one that it is `like`."""
     tables = tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
     def values(name: str) -> dict[str, Any]:
@@ -202,7 +208,10 @@ class RunOptions(Options):
 
 
 class Request(RunOptions):
-    """What a user asked of `train OBJECTIVE`; `chosen`: options of the training by field, None for the preset's."""
+    """What a user asked of `train OBJECTIVE`.
+
+    `chosen`: options of the training by field, None for the preset's.
+    """
 
     objective: str
     data: DataOptions
@@ -210,7 +219,9 @@ class Request(RunOptions):
 
     @classmethod
     def of(cls, name: str, values: Mapping[str, Any]) -> Self:
-        """Pick the request out of `values`, options by key, among them others; raises InputError for an invalid one.
+        """Pick the request out of `values`, options by key, among them others.
+
+        Raises InputError for an invalid one.
 
         An option that is missing or None is left to its default or to the preset.
         """
@@ -226,7 +237,7 @@ class Request(RunOptions):
         return checked(cls, {"objective": name, "data": data, "chosen": _picked(given, keys), **own})
 
     def resolved(self, own_pooling: Pooling) -> tuple[str, Training, Any]:
-        """Return the preset's name, the training settings and the objective's own options; raises as `resolve`."""
+        """The preset's name, the training settings and the objective's own options; raises as `resolve`."""
         objective = load_objective(self.objective)
         return resolve(objective.PRESETS, objective.PARAMS, self.preset, self.chosen, own_pooling=own_pooling)
 

@@ -33,7 +33,10 @@ any."""
 
 
 class Multilingual:
-    """Synonyms in a language of OMW ("fr" or "fra"), of dictionary forms only; raises InputError if it is missing."""
+    """Synonyms in a language of OMW ("fr" or "fra"), of dictionary forms only.
+
+    Raises InputError if it is missing.
+    """
 
     def __init__(self, language: str) -> None:
         code = {short: code for short, code, *_ in LANGUAGES}.get(language, language)

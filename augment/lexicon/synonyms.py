@@ -152,7 +152,10 @@ class English:
         return tuple(sorted(weights.items()))
 
     def _senses(self, lemma: str, part: str) -> list[tuple[list[Entry], float]]:
-        """The words of each sense of a lemma, and its share of the lemma's uses; unseen senses count a little."""
+        """The words of each sense of a lemma, and its share of the lemma's uses.
+
+        Unseen senses count a little.
+        """
         senses = {
             synset: entry.uses
             for synset in self._wordnet.senses(lemma, part)
@@ -174,7 +177,10 @@ def english(place: Path, *, is_reviewed: bool = True) -> English:
 
 
 def usual_names(senses: Sequence[tuple[list[Entry], float]], lemma: str) -> set[str]:
-    """The single words but `lemma` and function words of its usual senses; of all senses if these have none."""
+    """The single words but `lemma` and function words of its usual senses.
+
+    Of all senses if these have none.
+    """
     shares: dict[str, float] = {}
     for entries, share in senses:
         for name, _ in entries:

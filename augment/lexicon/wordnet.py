@@ -135,14 +135,20 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Synset:
-    """Words that share a sense, and whether it is one of slurs, obscenities, or words out of use; compared by `is`."""
+    """Words that share a sense, and whether it is one of slurs, obscenities, or words out of use.
+
+    Compared by `is`.
+    """
 
     entries: list[Entry]
     unwanted: bool
 
 
 class WordNet:
-    """The synsets of one WordNet, parsed at their first use, several times as fast as by NLTK; parts: n, v, a, r."""
+    """The synsets of one WordNet, parsed at their first use, several times as fast as by NLTK.
+
+    Parts: n, v, a, r.
+    """
 
     def __init__(self, place: Path) -> None:
         self._index: dict[str, dict[str, str]] = {}  # by part and lemma

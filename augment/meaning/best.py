@@ -114,7 +114,9 @@ class BestOf(View):
         return self._view.remarks(texts)
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its own parts, its number of candidates, its floor and its judge; may raise InputError.
+        """The view with its own parts, its number of candidates, its floor and its judge.
+
+        May raise InputError.
 
         A view that runs on an engine of its own, whose signature has it, lets the judge run there too.
         Otherwise the signature names the judge's engine and precision, since they change scores.
@@ -209,7 +211,10 @@ class BestOf(View):
         unproblematic: Sequence[ViewResult],
         passing: Sequence[ViewResult],
     ) -> ViewResult:
-        """The first view that passes, with the others as its alternatives; else a failure, or why no text differs."""
+        """The first view that passes, with the others as its alternatives.
+
+        Else a failure, or why no text differs.
+        """
         if self.diverse:
             passing = sorted(passing, key=lambda view: shared_words(view.text or "", text))
         if passing:

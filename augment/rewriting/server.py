@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 REQUEST_SECONDS = 120.0
 TRIES = 5
-"""How often the client asks again, with growing pauses or those of `Retry-After`, after 408, 409, 429 and 5xx."""
+"""How often the client asks again, with growing pauses or those of `Retry-After`, after 408, 409, 429 and
+5xx."""
 MOST_FAILURES = 20
 """Failures one after another that stop a run."""
 MOST_SEED = 2**31
@@ -48,7 +49,10 @@ class Server:
 
     @cached_property
     def revision(self) -> str:
-        """The id that the server gives for the model, or the name where it lists none; InputError without a server."""
+        """The id that the server gives for the model, or the name where it lists none.
+
+        InputError without a server.
+        """
         from openai import APIConnectionError, APIStatusError, AuthenticationError
 
         try:

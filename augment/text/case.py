@@ -13,7 +13,10 @@ FEWEST_WORDS = 4
 
 
 def plain_case(text: str) -> tuple[str, Callable[[str], str]]:
-    """The text, in sentence case if it is all capitals or Title Case, of equal length; and what gives the case back."""
+    """The text, in sentence case if it is all capitals or Title Case, of equal length.
+
+    And what gives the case back.
+    """
     words = [token for token in tokens(text) if token.kind == "word" and token.text != "I"]
     long_words = [token.text for token in words if len(token.text) > 1]
     if len(long_words) > 1 and all(map(str.isupper, long_words)):

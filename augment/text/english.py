@@ -180,7 +180,10 @@ def _lemmas(word: str) -> Mapping[str, Sequence[str]]:
 
 
 def _unknown_plural(lemma: str) -> str | None:
-    """The plural of a noun missing from LemmInflect's dictionary; None for one that is there without a plural."""
+    """The plural of a noun missing from LemmInflect's dictionary.
+
+    None for one that is there without a plural.
+    """
     if _forms(lemma, "NOUN"):
         return None
     entry = _lemmas(lemma)

@@ -43,7 +43,10 @@ class Change(NamedTuple):
 
 
 def numbers(tokens: Sequence[Token], tags: Sequence[str], rng: random.Random) -> list[Change]:
-    """Another number for each that can change alone: in digits or words, dates, times, ordinals; none for "1"."""
+    """Another number for each that can change alone: in digits or words, dates, times, ordinals.
+
+    None for "1".
+    """
     fixed = fixed_places("number", tokens, tags)
     changes, tags = [], [*tags, "", ""]
     for place, (_, _, text, kind) in enumerate(tokens):

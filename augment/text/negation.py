@@ -23,7 +23,9 @@ _STOPS = frozenset(',;:–—()"“”«»?!.')
 
 
 def negations(text: str, tokens: Sequence[Token], tags: Sequence[str]) -> list[list[Edit]]:
-    """The ways, each as edits, to turn a sentence into its denial, the usual one first; none if no rule is sure.
+    """The ways, each as edits, to turn a sentence into its denial, the usual one first.
+
+    None if no rule is sure.
 
     `tags` are the Penn tags of the `tokens` of `text`; of a contraction, that of its first part.
 
@@ -116,7 +118,10 @@ class _Sentence(NamedTuple):
             yield no
 
     def _denied(self, place: int, *, is_definite: bool) -> Iterator[list[Edit]]:
-        """The denial with "not" after a finite verb; do-support is for definite subjects and what holds in general."""
+        """The denial with "not" after a finite verb.
+
+        Do-support is for definite subjects and what holds in general.
+        """
         word, tag, before, after = self.words[place], self.tags[place], place - 1, place + 1
         while self.tags[after] == "RB":
             after += 1

@@ -109,7 +109,10 @@ def _is_plain(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _glues(token: Token, touches_next: bool) -> bool:
-    """Whether a token joins the word that it touches to something longer; `touches_next`: a token on its other side."""
+    """Whether a token joins the word that it touches to something longer.
+
+    `touches_next`: a token on its other side.
+    """
     _, _, text, kind = token
     return kind != "other" or text in _GLUE or (text in _GLUE_INSIDE and touches_next)
 
@@ -169,7 +172,8 @@ def _lower_words(text: str) -> list[str]:
 def fixed_places(kind: str, tokens: Sequence[Token], tags: Sequence[str]) -> set[int]:
     """The places of tokens that are in a construction of the list for that kind of change.
 
-    A line of the list is a kind and a pattern of the words one after another: `soon|later` is one of these words in any
+    A line of the list is a kind and a pattern of the words one after another: `soon|later` is one of these
+    words in any
     case, `<VB.>` one with such a Penn tag, `...` sixty words at most, `^` and `$` are the sentence's ends, `?`
     after a tag makes its word optional, `+` repeatable.
     """

@@ -66,7 +66,10 @@ class CTranslate2Engine:
 
 
 def converted(path: Path, vocabulary: Vocabulary, revision: str) -> Path:
-    """A model in the user's cache in CTranslate2's format, float32; raises InputError if it cannot be made there."""
+    """A model in the user's cache in CTranslate2's format, float32.
+
+    Raises InputError if it cannot be made there.
+    """
     place = cache_folder() / "ctranslate2" / f"{revision}-{ctranslate2.__version__}"
     return cached(place, lambda draft: _convert(path, vocabulary, draft))
 

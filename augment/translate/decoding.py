@@ -36,7 +36,10 @@ class Decoding:
     length: float = 2.0  # the most tokens of an output per token of its padded source; a few more are allowed
 
     def retry(self) -> "Decoding":
-        """How to decode after a bad first text: a new sample, or all beams' best good text. Loops are not forbidden."""
+        """How to decode after a bad first text: a new sample, or all beams' best good text.
+
+        Loops are not forbidden.
+        """
         if self.sampled:
             return self
         beams = max(4, self.num_beams)
@@ -93,7 +96,10 @@ class Vocabulary:
         self.limit = min(check_length(limit, f"--models {path}") for limit in limits)
 
     def encode(self, texts: Sequence[str], prefix: str | None = None) -> list[tuple[int, ...]]:
-        """The token ids of texts, with the code before each and the end after it; any other code is plain text."""
+        """The token ids of texts, with the code before each and the end after it.
+
+        Any other code is plain text.
+        """
         unknown = self.unknown_id
         prefix_ids = () if prefix is None else (self._ids.get(prefix, unknown),)
         pieces = self._reader.encode(list(texts), out_type=str, num_threads=1)
@@ -110,7 +116,10 @@ class Vocabulary:
         return [text.replace("▁", " ").strip() for text in self._writer.decode(pieces, num_threads=1)]
 
     def max_length(self, width: int, length: float) -> int:
-        """The most tokens of an output, its end included, for sources padded to `width`; see `Decoding.length`."""
+        """The most tokens of an output, its end included, for sources padded to `width`.
+
+        See `Decoding.length`.
+        """
         return min(int(length * width) + LENGTH_STEP, self.limit - 1)
 
 

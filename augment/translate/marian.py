@@ -107,7 +107,10 @@ class MarianTranslator:
         self._tokenised.update(zip(unique, self.vocabulary.encode(unique, self.prefix), strict=True))
 
     def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[Translation]:
-        """One translation a text, in order, drawn by its seed (0 by default); equal rows are translated once."""
+        """One translation a text, in order, drawn by its seed (0 by default).
+
+        Equal rows are translated once.
+        """
         return [translations[0] for translations in self.candidates(texts, seeds, 1)]
 
     def candidates(
@@ -128,7 +131,10 @@ class MarianTranslator:
     def _ranked(
         self, rows: Sequence[tuple[str, int]], decoding: Decoding, number: int
     ) -> list[list[Translation]]:
-        """Up to `number` translations of each text and seed, the best first; equal rows are translated once."""
+        """Up to `number` translations of each text and seed, the best first.
+
+        Equal rows are translated once.
+        """
         self.tokenise([text for text, _ in rows if text not in self._tokenised])
         parts = {row: self._pieces(*row, self._tokenised[row[0]]) for row in dict.fromkeys(rows)}
         for text, _ in rows:
@@ -252,7 +258,10 @@ def repeats(output: Sequence[Hashable], source: Sequence[Hashable]) -> bool:
 
 
 def copies(text: str, source: str) -> bool:
-    """Whether a text has at least 90% of its source's letters and digits, in order; a retry may misspell a copy."""
+    """Whether a text has at least 90% of its source's letters and digits, in order.
+
+    A retry may misspell a copy.
+    """
     if len(source.split()) < 3:  # a name may be the same in every language
         return False
     first, second = ("".join(filter(str.isalnum, one.casefold())) for one in (text, source))

@@ -59,7 +59,10 @@ def resolve_chain(
 
 
 def _opus_chain(hops: Sequence[tuple[str, str]]) -> tuple[str, list[TranslationModel]]:
-    """OPUS-MT for every hop; the Hub is asked only for what its cache lacks. Raises InputError if one is missing."""
+    """OPUS-MT for every hop; the Hub is asked only for what its cache lacks.
+
+    Raises InputError if one is missing.
+    """
     names = [OPUS_NAME.format(*hop) for hop in hops]
     places = [cached_snapshot(name, _MODEL_FILES) for name in names]
     offers = [hub_offer(name) for name, place in zip(names, places, strict=True) if place is None]
@@ -126,7 +129,10 @@ def _folder(models: str, source: str, target: str) -> Path:
 
 
 def _codes(folder: Path) -> list[str]:
-    """The target languages of a model that are chosen by a code before the source sentence; none for most models."""
+    """The target languages of a model that are chosen by a code before the source sentence.
+
+    None for most models.
+    """
     path = folder / "vocab.json"
     with loading(f"{FLAG} {folder}", folder):
         pieces = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else ()

@@ -59,7 +59,10 @@ class TranslationView(View):
         return any(decoding.sampled for decoding in self.decodings())
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its models, on one engine; raises InputError if one is missing or an option is wrong."""
+        """The view with its models, on one engine.
+
+        Raises InputError if one is missing or an option is wrong.
+        """
         hops = list(pairwise(self.languages()))
         revisions: Sequence[str | None] = (
             [None] * len(hops) if self.revision is None else self.revision.split(HOP)

@@ -57,7 +57,10 @@ class ImportViews(View):
     _index: "tuple[NDArray[Any], NDArray[Any]]"
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its file indexed; raises InputError for a missing or malformed file or another revision."""
+        """The view with its file indexed.
+
+        Raises InputError for a missing or malformed file or another revision.
+        """
         import numpy as np
 
         try:

@@ -55,7 +55,8 @@ class MlmFill(ProtectedTermsView):
     `fraction` and `achieved_fraction` are shares of all words that the model sees, with numbers and names, as
     in the paper.
 
-    With `words` "reviewed", the model sees the sentence unmasked, and only words of one token are eligible for which
+    With `words` "reviewed", the model sees the sentence unmasked, and only words of one token are eligible
+    for which
     there are reviewed synonyms that fit; fewer words are then replaced than `fraction` asks for.
     """
 
@@ -69,7 +70,8 @@ class MlmFill(ProtectedTermsView):
     at_least: int = Field(default=0, ge=0)
     """least number of words to replace, if as many are eligible"""
     words: Literal["reviewed", "any"] | None = None
-    """fill in reviewed synonyms of a word that the model sees, or any word for a mask [reviewed if it is starter]"""
+    """fill in reviewed synonyms of a word that the model sees, or any word for a mask [reviewed if it is
+    starter]"""
     top_k: int = Field(default=10, ge=1, le=1000)
     """sample from this many likeliest words"""
     temperature: float = Field(default=1.0, gt=0)
@@ -107,7 +109,10 @@ class MlmFill(ProtectedTermsView):
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
-        """View every text by its own seed; each row goes through the model once, in parts if it is longer than that."""
+        """View every text by its own seed.
+
+        Each row goes through the model once, in parts if it is longer than that.
+        """
         parts = [self._model.windows(text) for text in texts]
         part_seeds = [
             seed if not number else row_seed(seed, str(number), "")
@@ -224,7 +229,10 @@ class MlmFill(ProtectedTermsView):
 
 
 def is_fixed(word: str) -> bool:
-    """Whether a word is neither masked nor filled in; one with a capital may be a name, if it is no function word."""
+    """Whether a word is neither masked nor filled in.
+
+    One with a capital may be a name, if it is no function word.
+    """
     lower = word.lower()
     return is_negation(lower) or lower in FIXED_WORDS or (word != lower and lower not in FUNCTION_WORDS)
 

@@ -49,7 +49,8 @@ class Rewrite(ProtectedTermsView):
     model: str
     """a folder, a name on the Hub, or with --url the server's name of the model"""
     url: str | None = None
-    """address of a server of OpenAI's protocol, such as http://localhost:8000/v1; its key is OPENAI_API_KEY's value"""
+    """address of a server of OpenAI's protocol, such as http://localhost:8000/v1; its key is OPENAI_API_KEY's
+    value"""
     prompt: str | None = None
     """file with the question, in which {text} and {language} are filled in [see docs/views.md]"""
     means: Literal["paraphrase", "contradiction"] = "paraphrase"

@@ -77,7 +77,10 @@ def lazy_app(
     summaries: Mapping[str, str],
     **settings: Any,  # noqa: ANN401 - typer's
 ) -> typer.Typer:
-    """A command line whose commands `group` builds by name; `callback` has the options that come before one."""
+    """A command line whose commands `group` builds by name.
+
+    `callback` has the options that come before one.
+    """
     context = {"max_content_width": 120, "help_option_names": ["-h", "--help"]}
     app = typer.Typer(
         cls=group,
@@ -261,7 +264,10 @@ def table(
     title: str | None = None,
     right: Collection[str] = (),
 ) -> None:
-    """Print a table to stdout, numbers and the columns in `right` aligned right; all text is plain, not markup."""
+    """Print a table to stdout, numbers and the columns in `right` aligned right.
+
+    All text is plain, not markup.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -293,7 +299,10 @@ def render_page(package: str, *filters: Callable[..., Any], **values: Any) -> st
 def progress(
     description: str, total: int, *, unit: str = "rows", done: int = 0, pause: float = 30
 ) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr, or without a terminal a line every `pause` seconds; yields what advances it by n."""
+    """A progress bar on stderr, or without a terminal a line every `pause` seconds.
+
+    Yields what advances it by n.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

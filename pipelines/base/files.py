@@ -1,4 +1,6 @@
-"""Files and objects that appear whole or not at all, with one writer at a time; a path may be an address such as s3://.
+"""Files and objects that appear whole or not at all, with one writer at a time.
+
+A path may be an address such as s3://.
 
 A lock is a file that names its holder, and is free once that process has ended.
 """
@@ -191,7 +193,10 @@ def without_paths(text: str) -> str:
 
 @contextmanager
 def locked_folder(out: Path) -> Iterator[None]:
-    """Hold a folder, made if missing and removed if it stays empty; raises InputError if another process holds it."""
+    """Hold a folder, made if missing and removed if it stays empty.
+
+    Raises InputError if another process holds it.
+    """
     with _locked(out, out / LOCK):
         yield
 

@@ -35,7 +35,10 @@ def end_at_once() -> None:
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt in the block, once; a second one kills. Background jobs still ignore it."""
+    """Let Ctrl-C raise KeyboardInterrupt in the block, once; a second one kills.
+
+    Background jobs still ignore it.
+    """
     import threading
 
     _state.update(interrupted=False, reported=False)

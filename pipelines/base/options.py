@@ -21,7 +21,8 @@ Model = TypeVar("Model", bound=BaseModel)
 class Options(BaseModel):
     """Options of a command or of a part of it.
 
-    The string below a field is its help. An `Option` or `Argument` of typer in a field's `Annotated` says more about
+    The string below a field is its help. An `Option` or `Argument` of typer in a field's `Annotated` says
+    more about
     how it is shown; then `--help` shows its bounds too.
     """
 

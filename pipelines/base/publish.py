@@ -16,7 +16,9 @@ def publish(
     public: bool,
     overwrite: bool = True,
 ) -> str:
-    """Commit files, by their names, to the repository `OWNER/NAME` or `NAME`, made if missing; returns its address.
+    """Commit files, by their names, to the repository `OWNER/NAME` or `NAME`, made if missing.
+
+    Returns its address.
 
     An existing one must be as public as asked for, and hold no files unless it is to `overwrite`. Raises
     InputError for that, a wrong name, no token or no permission, TwinviewsError if the Hub failed.

@@ -22,7 +22,10 @@ def recipe_text(command: str, options: Mapping[str, Any], **extra: Any) -> str: 
 
 
 def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
-    """YAML (or JSON) as plain values; ValueError for other text, aliases, lone surrogates and too deep nesting."""
+    """YAML (or JSON) as plain values.
+
+    ValueError for other text, aliases, lone surrogates and too deep nesting.
+    """
     import yaml
 
     try:
@@ -40,7 +43,10 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
 
 
 def load_config(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
-    """Make a recipe file's values the defaults of its command; flags still override them. May raise InputError."""
+    """Make a recipe file's values the defaults of its command; flags still override them.
+
+    May raise InputError.
+    """
     if value is None or context.resilient_parsing:
         return value
     try:

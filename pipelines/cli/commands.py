@@ -140,7 +140,10 @@ def export_command(options: ExportOptions) -> None:
 
 @with_options
 def verify_command(options: VerifyOptions) -> None:
-    """Compare every file of an output with its recorded hash; exit with 1 if one is damaged, missing or unfinished."""
+    """Compare every file of an output with its recorded hash.
+
+    Exit with 1 if one is damaged, missing or unfinished.
+    """
     from pipelines.outputs.verify import verify
 
     files = verify(options.paths)

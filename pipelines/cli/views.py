@@ -42,7 +42,10 @@ def example_of(name: str) -> str:
 
 
 def add_view_command(app: typer.Typer, name: str) -> None:
-    """Add the subcommand of a view; raises TwinviewsError if it names a parameter like an option of every view."""
+    """Add the subcommand of a view.
+
+    Raises TwinviewsError if it names a parameter like an option of every view.
+    """
     own = {key: _as_typed(field) for key, field in view_options(name).items()}
     sources, *shared = parameters(own_first(ViewOptions))
     clashes = sorted(own.keys() & {option.name for option in (sources, *shared)})
@@ -75,7 +78,10 @@ def _variants(name: str, params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _as_typed(field: FieldInfo) -> FieldInfo:
-    """A field of a view as it is typed; values of a type that the command line does not know are written as YAML."""
+    """A field of a view as it is typed.
+
+    Values of a type that the command line does not know are written as YAML.
+    """
     is_optional = get_origin(field.annotation) in (Union, UnionType)
     kinds = get_args(field.annotation) if is_optional else [field.annotation]
     kind: Any
@@ -101,7 +107,10 @@ def _parse_option(value: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe h
 
 
 def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
-    """Make a dataset of each view and print what became of its rows; several go to folders of their own in `out`."""
+    """Make a dataset of each view and print what became of its rows.
+
+    Several go to folders of their own in `out`.
+    """
     from pipelines.sentences.ingest import sentences_for
     from pipelines.views.run import VIEWS_FOLDER, as_begun, make_run, note_starter, plan_run
 

@@ -80,7 +80,10 @@ class DatasetReader(NamedTuple):
 
 
 def open_path(path: Path) -> DatasetReader:
-    """Open sentences, a view dataset, pairs or rejects; raises InputError if there are none or they are damaged."""
+    """Open sentences, a view dataset, pairs or rejects.
+
+    Raises InputError if there are none or they are damaged.
+    """
     if path.is_file() and not is_dataset(path):
         files = pair_files(path)
         rows = sum(file.rows for file in files)
@@ -95,7 +98,10 @@ def open_path(path: Path) -> DatasetReader:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Mean, quantiles and counts of `n` numbers in equal bins between two `ends`; the outermost have those beyond."""
+    """Mean, quantiles and counts of `n` numbers in equal bins between two `ends`.
+
+    The outermost have those beyond.
+    """
 
     n: int
     mean: float
@@ -156,7 +162,10 @@ def statistics(opened: DatasetReader, sample: int = SAMPLE_ROWS, seed: int = 0) 
 
 
 def distribution(values: ArrayLike, ends: tuple[float, float] | None = None) -> Distribution | None:
-    """The distribution of the finite values, None if there are none; its ends are the 1% and 99% quantiles or given."""
+    """The distribution of the finite values, None if there are none.
+
+    Its ends are the 1% and 99% quantiles or given.
+    """
     numbers = np.asarray(values, dtype=np.float64)
     numbers = numbers[np.isfinite(numbers)]
     if not numbers.size:

@@ -31,7 +31,10 @@ GROUP_BYTES = 100_000_000
 
 
 def export(opened: DatasetReader, rows: int, out: Path, options: ExportOptions) -> bool:
-    """Write the first rows in a format, or return False for this very export; raises InputError if `out` is taken."""
+    """Write the first rows in a format, or return False for this very export.
+
+    Raises InputError if `out` is taken.
+    """
     recipe, to = beside(out, RECIPE_FILE), options.to
     plan = {"kind": "export", "--to": to, "--limit": rows, "the dataset's sha256": opened.digest()}
     settings = {"path": str(opened.path), "to": to, "limit": rows if rows < opened.rows else None}

@@ -12,7 +12,10 @@ from pipelines.base.record import record_path
 
 
 def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
-    """Check every file of these outputs, or of all outputs in a folder; raises InputError where there is none."""
+    """Check every file of these outputs, or of all outputs in a folder.
+
+    Raises InputError where there is none.
+    """
     problems: dict[Path, Problem | None] = {}
     worst_first = (*get_args(Problem), None)
     for path in paths:
@@ -42,7 +45,10 @@ def _records_below(folder: Path) -> list[Path]:
 
 
 def _checked(path: Path) -> Iterator[tuple[Path, Problem | None]]:
-    """A record and the files that it is of, and what is wrong with each; nothing for a file that is not ours."""
+    """A record and the files that it is of, and what is wrong with each.
+
+    Nothing for a file that is not ours.
+    """
     try:
         record = read_record(path)
     except DamagedRecord:

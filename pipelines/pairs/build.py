@@ -76,8 +76,8 @@ def make_pairs(
         pairs: What is paired: the sentence with each view ("original", and "multilingual" for translations),
             with the best one ("best"), two views ("bsl"), or the sentence with itself ("self").
         filter: Filters as `--filter` takes them, such as "chrf:max=95".
-        default_filters: As `--default-filters`: also drop equal texts, and back-translations that are no paraphrases.
-        negative_view: A view that says something else, as a further column; without a pair, the sentence twice.
+        default_filters: As `--default-filters`: also drop equal texts, and poor back-translations.
+        negative_view: A view that says something else, as a further column.
         seed: That of the views, as in `make_views`.
         device: Where models run.
 

@@ -90,7 +90,10 @@ def _judged(
 
 
 def _settled(candidates: list[Candidate]) -> list[Candidate]:
-    """The candidates of one sentence that are no spares; if none of them is kept, the first spare one that is."""
+    """The candidates of one sentence that are no spares.
+
+    If none of them is kept, the first spare one that is.
+    """
     own = [candidate for candidate in candidates if not candidate.is_spare]
     if any(candidate.reason is None for candidate in own):
         return own
@@ -99,7 +102,10 @@ def _settled(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def _judge(sides: Mapping[str, SideInfo], filters: Sequence[Filter], block: Sequence[Candidate]) -> None:
-    """Give candidates that are not yet dropped a filter's reasons and scores; raises TwinviewsError for a wrong one."""
+    """Give candidates that are not yet dropped a filter's reasons and scores.
+
+    Raises TwinviewsError for a wrong one.
+    """
     for start in range(0, len(block), BATCH_ROWS):
         for filter in filters:
             kept = [candidate for candidate in block[start : start + BATCH_ROWS] if candidate.reason is None]

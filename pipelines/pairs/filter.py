@@ -20,7 +20,10 @@ SIDES = ("view_a", "view_b")
 
 @dataclass(frozen=True)
 class PairColumns:
-    """The pairs that a filter judges; `sides` maps names of sides to their view and language, if they are known."""
+    """The pairs that a filter judges.
+
+    `sides` maps names of sides to their view and language, if they are known.
+    """
 
     pairs: Sequence[Candidate]
     sides: Mapping[str, SideInfo]
@@ -101,7 +104,10 @@ class Filter(BaseModel):
         return _filter_text(self.name, dict(sorted(params.items())))
 
     def signature(self) -> str:
-        """Everything that decides its verdicts: parameters and versions. A revision replaces the place of weights."""
+        """Everything that decides its verdicts: parameters and versions.
+
+        A revision replaces the place of weights.
+        """
         return self.text(
             WEIGHTS_PARAMS if getattr(self, "revision", None) is not None else (), **self.versions
         )

@@ -92,7 +92,10 @@ def nli_sources(names: Sequence[str], spool: Path, columns: TableColumns) -> lis
 
 
 def nli_rows(source: Source, columns: TableColumns) -> Iterator[NliRow]:
-    """The rows of a source, those of other tables all entailed; raises InputError for a label without a name."""
+    """The rows of a source, those of other tables all entailed.
+
+    Raises InputError for a label without a name.
+    """
     table = open_table(source, header_names([COLUMNS]).union(columns.names))
     for row in table.rows(_find(source.name, table, columns), ("premise", "hypothesis")):
         if not columns.is_nli and row.get("label") in NLI_LABELS:
@@ -116,7 +119,10 @@ def _meaning(label: str | None, columns: TableColumns) -> str | None:
 
 
 def _find(source: str, table: Table, columns: TableColumns) -> dict[str, str]:
-    """The columns of premise, hypothesis and label; of other tables the two that are named, and perhaps a label."""
+    """The columns of premise, hypothesis and label.
+
+    Of other tables the two that are named, and perhaps a label.
+    """
     usual, names = find_columns(source, COLUMNS, table.names), listed(table.opening or table.names)
     if not columns.is_nli and len(usual) == len(COLUMNS):
         raise InputError(NLI_INSTEAD.format(source))

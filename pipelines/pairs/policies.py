@@ -245,7 +245,10 @@ def usual_filters(policy: str, views: Iterable[str], given: Sequence[str]) -> li
 
 
 def describe_sides(views: Mapping[str, ViewSpec]) -> dict[str, SideInfo]:
-    """The view that makes a side, and the language it is in, by name; raises InputError if sentences have two."""
+    """The view that makes a side, and the language it is in, by name.
+
+    Raises InputError if sentences have two.
+    """
     languages: dict[Any, str] = {
         view.params.get(view_attribute(view.name, "sentence_language_option", "source")): name
         for name, view in views.items()

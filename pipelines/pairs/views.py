@@ -76,7 +76,10 @@ def _choose_view(name: str) -> tuple[Path, ChosenView]:
 def plan_views(
     chosen: Mapping[Path, ChosenView], source: Dataset, options: PairsOptions
 ) -> dict[str, Dataset | ViewRun]:
-    """Every view by its name, finished or planned; raises InputError for one that does not fit the sentences."""
+    """Every view by its name, finished or planned.
+
+    Raises InputError for one that does not fit the sentences.
+    """
     planned: dict[str, Dataset | ViewRun] = {}
     for folder, view in chosen.items():
         if view.plan is not None:

@@ -145,7 +145,10 @@ def _write(job: PairsJob, *, has_rejects: bool) -> Mapping[str, Any]:
 def _judged_pairs(
     job: PairsJob, out: Path, *, has_rejects: bool
 ) -> Iterator[tuple[dict[str, Any], FileRecord, dict[str, FileRecord]]]:
-    """Write pairs and rejects, which appear when the block ends; yields counts, the pairs, and the rejects by place."""
+    """Write pairs and rejects, which appear when the block ends.
+
+    Yields counts, the pairs, and the rejects by place.
+    """
     options, path, counts = job.options, job.options.rejects, PairCounts(job.candidates)
     if path is not None and path.exists() and not has_rejects:
         names = set[str]()
@@ -183,7 +186,10 @@ def _place(rejects: Path, out: Path) -> str:
 
 
 class PairStream:
-    """Pairs into an IPC stream in full batches, however few come at once; system errors name the stream's file."""
+    """Pairs into an IPC stream in full batches, however few come at once.
+
+    System errors name the stream's file.
+    """
 
     def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
         self.path, self._stream, self._schema = Path(stream.name), stream, schema

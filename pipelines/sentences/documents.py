@@ -103,7 +103,9 @@ def _rendered(text: str) -> str:
 
 
 def split_sentences(rows: Iterable[Row], language: str, join: JoinLines = " ".join) -> Iterator[Row]:
-    """Split every text into its sentences by sentencex, each with the label of its text; a blank one stays a row.
+    """Split every text into its sentences by sentencex, each with the label of its text.
+
+    A blank one stays a row.
 
     A language (two letters) without rules of its own is split like a related one. Raises InputError for a row
     with a second text.

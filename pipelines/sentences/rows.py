@@ -28,10 +28,13 @@ class Columns(NamedTuple):
 
 
 def read_rows(source: Source, columns: Columns, language: str | None = None) -> Iterator[Row]:
-    """Stream a source's rows, empty ones included, as `text`, `label` and `pair`; a paragraph of a document is one.
+    """Stream a source's rows, empty ones included, as `text`, `label` and `pair`.
+
+    A paragraph of a document is one.
 
     With a `language`, text is read by paragraphs too, words that line ends break are joined, and every row is
-    split into its sentences. Raises InputError if the content is not what the format says, or a column is missing.
+    split into its sentences. Raises InputError if the content is not what the format says, or a column is
+    missing.
     """
     join: JoinLines = " ".join
     if language is not None:

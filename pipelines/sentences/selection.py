@@ -24,7 +24,10 @@ class Seen:
         self._files, self._runs = list[NDArray[np.uint64]](), list[NDArray[np.uint64]]()
 
     def add(self, hashes: Sequence[int]) -> list[bool]:
-        """Add hashes, and return which of them are new; raises OSError, naming the folder, if its disk is full."""
+        """Add hashes, and return which of them are new.
+
+        Raises OSError, naming the folder, if its disk is full.
+        """
         values, indices = np.unique(np.array(hashes, dtype=np.uint64), return_index=True)
         for run in (*self._files, *self._runs):
             is_new = run[np.minimum(np.searchsorted(run, values), len(run) - 1)] != values
@@ -67,7 +70,10 @@ class Selection:
         return self.counts["kept"] == self._limit
 
     def fates(self, texts: Sequence[str], values: Sequence[str]) -> list[str]:
-        """The fate of each text up to the last one that is kept; `values` are its label and pair, "" if it has none."""
+        """The fate of each text up to the last one that is kept.
+
+        `values` are its label and pair, "" if it has none.
+        """
         hashes = [xxhash.xxh64_intdigest(text.encode()) for text in texts]
         fates = [*map(self._fate, texts)]
         places = [place for place, fate in enumerate(fates) if not fate]

@@ -73,7 +73,10 @@ def _code(text: str) -> str:
 
 
 def dataset_card(plan: Plan, counts: Mapping[str, Any], **facts: Any) -> str:  # noqa: ANN401 - of several types
-    """The card of a dataset, with names instead of paths; for pairs, `facts` are `columns`, `made_by` and `unit`."""
+    """The card of a dataset, with names instead of paths.
+
+    For pairs, `facts` are `columns`, `made_by` and `unit`.
+    """
     environment = templates("pipelines.storage")
     environment.filters["cell"] = _cell
     inputs = [(_code(file_name(item.name)), f"`{item.sha256}`") for item in plan.inputs]

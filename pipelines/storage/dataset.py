@@ -1,4 +1,7 @@
-"""A dataset: rows in shards, with plan, recipe and card; as a folder also what `datasets.load_from_disk` needs."""
+"""A dataset: rows in shards, with plan, recipe and card.
+
+As a folder also what `datasets.load_from_disk` needs.
+"""
 
 import hashlib
 import json
@@ -85,7 +88,10 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         return self.shards[-1][1] if self.shards else 0
 
     def deciding(self) -> dict[str, Any]:
-        """What makes other rows if it differs, by name; names of inputs and, beside a revision, of weights do not."""
+        """What makes other rows if it differs, by name.
+
+        Names of inputs and, beside a revision, of weights do not.
+        """
         same_weights = () if self.params.get("revision") is None else WEIGHTS_PARAMS
         params = {key: value for key, value in self.params.items() if key not in same_weights}
         options = {**params, "seed": self.seed, "limit": self.limit, "shard_size": self.shard_size}
@@ -101,7 +107,10 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
 
 
 def as_plan(record: Record | None, path: Path) -> Plan | None:
-    """The plan of a dataset's record, which is at `path`; None for other records, InputError for a forged one."""
+    """The plan of a dataset's record, which is at `path`.
+
+    None for other records, InputError for a forged one.
+    """
     if record is None or record.plan.get("kind") not in get_args(Kind):
         return None
     with suppress(ValidationError):
@@ -185,7 +194,10 @@ def finish(
     card: str,
     others: Mapping[str, FileRecord] = {},
 ) -> Dataset:
-    """Write the record of a dataset of these shards, and then all files but these; counts are those of the shards."""
+    """Write the record of a dataset of these shards, and then all files but these.
+
+    Counts are those of the shards.
+    """
     counts = count_rows(shards) if counts is None else counts
     files = shard_files(shards)
     texts = {beside(out, RECIPE_FILE): recipe, beside(out, CARD_FILE): card}

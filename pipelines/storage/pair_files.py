@@ -1,4 +1,7 @@
-"""Pairs, sentences and tables, as a trainer reads them; checked first, so that none is unfinished or altered."""
+"""Pairs, sentences and tables, as a trainer reads them.
+
+Checked first, so that none is unfinished or altered.
+"""
 
 from contextlib import suppress
 from pathlib import Path

@@ -125,7 +125,10 @@ def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Record]:
 
 
 def _write_shard(path: Path, table: Any) -> Record:  # noqa: ANN401 - a pyarrow table
-    """Write a shard straight to its file, as it may be too large for a second copy; its record, not yet written."""
+    """Write a shard straight to its file, as it may be too large for a second copy.
+
+    Its record, not yet written.
+    """
     import pyarrow as pa
 
     with atomic_write(path, lasting=False) as stream:

@@ -37,7 +37,10 @@ Result: TypeAlias = tuple[list[Record], float]
 
 @dataclass
 class ViewRun:
-    """A view of `source` to be made in the folder `out`; `view` is None until the process that makes it builds it."""
+    """A view of `source` to be made in the folder `out`.
+
+    `view` is None until the process that makes it builds it.
+    """
 
     plan: Plan
     source: Dataset
@@ -56,7 +59,10 @@ class ViewRun:
         return replace(self, view=None, source=source, out=self.out.absolute())
 
     def make(self, window: Window) -> Result:
-        """Make and commit a window in a Ray actor; the first one builds the view, so that the caller gets its error."""
+        """Make and commit a window in a Ray actor.
+
+        The first one builds the view, so that the caller gets its error.
+        """
         (result,) = make_windows(self, [window])
         return result
 

@@ -102,11 +102,13 @@ def auto(**values: Any) -> None:  # noqa: ANN401 - the flags
 
     Beside the untouched encoder: the same with whitened vectors, the training that fits the data, and, of
     English sentences, one on contradictions (WordNet); with several --encoder all of this for each. One of
-    these is named only if the mean of its figures, then of the tables, is clearly higher and no figure is lower.
+    these is named only if the mean of its figures, then of the tables, is clearly higher and no figure is
+    lower.
     If the tables are too small to tell, the verdict says so. Without --judge nothing is known, and only
     --train-anyway trains.
 
-    The encoder is all-MiniLM-L6-v2 where that can be had. The options of the training are those of the one that
+    The encoder is all-MiniLM-L6-v2 where that can be had. The options of the training are those of the one
+    that
     fits the data. The same command goes on after an interruption.
 
     Example: train auto --text sentences.txt --judge labelled.csv
@@ -139,7 +141,7 @@ def _plan(
     values: Mapping[str, Any],
     options: AutoOptions,
 ) -> Start:
-    """Return what is made of an encoder of the data, with `values` of the training's options; a note says why."""
+    """What is made of an encoder of the data, with `values` of the training's options; a note says why."""
     kind = "views" if "views" in data else "text"
     choice = CHOICES["negatives" if examples.negatives else kind][0 if source.modules() else 1]
     note(f"{len(examples):,} {'pairs' if kind == 'views' else 'sentences'}: {choice.reason}")
@@ -217,7 +219,7 @@ def _with_contradictions(starts: Sequence[Start], examples: Examples, options: A
 
 
 def starting_encoder(name: str | None) -> Source:
-    """Return an encoder by name, by default all-MiniLM-L6-v2, or the bundled one where that is out of reach."""
+    """An encoder by name, by default all-MiniLM-L6-v2, or the bundled one where that is out of reach."""
     if name is None:
         try:
             return locate(MINILM)
@@ -251,7 +253,10 @@ def _command_line(request: Request) -> str:
 
 
 def _judge(starts: Sequence[Start], suites: Sequence[Suite], options: AutoOptions) -> None:
-    """Score what has no scores yet, the untouched encoder first; show how they compare, and write it beside them."""
+    """Score what has no scores yet, the untouched encoder first.
+
+    Show how they compare, and write it beside them.
+    """
     from trainers.scores.contenders import Contender, trained, untouched
     from trainers.scores.pages.verdict_table import records, verdict_table
     from trainers.scores.result_files import show as show_tables
@@ -309,7 +314,7 @@ def _warn_of_general_text(encoders: "Mapping[str, Contender]") -> None:
 
 
 def _training_options() -> list[inspect.Parameter]:
-    """Return the options of a training, without those of single objectives; their help has the presets' values."""
+    """The options of a training, without those of single objectives; their help has the presets' values."""
     choices = {choice for of_kind in CHOICES.values() for choice in of_kind}
     presets = {
         f"{choice.objective} {choice.preset}": load_objective(choice.objective).PRESETS[choice.preset]

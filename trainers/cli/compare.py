@@ -127,7 +127,7 @@ def _page(out: Path | None) -> Path | None:
 
 
 def _suites(requested: Sequence[str], runs: Sequence[Run], papers: Sequence[str]) -> list[str]:
-    """Return the suites to print, in the papers' order: those requested, else those of the runs, else the papers'."""
+    """The suites to print, in the papers' order: those requested, else those of the runs, else the papers'."""
     order = [table.suite for name in PAPERS for table in load_paper(name)]
     printed = {table.suite for name in papers for table in load_paper(name)}
     present = {evaluation.suite for run in runs for evaluation in run.evaluations} if runs else printed

@@ -53,8 +53,10 @@ class LabelsOptions(Options):
 def labels(options: LabelsOptions) -> None:
     """Train an encoder on pairs of one label, and a classifier of its vectors.
 
-    The columns are text (or sentence) and label (or category, class, intent). The encoder learns by `train contrastive
-    --preset labels` from pairs of one label; logistic regression is fitted to its vectors. Run again, it goes on.
+    The columns are text (or sentence) and label (or category, class, intent). The encoder learns by `train
+    contrastive
+    --preset labels` from pairs of one label; logistic regression is fitted to its vectors. Run again, it goes
+    on.
 
     Example: train labels labelled.csv --test held-back.csv
     """
@@ -92,7 +94,10 @@ def labels(options: LabelsOptions) -> None:
 
 
 def _classify(labelled: Labelled, held_back: Labelled, start: str, out: Path) -> None:
-    """Fit and save the classifier; show its accuracy, as it was saved, beside that of one on the untouched encoder."""
+    """Fit and save the classifier.
+
+    Show its accuracy, as it was saved, beside that of one on the untouched encoder.
+    """
     from trainers.classifier import Classifier
     from trainers.encoders.model import load_model
 

@@ -68,7 +68,10 @@ def push(options: PushOptions) -> None:
 
 
 def published(directory: Path) -> dict[str, Path | bytes]:
-    """Return what is published of a run, by name: files, and its recipe without paths; raises InputError for others."""
+    """Return what is published of a run, by name: files, and its recipe without paths.
+
+    Raises InputError for others.
+    """
     recipe = read_json(directory / RECIPE)
     for name in (RECIPE, DONE, CARD, "*.safetensors"):
         if not any(directory.glob(name)) or not isinstance(recipe, dict):

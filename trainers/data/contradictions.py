@@ -21,7 +21,10 @@ def is_english(texts: Sequence[str]) -> bool:
 
 
 def contradictions(texts: Sequence[str]) -> "Dataset | None":
-    """Return pairs of a sentence and itself, each with a contradiction; None, with a note, if none can be made."""
+    """Return pairs of a sentence and itself, each with a contradiction.
+
+    None, with a note, if none can be made.
+    """
     from pipelines import make_pairs
 
     sentences = [*islice(texts, MOST)]

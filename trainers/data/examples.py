@@ -72,7 +72,7 @@ class Examples:
         return len(self.texts)
 
     def columns(self) -> list[Sequence[str]]:
-        """Return all columns of text: the sources, both views, and negatives and the corpus if there are any."""
+        """All columns of text: the sources, both views, and negatives and the corpus if there are any."""
         return [
             self.texts,
             self.left,
@@ -82,7 +82,10 @@ class Examples:
         ]
 
     def positive_labels(self, positives: str | None) -> list[str] | None:
-        """Return the label of each row, empty if it has none, if `--positives` says so; raises InputError for none."""
+        """Return the label of each row, empty if it has none, if `--positives` says so.
+
+        Raises InputError for none.
+        """
         if positives == "labels" and not any(self.classes or ()):
             raise InputError("--positives labels: the pairs have no labels: build them with --pairs labels")
         return list(self.classes or ()) if positives == "labels" else None
@@ -114,7 +117,7 @@ def take(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:
 
 
 def number_texts(columns: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the distinct texts of some columns, and the number of each row's texts among them (rows, columns)."""
+    """The distinct texts of some columns, and the number of each row's texts among them (rows, columns)."""
     numbers: dict[str, int] = {}
     flat = (numbers.setdefault(text, len(numbers)) for row in zip(*columns, strict=True) for text in row)
     rows = np.fromiter(flat, np.int64, count=len(columns) * len(columns[0])).reshape(-1, len(columns))
@@ -122,7 +125,10 @@ def number_texts(columns: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[n
 
 
 def from_text(path: Path, limit: int | None = None) -> Examples:
-    """Read sentences, one a line (.gz too), or a dataset folder's `text`; raises InputError if there are none."""
+    """Read sentences, one a line (.gz too), or a dataset folder's `text`.
+
+    Raises InputError if there are none.
+    """
     if not path.exists():
         raise InputError(
             f"no sentences at {str(path)!r}: give a text file with --text, or run `augment ingest` first"
@@ -249,7 +255,10 @@ class Rows(Sequence[Mapping[str, Any]]):
 
 
 class Order:
-    """All rows in an order of seed and epoch alone; with a `batch_size` (of all processes) a batch is of one length."""
+    """All rows in an order of seed and epoch alone.
+
+    With a `batch_size` (of all processes) a batch is of one length.
+    """
 
     def __init__(self, rows: Rows, seed: int, batch_size: int | None = None) -> None:
         self.rows, self.seed, self.batch_size = rows, seed, batch_size

@@ -28,7 +28,10 @@ Spellings: TypeAlias = Mapping[str, str]
 
 
 def own_columns(text: str | None) -> Spellings:
-    """Return the columns that `text=body,label=topic` names, by what they hold; raises InputError for another form."""
+    """Return the columns that `text=body,label=topic` names, by what they hold.
+
+    Raises InputError for another form.
+    """
     try:
         return dict(part.split("=") for part in text.split(",")) if text else {}
     except ValueError:

@@ -33,7 +33,10 @@ DEFAULTS = {
 
 @dataclass(slots=True)
 class FunctionEncoder:
-    """A function from at most `size` texts to vectors as an encoder; its card is complete once it has encoded."""
+    """A function from at most `size` texts to vectors as an encoder.
+
+    Its card is complete once it has encoded.
+    """
 
     function: Callable[[list[str]], Any]
     name: str
@@ -74,7 +77,7 @@ class FunctionEncoder:
 
 
 def as_matrix(output: Any) -> Matrix:  # noqa: ANN401 - whatever a function returns
-    """Return rows as an array: a tensor, on any device, a list of them, a sparse matrix (as TF-IDF is), or lists."""
+    """Rows as an array: a tensor, on any device, a list of them, a sparse matrix (as TF-IDF is), or lists."""
     if hasattr(output, "toarray"):
         output = output.toarray()
     if hasattr(output, "detach"):  # NumPy takes no tensor that needs a gradient, is on a GPU, or in bfloat16
@@ -85,7 +88,7 @@ def as_matrix(output: Any) -> Matrix:  # noqa: ANN401 - whatever a function retu
 
 
 def open_encoder(encoder: Encoder, **options: Any) -> TextEncoder:  # noqa: ANN401 - as `load_model` has them
-    """Return an encoder by name (a directory first), or one loaded, or a function; InputError if there is none."""
+    """An encoder by name (a directory first), or one loaded, or a function; InputError if there is none."""
     if not isinstance(encoder, str | Path):
         from sentence_transformers import SentenceTransformer
 

@@ -42,7 +42,10 @@ def _for_training(encoder: Encoder, max_tokens: int) -> Encoder:
 
 
 def position_limit(encoder: Encoder, max_tokens: int | None = None) -> int:
-    """Return how many tokens an encoder has positions for; raises InputError if it has none, or under `max_tokens`."""
+    """Return how many tokens an encoder has positions for.
+
+    Raises InputError if it has none, or under `max_tokens`.
+    """
     model: Any = getattr(encoder[0], "model", None)
     if not hasattr(model, "config"):
         raise InputError(
@@ -89,7 +92,10 @@ def _check_saved(encoder: Encoder, folder: Path) -> None:
 
 
 def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[Encoder, Any]:
-    """Load the encoder below a masked-LM head, new if it has none, and the whole model; InputError if impossible."""
+    """Load the encoder below a masked-LM head, new if it has none, and the whole model.
+
+    InputError if impossible.
+    """
     from transformers import AutoModelForMaskedLM
 
     encoder, path = load_encoder(source.folder, "cpu"), source.transformer

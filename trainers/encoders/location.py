@@ -1,4 +1,7 @@
-"""Where an encoder is: a directory, the bundled starter, or a name on the Hub; and which pooling it was made for."""
+"""Where an encoder is: a directory, the bundled starter, or a name on the Hub.
+
+And which pooling it was made for.
+"""
 
 import json
 import re
@@ -31,7 +34,10 @@ class Source:
         return len(self.revision) == COMMIT
 
     def modules(self) -> list[tuple[str, str]]:
-        """Return class and folder of each module, none for a bare transformer; raises InputError if damaged."""
+        """Return class and folder of each module, none for a bare transformer.
+
+        Raises InputError if damaged.
+        """
         try:
             return [
                 (entry["type"].rpartition(".")[2], entry["path"]) for entry in self._json("modules.json") or []
@@ -75,7 +81,10 @@ class Source:
 
 
 def locate(name: str | None) -> Source:
-    """Find a directory, an installed model (None: the starter) or a Hub name; InputError for none that is safe."""
+    """Find a directory, an installed model (None: the starter) or a Hub name.
+
+    InputError for none that is safe.
+    """
     folder = Path(name or STARTER).expanduser()
     # A mistyped run is not looked up on the Hub.
     if name and not folder.is_dir() and (folder.exists() or name.startswith((".", "/", "~", "runs/"))):

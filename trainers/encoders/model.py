@@ -95,7 +95,10 @@ class EmbeddingModel:
         }
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
-        """Return the texts' vectors (texts, d), float32, not normalised; raises TwinviewsError for NaN or infinity."""
+        """Return the texts' vectors (texts, d), float32, not normalised.
+
+        Raises TwinviewsError for NaN or infinity.
+        """
         vectors: NDArray[np.float32] | None = None
         # In fp32 too: without autocast a caller's own autocast would apply.
         autocast = torch.autocast(
@@ -178,7 +181,10 @@ def pack(lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator
 
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
-    """Write an array as a file of NumPy's, whole or not at all; raises TwinviewsError if it cannot be written."""
+    """Write an array as a file of NumPy's, whole or not at all.
+
+    Raises TwinviewsError if it cannot be written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     # NumPy writes to a real file through C, and misses a full disk.
     with atomic_write(path) as stream:
@@ -194,7 +200,10 @@ def load_model(
     batch_tokens: int | None = None,
     max_tokens: int | None = None,
 ) -> EmbeddingModel:
-    """Load a model to embed with it, perhaps repooled; raises InputError if it or the device cannot be used."""
+    """Load a model to embed with it, perhaps repooled.
+
+    Raises InputError if it or the device cannot be used.
+    """
     try:
         torch.empty(1, device="cpu" if device == "auto" else device)
     except (RuntimeError, AssertionError) as error:
@@ -215,7 +224,7 @@ def load_model(
 
 
 def starting_model(encoder: SentenceTransformer, source: Source, max_tokens: int) -> EmbeddingModel:
-    """Return an encoder as a training begins with it, cut at `max_tokens`; it is moved to a device, not copied."""
+    """An encoder as a training begins with it, cut at `max_tokens`; it is moved to a device, not copied."""
     set_max_tokens(encoder, max_tokens)
     return described(encoder.to(get_device_name()), source)
 

@@ -49,7 +49,10 @@ def width_of(encoder: Encoder) -> int:
 
 
 def add_layer(encoder: Encoder, layer: nn.Module, name: str | None = None) -> None:
-    """Put a layer behind an encoder; vectors that had length 1 have it again, as indexes built on them rely on it."""
+    """Put a layer behind an encoder.
+
+    Vectors that had length 1 have it again, as indexes built on them rely on it.
+    """
     from sentence_transformers.sentence_transformer.modules import Normalize
 
     is_unit = isinstance(encoder[-1], Normalize)
@@ -71,7 +74,10 @@ def set_max_tokens(encoder: Encoder, max_tokens: int) -> None:
 
 
 def parts_of(encoder: Encoder, name: str) -> dict[str, Any]:
-    """Return an encoder's `cnn` (or None), `relu` and `head` for `assemble`; raises InputError for unknown modules."""
+    """Return an encoder's `cnn` (or None), `relu` and `head` for `assemble`.
+
+    Raises InputError for unknown modules.
+    """
     place = pooling_at(encoder)
     before, head = list(encoder)[1:place], list(encoder)[place + 1 :]
     kinds = [_kind(module) for module in before]
@@ -104,7 +110,7 @@ def assemble(
     relu: bool = False,
     head: Sequence[nn.Module] = (),
 ) -> Encoder:
-    """Return an encoder's transformer and settings, not copied, with these parts; InputError if they do not fit.
+    """An encoder's transformer and settings, not copied, with these parts; InputError if they do not fit.
 
     If padding counts, `set_max_tokens` says how long texts are padded.
     """

@@ -67,7 +67,7 @@ class TextEncoder(Protocol):
         """Return one row per text, in their order; float32, finite, not normalised."""
 
     def card(self) -> dict[str, Any]:
-        """Return the encoder's name, dimension, provenance and settings as JSON values; call it after `encode`."""
+        """The encoder's name, dimension, provenance and settings as JSON values; call it after `encode`."""
 
 
 class Vectors(NamedTuple):
@@ -102,7 +102,7 @@ class Vectors(NamedTuple):
         return self.matrix[[self.rows[text] for text in texts]]
 
     def cosines(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-        """Return the cosines (n,) of n pairs of texts; exactly 1 for two equal texts, 0 if a vector is zero."""
+        """The cosines (n,) of n pairs of texts; exactly 1 for two equal texts, 0 if a vector is zero."""
         left = self.of(first).astype(np.float64)
         right = (self.documents or self).of(second).astype(np.float64)
         dots, *squares = (
@@ -136,7 +136,8 @@ class Vectors(NamedTuple):
     ) -> Iterator[tuple[Sequence[str], NDArray[np.int64], NDArray[np.float64]]]:
         """Yield parts of the documents, the rows there of those nearest to each query, and their similarities.
 
-        Rows and similarities are (queries, depth), best first. A Euclidean distance is ranked by q k - |k|^2 / 2.
+        Rows and similarities are (queries, depth), best first. A Euclidean distance is ranked by q k - |k|^2
+        / 2.
         """
         query_vectors, of_documents = self._searched(self.of(queries)), self.documents or self
         similarity: Literal["cosine", "dot"] = "cosine" if self.similarity == "cosine" else "dot"
@@ -194,7 +195,7 @@ def nearest(
     similarity: Literal["cosine", "dot"] = "cosine",
     device: str | None = None,
 ) -> NDArray[np.int64]:
-    """Return the rows of `keys` (m, d) nearest to `queries` (n, d), best first, of equals the first: (n, min(k, m))."""
+    """Return the rows of `keys` (m, d) nearest to `queries` (n, d), best first: (n, min(k, m))."""
     import torch
 
     k = min(k, len(keys))

@@ -121,7 +121,7 @@ def learn_tokenizer(tokenizer: Any, texts: Sequence[str], size: int) -> Any:  # 
 
 
 def _untrained(tokenizer: Any, texts: Sequence[str]) -> Any:  # noqa: ANN401
-    """Return a copy of a tokenizer that keeps accents, of another kind if the script of the texts has no spaces."""
+    """A copy of a tokenizer that keeps accents, of another kind if the script of the texts has no spaces."""
     state = json.loads(tokenizer.backend_tokenizer.to_str())
     normalizer = state["normalizer"] or {}
     if "strip_accents" in normalizer:
@@ -137,7 +137,10 @@ def _untrained(tokenizer: Any, texts: Sequence[str]) -> Any:  # noqa: ANN401
 
 
 def _unigram_pieces(normalizer: Any, texts: Sequence[str], size: int) -> list[list[Any]]:  # noqa: ANN401
-    """Return at most `size` pieces and their log-probabilities; by SentencePiece, as the other trainer's sums vary."""
+    """Return at most `size` pieces and their log-probabilities.
+
+    By SentencePiece, as the other trainer's sums vary.
+    """
     from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
     model = io.BytesIO()
@@ -184,7 +187,7 @@ def piece_counts(tokenizer: Any, texts: Sequence[str]) -> csr_array:  # noqa: AN
 
 
 def transferred(new: csr_array, old: csr_array, vectors: Vectors) -> Vectors:
-    """Return input vectors (V, d) of pieces `new` (n, V), from those (W, d) of `old` (n, W), by the equation above.
+    """Input vectors (V, d) of pieces `new` (n, V), from those (W, d) of `old` (n, W), by the equation above.
 
     The normal equations (X'WX + RIDGE I) Z = X'WY (E - m) are solved by conjugate gradients, preconditioned by
     their diagonal (Hestenes and Stiefel 1952). X'WX is dense and never formed: memory and time are linear in

@@ -18,7 +18,9 @@ CACHED_ROWS = 20_000  # rows whose vectors the warm-up keeps: 250 MB at 768 dime
 
 
 class Bsl(Objective):
-    """Online encoder f and predictor p, trained; target encoder g, which follows f and gets no gradient (Eq. 1-4).
+    """Online encoder f and predictor p, trained.
+
+    Target encoder g, which follows f and gets no gradient (Eq. 1-4).
 
     The target is float32: near a momentum of 1 steps are too small for bf16. Its pass has dropout, as the
     authors'.
@@ -66,7 +68,8 @@ class Bsl(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss of Eq. 2 over n pairs and the online vectors (2n, d).
 
-        The mean of `D(z, h) = -<z/|z|, h/|h|>` (Eq. 1), z a view's prediction, h the target's vector of the other view.
+        The mean of `D(z, h) = -<z/|z|, h/|h|>` (Eq. 1), z a view's prediction, h the target's vector of the
+        other view.
         """
         online = gather_pairs(self.embed(input_ids, attention_mask))
         with torch.no_grad():

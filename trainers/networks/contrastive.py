@@ -54,7 +54,7 @@ class Contrastive(Objective):
         self.head = train_only_head(encoder, self.dimension) if params.head else nn.Identity()
 
     def columns(self, examples: Examples) -> dict[str, Any]:
-        """Return the ids of views and k negatives, the `keys` (n, 3 + k), and the guide's texts, if it can find any."""
+        """Return the ids of views and k negatives, the `keys` (n, 3 + k), and the guide's texts, if any."""
         if self.params.twice:
             examples = replace(examples, left=examples.texts, right=examples.texts)
         if self.params.guide is not None and all(map(str.__eq__, examples.left, examples.right)):
@@ -98,7 +98,7 @@ class Contrastive(Objective):
         taught: Tensor | None = None,
         labels: Tensor | None = None,
     ) -> dict[str, Tensor]:
-        """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
+        """The mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
 
         The ids ((2 + k)n, tokens) are those of first views, second views and k negatives, `taught` (n, 2 + k,
         d) the guide's vectors of the same texts. Texts with the same label (`labels` (n,), -1 for none) are
@@ -132,7 +132,7 @@ class Contrastive(Objective):
             return {"loss": loss + weight * distance, **parts, "vectors": views.detach()}
 
     def _excluded(self, keys: Tensor, guide: Tensor | None, labels: Tensor | None) -> Tensor:
-        """Return (2n, 2n + kn), true for what is no negative of an anchor: equal strings, and what the guide finds.
+        """(2n, 2n + kn), true for what is no negative of an anchor: equal strings, and what the guide finds.
 
         That is a text that it finds more like the anchor than its positive, an own hard negative too if a
         guide is named (GISTEmbed), but none with another label.

@@ -52,7 +52,7 @@ class Distil(Objective):
         self.queues: Any = nn.ModuleList(Queue(size, width) for size in sizes)
 
     def columns(self, examples: Examples) -> dict[str, Any]:
-        """Return the ids of the rows to train on, and the views that teach; the run's seed fills ConGen's queue."""
+        """The ids of the rows to train on, and the views that teach; the run's seed fills ConGen's queue."""
         self.texts, taught = number_texts([examples.left, examples.right][: len(self.queues)])
         if self.congen:
             count = len(examples)
@@ -120,7 +120,9 @@ class Translations(Objective):
         self.paired = self.params.languages == "both"
 
     def columns(self, examples: Examples) -> dict[str, Any]:
-        """Learn the new vocabulary, if any, of all rows; return the ids of those to train on, and what teaches them.
+        """Learn the new vocabulary, if any, of all rows.
+
+        Return the ids of those to train on, and what teaches them.
 
         Raises InputError if the teacher reads the second views better than the first.
         """
@@ -168,7 +170,8 @@ class Translations(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, taught: Tensor) -> dict[str, Tensor]:
         """Return the loss and the student's vectors, (n, d) or (2n, d).
 
-        With f the student's unit vectors, g the teacher's, in `taught` (n, d): the mean of `|f(t) - g(s)|^2` over the
+        With f the student's unit vectors, g the teacher's, in `taught` (n, d): the mean of `|f(t) - g(s)|^2`
+        over the
         translations t of s; with both languages, its mean with that of `|f(s) - g(s)|^2`.
         """
         vectors = self.embed(input_ids, attention_mask)

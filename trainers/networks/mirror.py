@@ -46,7 +46,7 @@ class Mirror(Objective):
         set_drophead(self.encoder[0].model, params.drophead)
 
     def columns(self, examples: Examples) -> dict[str, Any]:
-        """Return the ids of both sides and the `keys`; for right sides to mask in each epoch, texts instead."""
+        """The ids of both sides and the `keys`; for right sides to mask in each epoch, texts instead."""
         columns = super().columns(examples)
         mirrored = np.fromiter(map(str.__eq__, examples.left, examples.right), bool)
         if self.params.span and mirrored.any():
@@ -86,7 +86,10 @@ class Mirror(Objective):
 
 
 def mask_span(text: str, characters: int, random: Random) -> str:
-    """Replace one random run of `characters` graphemes by `[MASK]`; a text no longer than that stays as it is."""
+    """Replace one random run of `characters` graphemes by `[MASK]`.
+
+    A text no longer than that stays as it is.
+    """
     starts = [*(match.start() for match in regex.finditer(r"\X", text)), len(text)]
     last = len(starts) - 1 - characters
     if last <= 0:
@@ -104,7 +107,10 @@ def mask_span_compat(text: str, characters: int, random: Random) -> str:
 
 
 def set_drophead(model: nn.Module, rate: float) -> None:
-    """Drop attention heads, never all, in training (Zhou et al. 2020); raises InputError if they are not known."""
+    """Drop attention heads, never all, in training (Zhou et al. 2020).
+
+    Raises InputError if they are not known.
+    """
     if rate == 0:
         return
     linears = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
@@ -132,7 +138,10 @@ def _drop_heads(
 
 
 def head_weights(sentences: int, heads: int, rate: float, device: torch.device) -> Tensor:
-    """Draw (sentences, heads): 0 for a dropped head, heads / kept for a kept one; a row's sum is always `heads`."""
+    """Draw (sentences, heads): 0 for a dropped head, heads / kept for a kept one.
+
+    A row's sum is always `heads`.
+    """
     draws = torch.rand(sentences, heads, device=device)
     # The head with the highest draw stays even where all were to be dropped.
     masks = (draws >= rate) | (draws == draws.amax(dim=1, keepdim=True))

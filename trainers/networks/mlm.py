@@ -51,14 +51,14 @@ class MaskedLm(Objective):
         return {"ids": self.tokenize(examples.texts)}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return masked ids and mask (n, tokens), `labels`, -100 if not predicted, and flat positions `masked`."""
+        """Masked ids and mask (n, tokens), `labels`, -100 if not predicted, and flat positions `masked`."""
         texts = [self._draw(row["ids"], row["seed"]) for row in rows]
         labels = pad_sequence([torch.tensor(targets) for _, targets in texts], True, IGNORED)
         masked = (labels.flatten() != IGNORED).nonzero().squeeze(1)
         return {**self.pad([ids for ids, _ in texts]), "labels": labels, "masked": masked}
 
     def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
-        """Return a text's ids, masked, and its labels: a share of its ordinary tokens, at least one if it has any."""
+        """A text's ids, masked, and its labels: a share of its ordinary tokens, at least one if it has any."""
         random = np.random.default_rng(seed)
         ordinary = np.array(
             [place for place, token in enumerate(ids) if token not in self.special], dtype=np.int64
@@ -77,7 +77,7 @@ class MaskedLm(Objective):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, masked: Tensor
     ) -> dict[str, Tensor]:
-        """Return the mean cross-entropy in nats of the tokens at flat `masked`, their accuracy, and [CLS] vectors."""
+        """The mean cross-entropy in nats of the tokens at flat `masked`, their accuracy, and [CLS] vectors."""
         width = input_ids.shape[1]
         order, hidden = [], []
         for rows, features in group_tokens(self.encoder, input_ids, attention_mask, self.max_tokens):
@@ -100,7 +100,7 @@ class MaskedLm(Objective):
 
 
 def masked_lm_logits(model: nn.Module, vectors: Tensor) -> Tensor:
-    """Return the logits (n, vocabulary) of token vectors (n, d); raises InputError if the head is not known."""
+    """The logits (n, vocabulary) of token vectors (n, d); raises InputError if the head is not known."""
     head = next((parts for parts in HEADS if all(hasattr(model, part) for part in parts)), None)
     if head is None:
         raise InputError(

@@ -28,7 +28,7 @@ class Regression(Objective):
         return {**super().columns(examples), "grades": np.asarray(examples.labels, np.float32)}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, grades: Tensor) -> dict[str, Tensor]:
-        """Return all processes' mean squared error of the cosines with the `grades` (n,), and the vectors (2n, d)."""
+        """All processes' mean squared error of the cosines with the `grades` (n,), and the vectors (2n, d)."""
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         with float32(vectors.device):
             first, second = vectors.chunk(2)

@@ -21,9 +21,10 @@ class Sct(Objective):
         self.rates = {"projector.": self.params.projector_lr}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
-        """Return the loss and the encoder's vectors (2n, d), without the projector; in training, move the queues on.
+        """The loss and the encoder's vectors (2n, d), without the projector; in training, move the queues on.
 
-        `1/2 KL(SR(r2, D2, t_ref) || SR(z1, D2, t_on)) + 1/2 KL(SR(r1, D1, t_ref) || SR(z2, D1, t_on))`, with z the
+        `1/2 KL(SR(r2, D2, t_ref) || SR(z1, D2, t_on)) + 1/2 KL(SR(r1, D1, t_ref) || SR(z2, D1, t_on))`, with
+        z the
         online vectors, r the references, both of length 1, and SR as in `relation_loss`; the queues hold the
         batch's r.
         """

@@ -1,1 +1,4 @@
-"""What each objective reads, its options and its presets, one file each, whose name is the command's; no torch."""
+"""What each objective reads, its options and its presets, one file each, whose name is the command's.
+
+No torch.
+"""

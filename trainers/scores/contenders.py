@@ -33,7 +33,7 @@ def trained(run: Path) -> Contender:
 
 
 def untouched(source: Source, pooling: Pooling, parts: Sequence[str] = ()) -> Contender:
-    """Return an encoder as it is without a training; one that has no pooling of its own gets that of the training."""
+    """An encoder as it is without a training; one that has no pooling of its own gets that of the training."""
     own = None if source.modules() else pooling
     folder = results_folder(source.name, [*filter(None, [own]), *parts], source=source)
     title = Path(source.name).name if Path(source.name).is_absolute() else source.name
@@ -41,7 +41,9 @@ def untouched(source: Source, pooling: Pooling, parts: Sequence[str] = ()) -> Co
 
 
 def starts_of(names: Iterable[str], parts: Sequence[str] = ()) -> list[Contender]:
-    """Return the distinct encoders that runs began from; a model that is no run has none, nor one whose start is gone.
+    """Return the distinct encoders that runs began from.
+
+    A model that is no run has none, nor one whose start is gone.
 
     `parts` are the settings of the scores that are not the default.
     """

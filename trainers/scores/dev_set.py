@@ -31,7 +31,10 @@ SIMILARITIES = (
 
 
 def read_dev(name: str, data: str | None) -> Examples | Task:
-    """Read graded pairs, a file's or a benchmark's, or a judge's first task; raises InputError for anything else."""
+    """Read graded pairs, a file's or a benchmark's, or a judge's first task.
+
+    Raises InputError for anything else.
+    """
     benchmarks = {benchmark.name: benchmark for benchmark in (*sts.BENCHMARKS, *sts_multilingual.BENCHMARKS)}
     if name not in benchmarks:
         path = Path(name.partition(",")[0])
@@ -62,7 +65,10 @@ def read_dev(name: str, data: str | None) -> Examples | Task:
 
 
 def dev_of(run: Path, recipe: Mapping[str, Any]) -> Examples | Task | None:
-    """Read the development set of a run again, None if it had none; raises InputError if it is gone or has changed."""
+    """Read the development set of a run again, None if it had none.
+
+    Raises InputError if it is gone or has changed.
+    """
     if not recipe.get("dev"):
         return None
     name, data = (located(run, recipe[key]) if recipe.get(key) else None for key in ("dev", "dev_data"))

@@ -72,7 +72,7 @@ def judge(
 
 
 def compare(first: Judgement, second: Judgement) -> Verdict:
-    """Return the verdict on the first beside the second, on the same items; raises InputError if they are not."""
+    """The verdict on the first beside the second, on the same items; raises InputError if they are not."""
     names = (first.name, second.name) if first.name != second.name else ("the first", "the second")
     return verdict_of_sets(
         {name: {"": judgement.sets} for name, judgement in zip(names[::-1], (second, first), strict=True)}

@@ -80,7 +80,7 @@ class Pairs(Task):
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
-    """Return the linear correlation in [-1, 1] of two lists of one length of at least 2; None if one is constant."""
+    """The linear correlation in [-1, 1] of two lists of one length of at least 2; None if one is constant."""
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     # By range, not by variance: the rounded mean of a constant list can differ from its values.
     return None if np.ptp(x) == 0 or np.ptp(y) == 0 else float(pearsonr(x, y).statistic)
@@ -98,7 +98,7 @@ def average(values: Sequence[float | None], weights: Sequence[float] | None = No
 
 
 def score_pairs(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
-    """Return how cosines agree with grades, x 100, over all pairs, and as the subsets' mean, plain and by size."""
+    """How cosines agree with grades, x 100, over all pairs, and as the subsets' mean, plain and by size."""
     golds, cosines = dict[str, NDArray[np.float64]](), dict[str, NDArray[np.float64]]()
     for name, pairs in subsets.items():
         first, second, grades = zip(*pairs, strict=True)
@@ -124,7 +124,7 @@ def _rounded_spearman(gold: NDArray[np.float64], cosines: NDArray[np.float64]) -
 
 
 def score_binary(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
-    """Return the area under the ROC curve x 100 of the cosines, as Mirror-BERT scores QNLI; None for equal grades."""
+    """The area under the ROC curve x 100 of the cosines, as Mirror-BERT scores QNLI; None for equal grades."""
     first, second, grades = zip(*(pair for pairs in subsets.values() for pair in pairs), strict=True)
     gold, predicted = np.array(grades, np.float64), vectors.similarities(first, second)
     auc = 100 * float(roc_auc_score(gold, predicted)) if len(np.unique(gold)) == 2 else None
@@ -138,7 +138,10 @@ def _percent(value: float | None) -> float | None:
 def checked_pair(
     place: str, texts: Sequence[str], grade: str, labels: Mapping[str, float] | None = None
 ) -> Pair:
-    """Return two texts with their grade, a number or what its label means; raises InputError for anything else."""
+    """Return two texts with their grade, a number or what its label means.
+
+    Raises InputError for anything else.
+    """
     sentences = [text.strip() for text in texts]
     try:
         gold = float(labels[grade] if labels else grade)
@@ -156,7 +159,7 @@ def column_reader(
     labels: Mapping[str, float] | None = None,
     partly: bool = False,
 ) -> Reader:
-    """Return a reader of a table's columns, by its header: perhaps the subset, then two texts and their grade."""
+    """A reader of a table's columns, by its header: perhaps the subset, then two texts and their grade."""
 
     def read(subset: str, path: Path) -> Iterator[Pair]:
         for number, (*subsets, first, second, grade) in columns(path, rows(path), names):
@@ -167,7 +170,7 @@ def column_reader(
 
 
 def read_benchmarks(suite: str, **readers: Reader) -> tuple[Benchmark, ...]:
-    """Return the sets that a suite's YAML file declares; a layout names one of the readers, or has `columns`."""
+    """The sets that a suite's YAML file declares; a layout names one of the readers, or has `columns`."""
     return tuple(
         Benchmark(**{**values, "layouts": [_layout(layout, readers) for layout in values["layouts"]]})
         for values in declared(suite)

@@ -70,7 +70,10 @@ def find_start(run: Path, recipe: Mapping[str, Any]) -> Source:
 
 
 def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leaks:
-    """Count which texts of each set occur in a training text; those that differ only in case and marks are one."""
+    """Count which texts of each set occur in a training text.
+
+    Those that differ only in case and marks are one.
+    """
     keys = {
         (name, task.name): set(map(normalised, task.texts)) for name, tasks in suites.items() for task in tasks
     }

@@ -75,7 +75,10 @@ class Figure(NamedTuple):
 
 
 def mean(values: Sequence[float | None], digits: int = 2) -> Figure | None:
-    """Return mean and standard deviation (n - 1; None for one value); None without values or if one is unknown."""
+    """Return mean and standard deviation (n - 1; None for one value).
+
+    None without values or if one is unknown.
+    """
     numbers = [value for value in values if value is not None]
     if not numbers or len(numbers) < len(values):
         return None
@@ -101,7 +104,10 @@ def group(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
 
 
 def noted(remarks: Iterable[tuple[str, str]], every: int, before: str = "") -> Iterator[str]:
-    """Yield each remark once, after the titles it is about, or `every set`; `remarks` are pairs of title and remark."""
+    """Yield each remark once, after the titles it is about, or `every set`.
+
+    `remarks` are pairs of title and remark.
+    """
     for remark, titles in group((remark, title) for title, remark in remarks).items():
         sets = "every set" if len(titles) == every > 1 else ", ".join(titles)
         yield f"{MARK if remark.startswith(MARK) else ''}{before}{sets}: {remark.removeprefix(MARK)}"
@@ -117,7 +123,7 @@ def show(tables: Sequence[Table]) -> None:
 
 
 def markdown(title: str, about: Sequence[str], tables: Iterable[Table]) -> str:
-    """Return a page, with names instead of paths: its title, the lines `about` it, the tables with their notes."""
+    """A page, with names instead of paths: its title, the lines `about` it, the tables with their notes."""
     lines = [f"# {title}", "", *about, *([""] if about else [])]
     for table in tables:
         marks = "|".join("--:" if name in table.right else "---" for name in table.columns)
@@ -230,7 +236,10 @@ def results_folder(
     suites: Sequence[str] = (),
     source: Source | None = None,
 ) -> Path:
-    """Return the folder of results, made; `parts` are what is not the default. Raises InputError if it is another's."""
+    """Return the folder of results, made; `parts` are what is not the default.
+
+    Raises InputError if it is another's.
+    """
 
     def safe(text: str) -> str:
         return re.sub(r"[^\w.-]+", "--", text).strip("-.")

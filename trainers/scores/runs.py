@@ -49,7 +49,10 @@ def estimates_by_title(sets: Sets) -> dict[str, Estimate]:
 
 
 def read_runs(path: Path) -> list[Run]:
-    """Read a run, a folder of results or of several seeds, or a file of results; raises InputError for none."""
+    """Read a run, a folder of results or of several seeds, or a file of results.
+
+    Raises InputError for none.
+    """
     if not path.exists():
         raise InputError(f"no run at {str(path)!r}: give a run's directory, or a JSON file of results")
     seeds = [folder for folder in seed_folders(path) if folder != path]
@@ -62,7 +65,7 @@ def read_runs(path: Path) -> list[Run]:
 
 
 def seed_folders(path: Path) -> list[Path]:
-    """Return the folders that `--seeds` makes in a folder, in the order of the seeds; of anything else itself."""
+    """The folders that `--seeds` makes in a folder, in the order of the seeds; of anything else itself."""
     folders = sorted(file.parent for file in path.glob(f"seed-*/{RECIPE}"))
     return sorted(folders, key=lambda folder: len(folder.name)) or [path]
 
@@ -80,7 +83,10 @@ def named(runs: Sequence[Run]) -> list[Run]:
 
 
 def read_results(directory: Path) -> list[StoredSuite]:
-    """Return the evaluations in a run's `evaluation/`, in the directory itself, or in a file; raises as `load` does."""
+    """Return the evaluations in a run's `evaluation/`, in the directory itself, or in a file.
+
+    Raises as `load` does.
+    """
     if directory.is_file():
         return [load(directory)]
     folder = directory / FOLDER if (directory / FOLDER).is_dir() else directory

@@ -25,7 +25,10 @@ PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "data
 
 
 def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
-    """Find suites by name, or `all`, in a folder; raises InputError if one is unknown, malformed, or none is there."""
+    """Find suites by name, or `all`, in a folder.
+
+    Raises InputError if one is unknown, malformed, or none is there.
+    """
     names = expanded(names)
     if names != [SMOKE_TEST]:
         if not data:
@@ -142,7 +145,10 @@ def score_into(
     seed: int = SEED,
     settings: Mapping[str, object] = {},
 ) -> Path:
-    """Score an encoder on a suite into a folder, unless the same vectors, items and seed were; return their file."""
+    """Score an encoder on a suite into a folder, unless the same vectors, items and seed were.
+
+    Return their file.
+    """
     file = folder / f"{suite.name}.json"
     if file.exists():
         with suppress(InputError):
@@ -163,7 +169,7 @@ def _versions() -> dict[str, str]:
 
 
 def _unnamed(card: Mapping[str, Any], *others: object) -> tuple[object, ...]:
-    """Return what decides figures; an encoder has several names, and knows its dimension once it has encoded."""
+    """What decides figures; an encoder has several names, and knows its dimension once it has encoded."""
     return {key: value for key, value in card.items() if key not in ("name", "dimension")}, *others
 
 

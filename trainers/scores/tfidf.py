@@ -50,7 +50,7 @@ class TfidfVectors:
 
 
 def with_baseline(suite: Suite) -> Suite:
-    """Return a suite of one's own table that knows the figures of TF-IDF, unless the table is too large for it."""
+    """A suite of one's own table that knows the figures of TF-IDF, unless the table is too large for it."""
     side = suite.tasks[0].sides[1] if suite.tasks[0].sides else suite.tasks[0].texts
     if sum(map(len, side)) > MAX_CHARACTERS:
         return suite

@@ -34,7 +34,7 @@ class Judged(NamedTuple):
 
 
 def verdict_on(files: Mapping[str, Sequence[Path]], seed: int = 0) -> Verdict:
-    """Return the verdict on encoders by name, the first of which is the start, from the results file of each table.
+    """The verdict on encoders by name, the first of which is the start, from the results file of each table.
 
     Raises InputError if the items of a table differ, or no figure is defined for both of two encoders.
     """
@@ -74,9 +74,10 @@ def _leaks(tables: Mapping[str, Sets]) -> list[Leak]:
 def judge_runs(
     suite: str, runs: Sequence[Run], starts: Sequence[Contender] = (), seed: int = 0
 ) -> Judged | None:
-    """Return the verdict on runs by a table; None if there are not two encoders with scores on its present items.
+    """The verdict on runs by a table; None if there are not two encoders with scores on its present items.
 
-    What `train auto` judged together is judged together again. Others are beside the encoder that all began from,
+    What `train auto` judged together is judged together again. Others are beside the encoder that all began
+    from,
     the only one of `starts`, else beside the first. Raises InputError as `verdict_on`.
     """
     own = {run.title: scores.file for run in runs if run.seeds == 1 for scores in run.of(suite)}

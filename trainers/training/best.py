@@ -55,7 +55,10 @@ def keep_best(folder: Path, objective: Objective, history: History) -> None:
 
 
 def restore_best(folder: Path, objective: Objective, history: History) -> int | None:
-    """Load the best weights into `objective`, in the first process; returns their step, None without any score."""
+    """Load the best weights into `objective`, in the first process.
+
+    Returns their step, None without any score.
+    """
     step = best_step(history)
     if step is not None and is_first():
         path = folder / BEST.format(step=step)
@@ -69,7 +72,10 @@ def restore_best(folder: Path, objective: Objective, history: History) -> int | 
 
 
 def load_weights(objective: Objective, path: Path) -> None:
-    """Load what `state_dict` gave, in which shared tensors have one name; raises TwinviewsError for other tensors."""
+    """Load what `state_dict` gave, in which shared tensors have one name.
+
+    Raises TwinviewsError for other tensors.
+    """
     weights = load_file(path)
     if weights.keys() != objective.state_dict().keys():
         raise TwinviewsError(f"{path} holds the weights of another model: train again with --overwrite")

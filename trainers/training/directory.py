@@ -18,7 +18,8 @@ from trainers.encoders.location import LOG, RECIPE, TIME
 DONE, CHECKPOINTS, WEIGHTS, STATE = "modules.json", "checkpoints", "model.safetensors", "trainer_state.json"
 LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")  # of killed runs, which finished ones do not need
 MADE = (*LEFTOVERS, LOG, TIME, "evaluation", "report.html", f"report.html.{RECORD}")
-"""What a training, `train evaluate` and `train report` write into a run's directory and its record does not name."""
+"""What a training, `train evaluate` and `train report` write into a run's directory and its record does not
+name."""
 DATA = ("views", "text", "words", "graded", "dev", "dev_data")
 STARTS = ("encoder", "teacher", "guide")  # what a training begins with
 FREE = frozenset({*DATA, "save_every"})
@@ -32,7 +33,7 @@ OSError."""
 
 
 def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
-    """Return whether a directory holds this very run, finished; raises InputError if it holds anything else."""
+    """Whether a directory holds this very run, finished; raises InputError if it holds anything else."""
     claim(out, _plan(recipe), overwrite=overwrite)
     is_done = (out / DONE).is_file() and not overwrite
     if is_done:
@@ -67,7 +68,10 @@ def without_paths(recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def begin(out: Path, recipe: Mapping[str, Any]) -> None:
-    """Remove an earlier run and write the new one's recipe; raises InputError if the new one begins in the folder."""
+    """Remove an earlier run and write the new one's recipe.
+
+    Raises InputError if the new one begins in the folder.
+    """
     # A run that is killed would need it again.
     for start in filter(None, map(recipe.get, STARTS)):
         if Path(start).exists() and Path(start).resolve().is_relative_to(out.resolve()):
@@ -107,7 +111,7 @@ def resumable(out: Path) -> Iterator[None]:
 
 
 def newest_checkpoint(out: Path) -> Path | None:
-    """Return the newest intact checkpoint of a run, in all processes; damaged ones are renamed, with a warning."""
+    """The newest intact checkpoint of a run, in all processes; damaged ones are renamed, with a warning."""
     from trainers.processes import is_first, of_first  # they import torch
 
     intact = []
@@ -137,7 +141,7 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def history_of(checkpoint: Path) -> list[dict[str, float]]:
-    """Return what was logged up to a checkpoint, at last at its own step; raises InputError if that is damaged."""
+    """What was logged up to a checkpoint, at last at its own step; raises InputError if that is damaged."""
     try:
         history: list[dict[str, float]] = read_json(checkpoint / STATE)["log_history"]
         float(history[-1]["step"])

@@ -146,7 +146,7 @@ def blended(encoder: nn.Module, start: Mapping[str, Tensor], share: float) -> It
 def score_on(
     dev: "Examples | Task | None", objective: Objective, training: Training, step: int
 ) -> float | None:
-    """Return the score on a development set, computed in the first process for all, or None, with a warning."""
+    """The score on a development set, computed in the first process for all, or None, with a warning."""
     score = None
     if dev is not None and is_first():
         from trainers.scores.dev_set import dev_score
@@ -166,7 +166,7 @@ def diverged(what: str, step: int, training: Training) -> TwinviewsError:
 
 
 def training_arguments(training: Training, out: Path, seed: int, total: int) -> TrainingArguments:
-    """Return Trainer's arguments: silent, about fifty lines of log, checkpoints if `total` exceeds `save_every`."""
+    """Trainer's arguments: silent, about fifty lines of log, checkpoints if `total` exceeds `save_every`."""
     cuda, precision = torch.cuda.is_available(), resolve_precision(training.precision)
     arguments = TrainingArguments(
         output_dir=str(out / CHECKPOINTS),
@@ -208,7 +208,10 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
 
 
 def make_optimizer(objective: Objective, training: Training) -> torch.optim.AdamW:
-    """Return fused AdamW, each rate times its factor in `objective.rates`; only `decay_all` decays biases and norms."""
+    """Return fused AdamW, each rate times its factor in `objective.rates`.
+
+    Only `decay_all` decays biases and norms.
+    """
     groups: dict[tuple[float, float], list[nn.Parameter]] = defaultdict(list)
     for name, parameter in objective.named_parameters():
         if parameter.requires_grad:
@@ -296,7 +299,10 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
             )
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:  # noqa: ANN401 - Trainer's own
-        """Score what would be saved now, in the first process for all; keep the best weights, stop without patience."""
+        """Score what would be saved now, in the first process for all.
+
+        Keep the best weights, stop without patience.
+        """
         with blended(self.model.encoder, self.start, self.training.blend):
             score = score_on(self.dev, self.model, self.training, self.state.global_step)
         metrics = {} if score is None else {DEV: score}
@@ -357,7 +363,10 @@ def log_lines(history: History) -> list[dict[str, float]]:
 
 
 def collapse(entry: Mapping[str, float], start: float | None) -> str | None:
-    """Return how a log's entry shows a collapse, None if it does not; `start` is the dev score before the training."""
+    """Return how a log's entry shows a collapse, None if it does not.
+
+    `start` is the dev score before the training.
+    """
     if entry.get("spread", 1.0) < COLLAPSED:
         return f"spread {entry['spread']:.3f} (0 = all sentences have one direction)"
     if start is not None and entry.get(DEV, start) < start - FALLEN:

@@ -52,7 +52,10 @@ class Plan(NamedTuple):
 
 
 def run_training(request: Request) -> None:
-    """Train, or resume, and write the encoder, in all processes; raises InputError or TwinviewsError if it cannot."""
+    """Train, or resume, and write the encoder, in all processes.
+
+    Raises InputError or TwinviewsError if it cannot.
+    """
     join_processes()
     plan = _make_plan(request)
     out = request.out or Path("runs", request.objective)
@@ -205,7 +208,7 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
 
 
 def _outcome(fitted: "Fitted", training: Training, total: int) -> str:
-    """Return what came of a training that was to take `total` steps, in words; its dev score is of what was saved."""
+    """What came of a training that was to take `total` steps, in words; its dev score is of what was saved."""
     scores = [] if training.dev is None else [_dev_words(fitted)]
     if not fitted.steps:
         return ", ".join(["", training.beginning, *scores])
@@ -255,7 +258,10 @@ def _check_layers(objective: Objective, plan: Plan, name: str) -> None:
 
 
 def _prompts(objective: Objective, training: Training, recipe: Mapping[str, Any]) -> dict[str, str]:
-    """Return what precedes each column's texts; InputError for prompts that the encoder lacks, or cannot train with."""
+    """Return what precedes each column's texts.
+
+    InputError for prompts that the encoder lacks, or cannot train with.
+    """
     encoder = objective.encoder
     given = dict(entry.partition("=")[::2] for entry in training.prompts)
     is_for_search = {"query", "document"} <= {*filter(encoder.prompts.get, encoder.prompts)}
@@ -279,7 +285,7 @@ def _prompts(objective: Objective, training: Training, recipe: Mapping[str, Any]
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:
-    """Return the README of an encoder from `source`, with that one's licence; nobody has chosen another one."""
+    """The README of an encoder from `source`, with that one's licence; nobody has chosen another one."""
     from huggingface_hub import metadata_load
 
     metadata: dict[str, object] = {}

@@ -55,7 +55,10 @@ class _File:
         return int(column) - 1 if column.isdecimal() else -1
 
     def _is_repeated(self, cells: Sequence[str], lead: int, where: str) -> bool:
-        """Whether a row is the header again; raises InputError for another header, which names other columns."""
+        """Whether a row is the header again.
+
+        Raises InputError for another header, which names other columns.
+        """
         plain, header = _plain(cells), _plain(self.names)
         names_text = header[lead] in plain or not set(TEXT_COLUMNS).isdisjoint(plain)
         if plain != header and names_text and len({*header, *TEXT_COLUMNS}.intersection(plain)) > 1:
@@ -84,7 +87,9 @@ def open_delimited(
     header: Collection[str],
     skipped: Counter[str],
 ) -> Table:
-    """A CSV or TSV of lines with their ends; its first row is a header if a cell is one of `header`, in any case.
+    """A CSV or TSV of lines with their ends.
+
+    Its first row is a header if a cell is one of `header`, in any case.
 
     Without one, columns are called by numbers from 1. Rows that repeat the header, as files joined by `cat`
     have them, are counted in `skipped`.

@@ -83,7 +83,10 @@ def read_lines(path: Path, name: str, *, ends: bool = False) -> Iterator[list[st
 
 
 def _encoding_advice(text: str) -> str:
-    """How to make UTF-8 of a text with its invalid bytes as surrogates; names an encoding only if it is plain."""
+    """How to make UTF-8 of a text with its invalid bytes as surrogates.
+
+    Names an encoding only if it is plain.
+    """
     raw = text.encode("utf-8", "surrogateescape")
     if raw.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
         encoding = "utf-32"

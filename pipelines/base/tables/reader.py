@@ -40,7 +40,10 @@ def open_table(source: Source, header: Collection[str]) -> Table:
 
 
 def checked(source: Source, rows: Iterator[T]) -> Iterator[T]:
-    """The rows of a source, in any form; raises InputError if it is damaged, TwinviewsError if it changes meanwhile."""
+    """The rows of a source, in any form.
+
+    Raises InputError if it is damaged, TwinviewsError if it changes meanwhile.
+    """
     import pyarrow as pa
 
     count = 0

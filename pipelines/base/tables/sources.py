@@ -1,4 +1,7 @@
-"""Sources of text and tables: files, Hub datasets and stdin; their format is given, or told by name or content."""
+"""Sources of text and tables: files, Hub datasets and stdin.
+
+Their format is given, or told by name or content.
+"""
 
 import hashlib
 import json
@@ -159,7 +162,10 @@ def _find_format(label: str, path: Path, *, is_table: bool) -> Format:
 
 @lru_cache(maxsize=8)  # a run reads its sources several times, and loading one asks the Hub
 def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
-    """The dataset that `hf:NAME[:CONFIG][:SPLIT]` names; one extra part is a split unless a config has its name."""
+    """The dataset that `hf:NAME[:CONFIG][:SPLIT]` names.
+
+    One extra part is a split unless a config has its name.
+    """
     from datasets import get_dataset_config_names, load_dataset
 
     path, *parts = name.removeprefix(HUB).split(":")

@@ -57,7 +57,10 @@ class Table:
 
 
 def flat(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An object with what is in its objects too, as `translation.en`; of a list of objects, what is in the first."""
+    """An object with what is in its objects too, as `translation.en`.
+
+    Of a list of objects, what is in the first.
+    """
     cells = dict(value)
     for name, part in value.items():
         part = part[0] if isinstance(part, list) and part else part

@@ -13,7 +13,10 @@ from pipelines.pairs.filter import PairColumns, SideFilter
 
 
 class Language(SideFilter):
-    """By py3langid's naive Bayes; `a` and `b` override the sides' languages. Another one counts if it is `certain`."""
+    """By py3langid's naive Bayes; `a` and `b` override the sides' languages.
+
+    Another one counts if it is `certain`.
+    """
 
     expect: str = "en"
     a: str | None = None

@@ -10,7 +10,10 @@ from pipelines.similarity import word_count
 
 
 class LengthRatio(Filter):
-    """A side without words is dropped. A letter of a script without spaces, such as Chinese, counts as a word."""
+    """A side without words is dropped.
+
+    A letter of a script without spaces, such as Chinese, counts as a word.
+    """
 
     max: float = Field(default=3.0, ge=1)
     unit: Literal["word", "character"] = "word"

@@ -111,7 +111,10 @@ class Index:
         self._added = 0
 
     def add(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64]) -> list[bool]:
-        """Add pairs one by one, except those like an earlier one; returns which are. Shapes: (n, HASHES), (n, 2)."""
+        """Add pairs one by one, except those like an earlier one; returns which are.
+
+        Shapes: (n, HASHES), (n, 2).
+        """
         bands = (
             signatures[:, : self._bands * self._rows].astype(np.uint64).reshape(-1, self._bands, self._rows)
         )

@@ -20,7 +20,9 @@ acceptable ones."""
 
 
 class Paraphrase(SideFilter):
-    """It ignores other views. The chrF of a random sentence is 12; cosines, of English only, are the bundled encoder's.
+    """It ignores other views. The chrF of a random sentence is 12.
+
+    Cosines, of English only, are the bundled encoder's.
 
     The least cosine, `meaning`, is by default 0.97 for the bundled models and 0.8 for others; 0: only chrF
     counts.

@@ -12,14 +12,20 @@ WORDS = regex.compile(r"\w+(?:['’-]\w+)*")
 
 
 class Repetition(SideFilter):
-    """Drops n-grams that occur `times` or more, as in "a man and a man"; without spaces, set the unit to character."""
+    """Drops n-grams that occur `times` or more, as in "a man and a man".
+
+    Without spaces, set the unit to character.
+    """
 
     n: int = Field(default=3, ge=2)
     times: int = Field(default=2, ge=2)
     unit: Literal["word", "character"] = "word"
 
     def reasons(self, pairs: PairColumns, side: str) -> list[str | None]:
-        """Drop texts that repeat more than their sentence; a translation may repeat what that does, in its words."""
+        """Drop texts that repeat more than their sentence.
+
+        A translation may repeat what that does, in its words.
+        """
         rows = zip(pairs.strings(side), pairs.sentences(side), strict=True)
         return [f"repetition in {side}" if self._repeats(*row) else None for row in rows]
 

@@ -13,7 +13,10 @@ from pipelines.pairs.filter import SIDES, Bounds, PairColumns, Verdicts
 
 
 class Semantic(Bounds):
-    """The encoder is starter, or a folder or Hub name, optionally with its revision; without bounds it only scores."""
+    """The encoder is starter, or a folder or Hub name, optionally with its revision.
+
+    Without bounds it only scores.
+    """
 
     score: ClassVar[str | None] = "semantic"
     min: float | None = Field(default=None, ge=-1, le=1)

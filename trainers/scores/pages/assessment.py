@@ -55,7 +55,7 @@ def assess(
 
 
 def pairs(first: Sets, second: Sets) -> list[Pair]:
-    """Return the figures of each set that both runs have, and of the average; InputError if the items differ."""
+    """The figures of each set that both runs have, and of the average; InputError if the items differ."""
     check_items(first, second)
     shared = [name for name in first if name in second]
     before, after = (_estimates({name: sets[name] for name in shared}) for sets in (first, second))

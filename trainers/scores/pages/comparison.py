@@ -35,7 +35,10 @@ class Row(NamedTuple):
 
 
 class PublishedTable(NamedTuple):
-    """A printed table, `BSL Table 1` of `Zhang et al. 2020`; `main`: of results, not of settings or details."""
+    """A printed table, `BSL Table 1` of `Zhang et al. 2020`.
+
+    `main`: of results, not of settings or details.
+    """
 
     source: str
     cited: str
@@ -109,7 +112,7 @@ def compare_suite(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTab
 
 
 def _unprinted_columns(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable]) -> dict[Column, str]:
-    """Return the columns of the sets that no paper prints, and without papers the average of the counted ones."""
+    """The columns of the sets that no paper prints, and without papers the average of the counted ones."""
     printed = {
         name for table in tables for column in table.heads for name in column.sets if len(column.sets) == 1
     }
@@ -227,7 +230,10 @@ def _paper_notes(tables: Sequence[PublishedTable]) -> Iterator[str]:
 
 
 def _set_notes(items: Sequence[tuple[str, str, StoredSet]]) -> Iterator[str]:
-    """Yield notes on our sets: other sizes, protocols or copies, and leakage; `items` has run, name and results."""
+    """Yield notes on our sets: other sizes, protocols or copies, and leakage.
+
+    `items` has run, name and results.
+    """
     for title, size, name in dict.fromkeys((item.title, item.size, name) for _, name, item in items):
         if size != (printed := read_published("sizes").get(name, size)):
             yield f"{MARK}ours, {title}: {size:,} items, the papers score {printed:,}: another test"

@@ -22,7 +22,7 @@ from trainers.scores.verdicts import Judged, judge_runs
 
 
 def judged_parts(suite: str, runs: Sequence[Run]) -> tuple[list[dict[str, Any]], list[Table]]:
-    """Return what the page shows of runs on a table, beside another encoder; of those beside none their intervals."""
+    """What the page shows of runs on a table, beside another encoder; of those beside none their intervals."""
     parts, tables = list[dict[str, Any]](), list[Table]()
     judged: Judged | None = None
     try:
@@ -46,7 +46,7 @@ def _name_of(file: Path, judged: Judged) -> str | None:
 
 
 def judged_part(run: Path, name: str, judged: Judged) -> dict[str, Any]:
-    """Return what the page shows of an encoder in a verdict: its lines, with scores and intervals of both sides."""
+    """What the page shows of an encoder in a verdict: its lines, with scores and intervals of both sides."""
     (candidate,) = (of for of in judged.verdict.candidates if of.name == name)
     (start,), (file,) = judged.files[judged.verdict.start], judged.files[name]
     stored = load(file)
@@ -87,7 +87,8 @@ class TextChange(NamedTuple):
 def text_changes(run: Path, before: Sets, after: Sets, settings: Mapping[str, Any]) -> list[TextChange]:
     """Return the judged texts or pairs whose figures are known before and after, if the table is still there.
 
-    `settings` are those of the scores. A pair counts only if its cosine went where its rank did: all others may
+    `settings` are those of the scores. A pair counts only if its cosine went where its rank did: all others
+    may
     have moved past it.
     """
     from trainers.scores.tables.judge import read_judge

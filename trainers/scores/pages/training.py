@@ -53,7 +53,7 @@ def read_run(run: Path, sample: int) -> dict[str, Any]:
 
 
 def charts(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a chart for each value in the logs: its ends, and the points of each run that has any, by its number."""
+    """A chart for each value in the logs: its ends, and the points of each run that has any, by its number."""
     keys = dict.fromkeys(key for run in runs for key in run["last"] if key not in ("step", "epoch"))
     figures = []
     for key in ["loss", *(key for key in keys if key not in TITLES), *list(TITLES)[1:]]:

@@ -17,7 +17,7 @@ NEAREST, MAX_MOVED = 5, 8
 
 
 def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Return a run's encoder beside its start on `count` pairs; raises InputError if data or encoder is gone."""
+    """A run's encoder beside its start on `count` pairs; raises InputError if data or encoder is gone."""
     from trainers.encoders.loading import load_for_training
     from trainers.encoders.model import load_model, starting_model
     from trainers.scores.provenance import find_start
@@ -66,7 +66,7 @@ def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, 
 
 
 def moved(texts: Sequence[str], sides: Sequence[NDArray[np.float32]]) -> list[dict[str, Any]]:
-    """Return the texts whose neighbours fell furthest behind from the first of the sides (texts, d) to the second."""
+    """The texts whose neighbours fell furthest behind from the first of the sides (texts, d) to the second."""
     near = min(NEAREST, len(texts) - 1)
     # itself last
     cosines = [side @ side.T - 9 * np.eye(len(texts), dtype=np.float32) for side in map(unit, sides)]

@@ -69,7 +69,7 @@ def _signed_sums(difference: Estimate, seed: int) -> tuple[Floats, Floats]:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values of several comparisons so that one of them falls below a level by chance no more often than it.
+    """P-values of several comparisons so that one of them falls below a level by chance no more often than it.
 
     Example:
         >>> holm([0.01, 0.04, 0.03])  # Holm 1979
@@ -116,7 +116,9 @@ def groups_needed(difference: Estimate, gain: float, comparisons: int = 1) -> in
 
 
 def _power(difference: Estimate, comparisons: int) -> tuple[float, float, float]:
-    """Return how many standard errors a gain must be, squared; the usual size of a difference; how much of it is added.
+    """Return how many standard errors a gain must be, squared; the usual size of a difference.
+
+    How much of it is added.
 
     Where most outcomes agree, a gain is outcomes that agreed and now differ, which adds to the variance; but
     some of those that differed now agree, hence nine tenths.

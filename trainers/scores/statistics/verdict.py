@@ -33,7 +33,9 @@ Scores: TypeAlias = Mapping[str, Mapping[str, Estimate]]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether to "take" the `best` candidate or to "keep" the start; "unclear", or with too "few" items, it stays too.
+    """Whether to "take" the `best` candidate or to "keep" the start.
+
+    "unclear", or with too "few" items, it stays too.
 
     `str` says it in words.
     """
@@ -108,7 +110,7 @@ def pairs_of(start: Scores, candidate: Scores) -> list[Pair]:
 
 
 def mean_of(pairs: Sequence[Pair]) -> Pair | None:
-    """Return what decides: the mean over tables of the means of the figures that can tell; None without any."""
+    """What decides: the mean over tables of the means of the figures that can tell; None without any."""
     tables = defaultdict[str, list[Pair]](list)
     for pair in pairs:
         if pair.lack == "none":

@@ -19,7 +19,7 @@ suite_names, load_suite = SUITES.names, SUITES.module
 
 
 def expanded(names: Sequence[str]) -> list[str]:
-    """Return the suites each once, `all` replaced by all but the smoke test; raises InputError for an unknown one."""
+    """The suites each once, `all` replaced by all but the smoke test; raises InputError for an unknown one."""
     present = suite_names()
     benchmarks = [name for name in (SUITES.usable_names() if ALL in names else ()) if name != SMOKE_TEST]
     suites = dict.fromkeys(suite for name in names for suite in (benchmarks if name == ALL else [name]))

@@ -50,7 +50,10 @@ TIED = 1e-6  # the most that equal cosines differ by, from rounding
 
 
 class Lexicon(NamedTuple):
-    """The words of two languages, the dictionaries' first; `train` and `test` pair rows that are translations."""
+    """The words of two languages, the dictionaries' first.
+
+    `train` and `test` pair rows that are translations.
+    """
 
     source: Sequence[str]
     target: Sequence[str]
@@ -59,7 +62,7 @@ class Lexicon(NamedTuple):
 
 
 def score_lexicon(lexicon: Lexicon, vectors: Vectors, seed: int = 0) -> Result:
-    """Return accuracy @1 and mean reciprocal rank (MAP, with one translation a word) of a word's best translation."""
+    """Accuracy @1 and mean reciprocal rank (MAP, with one translation a word) of a word's best translation."""
     source, target = vectors.of(lexicon.source), vectors.of(lexicon.target)
     left, right = centred(source), centred(target)
     rows, columns = np.array(lexicon.train).T
@@ -120,7 +123,7 @@ def ranks(
 
 
 def _best_rank(scores: NDArray[np.floating], right: Sequence[int]) -> int:
-    """Return the rank of the best of the columns `right`; of columns that tie, up to rounding, the first wins."""
+    """The rank of the best of the columns `right`; of columns that tie, up to rounding, the first wins."""
     best = scores[list(right)].max()
     first = min(column for column in right if scores[column] >= best - TIED)
     ahead = np.count_nonzero(scores > best + TIED) + np.count_nonzero(abs(scores[:first] - best) <= TIED)

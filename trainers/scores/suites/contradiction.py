@@ -64,7 +64,7 @@ def find(data: str) -> list[Pairs | Missing]:
 
 
 def score(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
-    """Return the AUC of entailed against contradicted pairs, and how often the entailed of two is closer, x 100."""
+    """The AUC of entailed against contradicted pairs, and how often the entailed of two is closer, x 100."""
     result = score_binary(subsets, vectors)
     similarities = result.predictions.predicted if result.predictions else ()
     cosines = defaultdict[str, dict[float, list[float]]](lambda: {0.0: [], 1.0: []})

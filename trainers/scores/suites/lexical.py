@@ -11,7 +11,10 @@ LOST = "null"  # Estonian for zero; the published table has an empty cell, as it
 
 
 def read_multi_simlex(language: str, scores: Path, words: Path) -> Iterator[Pair]:
-    """Yield a language's pairs, graded from 0 to 6, of two files joined by ID; raises InputError for a broken line."""
+    """Yield a language's pairs, graded from 0 to 6, of two files joined by ID.
+
+    Raises InputError for a broken line.
+    """
     names = ("ID", f"{language} 1", f"{language} 2")
     pairs = {key.strip(): (number, pair) for number, (key, *pair) in columns(words, csv_rows(words), names)}
     grades = {key.strip(): grade for _, (key, grade) in columns(scores, csv_rows(scores), ("ID", language))}

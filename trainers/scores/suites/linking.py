@@ -52,7 +52,7 @@ def joined(entries: Iterable[Entry]) -> Names:
 
 
 def concepts(text: str) -> frozenset[str]:
-    """Return the ids of a field such as `C567755|613097`, `D009794+D007592` or `MESH:D001943`, without prefixes."""
+    """The ids of a field such as `C567755|613097`, `D009794+D007592` or `MESH:D001943`, without prefixes."""
     ids = (
         part.strip().removeprefix("MESH:").removeprefix("OMIM:") for part in text.replace("+", "|").split("|")
     )
@@ -60,7 +60,10 @@ def concepts(text: str) -> frozenset[str]:
 
 
 def read_names(path: Path, *, synonyms: bool = True) -> Iterator[Entry]:
-    """Yield lower-cased names and ids of `id||name` or (MEDIC) `id|id||name|synonym`; InputError for others."""
+    """Yield lower-cased names and ids of `id||name` or (MEDIC) `id|id||name|synonym`.
+
+    InputError for others.
+    """
     for number, line in filled_lines(path):
         ids, _, names = line.partition("||")
         if line.count("||") != 1 or not ids.strip() or not names.strip():
@@ -76,7 +79,10 @@ def read_queries(path: Path) -> Iterator[Mention]:
 
 
 def read_cometa(path: Path) -> Iterator[Mention]:
-    """Yield the mentions of COMETA's tab-separated table, `Term` and `General SNOMED ID`; raises as `columns` does."""
+    """Yield the mentions of COMETA's tab-separated table, `Term` and `General SNOMED ID`.
+
+    Raises as `columns` does.
+    """
     cells = columns(path, csv_rows(path, delimiter="\t"), ("Term", "General SNOMED ID"))
     return (Mention((term.strip().lower(),), concepts(ids)) for _, (term, ids) in cells)
 
@@ -128,7 +134,7 @@ def score_mentions(mentions: Sequence[Mention], names: Names, vectors: Vectors, 
     last = max(RANKS.values())
 
     def ranks(similarity: Literal["cosine", "dot"]) -> NDArray[np.int64]:
-        """Return for each mention the rank of the name that makes it right, one more than the last without any."""
+        """For each mention the rank of the name that makes it right, one more than the last without any."""
         rows = dict(zip(texts, nearest(queries, keys, last, similarity, vectors.device).tolist(), strict=True))
 
         def rank(part: str, ids: frozenset[str]) -> int:

@@ -8,7 +8,10 @@ from trainers.scores.pairs import Pair, checked_pair, read_benchmarks
 
 
 def read_gold(subset: str, texts: Path, gold: Path, *, rest: bool = False) -> Iterator[Pair]:
-    """Tab-separated pairs and their grades, empty for pairs never graded; with `rest`, more texts may follow."""
+    """Tab-separated pairs and their grades, empty for pairs never graded.
+
+    With `rest`, more texts may follow.
+    """
     pairs, grades = file_lines(texts), file_lines(gold)
     if not (rest and len(pairs) > len(grades)):
         check_count(texts, len(pairs), len(grades), f"lines as in {gold.name}")
@@ -18,7 +21,10 @@ def read_gold(subset: str, texts: Path, gold: Path, *, rest: bool = False) -> It
 
 
 def read_stsb(subset: str, path: Path) -> Iterator[Pair]:
-    """STS-B: genre, file, year, id, score, two sentences, sometimes their sources; quotes are ordinary characters."""
+    """STS-B: genre, file, year, id, score, two sentences, sometimes their sources.
+
+    Quotes are ordinary characters.
+    """
     for number, fields in tsv_rows(path):
         yield checked_pair(f"{path} line {number}", fields[5:7], "".join(fields[4:5]))
 

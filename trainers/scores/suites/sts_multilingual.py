@@ -1,4 +1,7 @@
-"""STS17 in eight language pairs; Spanish and Russian STS, translated STS-B: Spearman and Pearson of the cosine."""
+"""STS17 in eight language pairs.
+
+Spanish and Russian STS, translated STS-B: Spearman and Pearson of the cosine.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -41,7 +44,10 @@ read_translated = partial(read_scored_lines, rows=csv_rows)
 
 
 def read_beside_english(subset: str, path: Path, english: Path) -> Iterator[Pair]:
-    """Pair first sentences of a translation with the English second ones; raises InputError if grades differ."""
+    """Pair first sentences of a translation with the English second ones.
+
+    Raises InputError if grades differ.
+    """
     rows, english_rows = [*read_translated(subset, path)], [*read_translated(subset, english)]
     check_count(path, len(rows), len(english_rows), f"pairs as in {english.name}")
     for number, (pair, original) in enumerate(zip(rows, english_rows, strict=True), 1):

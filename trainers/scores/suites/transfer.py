@@ -41,7 +41,10 @@ Split: TypeAlias = tuple[Rows, Rows]
 
 
 class Labelled(NamedTuple):
-    """A text, or two, and the number of its class; words have one space between them, and some texts have none."""
+    """A text, or two, and the number of its class.
+
+    Words have one space between them, and some texts have none.
+    """
 
     first: str
     label: int
@@ -79,7 +82,7 @@ CORPORA = [Corpus(**values) for values in declared("transfer")]
 
 
 def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
-    """Return the accuracy, and F1 of a set of pairs, x 100; outcomes are in file order, `seed` shuffles the folds.
+    """The accuracy, and F1 of a set of pairs, x 100; outcomes are in file order, `seed` shuffles the folds.
 
     SentEval's is the mean over folds, and one model a class; here it is of all items, and a multinomial
     model's.
@@ -110,7 +113,7 @@ def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
 
 
 def senteval_places(items: Sequence[Labelled]) -> list[int]:
-    """Return the places of the items as SentEval sorts them before folding: by numbers of words, then by class."""
+    """The places of the items as SentEval sorts them before folding: by numbers of words, then by class."""
     keys = [(len(item.first.split()), len((item.second or "").split()), item.label) for item in items]
     return sorted(range(len(items)), key=keys.__getitem__)
 
@@ -139,7 +142,10 @@ def folded(classes: Rows, rows: Rows, seed: int) -> list[Split]:
 def classify(
     inputs: Floats, classes: Rows, train: Rows, test: Rows, inner: Sequence[Split], strengths: Sequence[float]
 ) -> tuple[Rows, dict[str, float | None]]:
-    """Classify `test` by a regression on `train`; return the classes, and the strength (C) that is best on `inner`."""
+    """Classify `test` by a regression on `train`.
+
+    Return the classes, and the strength (C) that is best on `inner`.
+    """
     count = len(np.unique(classes))
     dense = inputs.shape[1] * (count if count > 2 else 1) <= DENSE
     solver: dict[str, Any] = {"solver": "newton-cholesky"} if dense else {"solver": "lbfgs", "tol": 1e-7}
@@ -190,7 +196,10 @@ def find(data: str) -> list[Task | Missing]:
 
 
 def read_parts(corpus: Corpus, paths: Sequence[Path]) -> Parts:
-    """Read a set's files, with one space between words, as SentEval gives lists of words; raises InputError."""
+    """Read a set's files, with one space between words, as SentEval gives lists of words.
+
+    Raises InputError.
+    """
     parts: dict[str, list[Labelled]] = {}
     for place, (path, (part, size)) in enumerate(zip(paths, corpus.files.values(), strict=True)):
         lines = file_lines(path, bytewise=corpus.bytewise)[corpus.header :]

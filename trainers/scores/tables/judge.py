@@ -114,7 +114,7 @@ def _suite(source: str, stem: str, summary: str, items: TableItems, files: Mappi
 
 
 def _stem(name: str, library: str, shots: int | None) -> str:
-    """Return what names a suite; no two tables have one name: those not plainly named here get a hash of the place.
+    """What names a suite; no two tables have one name: those not plainly named here get a hash of the place.
 
     The name of the folder that it is in comes first, so that a reader can tell two files of one name apart.
     """

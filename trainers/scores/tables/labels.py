@@ -145,7 +145,7 @@ def _draws(items: LabelledTexts, shots: int, seed: int) -> Iterator[tuple[Number
 def score_classifier(
     items: LabelledTexts, kind: Literal["neighbours", "regression"], vectors: Vectors, seed: int
 ) -> Result:
-    """Return the accuracy of a classifier on unit vectors, with macro-F1 beside it; undefined for equal vectors."""
+    """The accuracy of a classifier on unit vectors, with macro-F1 beside it; undefined for equal vectors."""
     if vectors.are_equal(items.texts):
         return Result({**UNDEFINED, MACRO: None})
     inputs = vectors.units(items.texts)

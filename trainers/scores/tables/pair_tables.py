@@ -64,7 +64,10 @@ def read_pairs_table(name: str, whole: WholeTable, omitted: Counter[str]) -> Tab
 
 
 def score_pairs(pairs: Sequence[Pair], groups: Numbers, is_same: bool, vectors: Vectors, seed: int) -> Result:
-    """Return average precision, or Spearman's correlation with the grades, x 100; undefined for equal cosines."""
+    """Return average precision, or Spearman's correlation with the grades, x 100.
+
+    Undefined for equal cosines.
+    """
     firsts, seconds, gold = zip(*pairs, strict=True)
     cosines = vectors.similarities(firsts, seconds)
     value = spearman(gold, cosines)

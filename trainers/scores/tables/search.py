@@ -54,7 +54,9 @@ class Search:
 def read_search(
     rows: Sequence[TableRow], library: Sequence[TableRow] | None, omitted: Counter[str]
 ) -> TableItems:
-    """Return queries as items: rows of a query, a document and perhaps its relevance; a library of documents and ids.
+    """Return queries as items: rows of a query, a document and perhaps its relevance.
+
+    A library of documents and ids.
 
     Without a library the documents are those of the rows. Raises InputError for an id of two documents, and if
     all relevant documents are missing.
@@ -103,7 +105,7 @@ def _library(documents: Sequence[TableRow], omitted: Counter[str]) -> tuple[dict
 def _own_documents(
     relevant: Mapping[str, Mapping[str, int]], ids: Mapping[str, str], own_ids: Mapping[str, set[str]]
 ) -> dict[str, set[str]]:
-    """Return what is left out of each query's ranking: its copies, and the document of its id (as BEIR does)."""
+    """What is left out of each query's ranking: its copies, and the document of its id (as BEIR does)."""
     present = set(ids.values())
     copies: dict[str, set[str]] = defaultdict(set)
     for text, name in ids.items():

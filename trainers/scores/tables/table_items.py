@@ -32,7 +32,10 @@ class TableItems:
 
 
 def mean_result(outcomes: NDArray[np.float64], groups: Numbers) -> Result:
-    """Return 100 times the mean of the items' outcomes, NaN for none; their gold is their place among the items."""
+    """Return 100 times the mean of the items' outcomes, NaN for none.
+
+    Their gold is their place among the items.
+    """
     predictions = Predictions("mean", np.arange(len(outcomes), dtype=float), outcomes, groups)
     return Result({SCORE: 100 * float(np.nanmean(outcomes))}, predictions)
 
