@@ -25,7 +25,7 @@ def contrast(
     one_sided: bool = False,
     positives: Tensor | None = None,
 ) -> Tensor:
-    """Return the anchors' mean of `-log(exp(s_ip / t) / sum over j of exp(s_ij / t))`, where p is i's positive.
+    """The anchors' mean of `-log(exp(s_ip / t) / sum over j of exp(s_ij / t))`, where p is i's positive.
 
     All 2n rows of `vectors`, of any length, are anchors, each compared with all others (NT-Xent; Eq. 1 of
     arXiv:2104.08027). `one_sided`: the n first views are, each compared with the n second views (Eq. 4-5 of
@@ -64,7 +64,7 @@ def _places(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def equal_strings(keys: Tensor) -> Tensor:
-    """Return (2n, 2n + m), true if column j is no true negative of anchor i: it equals i, its source or its positive.
+    """(2n, 2n + m), true if column j is no true negative of anchor i: it equals i, its source or its positive.
 
     `keys` (n, 3 + k) are equal numbers for equal strings: a pair's source, left and right string, and its k
     hard negatives (-1: none, which is no negative either). m is k times n.
@@ -79,13 +79,13 @@ def equal_strings(keys: Tensor) -> Tensor:
 
 
 def same_label(keys: Tensor, labels: Tensor) -> Tensor:
-    """Return (2n, 2n), true if row j has anchor i's label and is another string; `labels` (n,) are -1 for none."""
+    """(2n, 2n), true if row j has anchor i's label and is another string; `labels` (n,) are -1 for none."""
     string, label = keys[:, 1:3].T.flatten(), labels.repeat(2)
     return (label[:, None] == label) & (label >= 0) & (string[:, None] != string)
 
 
 def closer_than_positive(guide: Tensor, negatives: Tensor, *, keep_own: bool = False) -> Tensor:
-    """Return (2n, 2n + m), true if a guide (2n, d) has column j closer to i than i's positive (arXiv:2402.16829).
+    """(2n, 2n + m), true if a guide (2n, d) has column j closer to i than i's positive (arXiv:2402.16829).
 
     With `keep_own` a row's own hard negatives are never left out, however close.
     """
@@ -98,7 +98,7 @@ def closer_than_positive(guide: Tensor, negatives: Tensor, *, keep_own: bool = F
 
 
 def moved_cosines(vectors: Tensor, originals: Tensor) -> Tensor:
-    """Return the mean squared difference of the cosines between all rows of `vectors` and of `originals`, (n, d)."""
+    """The mean squared difference of the cosines between all rows of `vectors` and of `originals`, (n, d)."""
     now, before = (nn.functional.normalize(rows.float(), dim=-1) for rows in (vectors, originals))
     return nn.functional.mse_loss(now @ now.T, before @ before.T)
 
@@ -126,7 +126,10 @@ def multi_similarity(vectors: Tensor, excluded: Tensor | None = None) -> Tensor:
 
 
 class Queue(nn.Module):
-    """The k newest unit reference vectors, first in, first out, starting with random ones; a buffer of checkpoints."""
+    """The k newest unit reference vectors, first in, first out, starting with random ones.
+
+    A buffer of checkpoints.
+    """
 
     vectors: Tensor
 
@@ -151,7 +154,7 @@ def relation_loss(
     *,
     divergence: bool = True,
 ) -> Tensor:
-    """Return the batch's mean of `KL(SR(r, D, t_ref) || SR(z, D, t))`, where `SR(z, D, t) = softmax(z D^T / t)`.
+    """The batch's mean of `KL(SR(r, D, t_ref) || SR(z, D, t))`, where `SR(z, D, t) = softmax(z D^T / t)`.
 
     z are the student's unit vectors (n, d), r the reference's and D the columns (k, d), which get no gradient.
     Without `divergence` it is the cross-entropy, which differs by a constant, the entropy of SR(r, D, t_ref).
@@ -164,7 +167,7 @@ def relation_loss(
 
 
 def geometry(vectors: Tensor, *, paired: bool, most: int = MAX_MEASURED) -> dict[str, Tensor]:
-    """Return how vectors (m, d) lie, as float32 scalars; if `paired`, rows i and m / 2 + i are views of one sentence.
+    """How vectors (m, d) lie, as float32 scalars; if `paired`, rows i and m / 2 + i are views of one sentence.
 
     `alignment`: mean |u - v|^2 over the pairs, 0 to 4; `uniformity`: log of the mean of exp(-2 |u - v|^2) over all
     others, -8 to 0 (Wang & Isola 2020); `random_cosine`: their mean cosine; `spread` and `isotropy`: see the
@@ -187,7 +190,7 @@ def geometry(vectors: Tensor, *, paired: bool, most: int = MAX_MEASURED) -> dict
 
 
 def isotropy(vectors: Tensor) -> Tensor:
-    """Return `min Z(c) / max Z(c)`, `Z(c) = sum over v in V of exp(c.v)`; 1 is perfect (Eq. 2 of arXiv:2104.08027).
+    """`min Z(c) / max Z(c)`, `Z(c) = sum over v in V of exp(c.v)`; 1 is perfect (Eq. 2 of arXiv:2104.08027).
 
     c runs over the eigenvectors of V'V in both directions, as their sign is arbitrary; V are unit `vectors`
     (m, d).
