@@ -100,8 +100,8 @@ class ProtectedTermsView(View):
         """Start and end, in characters, of each span of `text` that must not change, in order and disjoint.
 
         Example:
-            >>> from augment.view import ViewSpec, make_view
-            >>> view = make_view(ViewSpec("repeat", {"keep_pattern": "AB-[0-9]+"}))
+            >>> from augment.views.repeat import Repeat
+            >>> view = Repeat(keep_pattern="AB-[0-9]+").build(Runtime())
             >>> view.protected_spans("Fix AB-12 in {place} soon.")
             [(4, 9), (13, 20)]
         """

@@ -75,8 +75,8 @@ def prepare(name: str, bert: Path, pairs: int, tokens: int) -> Prepared:
     with tempfile.TemporaryDirectory() as scratch:
         objective.before_training(Path(scratch))
         objective.to(DEVICE)
-        objective.before_first_step(rows, training)
-        batch = objective.collate([rows[row] for row in range(len(rows))])
+        objective.before_first_step(rows)
+        batch = objective.collate(rows.batch(range(len(rows))))
     on_cpu = copy.deepcopy(objective).cpu()
     loss = float(on_cpu(**batch)["loss"].detach())
     state = {key: value.clone() for key, value in objective.cpu().state_dict().items()}
@@ -105,7 +105,7 @@ def our_steps(prepared: Prepared, mode: str, steps: int) -> tuple[Cost, float]:
     objective, (precision, compiled) = prepared.objective.to(DEVICE), MODES[mode]
     objective.load_state_dict(prepared.state, strict=False)  # tensors that are shared have one name
     objective.zero_grad()  # of a batch that did not fit
-    optimizer = make_optimizer(objective, prepared.training)
+    optimizer = make_optimizer(objective)
     if compiled:
         compile_layers(objective)
 

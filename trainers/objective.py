@@ -1,19 +1,18 @@
 """An objective: the encoder, what helps to train it, and the loss, in one module that Trainer can train."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
 from pipelines.base.console import InputError
-from trainers.data.examples import Examples, number_texts, token_ids
+from trainers.data.examples import Columns, Examples, Rows, token_ids
 from trainers.encoders.linear import LINEAR, add_linear, fit_linear
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import Source
@@ -28,14 +27,10 @@ from trainers.encoders.modules import (
 )
 from trainers.settings import Training
 
-if TYPE_CHECKING:  # it takes seconds to import
-    from trainers.encoders.model import EmbeddingModel
-
-Row = Mapping[str, Any]
 MAX_WHITENING_ROWS = 10_000
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-SIDES = ("left", "right", "negative", "alone")  # how columns of ids to embed begin, in a batch's order
 COLUMNS = ("view_a", "view_b", "negative")  # what may have a prompt of its own
+ALIKE = 0.99  # cosines of different texts above which nothing tells them apart
 GROUP = 8  # fewest sentences worth a forward pass of their own
 MOST_GROUPS = 8  # most such passes in a batch
 EVEN = 4  # tokens by which the lengths of a batch differ at most that is not worth splitting
@@ -57,51 +52,45 @@ class Objective(nn.Module):
     paired = True
     cacheable = True
     """Whether `forward` uses the encoder only through `embed`, so that a batch can be embedded in parts."""
-    keyed = False
-    """Whether a batch has `keys` (n, 3): a row's source, left and right string as numbers, equal for equal
-    ones."""
-    whitenable = True  # whether a linear layer behind the encoder is trained with it
-    unused = False
-    """Whether a step may leave parameters without a gradient; several processes then look for these in every
-    step."""
-    literal_mask = False
-    """Whether a `[MASK]` in a text stays as written, instead of becoming the tokenizer's mask token."""
-    teacher_role = "teacher"  # the option that names the teacher
-    settings: Training  # that it is built for
-    source: Source  # of its encoder
-    cached: int | None = None  # texts to embed at a time; None for the whole batch
-    corpus: Sequence[str] | None = None  # texts that the linear layer is fitted to; None for the rows
-    prompts: Mapping[str, str] = {}
-    """What precedes the texts of a column of pairs (`COLUMNS`), instead of the default prompt."""
-    rates: Mapping[str, float] = {}
-    """Factors on the learning rate by the prefix of the parameters' names, the first that fits; 1 for others."""
-    teacher: "EmbeddingModel | None" = None
-    texts: Sequence[str] = ()  # the texts that the teacher encodes, set by `columns`
-    taught: NDArray[np.float32]
-    """The teacher's vectors of the texts, mapped from the disk."""
+    whitenable = True
+    """Whether a linear layer behind the encoder is trained with it."""
+    encoder: Encoder
     # Trainer asks for it, as the second names of shared tensors are in no checkpoint.
     _keys_to_ignore_on_save = None
 
-    def __init__(self, encoder: Encoder, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
+    def __init__(self, params: Any, settings: Training, source: Source) -> None:  # noqa: ANN401 - its own PARAMS
+        """Load the encoder from `source` and add the helpers; raises InputError if they do not fit."""
         super().__init__()
-        self.encoder, self.max_tokens, self.params = encoder, max_tokens, params
+        self.params, self.settings, self.source = params, settings, source
+        self.max_tokens = settings.max_tokens
+        self.load_encoder()
+        self.prompts = self._chosen_prompts()
+        self.add_helpers()
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
 
-    @classmethod
-    def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
-        """Load the encoder, with the `dropout` of the options, and add the helpers.
+    def load_encoder(self) -> None:
+        """Set `encoder`, with the `dropout` of the options and the linear layer that the settings ask for."""
+        self.encoder = load_for_training(self.source, self.settings.pooling, self.max_tokens)
+        if (dropout := getattr(self.params, "dropout", None)) is not None:
+            set_dropout(self.encoder[0].model, dropout)
+        if self.settings.begins_linear and self.whitenable:
+            add_linear(self.encoder)
 
-        InputError if they do not fit.
-        """
-        encoder = load_for_training(source, training.pooling, training.max_tokens)
-        if (dropout := getattr(options, "dropout", None)) is not None:
-            set_dropout(encoder[0].model, dropout)
-        if training.begins_linear and cls.whitenable:
-            add_linear(encoder)
-        objective = cls(encoder, training.max_tokens, options)
-        objective.settings, objective.source = training, source
-        objective.add_helpers()
-        return objective
+    def _chosen_prompts(self) -> dict[str, str]:
+        """Return what precedes the texts of a column, instead of the default prompt, by column."""
+        known = self.encoder.prompts
+        chosen = dict(entry.partition("=")[::2] for entry in self.settings.prompts)
+        for column, name in chosen.items():
+            if column not in COLUMNS or name not in known:
+                raise InputError(
+                    f"--prompts {column}={name}: columns are {', '.join(COLUMNS)}, "
+                    f"the encoder's prompts {', '.join(known) or 'none'}"
+                )
+        if chosen and not includes_prompt(self.encoder):
+            raise InputError(
+                "--prompts: the encoder's pooling leaves out its prompt, of which it can have one here"
+            )
+        return {column: known[name] for column, name in chosen.items()}
 
     def add_helpers(self) -> None:
         """Add what helps to train the encoder, and what belongs to it.
@@ -114,40 +103,32 @@ class Objective(nn.Module):
         """Length of a sentence's vector."""
         return int(self.encoder.get_embedding_dimension())
 
-    def columns(self, examples: Examples) -> dict[str, Any]:
-        """Tokenise ahead: return columns, of n rows each, of what `collate` needs; here the ids of both views.
-
-        A `keyed` objective adds `keys` (n, 3), one with a teacher `taught` (n, k), the numbers of each row's
-        `texts`.
-        """
+    def columns(self, examples: Examples) -> Columns:
+        """Tokenise ahead: return what `collate` needs of n rows; here the ids of both views."""
         left = self.tokenize(examples.left, column="view_a")
         is_alone = examples.right is examples.left and not self.prompts
         right = left if is_alone else self.tokenize(examples.right, column="view_b")
-        columns: dict[str, Any] = {"left": left, "right": right}
-        if self.keyed:
-            columns["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]
-        return columns
+        return Columns((left, right))
 
-    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Turn n rows, the columns and the row's `seed` in this epoch, into the arguments of `forward`.
+    def collate(self, batch: Columns) -> dict[str, Tensor]:
+        """Turn n rows into the arguments of `forward`.
 
-        `input_ids` and `attention_mask` (2n, tokens), views i and n + i of a sentence; `taught`; the rest (n,
-        ...).
+        `input_ids` and `attention_mask` (sides * n, tokens), all first sides first, and the rows' `values` (n,
+        ...) by their names.
         """
-        sides = [name for side in SIDES for name in rows[0] if name.startswith(side)]
-        batch = self.pad([row[side] for side in sides for row in rows])
-        arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0].keys() - {*sides, "seed"}}
-        if "taught" in arrays:
-            arrays["taught"] = self.taught[arrays["taught"]]
-        return {**batch, **{name: torch.from_numpy(values) for name, values in arrays.items()}}
+        values = {name: torch.from_numpy(column) for name, column in batch.values.items()}
+        return {**self.pad([*chain.from_iterable(batch.sides)]), **values}
+
+    def mask_token(self) -> str | None:
+        """Return what a `[MASK]` in a text becomes, the tokenizer's own; None if it has none."""
+        return self.encoder.tokenizer.mask_token  # type: ignore[no-any-return]
 
     def tokenize(
         self, texts: Sequence[str], limit: int | None = None, column: str = ""
     ) -> Sequence[list[int]]:
-        """Return each text's ids, after its column's or the default prompt, cut at `limit`, `[MASK]` the own token."""
-        tokenizer = self.encoder.tokenizer
+        """Return each text's ids, after its column's or the default prompt, cut at `limit`, with the own mask token."""
         prompt = self.prompts.get(column, prompt_of(self.encoder))
-        mask = MASK if self.literal_mask else tokenizer.mask_token
+        mask = self.mask_token()
 
         def read(text: str) -> str:
             if mask is None and MASK in text:
@@ -156,7 +137,8 @@ class Objective(nn.Module):
                 )
             return prompt + text.replace(MASK, mask or MASK)
 
-        return token_ids(tokenizer, map(read, texts), truncation=True, max_length=limit or self.max_tokens)
+        length = limit or self.max_tokens
+        return token_ids(self.encoder.tokenizer, map(read, texts), truncation=True, max_length=length)
 
     def pad(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (rows, longest row) of ragged ids."""
@@ -167,13 +149,14 @@ class Objective(nn.Module):
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The vectors (sentences, d), not normalised, of padded ids (sentences, tokens), with gradients.
 
-        With `cached`, in parts whose activations are dropped and recomputed in the backward pass, with the
+        With `--cached`, in parts whose activations are dropped and recomputed in the backward pass, with the
         same dropout (GradCache, arXiv:2101.06983): the gradients are those of the whole batch, the memory that
         of a part.
         """
-        if self.cached is None or self.cached >= len(input_ids):
+        size = self.settings.cached
+        if size is None or size >= len(input_ids):
             return embed(self.encoder, input_ids, attention_mask, self.max_tokens)
-        parts = zip(torch.split(input_ids, self.cached), torch.split(attention_mask, self.cached), strict=True)
+        parts = zip(torch.split(input_ids, size), torch.split(attention_mask, size), strict=True)
         embed_part = partial(checkpoint, embed, self.encoder, max_tokens=self.max_tokens, use_reentrant=False)
         return torch.cat([embed_part(*part) for part in parts])
 
@@ -195,25 +178,41 @@ class Objective(nn.Module):
         return torch.cat(vectors)
 
     def before_training(self, folder: Path) -> None:
-        """Compute the teacher's vectors, or find them in `folder`."""
-        if self.teacher is not None:
-            self.taught = self.teacher.unit_vectors(self.texts, folder / "teacher", self.teacher_role)
-        self.teacher, self.texts = None, ()
+        """Compute what a run needs besides its rows, or find it in `folder`; by default, do nothing."""
 
-    def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
+    def before_first_step(self, rows: Rows) -> None:
         """Prepare what is trained besides the encoder, once in a run: here, fit the linear layer, if any."""
-        if training.begins_linear:
-            numbers = torch.randperm(len(self.corpus or rows))[:MAX_WHITENING_ROWS].tolist()
-            if self.corpus:
-                ids = self.tokenize([self.corpus[number] for number in numbers])
-            else:
-                ids = [rows[number]["left"] for number in numbers]
-            with autocast(self.encoder.device, training.precision):
-                vectors = self.encode(sorted(ids, key=len), batch_size=256, before=LINEAR)  # little padding
-            fit_linear(self.encoder.get_submodule(LINEAR), vectors, training.sharpen or None)
+        if not self.settings.begins_linear:
+            return
+        ids: Sequence[list[int]]
+        numbers = torch.randperm(len(rows.corpus or rows))[:MAX_WHITENING_ROWS].tolist()
+        if rows.corpus:
+            ids = self.tokenize([rows.corpus[number] for number in numbers])
+        else:
+            ids = [rows.columns.sides[0][number] for number in numbers]
+        with autocast(self.encoder.device, self.settings.precision):
+            vectors = self.encode(sorted(ids, key=len), batch_size=256, before=LINEAR)  # little padding
+        fit_linear(self.encoder.get_submodule(LINEAR), vectors, self.settings.sharpen or None)
+
+    def takes_prompts(self) -> bool:
+        """Whether columns of pairs may have prompts of their own."""
+        return True
+
+    def rate_of(self, parameter: str) -> float:
+        """Return the factor on the learning rate of a parameter of this name."""
+        return 1.0
 
     def after_step(self, step: int, total: int) -> None:
         """Act on parameters and buffers after step `step` (from 1) of `total`; by default, do nothing."""
+
+    def chance_loss(self) -> float | None:
+        """Return the loss of an encoder to which all texts are the same; None if that depends on the texts."""
+        return None
+
+    def is_collapsed(self, texts: Sequence[str]) -> bool:
+        """Whether different texts have nearly one direction."""
+        unit = nn.functional.normalize(self.encode(texts), dim=-1)
+        return bool((unit @ unit.T).min() > ALIKE)
 
     def save(self, path: Path, card: str) -> None:
         """Write the trained encoder as a sentence-transformers directory with `card` as its README."""

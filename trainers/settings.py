@@ -4,7 +4,7 @@ All of it without torch.
 """
 
 import tomllib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import ceil
 from pathlib import Path
 from pkgutil import resolve_name
@@ -50,7 +50,26 @@ def data_keys(reads: tuple[str, ...]) -> set[str]:
     return {"limit", *reads, *(["scale"] if "graded" in reads else [])}
 
 
-class DropoutOptions(Options):
+class ObjectiveOptions(Options):
+    """An objective's own options, and what they say of its training."""
+
+    def start(self) -> str | None:
+        """Return the encoder that is trained if none is given; None for the bundled one."""
+        return None
+
+    def other_encoders(self) -> dict[str, str]:
+        """Return the encoders that are read besides the one that is trained, by the option that names them."""
+        return {}
+
+    def reads_labels(self) -> bool:
+        """Whether the labels of pairs decide what is trained."""
+        return False
+
+    def check_views(self, views: Sequence[str]) -> None:
+        """Warn of files of pairs that are not good enough; by default, do nothing."""
+
+
+class DropoutOptions(ObjectiveOptions):
     """The option of an objective that sets its encoder's dropout."""
 
     dropout: float | None = Field(None, ge=0, lt=1)
@@ -164,8 +183,8 @@ def resolve(
 
 PARTS = ("READS", "PRESETS", "PARAMS", "build")
 """What a module needs to be an objective: the kinds of data that it reads, the usual one first; its presets, the
-first the default; its own options; and `build(options, training, source)`, which loads the encoder and returns the
-`Objective` that trains it."""
+first the default; its own options; and `build(options, settings, source)`, which loads the encoder and returns the
+`Objective` that trains it: its class."""
 OBJECTIVES = Plugins(
     "trainers.objectives",
     lambda module: next((f"it has no {part}" for part in PARTS if not getattr(module, part, None)), None),
@@ -230,11 +249,11 @@ class Request(RunOptions):
         given = {key: value for key, value in values.items() if value not in (None, [], ())}
         keys = {**objective.PARAMS.model_fields, **Training.model_fields}
         data = checked(DataOptions, _picked(given, data_keys(objective.READS)))
-        own = _picked(given, RunOptions.model_fields)
-        preset = objective.PRESETS.get(own.get("preset", ""), {})
-        if "encoder" not in own and (given.get("method") or preset.get("method")) == "mse":
-            own["encoder"] = given.get("teacher")  # the student stays in its space
-        return checked(cls, {"objective": name, "data": data, "chosen": _picked(given, keys), **own})
+        chosen, own = _picked(given, keys), _picked(given, RunOptions.model_fields)
+        if "encoder" not in own:
+            _, _, params = resolve(objective.PRESETS, objective.PARAMS, own.get("preset"), chosen)
+            own["encoder"] = params.start()
+        return checked(cls, {"objective": name, "data": data, "chosen": chosen, **own})
 
     def resolved(self, own_pooling: Pooling) -> tuple[str, Training, Any]:
         """The preset's name, the training settings and the objective's own options; raises as `resolve`."""

@@ -46,7 +46,7 @@ class Rewrite(ProtectedTermsView):
     runs_model = ranks = True
     draws, floor = 1, 0.8
 
-    model: str
+    model: str = Field(examples=["NAME"])
     """a folder, a name on the Hub, or with --url the server's name of the model"""
     url: str | None = None
     """address of a server of OpenAI's protocol, such as http://localhost:8000/v1; its key is OPENAI_API_KEY's

@@ -178,14 +178,15 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
     )
     for text in chain.from_iterable(filter.notes() for filter in filters):
         note(text)
-    if policy == "entailment" or options.columns is not None:
-        columns = table_columns(options.columns, options.labels, is_nli=policy == "entailment")
-        with TemporaryDirectory() as spool:
+    with TemporaryDirectory() as spool:
+        if policy == "entailment" or options.columns is not None:
+            columns = table_columns(options.columns, options.labels, is_nli=policy == "entailment")
             sources = nli_sources(options.sources or (), Path(spool), columns)
-            source = table_pairs(sources, options.limit, columns, options.negatives)
-            return save_pairs(PairsJob(*source, filters, options))
-    source = _sentence_pairs(policy, views | negative, next(iter(negatives), None), options)
-    return save_pairs(PairsJob(*source, filters, options))
+            candidates, plan, made_by = table_pairs(sources, options.limit, columns, options.negatives)
+        else:
+            negative_name = next(iter(negatives), None)
+            candidates, plan, made_by = _sentence_pairs(policy, views | negative, negative_name, options)
+        return save_pairs(PairsJob(candidates, plan, made_by, filters, options))
 
 
 def _sentence_pairs(

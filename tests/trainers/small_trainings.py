@@ -18,10 +18,10 @@ from transformers import AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM, 
 from pipelines.base.console import call
 from trainers.cli.app import app
 from trainers.data.examples import Examples, Rows
-from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
 from trainers.encoders.modules import set_dropout
 from trainers.objective import Objective
+from trainers.scores.task import Task
 from trainers.settings import Training, load_objective, resolve
 from trainers.training.fit import Fitted, fit
 
@@ -99,7 +99,8 @@ def build(name: str, encoder: Path, preset: str | None = None, **given: object) 
 
 def encoder_of(path: Path | str, pooling: str = "mean", max_tokens: int = 24) -> Objective:
     """An encoder that is ready to be trained, without a loss."""
-    return Objective(load_for_training(locate(str(path)), pooling, max_tokens), max_tokens)  # type: ignore[arg-type]
+    settings = Training(lr=1, pooling=pooling, max_tokens=max_tokens)  # type: ignore[arg-type]
+    return Objective(None, settings, locate(str(path)))
 
 
 def pairs(left: list[str], right: list[str] | None = None) -> Examples:
@@ -119,7 +120,7 @@ def batch_of(
 ) -> dict[str, Tensor]:
     """The batch of these rows, or of all."""
     rows = rows_of(objective, examples, folder=folder)
-    return objective.collate([rows[row] for row in (range(len(rows)) if order is None else order)])
+    return objective.collate(rows.batch(range(len(rows)) if order is None else order))
 
 
 def pooled_by_hand(directory: Path, text: str, width: int) -> dict[str, np.ndarray]:
@@ -214,15 +215,15 @@ def trained(
     out: Path,
     *,
     last: int | None = None,
-    dev: Examples | None = None,
+    dev: Task | None = None,
     **given: object,
 ) -> tuple[Objective, Fitted]:
     """Train what is prepared; with `last`, `Interrupted` is raised after that step."""
-    objective, rows, training = prepared(name, encoder, texts, **given)
+    objective, rows, _ = prepared(name, encoder, texts, **given)
     if last is not None:
         interrupt_at(objective, last)
     torch.seed()  # whatever was drawn before does not matter
-    return objective, fit(objective, rows, training, out, seed=1, dev=dev)
+    return objective, fit(objective, rows, out, seed=1, dev=dev)
 
 
 def read_log(out: Path) -> list[dict[str, float]]:

@@ -13,7 +13,7 @@ from trainers.training.fit import fit
 
 def weights(encoder: Path, texts: list[str], out: Path, **given: object) -> tuple[Objective, Training, int]:
     objective, rows, training = prepared("contrastive", encoder, texts, dropout=0.0, epochs=None, **given)
-    return objective, training, fit(objective, rows, training, out, 1).steps
+    return objective, training, fit(objective, rows, out, 1).steps
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])

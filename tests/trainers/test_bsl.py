@@ -12,10 +12,11 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from small_trainings import prepared
 from torch import nn
 
-from trainers.encoders.loading import load_for_training
+from trainers.data.examples import Columns
 from trainers.encoders.location import locate
 from trainers.networks.bsl import PREDICTORS, Bsl, chain_mlps
 from trainers.objectives.bsl import PARAMS
+from trainers.settings import Training
 
 
 class Linear(nn.Module):
@@ -31,12 +32,24 @@ class Linear(nn.Module):
         return {**features, "token_embeddings": self.table(features["input_ids"])}
 
 
+class LinearBsl(Bsl):
+    """BSL of an encoder that is a table of vectors and their mean."""
+
+    def load_encoder(self) -> None:
+        self.encoder = SentenceTransformer(modules=[Linear(12, 4), Pooling(4)], device="cpu")
+
+
+class HalfBsl(Bsl):
+    """BSL of an encoder in half precision."""
+
+    def load_encoder(self) -> None:
+        super().load_encoder()
+        self.encoder.bfloat16()
+
+
 def linear_bsl(momentum: float) -> Bsl:
     torch.manual_seed(0)
-    encoder = SentenceTransformer(modules=[Linear(12, 4), Pooling(4)], device="cpu")
-    objective = Bsl(encoder, 16, PARAMS(momentum=momentum, width=2))
-    objective.add_helpers()
-    return objective
+    return LinearBsl(PARAMS(momentum=momentum, width=2), Training(lr=1, max_tokens=16), locate(None))
 
 
 def in_numpy(objective: Bsl) -> reference.Bsl:
@@ -60,7 +73,7 @@ def test_steps_equal_the_equations_in_numpy(momentum: float) -> None:
         left, right = (
             [draw.integers(0, 12, draw.integers(2, 7)).tolist() for _ in range(6)] for _ in range(2)
         )
-        batch = objective.collate([{"left": a, "right": b} for a, b in zip(left, right, strict=True)])
+        batch = objective.collate(Columns((left, right)))
         loss = objective(**batch)["loss"]
         optimizer.zero_grad()
         loss.backward()
@@ -73,9 +86,8 @@ def test_steps_equal_the_equations_in_numpy(momentum: float) -> None:
 
 
 def test_target_and_its_average_stay_float32_if_the_encoder_is_in_half_precision(tiny_bert: Path) -> None:
-    encoder = load_for_training(locate(str(tiny_bert)), "mean", 24).bfloat16()
-    objective = Bsl(encoder, 24, PARAMS(width=2, momentum=0.999))
-    objective.add_helpers()
+    settings = Training(lr=1, max_tokens=24)
+    objective = HalfBsl(PARAMS(width=2, momentum=0.999), settings, locate(str(tiny_bert)))
     assert {value.dtype for value in objective.target.parameters()} == {torch.float32}
     moved = objective.encoder[0].model.embeddings.word_embeddings.weight
     xi = objective.target[0].model.embeddings.word_embeddings.weight
@@ -110,11 +122,11 @@ def test_warm_up_fits_the_predictor_to_the_untouched_encoder(tiny_bert: Path, se
     losses = {}
     for steps in (0, 200):
         given = {"dropout": 0.0, "predictor_warmup": steps, "whiten": False}
-        objective, rows, training = prepared("bsl", tiny_bert, sentences, **given)
+        objective, rows, _ = prepared("bsl", tiny_bert, sentences, **given)
         before = copy.deepcopy(objective.encoder.state_dict())
-        objective.before_first_step([rows[row] for row in range(len(rows))], training)
+        objective.before_first_step(rows)
         torch.testing.assert_close(objective.encoder.state_dict(), before, rtol=0, atol=0)
         assert all(parameter.grad is None for parameter in objective.parameters())
-        batch = objective.collate([rows[row] for row in range(16)])
+        batch = objective.collate(rows.batch(range(16)))
         losses[steps] = objective(**batch)["loss"].item()
     assert losses[200] < -0.95 < losses[0]

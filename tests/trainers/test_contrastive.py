@@ -1,11 +1,13 @@
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
+from numpy.typing import NDArray
 from pytorch_metric_learning.losses import SupConLoss
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
@@ -126,7 +128,7 @@ def test_retained_vectors_are_those_of_the_start(
     _, training, params = resolve(
         PRESETS, PARAMS, "adapt", {"pooling": "cls", "max_tokens": 5, "dropout": 0.0}
     )
-    objective = Contrastive.build(params, training, replace(locate("dense"), name="starter"))
+    objective = Contrastive(params, training, replace(locate("dense"), name="starter"))
     batch = batch_of(objective, views_of(sentences), folder=tmp_path)
     assert objective(**batch)["moved"].item() == pytest.approx(0, abs=1e-6)
 
@@ -161,8 +163,8 @@ def test_rows_of_one_label_are_positives_as_in_another_library(
 ) -> None:
     """A guide has no say where both labels are known."""
     given = {"guide": str(tiny_bert)} if guided else {}
-    objective = build("contrastive", tiny_bert, "bsl", positives="labels", dropout=0.0, **given).train()
-    objective.cached = cached
+    objective = build("contrastive", tiny_bert, "bsl", positives="labels", dropout=0.0, cached=cached, **given)
+    objective.train()
     batch = batch_of(objective, replace(views_of(sentences), classes=LABELS), folder=tmp_path)
     vectors = objective.embed(batch["input_ids"], batch["attention_mask"])
     expected = SupConLoss(0.05)(vectors, torch.tensor([ord(label) for label in LABELS]).repeat(2))
@@ -180,9 +182,9 @@ def test_labels_are_used_on_request_alone(
 ) -> None:
     examples, some = views_of(sentences), ["", *LABELS[1:]]
 
-    def columns(classes: list[str] | None, **given: str) -> dict[str, object]:
+    def columns(classes: list[str] | None, **given: str) -> Mapping[str, NDArray[Any]]:
         objective = build("contrastive", tiny_bert, given.pop("preset", "bsl"), **given)
-        return objective.columns(replace(examples, classes=classes))
+        return objective.columns(replace(examples, classes=classes)).values
 
     assert columns(LABELS, preset="labels")["labels"].tolist() == [0, 1, 0, 2, 1, 0, 2, 0]
     assert "3 labels: rows of one label are positives" in capsys.readouterr().err
@@ -198,8 +200,7 @@ def test_embedding_in_parts_has_the_gradients_of_the_whole_batch(
 ) -> None:
     gradients = []
     for cached in (None, 1, 5):
-        objective = build("contrastive", tiny_bert, "bsl", dropout=0.0).train()
-        objective.cached = cached
+        objective = build("contrastive", tiny_bert, "bsl", dropout=0.0, cached=cached).train()
         outputs = objective(**batch_of(objective, replace(views_of(sentences), negatives=[sentences[24:32]])))
         outputs["loss"].backward()
         gradients.append(
@@ -211,8 +212,7 @@ def test_embedding_in_parts_has_the_gradients_of_the_whole_batch(
 
 def test_embedding_in_parts_draws_the_same_dropout_twice(tiny_bert: Path, sentences: list[str]) -> None:
     """The gradient is that of the loss that is returned: a step against it lowers that loss as expected."""
-    objective = build("contrastive", tiny_bert, "simcse", dropout=0.2).train()
-    objective.cached = 4
+    objective = build("contrastive", tiny_bert, "simcse", dropout=0.2, cached=4).train()
     batch = batch_of(objective, views_of(sentences))
     losses = []
     for move in (0.0, 1e-4):

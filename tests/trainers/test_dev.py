@@ -3,6 +3,7 @@ import json
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,11 @@ from scipy.stats import spearmanr
 from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, train, trained, write_pairs
 
 from pipelines.base.console import TwinviewsError
-from trainers.data.examples import Examples
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import Vectors
 from trainers.objective import Objective
-from trainers.scores.dev_set import dev_score, read_dev
+from trainers.scores.dev_set import dev_score, graded_pairs, read_dev
+from trainers.scores.pairs import Pair, Pairs
 from trainers.scores.tables.judge import read_judge
 from trainers.scores.task import Task
 from trainers.settings import Training
@@ -25,12 +26,17 @@ from trainers.training.directory import CHECKPOINTS
 from trainers.training.fit import Fitted, fit
 
 
-def graded(first: Sequence[str], second: Sequence[str], grades: Sequence[float]) -> Examples:
-    return Examples(first, first, second, labels=grades)
+def graded(first: Sequence[str], second: Sequence[str], grades: Sequence[float], **more: str) -> Pairs:
+    return graded_pairs("", [Pair(*row) for row in zip(first, second, grades, strict=True)], **more)
+
+
+def columns_of(dev: Pairs) -> tuple[Sequence[Any], ...]:
+    """First texts, second texts and grades."""
+    return tuple(zip(*dev.subsets[""], strict=True))
 
 
 @pytest.fixture
-def dev(sentences: list[str]) -> Examples:
+def dev(sentences: list[str]) -> Pairs:
     """The more words two sentences share, the more alike they are."""
     pairs = [(one, other) for one in sentences[:8] for other in sentences[8:16]]
     shared = [len(set(one.split()) & set(other.split())) for one, other in pairs]
@@ -38,43 +44,45 @@ def dev(sentences: list[str]) -> Examples:
 
 
 def run(
-    dev: Examples | None, encoder: Path, texts: list[str], out: Path, **given: object
+    dev: Task | None, encoder: Path, texts: list[str], out: Path, **given: object
 ) -> tuple[Objective, Fitted]:
     return trained("mirror", encoder, texts, out, dev=dev, **{"evaluations": 4, **given})
 
 
 def test_score_is_a_rank_correlation_without_side_effects(
-    dev: Examples, tiny_bert: Path, sentences: list[str]
+    dev: Pairs, tiny_bert: Path, sentences: list[str]
 ) -> None:
     encoder = prepared("mirror", tiny_bert, sentences)[0].train()
-    left, right = (encoder.encode(list(side)).double().numpy() for side in (dev.left, dev.right))
+    *sides, grades = columns_of(dev)
+    left, right = (encoder.encode(list(side)).double().numpy() for side in sides)
     similarities = {
         "cosine": (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1),
         "dot": (left * right).sum(1),
         "euclidean": -np.linalg.norm(left - right, axis=1),
         "manhattan": -np.abs(left - right).sum(1),
     }
-    expected = {name: 100 * spearmanr(found, dev.labels).statistic for name, found in similarities.items()}
+    expected = {name: 100 * spearmanr(found, grades).statistic for name, found in similarities.items()}
     assert len({round(value, 2) for value in expected.values()}) == 4
     state = torch.get_rng_state()
-    assert dev_score(dev, encoder) == pytest.approx(expected["cosine"], abs=0.05)
-    assert dev_score(dev, encoder, similarity="best") == pytest.approx(max(expected.values()), abs=0.05)
+    assert dev_score(dev, encoder.encoder) == pytest.approx(expected["cosine"], abs=0.05)
+    best = graded(*sides, grades, similarity="best")
+    assert dev_score(best, encoder.encoder) == pytest.approx(max(expected.values()), abs=0.05)
     assert torch.equal(torch.get_rng_state(), state)
     assert encoder.training
     for name, value in similarities.items():
-        same = graded(dev.left, dev.right, value.tolist())
-        assert dev_score(same, encoder, similarity="best") == pytest.approx(100, abs=0.1), name
+        same = graded(*sides, value.tolist(), similarity="best")
+        assert dev_score(same, encoder.encoder) == pytest.approx(100, abs=0.1), name
 
 
 def test_scoring_changes_no_training(
-    dev: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
+    dev: Pairs, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     alone, _ = run(None, tiny_bert, sentences, tmp_path / "alone")
     scored, fitted = run(dev, tiny_bert, sentences, tmp_path / "scored", keep="last")
     check_same(alone, scored)
     assert fitted.saved_step == fitted.steps == 12
     assert list(fitted.dev) == [0, 3, 6, 9, 12]
-    assert fitted.dev[12] == pytest.approx(dev_score(dev, scored))
+    assert fitted.dev[12] == pytest.approx(dev_score(dev, scored.encoder))
     lines = read_log(tmp_path / "scored")
     assert [(line["step"], "dev" in line, "loss" in line) for line in lines if "dev" in line] == [
         (0, True, False),
@@ -84,30 +92,29 @@ def test_scoring_changes_no_training(
 
 
 @pytest.fixture
-def as_it_was(dev: Examples, tiny_bert: Path, sentences: list[str]) -> Examples:
+def as_it_was(dev: Pairs, tiny_bert: Path, sentences: list[str]) -> Pairs:
     """Grades of the untrained encoder's own: it scores 100, and every training that changes it makes it worse."""
     objective, _, _ = prepared("mirror", tiny_bert, sentences)
-    vectors = [torch.nn.functional.normalize(objective.encode(list(side))) for side in (dev.left, dev.right)]
-    return graded(dev.left, dev.right, (vectors[0] * vectors[1]).sum(dim=-1).tolist())
+    *sides, _ = columns_of(dev)
+    vectors = [torch.nn.functional.normalize(objective.encode(list(side))) for side in sides]
+    return graded(*sides, (vectors[0] * vectors[1]).sum(dim=-1).tolist())
 
 
-def test_best_encoder_is_kept(
-    as_it_was: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_best_encoder_is_kept(as_it_was: Pairs, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     given = {"lr": 1e-2, "evaluations": 6}
     kept, fitted = run(as_it_was, tiny_bert, sentences, tmp_path / "best", **given)
     assert run(as_it_was, tiny_bert, sentences, tmp_path / "last", keep="last", **given)[1].dev == fitted.dev
     assert (fitted.saved_step, fitted.dev[0]) == (0, max(fitted.dev.values())), (
         "nothing is better than the start"
     )
-    assert dev_score(as_it_was, kept) == pytest.approx(fitted.dev[0], abs=1e-9)
+    assert dev_score(as_it_was, kept.encoder) == pytest.approx(fitted.dev[0], abs=1e-9)
     check_same(kept, prepared("mirror", tiny_bert, sentences)[0])
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("save_every", [2, 5, 500])
 def test_killed_run_remembers_its_best(
-    save_every: int, dev: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
+    save_every: int, dev: Pairs, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     given = {"lr": 1e-2, "evaluations": 6, "save_every": save_every}
     whole, expected = run(dev, tiny_bert, sentences, tmp_path / "whole", **given)
@@ -123,7 +130,7 @@ def test_killed_run_remembers_its_best(
 
 
 def test_patience_ends_a_run_for_good(
-    as_it_was: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
+    as_it_was: Pairs, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     given = {"lr": 1e-2, "evaluations": 12, "patience": 2, "save_every": 1}
     whole, fitted = run(as_it_was, tiny_bert, sentences, tmp_path, **given)
@@ -160,22 +167,22 @@ def test_first_of_equal_scores_is_the_best() -> None:
 
 
 def test_a_score_of_an_encoder_of_one_direction_is_undefined_and_never_the_best(
-    dev: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: Capsys
+    dev: Pairs, tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: Capsys
 ) -> None:
-    objective, rows, training = prepared("mirror", tiny_bert, sentences, evaluations=2)
+    objective, rows, _ = prepared("mirror", tiny_bert, sentences, evaluations=2)
     layer = objective.encoder[0].model.encoder.layer[-1].output.LayerNorm
     weight = layer.weight.clone()
     with torch.no_grad():
         layer.weight.zero_()
         layer.bias.fill_(1)
-    assert dev_score(dev, objective) is None
+    assert dev_score(dev, objective.encoder) is None
 
     def after_step(step: int, total: int) -> None:
         layer.weight.data.copy_(weight)
 
     objective.after_step = after_step  # type: ignore[method-assign]
     layer.requires_grad_(False)
-    fitted = fit(objective, rows, training, tmp_path, 1, dev)
+    fitted = fit(objective, rows, tmp_path, 1, dev)
     assert (list(fitted.dev), fitted.saved_step > 0) == ([6, 12], True)
     assert "score on --dev None is undefined at step 0: its texts are all alike" in capsys.readouterr().err
 
@@ -252,7 +259,7 @@ def test_compressed_tables_are_read_as_the_judge_reads_them(
     path = tmp_path / f"dev{ending}"
     path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
     dev = read_dev(str(path), None)
-    assert isinstance(dev, Task)
+    assert not isinstance(dev, Pairs)
     assert (dev.title, len(dev.texts)) == ("5-NN accuracy", len(sentences))
 
 
@@ -286,13 +293,15 @@ def test_pairs_are_read_from_a_file_on_any_scale_or_from_a_benchmark_by_its_name
     path = tmp_path / "dev.tsv"
     path.write_text("score\tsentence1\tsentence2\n4.5\ta dog\ta cat\n-1\ta man\ta bird\n", encoding="utf-8")
     found = read_dev(str(path), None)
-    assert (found.left, found.right) == (["a dog", "a man"], ["a cat", "a bird"])
-    assert found.labels[0] > found.labels[1]
+    assert isinstance(found, Pairs)
+    first, second, grades = columns_of(found)
+    assert (first, second) == (("a dog", "a man"), ("a cat", "a bird"))
+    assert grades[0] > grades[1]
     (tmp_path / "stsbenchmark").mkdir()
     lines = [f"news\tfile\t2012\t{row}\t{row % 6}\ta dog {row}\ta cat {row}\n" for row in range(1500)]
     (tmp_path / "stsbenchmark" / "sts-dev.csv").write_text("".join(lines), encoding="utf-8")
     found = read_dev("stsb-dev", str(tmp_path))
-    assert (found.left[7], found.right[7], found.labels[7]) == ("a dog 7", "a cat 7", 1)
+    assert found.lines[7] == "1.0\ta dog 7\ta cat 7\n"
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es", "fr", "ru"])
@@ -301,4 +310,4 @@ def test_translated_benchmarks_are_development_sets_too(language: str, tmp_path:
     lines = [f"a dog {row},a cat {row},{row % 6}\n" for row in range(1500)]
     (tmp_path / "stsb-multi-mt" / f"stsb-{language}-dev.csv").write_text("".join(lines), encoding="utf-8")
     dev = read_dev(f"stsb-{language}-dev", str(tmp_path))
-    assert (dev.left[7], dev.right[7], dev.labels[7]) == ("a dog 7", "a cat 7", 1)
+    assert dev.lines[7] == "1.0\ta dog 7\ta cat 7\n"

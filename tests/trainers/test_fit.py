@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import save_file
-from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, trained
+from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, train, trained
 
 from augment.record import record_folder
 from pipelines.base.console import TwinviewsError
@@ -71,12 +71,12 @@ def test_training_resumes_from_an_older_checkpoint_if_a_bit_of_the_weights_has_f
 def test_target_of_bsl(
     momentum: float, follows: bool, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
-    objective, rows, training = prepared("bsl", tiny_bert, sentences, momentum=momentum, accumulate=4)
+    objective, rows, _ = prepared("bsl", tiny_bert, sentences, momentum=momentum, accumulate=4)
     start = objective.target[0].model.embeddings.word_embeddings.weight.clone()
     steps: list[tuple[int, int]] = []
     follow = objective.after_step
     objective.after_step = lambda step, total: (steps.append((step, total)), follow(step, total))  # type: ignore
-    fit(objective, rows, training, tmp_path, seed=1)
+    fit(objective, rows, tmp_path, seed=1)
     assert rows.epoch == 1, "so that each epoch draws other masks"
     assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)], "six batches an epoch in steps of four and two"
     target = objective.target[0].model.embeddings.word_embeddings.weight
@@ -87,10 +87,9 @@ def test_target_of_bsl(
 
 @pytest.mark.parametrize("decay_all", [True, False])
 def test_optimiser_s_groups(tiny_bert: Path, sentences: list[str], decay_all: bool) -> None:
-    given = {"weight_decay": 0.01, "decay_all": decay_all, "lr": 1e-3}
-    objective, _, training = prepared("bsl", tiny_bert, sentences, **given)
-    objective.rates = {"predictor.": 3.0}
-    groups = make_optimizer(objective, training).param_groups
+    given = {"weight_decay": 0.01, "decay_all": decay_all, "lr": 1e-3, "predictor_lr": 3.0}
+    objective, _, _ = prepared("bsl", tiny_bert, sentences, **given)
+    groups = make_optimizer(objective).param_groups
     held = {id(parameter): group for group in groups for parameter in group["params"]}
     assert not held.keys() & {id(parameter) for parameter in objective.target.parameters()}
     for name, parameter in objective.named_parameters():
@@ -145,29 +144,27 @@ def test_damaged_checkpoint_is_put_aside_and_the_older_one_taken(
 def test_loss_that_is_not_a_number_stops_with_one_line(
     tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
-    objective, rows, training = prepared("mirror", tiny_bert, sentences)
+    objective, rows, _ = prepared("mirror", tiny_bert, sentences)
     with torch.no_grad():
         objective.encoder[0].model.embeddings.LayerNorm.bias.fill_(float("nan"))
     with pytest.raises(TwinviewsError, match=r"the loss became nan by step 1: lower --lr"):
-        fit(objective, rows, training, tmp_path, seed=1)
+        fit(objective, rows, tmp_path, seed=1)
 
 
 def test_weights_that_the_last_step_spoils_are_not_kept(
     tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
-    objective, rows, training = prepared(
-        "mirror", tiny_bert, sentences, epochs=0.1, lr=1000, weight_decay=1e38
-    )
+    objective, rows, _ = prepared("mirror", tiny_bert, sentences, epochs=0.1, lr=1000, weight_decay=1e38)
     with pytest.raises(TwinviewsError, match=r"weights became NaN or infinite by step 1: lower --lr \(1000\)"):
-        fit(objective, rows, training, tmp_path, seed=1)
+        fit(objective, rows, tmp_path, seed=1)
 
 
 def test_loss_that_misses_the_encoder_stops(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
-    objective, rows, training = prepared("contrastive", tiny_bert, sentences, head=True)
+    objective, rows, _ = prepared("contrastive", tiny_bert, sentences, head=True)
     embed = objective.embed
     objective.embed = lambda *batch: embed(*batch).detach()
     with pytest.raises(TwinviewsError, match="no gradient reaches the encoder: "):
-        fit(objective, rows, training, tmp_path, seed=1)
+        fit(objective, rows, tmp_path, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -189,10 +186,24 @@ def test_signs_of_collapse(entry: dict[str, float], start: float | None, said: s
 def test_collapse_is_reported_once(
     tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: Capsys
 ) -> None:
-    objective, rows, training = prepared("mirror", tiny_bert, sentences, epochs=0.5)
+    objective, rows, _ = prepared("mirror", tiny_bert, sentences, epochs=0.5)
     with torch.no_grad():
         objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.weight.fill_(1e-3)
         objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.bias.fill_(1.0)
-    fit(objective, rows, training, tmp_path, seed=1)
+    fit(objective, rows, tmp_path, seed=1)
     said = capsys.readouterr().err
     assert said.count("warning: the encoder collapses: spread 0.0") == said.count("warning") == 1
+
+
+def test_a_total_collapse_is_said_of_the_saved_encoder(
+    text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys
+) -> None:
+    """In training, dropout keeps the vectors apart, so that the spread does not show it."""
+    options = ["--text", text_file, "--encoder", tiny_bert, "--batch-size", "16", "--max-tokens", "16"]
+    small = ["--preset", "simcse", *options, "--precision", "fp32", "--steps", "12"]
+    assert train("contrastive", *small, "--lr", "0.5", "--out", tmp_path / "high") == 0
+    said = capsys.readouterr().err
+    assert "warning: the encoder has collapsed: three different texts have nearly the same vector" in said
+    assert "is that of guessing among 16 texts: lower --lr" in said
+    assert train("contrastive", *small, "--lr", "1e-4", "--out", tmp_path / "low") == 0
+    assert "warning" not in capsys.readouterr().err

@@ -10,7 +10,6 @@ from small_trainings import build, encoder_of, pairs, rows_of, train, trained
 
 from trainers.encoders.model import load_model
 from trainers.encoders.vectors import Vectors
-from trainers.objective import SIDES
 from trainers.scores.dev_set import dev_score, read_dev
 from trainers.scores.tables.judge import read_judge
 from trainers.settings import objective_names
@@ -56,11 +55,11 @@ def test_what_is_trained_is_encoded_as_the_plain_loader_does(
 
 def test_every_training_text_gets_the_default_prompt(made: Path, sentences: list[str]) -> None:
     objective = build("contrastive", made)
-    ids = rows_of(objective, pairs(sentences)).columns
+    sides = rows_of(objective, pairs(sentences)).columns.sides
     expected = [
         objective.encoder.tokenizer(SETTINGS["prompts"]["task"] + text)["input_ids"] for text in sentences
     ]  # type: ignore[index]
-    assert [[*map(list, ids[side])] for side in SIDES if side in ids] == [expected, expected]
+    assert [[*map(list, ids)] for ids in sides] == [expected, expected]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +120,7 @@ def test_no_step_changes_no_score(made: Path, text_file: Path, sentences: list[s
     expected = plain(made).encode(texts)
     np.testing.assert_allclose(vectors[0], expected, atol=1e-5)
     judged = task.score(Vectors({text: row for row, text in enumerate(texts)}, vectors[0]), 1).metrics["score"]
-    by_training = dev_score(read_dev("judge.tsv", None), encoder_of(made))
+    by_training = dev_score(read_dev("judge.tsv", None), encoder_of(made).encoder)
     assert by_training == pytest.approx(judged, abs=0.5), "two cosines that round alike may change places"
 
 

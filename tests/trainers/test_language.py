@@ -1,6 +1,7 @@
 """An encoder for another language: its vocabulary, its input vectors in closed form, and what teaches it."""
 
 from pathlib import Path
+from string import ascii_lowercase
 
 import numpy as np
 import pytest
@@ -10,12 +11,13 @@ from scipy.sparse import csr_array
 from sentence_transformers import SentenceTransformer
 from small_trainings import Capsys, build, pairs, rows_of, train, train_killed, write_pairs
 from torch.nn.functional import cosine_similarity
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, BertTokenizer
 
 from pipelines.base.console import InputError, call
 from pipelines.cli.app import build_app
+from trainers.encoders.input_vectors import RIDGE, SPELT, spelt_alike, transferred
 from trainers.encoders.model import load_model
-from trainers.encoders.vocabulary import RIDGE, learn_tokenizer, piece_counts, share_unread, transferred
+from trainers.encoders.vocabulary import learn_tokenizer, piece_counts, share_unread
 
 LETTERS = str.maketrans("abcdefghijklmnopqrstuvwxyz", "éäöüßзийклмнопрстуфхцчшщыэ")
 
@@ -38,15 +40,56 @@ def test_input_vectors_are_those_of_a_ridge_regression() -> None:
         random.poisson(0.4, (60, 12)).astype(np.float32),
         random.poisson(0.4, (60, 15)).astype(np.float32),
     )
-    new[:, 3] = old[:, 5] = 0
+    new[:, 3:5] = old[:, 5] = 0
+    alike = random.dirichlet(np.ones(15), 12)
+    shared = random.poisson(0.5, (12, 6)).astype(np.float32)
+    alike[3] = shared[3] = 0
     vectors = random.normal(size=(15, 70)).astype(np.float32)
     weights = np.diag(1 / (1 + old.sum(1, dtype=float)))
     mean = vectors[old.sum(0) > 0].mean(0, dtype=float)
-    ridge = new.T @ weights @ new + RIDGE * np.eye(12)
-    expected = np.linalg.solve(ridge, new.T @ weights @ old @ (vectors - mean)) + mean
-    moved = transferred(csr_array(new), csr_array(old), vectors)
-    np.testing.assert_allclose(moved, expected, atol=1e-5)
-    np.testing.assert_allclose(moved[3], mean, atol=1e-6)  # a piece of no translation
+    spelt = SPELT * alike @ (vectors - mean)
+    parts = np.hstack([np.eye(12), shared])
+    ridge = parts.T @ new.T @ weights @ new @ parts + RIDGE * np.eye(18)
+    missing = old @ (vectors - mean) - new @ spelt
+    expected = spelt + parts @ np.linalg.solve(ridge, parts.T @ new.T @ weights @ missing) + mean
+    moved = transferred(csr_array(new), csr_array(old), vectors, csr_array(alike), csr_array(shared))
+    np.testing.assert_allclose(moved, expected, atol=1e-4)
+    np.testing.assert_allclose(moved[3], mean, atol=1e-6)  # a piece of no translation, spelt like none
+
+
+def syllables(count: int, seed: int) -> list[str]:
+    """Return distinct words of four syllables."""
+    random = np.random.default_rng(seed)
+    parts = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
+    return sorted({"".join(random.choice(parts, 4)) for _ in range(2 * count)})[:count]
+
+
+def word_tokenizer(words: list[str]) -> BertTokenizer:
+    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    pieces = [*marks, *ascii_lowercase, *(f"##{letter}" for letter in ascii_lowercase), *words]
+    return BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)})
+
+
+@pytest.mark.parametrize("related", [True, False])
+def test_words_of_no_translation_are_held_at_words_of_like_spelling(related: bool) -> None:
+    """A language of the same words with another ending, and one of others, to which the spelling is no help."""
+    sources = syllables(300, 0)
+    others = [f"{word[:-1]}en" for word in sources] if related else syllables(300, 1)
+    old, new = word_tokenizer(sources), word_tokenizer(others)
+    rows = np.random.default_rng(2).integers(0, 200, (500, 6))  # the last 100 words are in no translation
+    counts = [
+        piece_counts(tokenizer, [" ".join(words[number] for number in row) for row in rows])
+        for tokenizer, words in ((new, others), (old, sources))
+    ]
+    vectors = np.random.default_rng(3).normal(size=(len(old), 32)).astype(np.float32)
+    spelt = spelt_alike(new, old)
+    moved = transferred(*counts, vectors, *spelt)
+    held = transferred(*counts, vectors, *(0 * part for part in spelt))
+    expected = torch.from_numpy(vectors[-300:])
+    cosines, before = (cosine_similarity(torch.from_numpy(part[-300:]), expected) for part in (moved, held))
+    assert before[200:].mean().abs() < 0.2
+    assert cosines[200:].mean() > 0.6 if related else cosines[200:].mean().abs() < 0.2
+    assert cosines[:200].mean() > before[:200].mean() - 0.01
 
 
 def test_pieces_are_counted_without_special_tokens(tiny_bert: Path) -> None:
@@ -97,7 +140,7 @@ def test_loss_and_gradient_are_those_of_the_distance_to_the_teacher(
     objective = build("distil", tiny_bert, "language", **given)
     rows = rows_of(objective, pairs(sentences, translations), folder=tmp_path)
     assert len(rows) == 24  # of 48: no more are seen
-    batch = objective.collate([rows[row] for row in range(8)])
+    batch = objective.collate(rows.batch(range(8)))
     vectors = objective.embed(batch["input_ids"], batch["attention_mask"])
     targets = batch["taught"].repeat(2 if languages == "both" else 1, 1)
     expected = (2 - 2 * cosine_similarity(vectors, targets, dim=-1)).mean()
@@ -107,7 +150,11 @@ def test_loss_and_gradient_are_those_of_the_distance_to_the_teacher(
     loss.backward()
     assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
     np.testing.assert_allclose(weight.grad, gradient, atol=1e-6)
-    assert [rate for name, rate in objective.rates.items() if name.endswith("word_embeddings.weight")] == [5.0]
+    rates = {name: objective.rate_of(name) for name, _ in objective.named_parameters()}
+    changed = [name for name, rate in rates.items() if rate != 1]
+    assert len(changed) == 1
+    assert changed[0].endswith("word_embeddings.weight")
+    assert rates[changed[0]] == 5.0
 
 
 def test_views_the_wrong_way_round_are_noticed(
@@ -134,6 +181,18 @@ def test_the_closed_form_alone_is_an_encoder(
     card = Path("start", "README.md").read_text()
     assert "second views" in card
     assert str(tiny_bert) not in card
+
+
+def test_several_languages_in_one(
+    tiny_bert: Path, parallel: Path, sentences: list[str], translations: list[str], tmp_path: Path
+) -> None:
+    others = [text[::-1] for text in sentences]
+    rows = list(zip(sentences, sentences, others, strict=True))
+    views = write_pairs(tmp_path / "others.arrow", rows)
+    assert train(*options(parallel, tiny_bert), "--views", views, "--epochs", 0, "--out", "several") == 0
+    tokenizer = SentenceTransformer("several", device="cpu").tokenizer
+    for text in (translations[0], others[0]):
+        assert tokenizer.unk_token not in tokenizer.tokenize(text)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

@@ -18,8 +18,7 @@ from pipelines.base.console import InputError
 from trainers.data.examples import from_pairs
 from trainers.encoders.model import load_model as load_for_scores
 from trainers.networks.mirror import mask_span, mask_span_compat
-from trainers.networks.mlm import IGNORED, MaskedLm, masked_lm_logits
-from trainers.objectives.mlm import PARAMS
+from trainers.networks.mlm import IGNORED, masked_lm_logits
 
 
 def whole_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -64,7 +63,7 @@ def test_shares_of_masked_kept_and_random_tokens(tiny_bert: Path, sentences: lis
     plain, masked, labels = [], [], []
     rows = rows_of(objective, pairs(sentences))
     for rows.epoch in range(100):
-        batch = objective.collate([rows[row] for row in range(len(rows))])
+        batch = objective.collate(rows.batch(range(len(rows))))
         asked = batch["labels"] != IGNORED
         plain += batch["labels"][asked].tolist()
         masked += batch["input_ids"][asked].tolist()
@@ -81,19 +80,19 @@ def test_shares_of_masked_kept_and_random_tokens(tiny_bert: Path, sentences: lis
 def test_masks_come_from_the_row_s_seed(name: str, drawn: str, tiny_bert: Path, sentences: list[str]) -> None:
     objective = build(name, tiny_bert)
     rows = rows_of(objective, pairs(sentences[:5]))
-    together, alone = (objective.collate([rows[row] for row in chosen])[drawn] for chosen in (range(5), [3]))
+    together, alone = (objective.collate(rows.batch(chosen))[drawn] for chosen in (range(5), [3]))
     # The last row of a pair is its right side.
     width, last = alone.shape[1], 3 if name == "mlm" else 8
     assert together[last, :width].tolist() == alone[-1].tolist()
     rows.epoch = 1
-    assert objective.collate([rows[row] for row in range(5)])[drawn].tolist() != together.tolist()
+    assert objective.collate(rows.batch(range(5)))[drawn].tolist() != together.tolist()
 
 
 def test_texts_to_mask_stay_in_their_file(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     rows = [(text, text, text) for text in sentences]
     examples = from_pairs([str(write_pairs(tmp_path / "pairs.arrow", rows))])
     objective = build("mirror", tiny_bert)
-    assert objective.columns(examples)["right"] is examples.right
+    assert objective.columns(examples).sides[1] is examples.right
     from_file, from_list = (batch_of(objective, each)["input_ids"] for each in (examples, pairs(sentences)))
     assert from_file.tolist() == from_list.tolist()
 
@@ -113,7 +112,7 @@ def test_tokenizer_without_mask_token_is_refused(tiny_bert: Path) -> None:
     objective = build("mlm", tiny_bert)
     objective.encoder.tokenizer.mask_token = None
     with pytest.raises(InputError, match="no mask token"):
-        MaskedLm(objective.encoder, 24, PARAMS()).add_helpers()
+        objective.add_helpers()
 
 
 @given(

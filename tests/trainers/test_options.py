@@ -53,13 +53,13 @@ NEW_OBJECTIVE = '''"""Toy: pull both views of a sentence together."""
 from pydantic import Field
 
 from trainers.objective import Objective
-from trainers.settings import Options
+from trainers.settings import ObjectiveOptions
 
 READS = ("text",)
 PRESETS = {"small": {"lr": 1e-3, "batch_size": 8, "max_tokens": 24, "precision": "fp32"}}
 
 
-class PARAMS(Options):
+class PARAMS(ObjectiveOptions):
     strength: float = Field(2.0, gt=0, description="Factor on the loss.")
 
 
@@ -70,7 +70,7 @@ class Toy(Objective):
         return {"loss": self.params.strength * (first - second).square().mean(), "vectors": vectors.detach()}
 
 
-build = Toy.build
+build = Toy
 '''
 
 

@@ -28,6 +28,7 @@ from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.encoders.modules import parts_of, pooling_of, with_cnn
 from trainers.objective import Objective
+from trainers.settings import Training
 
 
 def older(folder: Path, bert: Path, pooling: str = "mean_tokens", between: tuple[str, ...] = ()) -> Path:
@@ -174,7 +175,7 @@ def test_model_of_hub(
     source = locate("me/small")
     assert (source.folder, source.revision, source.is_of_hub) == (hub, COMMIT, True)
     assert source.pooling() == "mean"
-    encoder = Objective(load_for_training(source, "mean", 24), 24)
+    encoder = Objective(None, Training(lr=1, max_tokens=24), source)
     assert encoder.dimension == 6
     torch.testing.assert_close(encoder.encode(sentences), encoder_of(hub).encode(sentences))
     (hub / "modules.json").unlink()
@@ -345,8 +346,8 @@ WHITENED: list[tuple[str, dict[str, object]]] = [
 
 
 def whitened_at_start(name: str, encoder: Path, texts: list[str], **given: object) -> Objective:
-    objective, rows, training = prepared(name, encoder, texts, whiten=True, pooling="cls", **given)
-    objective.before_first_step(rows, training)
+    objective, rows, _ = prepared(name, encoder, texts, whiten=True, pooling="cls", **given)
+    objective.before_first_step(rows)
     return objective
 
 

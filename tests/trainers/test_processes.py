@@ -99,12 +99,10 @@ def gradients(
     """Return the loss of these rows under an objective and a preset, and its gradients by name."""
     name, preset = case
     own = {**OWN.get(name, {}), **({} if preset in UNGUIDED else teachers(name, encoder))}
-    cached = None
     if preset == "labels":
-        preset, cached = "bsl", 4
-        own["positives"] = "labels"
+        preset = "bsl"
+        own |= {"positives": "labels", "cached": 4}
     objective = build(name, encoder, preset, **own).train()
-    objective.cached = cached
     set_dropout(objective, 0.0)
     loss = objective(**batch_of(objective, examples, rows, folder))["loss"]
     loss.backward()

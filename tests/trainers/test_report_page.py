@@ -102,7 +102,7 @@ def test_parts_of_the_loss_have_words_for_titles(
     retained = {"retain": 1.0, "guide": None} if name == "contrastive" else {}
     objective, rows, _ = prepared(name, tiny_bert, sentences, **retained)
     objective.before_training(tmp_path)
-    outputs = objective(**objective.collate([rows[row] for row in range(8)]))
+    outputs = objective(**objective.collate(rows.batch(range(8))))
     assert outputs.keys() - TITLES.keys() == {"vectors"}
 
 

@@ -13,11 +13,10 @@ from small_trainings import Capsys, prepared, train
 
 from augment.models.encoder import load_encoder
 from pipelines.base.console import TwinviewsError
-from trainers.data.examples import Examples
 from trainers.encoders.loading import save_encoder
 from trainers.encoders.model import load_model
-from trainers.objective import Objective
-from trainers.scores.dev_set import dev_score
+from trainers.scores.dev_set import dev_score, graded_pairs
+from trainers.scores.pairs import Pair, Pairs
 from trainers.training.fit import fit
 
 
@@ -37,21 +36,22 @@ def edited(path: Path, **values: object) -> None:
 
 
 @pytest.fixture(scope="module")
-def graded(sentences: list[str]) -> Examples:
+def graded(sentences: list[str]) -> Pairs:
     grades = [row % 7 / 6 for row in range(len(sentences))]
-    return Examples(sentences, sentences, sentences[3:] + sentences[:3], 0, grades)
+    rows = zip(sentences, sentences[3:] + sentences[:3], grades, strict=True)
+    return graded_pairs("", [Pair(*row) for row in rows])
 
 
 @pytest.mark.parametrize("keep", ["best", "last"])
 def test_the_dev_score_of_blended_weights_is_that_of_what_is_saved(
-    keep: str, tiny_bert: Path, sentences: list[str], graded: Examples, tmp_path: Path
+    keep: str, tiny_bert: Path, sentences: list[str], graded: Pairs, tmp_path: Path
 ) -> None:
     given = {"dropout": 0.0, "epochs": 3, "lr": 3e-3, "blend": 0.5, "evaluations": 4, "keep": keep}
-    objective, rows, training = prepared("contrastive", tiny_bert, sentences, **given)
-    fitted = fit(objective, rows, training, tmp_path / "run", 1, graded)
+    objective, rows, _ = prepared("contrastive", tiny_bert, sentences, **given)
+    fitted = fit(objective, rows, tmp_path / "run", 1, graded)
     assert len(set(fitted.dev.values())) > 2
     objective.save(tmp_path / "saved", "# card")
-    saved = Objective(load_encoder(tmp_path / "saved", "cpu"), 24)
+    saved = load_encoder(tmp_path / "saved", "cpu")
     assert fitted.dev[fitted.saved_step] == pytest.approx(dev_score(graded, saved), abs=1e-4)
 
 

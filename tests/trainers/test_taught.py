@@ -49,7 +49,7 @@ def test_losses_of_batches(
     queues = [list(queue.vectors.double().numpy()) for queue in objective.queues]
     assert len(queues) == (1 if preset == "congen" else 2)
     for start in (0, 4, 8):
-        batch = objective.collate([rows[row] for row in range(start, start + 4)])
+        batch = objective.collate(rows.batch(range(start, start + 4)))
         first, second = sentences[start : start + 4], sentences[24 + start : 28 + start]
         student = objective.embed(batch["input_ids"], batch["attention_mask"]).detach().double().numpy()
         if preset == "congen":
@@ -98,7 +98,7 @@ def test_an_encoder_adapts_itself(tiny_bert: Path, sentences: list[str], tmp_pat
     rows = rows_of(objective, pairs(texts), folder=tmp_path)
     untouched = SentenceTransformer(str(tiny_bert), device="cpu").encode(texts).astype(float)
     teacher = reference.smoothed(reference.unit(untouched), 3)
-    batch = objective.collate([rows[row] for row in range(4)])
+    batch = objective.collate(rows.batch(range(4)))
     student = objective.embed(batch["input_ids"], batch["attention_mask"]).detach().double().numpy()
     halves = [
         reference.relation_loss(reference.unit(half), teacher[:4], teacher, 0.05, 0.05, divergence=False)
@@ -127,7 +127,7 @@ def test_rows_in_the_queue_are_not_trained_on(
     examples = pairs(sentences[:20], sentences[24:44])
     columns = objective.columns(examples)
     assert "10 of 20 rows fill the queue and are not trained on" in capsys.readouterr().err
-    trained = {objective.texts[number] for (number,) in columns["taught"]}
+    trained = {objective.texts[number] for (number,) in columns.values["taught"]}
     objective.before_training(tmp_path)
     teacher = load_model(str(wide)).encode(examples.left)
     teacher /= np.linalg.norm(teacher, axis=1, keepdims=True)
@@ -138,7 +138,7 @@ def test_rows_in_the_queue_are_not_trained_on(
     }
     assert len(in_queue) == len(trained) == 10
     assert in_queue | trained == set(examples.left)
-    assert all(len(column) == 10 for column in columns.values())
+    assert all(len(column) == 10 for column in (*columns.sides, *columns.values.values()))
 
 
 @pytest.mark.parametrize(

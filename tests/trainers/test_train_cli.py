@@ -233,7 +233,7 @@ def test_dev_set(text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Pat
     other.write_text(dev_file.read_text().replace("\n5\t", "\n4\t"))
     run_mirror(text_file, tiny_bert, out, dev=str(moved), evaluations=3, save_every=7)
     assert "is already finished with this recipe" in capsys.readouterr().out
-    with pytest.raises(InputError, match="dev_xxh64 '"):
+    with pytest.raises(InputError, match="dev_sha256 '"):
         run_mirror(text_file, tiny_bert, out, dev=str(other), evaluations=3)
     with pytest.raises(InputError, match="--patience none, not 2"):
         run_mirror(text_file, tiny_bert, out, dev=str(dev_file), evaluations=3, patience=2)

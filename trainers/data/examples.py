@@ -4,8 +4,8 @@ import re
 import struct
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -72,28 +72,25 @@ class Examples:
         return len(self.texts)
 
     def columns(self) -> list[Sequence[str]]:
-        """All columns of text: the sources, both views, and negatives and the corpus if there are any."""
-        return [
-            self.texts,
-            self.left,
-            self.right,
-            *self.negatives,
-            *([] if self.corpus is None else [self.corpus]),
-        ]
+        """Return the rows' columns of text: the sources, both views, and negatives if there are any."""
+        return [self.texts, self.left, self.right, *self.negatives]
 
-    def positive_labels(self, positives: str | None) -> list[str] | None:
-        """Return the label of each row, empty if it has none, if `--positives` says so.
+    def all_texts(self) -> Iterator[str]:
+        """Yield all texts, those of the corpus too; a column that is another one's object counts once."""
+        columns = {id(column): column for column in (*self.columns(), self.corpus or ())}
+        return filter(None, chain.from_iterable(columns.values()))
 
-        Raises InputError for none.
-        """
-        if positives == "labels" and not any(self.classes or ()):
+    def known_labels(self) -> list[str]:
+        """Return the label of each row, empty if it has none; raises InputError if no row has one."""
+        labels = list(self.classes or ())
+        if not any(labels):
             raise InputError("--positives labels: the pairs have no labels: build them with --pairs labels")
-        return list(self.classes or ()) if positives == "labels" else None
+        return labels
 
     def digest(self) -> str:
         """Return a hash of all texts, grades and their order, 16 hex digits."""
         state = xxhash.xxh64()
-        for row in zip(*replace(self, corpus=None).columns(), strict=True):
+        for row in zip(*self.columns(), strict=True):
             for text in row:
                 state.update(text.encode("utf-8", "surrogatepass") + b"\0")
         if self.labels is not None:
@@ -117,9 +114,13 @@ def take(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:
 
 
 def number_texts(columns: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.int64]]:
-    """The distinct texts of some columns, and the number of each row's texts among them (rows, columns)."""
+    """Return the distinct texts of some columns, and the number of each row's texts among them (rows, columns).
+
+    An empty text, which stands for none, has the number -1.
+    """
     numbers: dict[str, int] = {}
-    flat = (numbers.setdefault(text, len(numbers)) for row in zip(*columns, strict=True) for text in row)
+    texts = chain.from_iterable(zip(*columns, strict=True))
+    flat = (numbers.setdefault(text, len(numbers)) if text else -1 for text in texts)
     rows = np.fromiter(flat, np.int64, count=len(columns) * len(columns[0])).reshape(-1, len(columns))
     return list(numbers), rows
 
@@ -240,18 +241,40 @@ def token_ids(tokenizer: Any, texts: Iterable[str], **settings: Any) -> Ragged: 
     return Ragged(ids for block in blocks for ids in tokenizer(block, **settings)["input_ids"])
 
 
-class Rows(Sequence[Mapping[str, Any]]):
-    """Columns as rows, each with its `seed` in the current epoch: 63 bits that do not depend on the batch."""
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What an objective needs of n training rows, of all or of a batch."""
 
-    def __init__(self, columns: Mapping[str, Sequence[Any]], seed: int) -> None:
-        self.columns, self.seed, self.epoch = columns, seed, 0
+    sides: tuple[Sequence[Any], ...]
+    """The token ids of the texts that are embedded, one side after the other."""
+    values: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """What else `forward` gets of each row, by the argument's name: (n, ...)."""
+    seeds: Sequence[int] = ()
+    """Of a batch: 63 random bits a row that depend on the run's seed, the row and the epoch alone."""
+
+
+class Rows:
+    """The rows of a training as batches of an epoch; `corpus`: what a linear layer is fitted to, None for the rows."""
+
+    def __init__(self, columns: Columns, seed: int, corpus: Sequence[str] | None = None) -> None:
+        self.columns, self.seed, self.corpus, self.epoch = columns, seed, corpus, 0
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
+        return len(self.columns.sides[0])
 
-    def __getitem__(self, row: int) -> dict[str, Any]:  # type: ignore[override] # no slices
-        cells = {name: column[row] for name, column in self.columns.items()}
-        return {**cells, "seed": xxhash.xxh64_intdigest(f"{self.seed}|{row}|{self.epoch}".encode()) >> 1}
+    def batch(self, numbers: Sequence[int]) -> Columns:
+        """Return the rows of these numbers, in their order."""
+        sides = tuple([side[number] for number in numbers] for side in self.columns.sides)
+        values = {name: column[list(numbers)] for name, column in self.columns.values.items()}
+        keys = (f"{self.seed}|{number}|{self.epoch}".encode() for number in numbers)
+        return Columns(sides, values, [xxhash.xxh64_intdigest(key) >> 1 for key in keys])
+
+    __getitems__ = batch  # what a DataLoader calls
+
+    def lengths(self) -> NDArray[np.int64]:
+        """Return how many tokens each row has; of sides that are tokenised with their batch, none."""
+        tokenised = [side for side in self.columns.sides if isinstance(side, Ragged)]
+        return np.sum([side.lengths for side in tokenised], axis=0)  # type: ignore[no-any-return]
 
 
 class Order:
@@ -271,8 +294,7 @@ class Order:
         random = np.random.default_rng((self.seed, self.rows.epoch))
         order = random.permutation(len(self.rows))[: len(self)]
         if self.batch_size is not None:
-            ids = [column for column in self.rows.columns.values() if isinstance(column, Ragged)]
-            lengths = np.sum([column.lengths for column in ids], axis=0)
+            lengths = self.rows.lengths()
             size = POOL_BATCHES * self.batch_size
             pools = [order[start : start + size] for start in range(0, len(order), size)]
             by_length = np.concatenate([rows[np.argsort(lengths[rows], kind="stable")] for rows in pools])

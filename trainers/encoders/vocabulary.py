@@ -1,15 +1,4 @@
-"""Another vocabulary for an encoder: its pieces are learnt from text, their input vectors follow from translations.
-
-Of n texts that the encoder reads, and their translations, let Y (n, W) count the old pieces of each text and X
-(n, V) the new pieces of its translation, special tokens left out; E (W, d) are the old input vectors, m (d)
-the mean of those that occur, and w_i = 1 / (1 + old pieces of text i). A translation's new vectors
-are to add up to what the old ones of its text do: they are Z + m, where Z (V, d) minimises
-
-    sum over i of w_i |x_i Z - y_i (E - m)|^2 + RIDGE |Z|^2.
-
-Special tokens keep their vectors, and a piece that is in no translation has m. No step of training is needed
-for this.
-"""
+"""Another vocabulary for an encoder: its pieces are learnt from text."""
 
 import copy
 import io
@@ -19,48 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array
 from tokenizers import Tokenizer
-from torch import nn
 
 from augment.models.device import quiet_transformers
 from trainers.data.examples import BLOCK, token_ids
-from trainers.encoders.modules import Encoder
 
-RIDGE = 0.3  # of the squared length of the vectors; measured on German: 1 holds them too close to the mean
-ITERATIONS = 25  # of conjugate gradients
-COLUMNS = 64  # of the vectors that are solved for at once, for little memory
 UNSPACED = 20  # characters to a space, where a script has none; in others there are 5 to 12
 ALPHABET = 1000  # characters of a vocabulary, the most frequent ones
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-
-Vectors = NDArray[np.float32]
-
-
-def replace_vocabulary(encoder: Encoder, texts: Sequence[str], translations: Sequence[str], size: int) -> None:
-    """Give an encoder, in place, at most `size` pieces, learnt from the translations (n) of `texts` (n).
-
-    Its special tokens and their vectors stay.
-    """
-    old = encoder.tokenizer
-    new = learn_tokenizer(old, translations, size)
-    model: Any = encoder[0].model
-    layer = model.get_input_embeddings()
-    vectors = layer.weight.detach().cpu().numpy()
-    moved = transferred(piece_counts(new, translations), piece_counts(old, texts), vectors)
-    for name, token in new.special_tokens_map.items():
-        moved[new.convert_tokens_to_ids(token)] = vectors[old.convert_tokens_to_ids(token)]
-        if getattr(model.config, f"{name}_id", None) is not None:
-            setattr(model.config, f"{name}_id", new.convert_tokens_to_ids(token))
-    padding = None if layer.padding_idx is None else new.pad_token_id
-    size, width = moved.shape
-    model.set_input_embeddings(nn.Embedding(size, width, padding, _weight=torch.from_numpy(moved)))
-    model.config.vocab_size = size
-    max_tokens = encoder.max_seq_length
-    encoder[0].processor = new
-    encoder.max_seq_length = max_tokens
 
 
 def share_unread(tokenizer: Any, texts: Sequence[str]) -> float:  # noqa: ANN401 - transformers' tokenizers
@@ -184,42 +140,3 @@ def piece_counts(tokenizer: Any, texts: Sequence[str]) -> csr_array:  # noqa: AN
     counts = csr_array((ordinary, rows.values, rows.starts), (len(texts), len(tokenizer)))
     counts.sum_duplicates()
     return counts
-
-
-def transferred(new: csr_array, old: csr_array, vectors: Vectors) -> Vectors:
-    """Input vectors (V, d) of pieces `new` (n, V), from those (W, d) of `old` (n, W), by the equation above.
-
-    The normal equations (X'WX + RIDGE I) Z = X'WY (E - m) are solved by conjugate gradients, preconditioned by
-    their diagonal (Hestenes and Stiefel 1952). X'WX is dense and never formed: memory and time are linear in
-    the pairs.
-    """
-    weights = np.sqrt(1 / (1 + old.sum(axis=1)))
-    scale = diags_array(weights.astype(np.float32))
-    pieces, targets = (scale @ new).tocsr(), (scale @ old).tocsr()
-    transposed = pieces.T.tocsr()
-    mean = vectors[old.sum(axis=0) > 0].mean(axis=0)
-    diagonal = (RIDGE + pieces.multiply(pieces).sum(axis=0))[:, None].astype(np.float32)
-    moved = np.empty((new.shape[1], vectors.shape[1]), np.float32)
-    for start in range(0, vectors.shape[1], COLUMNS):
-        columns = slice(start, start + COLUMNS)
-        right = transposed @ (targets @ (vectors - mean)[:, columns])
-        moved[:, columns] = _solve(pieces, transposed, diagonal, right)
-    return np.asarray(moved + mean, np.float32)
-
-
-def _solve(pieces: csr_array, transposed: csr_array, diagonal: Vectors, right: Vectors) -> Vectors:
-    solution = np.zeros_like(right)
-    residual = right.copy()
-    direction = residual / diagonal
-    product = np.einsum("vd,vd->d", residual, direction)
-    for _ in range(ITERATIONS):
-        image = transposed @ (pieces @ direction) + RIDGE * direction
-        curvature = np.einsum("vd,vd->d", direction, image)
-        # A column that is solved exactly stays as it is.
-        step = np.divide(product, curvature, out=np.zeros_like(product), where=curvature > 0)
-        solution += step * direction
-        residual -= step * image
-        scaled = residual / diagonal
-        last, product = product, np.einsum("vd,vd->d", residual, scaled)
-        direction = scaled + np.divide(product, last, out=np.zeros_like(product), where=last > 0) * direction
-    return solution

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from pipelines.base.console import progress
-from trainers.objective import Objective, Row, autocast, embed, float32
+from trainers.data.examples import Rows
+from trainers.objective import Objective, autocast, embed, float32
 from trainers.processes import gather_pairs
-from trainers.settings import Training
 
 PREDICTORS = {"paper": ((True, True), 1), "code": ((True, False), 3)}
 """The norms of an MLP and the number of MLPs."""
@@ -31,33 +31,45 @@ class Bsl(Objective):
         hidden = self.params.width * self.dimension
         self.predictor = chain_mlps(self.dimension, hidden, *PREDICTORS[self.params.predictor])
         self.target = copy.deepcopy(self.encoder).float().requires_grad_(False)
-        self.rates = {"predictor.": self.params.predictor_lr}
 
-    def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
+    def rate_of(self, parameter: str) -> float:
+        """Return `predictor_lr` for what belongs to the predictor."""
+        return self.params.predictor_lr if parameter.startswith("predictor.") else 1.0
+
+    def before_first_step(self, rows: Rows) -> None:
         """Whiten, then fit the predictor alone, for `predictor_warmup` steps: a fresh one would damage the encoder."""
-        super().before_first_step(rows, training)
+        super().before_first_step(rows)
         self.target.load_state_dict(self.encoder.state_dict())
-        steps, size = self.params.predictor_warmup, training.batch_size
-        if not steps:
-            return
-        sample = [
-            rows[place] for place in torch.randperm(len(rows))[: min(CACHED_ROWS, steps * size)].tolist()
-        ]
-        sample.sort(key=lambda row: len(row["left"]) + len(row["right"]))  # by length: little padding
+        if self.params.predictor_warmup:
+            self._warm_up(self._sampled_vectors(rows))
+
+    @torch.no_grad()
+    def _sampled_vectors(self, rows: Rows) -> Tensor:
+        """Return the online vectors (2, rows, d) of both views of as many rows as the warm-up takes."""
+        size, device = self.settings.batch_size, self.encoder.device
+        count = min(CACHED_ROWS, self.params.predictor_warmup * size)
+        sample = torch.randperm(len(rows))[:count].tolist()
+        lengths = rows.lengths()
+        sample.sort(key=lambda number: lengths[number])  # little padding
         self.train()
-        parts, device = [], self.encoder.device
+        parts = []
         bar = progress("vectors for the predictor", len(sample))
-        with bar as advance, torch.no_grad(), autocast(device, training.precision):
+        with bar as advance, autocast(device, self.settings.precision):
             for start in range(0, len(sample), size):
-                batch = self.collate(sample[start : start + size])
+                batch = self.collate(rows.batch(sample[start : start + size]))
                 ids, mask = (batch[name].to(device) for name in ("input_ids", "attention_mask"))
                 parts.append(torch.stack(embed(self.encoder, ids, mask, self.max_tokens).chunk(2)))
                 advance(parts[-1].shape[1])
-        vectors = torch.cat(parts, dim=1)  # views, rows, d
-        parameters, lr = self.predictor.parameters(), training.lr * self.params.predictor_lr
-        optimizer = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.0, eps=training.eps, fused=True)
-        for _ in range(steps):
-            views = vectors[:, torch.randperm(vectors.shape[1], device=device)[:size]]
+        return torch.cat(parts, dim=1)
+
+    def _warm_up(self, vectors: Tensor) -> None:
+        """Train the predictor on vectors (2, rows, d) of both views."""
+        settings, parameters = self.settings, self.predictor.parameters()
+        lr = settings.lr * self.params.predictor_lr
+        optimizer = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.0, eps=settings.eps, fused=True)
+        for _ in range(self.params.predictor_warmup):
+            order = torch.randperm(vectors.shape[1], device=vectors.device)
+            views = vectors[:, order[: settings.batch_size]]
             predicted = self.predictor(views.flatten(0, 1))
             loss = -nn.functional.cosine_similarity(predicted, views.flip(0).flatten(0, 1), dim=-1).mean()
             optimizer.zero_grad()

@@ -1,29 +1,29 @@
 """What contrastive learning trains: an encoder, perhaps beside a guide or itself as it was."""
 
 import copy
+import math
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from torch import Tensor, nn
 
 from pipelines.base.console import InputError, counted, note
-from trainers.data.examples import Examples, number_texts
+from trainers.data.examples import Columns, Examples, number_texts
 from trainers.encoders.linear import has_dense
 from trainers.encoders.model import load_model, starting_model
 from trainers.encoders.modules import Encoder, add_layer, width_of
 from trainers.losses import closer_than_positive, contrast, equal_strings, moved_cosines, same_label
-from trainers.objective import Objective, float32
+from trainers.networks.taught import Taught
+from trainers.objective import float32
 from trainers.processes import gather, gather_pairs
 
 STAND_IN = "-"  # embedded for a missing hard negative, so that all batches have one shape; nothing is compared with it
 
 
-class Contrastive(Objective):
+class Contrastive(Taught):
     """One encoder; each view of a sentence is told from all others of the batch (SimCSE: arXiv:2104.08821)."""
 
-    keyed = True
-    teacher_role = "guide"
+    role = "guide"
 
     def add_helpers(self) -> None:
         """Add a head that is trained or saved, and the guide: another encoder, or this one as it is now."""
@@ -48,38 +48,41 @@ class Contrastive(Objective):
             add_layer(encoder, Dense(width, width, True, nn.Tanh(), *weights))
         if is_held:
             self.teacher = starting_model(copy.deepcopy(encoder), self.source, self.max_tokens)
-            self.teacher_role = "start"
+            self.role = "start"
         elif params.guide is not None:
             self.teacher = load_model(params.guide)
+        self.hard_negatives = 0  # columns of them
         self.head = train_only_head(encoder, self.dimension) if params.head else nn.Identity()
 
-    def columns(self, examples: Examples) -> dict[str, Any]:
-        """Return the ids of views and k negatives, the `keys` (n, 3 + k), and the guide's texts, if any."""
+    def columns(self, examples: Examples) -> Columns:
+        """Return the ids of views and k negatives, the `keys` (n, 3 + k), and the guide's texts, if it can find any.
+
+        A key is the number of a row's source, left or right string or negative, -1 for a missing one.
+        """
         if self.params.twice:
             examples = replace(examples, left=examples.texts, right=examples.texts)
         if self.params.guide is not None and all(map(str.__eq__, examples.left, examples.right)):
             raise InputError(
                 "--guide finds nothing where both views of every row are the same: use two (--no-twice)"
             )
-        columns = super().columns(examples)
+        sides = list(super().columns(examples).sides)
         texts = [examples.left, examples.right]
-        missing = [np.array([not text for text in column]) for column in examples.negatives]
-        filled = int(sum((~places).sum() for places in missing))
+        filled = sum(bool(text) for column in examples.negatives for text in column)
         if self.params.needs_negatives and not filled:
             raise InputError(
                 "no pair has a hard negative, which this preset trains on: "
                 "build them with --negative-view contradiction, or --pairs entailment --negatives"
             )
-        for number, column in enumerate(examples.negatives):
+        self.hard_negatives = len(examples.negatives)
+        for column in examples.negatives:
             texts.append([text or STAND_IN for text in column])
-            columns[f"negative_{number}"] = self.tokenize(texts[-1], column="negative")
-        if missing:
+            sides.append(self.tokenize(texts[-1], column="negative"))
+        values = {"keys": number_texts(examples.columns())[1]}
+        if examples.negatives:
             note(f"hard negatives: {filled:,} in {len(examples):,} pairs")
-            columns["keys"] = number_texts([examples.texts, *texts])[1]
-            columns["keys"][:, 3:][np.stack(missing, axis=1)] = -1
-        if labels := examples.positive_labels(self.params.positives):
-            columns["labels"] = number_texts([labels])[1].ravel()
-            columns["labels"][[not label for label in labels]] = -1
+        if self.params.reads_labels():
+            labels = examples.known_labels()
+            values["labels"] = number_texts([labels])[1].ravel()
             count = counted(len({*filter(None, labels)}), "label")
             note(f"{count}: rows of one label are positives of each other")
         elif examples.classes and all(examples.classes):
@@ -87,8 +90,15 @@ class Contrastive(Objective):
                 "all pairs have labels, which are not used: --preset labels makes rows of one label positives"
             )
         if self.teacher is not None:
-            self.texts, columns["taught"] = number_texts(texts[:2] if self.params.relate else texts)
-        return columns
+            self.texts, values["taught"] = number_texts(texts[:2] if self.params.relate else texts)
+        return Columns(tuple(sides), values)
+
+    def chance_loss(self) -> float | None:
+        """Return the logarithm of how many texts an anchor is compared with, None if the loss is of more."""
+        if self.hard_negatives or self.params.retain or self.params.relate:
+            return None
+        size = self.settings.batch_size
+        return math.log(size if self.params.negatives == "right" else 2 * size - 1)
 
     def forward(
         self,

@@ -9,15 +9,17 @@ import torch
 from torch import Tensor, nn
 
 from pipelines.base.console import InputError, note
-from trainers.data.examples import Examples, number_texts
+from trainers.data.examples import Columns, Examples, number_texts
+from trainers.encoders.input_vectors import replace_vocabulary
 from trainers.encoders.linear import has_dense
 from trainers.encoders.location import Source
 from trainers.encoders.model import load_model
 from trainers.encoders.modules import Encoder, add_layer, width_of
 from trainers.encoders.vectors import smooth
-from trainers.encoders.vocabulary import replace_vocabulary, share_unread
+from trainers.encoders.vocabulary import share_unread
 from trainers.losses import Queue, relation_loss
-from trainers.objective import Objective, float32
+from trainers.networks.taught import Taught
+from trainers.objective import float32
 from trainers.objectives.distil import PARAMS
 from trainers.processes import gather, gather_pairs, is_first, of_first
 from trainers.settings import Training
@@ -29,7 +31,7 @@ VOCABULARY_RATE = 5.0  # factor on the learning rate of a new vocabulary's input
 WRONG_WAY = 0.25  # share of unread words above which the teacher does not read a language
 
 
-class Distil(Objective):
+class Distil(Taught):
     """The student, the teacher's vectors of the texts, and a queue for each view that teaches (arXiv:2311.03228)."""
 
     def add_helpers(self) -> None:
@@ -51,8 +53,8 @@ class Distil(Objective):
         sizes = [0] if self.congen else [params.queue, params.queue]
         self.queues: Any = nn.ModuleList(Queue(size, width) for size in sizes)
 
-    def columns(self, examples: Examples) -> dict[str, Any]:
-        """The ids of the rows to train on, and the views that teach; the run's seed fills ConGen's queue."""
+    def columns(self, examples: Examples) -> Columns:
+        """Return the ids of the rows to train on, and the views that teach; the run's seed fills ConGen's queue."""
         self.texts, taught = number_texts([examples.left, examples.right][: len(self.queues)])
         if self.congen:
             count = len(examples)
@@ -67,7 +69,7 @@ class Distil(Objective):
             trained = sorted(order[held_out:])
             self.in_queue, taught = taught[order[:size], 0], taught[trained]
             examples = examples.take(trained)
-        return {**super().columns(examples), "taught": taught}
+        return Columns(super().columns(examples).sides, {"taught": taught})
 
     def before_training(self, folder: Path) -> None:
         """Compute the teacher's vectors, or find them in `folder`, and fill ConGen's queue."""
@@ -103,7 +105,7 @@ class Distil(Objective):
         return {"loss": loss / 2, "vectors": vectors.detach()}
 
 
-class Translations(Objective):
+class Translations(Taught):
     """The student, whose vectors of translations are to be the teacher's of their sources (arXiv:2004.09813)."""
 
     whitenable = False
@@ -119,10 +121,8 @@ class Translations(Objective):
             _add_dense(self.encoder, width)
         self.paired = self.params.languages == "both"
 
-    def columns(self, examples: Examples) -> dict[str, Any]:
-        """Learn the new vocabulary, if any, of all rows.
-
-        Return the ids of those to train on, and what teaches them.
+    def columns(self, examples: Examples) -> Columns:
+        """Learn the new vocabulary, if any, of all rows; return the ids of those to train on, and what teaches them.
 
         Raises InputError if the teacher reads the second views better than the first.
         """
@@ -134,10 +134,8 @@ class Translations(Objective):
         if trained < len(examples):
             examples = examples.take(sorted(_drawn_order(len(examples))[:trained]))
         self.texts, taught = number_texts([examples.left])
-        ids = {"right": self.tokenize(examples.right)}
-        if self.paired:
-            ids = {"left": self.tokenize(examples.left), **ids}
-        return {**ids, "taught": taught[:, 0]}
+        sides = [examples.left, examples.right] if self.paired else [examples.right]
+        return Columns(tuple(map(self.tokenize, sides)), {"taught": taught[:, 0]})
 
     def _check(self, examples: Examples) -> None:
         shares = [
@@ -163,9 +161,12 @@ class Translations(Objective):
                 f"learning {self.params.vocabulary:,} pieces, and their input vectors from {len(texts):,} pairs"
             )
         replace_vocabulary(self.encoder, texts, translations, self.params.vocabulary)
+
+    def rate_of(self, parameter: str) -> float:
+        """Return `VOCABULARY_RATE` for the input vectors of a new vocabulary."""
         vectors = self.encoder[0].model.get_input_embeddings().weight
-        name = next(name for name, parameter in self.named_parameters() if parameter is vectors)
-        self.rates = {name: VOCABULARY_RATE}
+        is_new = self.params.vocabulary and self.get_parameter(parameter) is vectors
+        return VOCABULARY_RATE if is_new else 1.0
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, taught: Tensor) -> dict[str, Tensor]:
         """Return the loss and the student's vectors, (n, d) or (2n, d).
@@ -195,6 +196,7 @@ def _add_dense(encoder: Encoder, width: int) -> None:
     encoder.truncate_dim = None  # its vectors are as long as the teacher's
 
 
-def build(options: PARAMS, training: Training, source: Source) -> Objective:
+def build(options: PARAMS, settings: Training, source: Source) -> Taught:
     """Load the encoder and its teacher, and itself as the teacher if none is given."""
-    return (Translations if options.method == "mse" else Distil).build(options, training, source)
+    objective = Translations if options.method == "mse" else Distil
+    return objective(options, settings, source)

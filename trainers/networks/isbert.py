@@ -1,13 +1,12 @@
 """What IS-BERT trains: an encoder with a CNN, and a discriminator."""
 
 from math import log
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from pipelines.base.console import InputError
-from trainers.data.examples import Examples
+from trainers.data.examples import Columns, Examples
 from trainers.encoders.modules import pooling_at, pooling_of, with_cnn
 from trainers.objective import Objective, float32, group_tokens, pool
 from trainers.processes import gather, process_rank, processes, summed
@@ -29,14 +28,15 @@ class IsBert(Objective):
             )
         self.encoder = encoder = with_cnn(self.encoder, params.widths, params.filters, relu=params.relu)
         place = pooling_at(encoder)
-        self.unused = place + 1 < len(encoder)  # layers after the pooling are not trained
+        for layer in list(encoder)[place + 1 :]:
+            layer.requires_grad_(False)  # no gradient reaches what comes after the pooling
         # T(c, y) = local(c) . whole(y); the authors' code has the bare dot product.
         width, is_learned = int(encoder[place].embedding_dimension), params.discriminator == "learned"
         self.local, self.whole = (Shortcut(width) if is_learned else nn.Identity() for _ in range(2))
 
-    def columns(self, examples: Examples) -> dict[str, Any]:
+    def columns(self, examples: Examples) -> Columns:
         """Return the ids of each text."""
-        return {"alone": self.tokenize(examples.texts)}
+        return Columns((self.tokenize(examples.texts),))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return minus the estimate of Eq. 2 in nats, over all tokens of the batch, and the vectors (n, d).

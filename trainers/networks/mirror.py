@@ -1,21 +1,21 @@
 """What Mirror-BERT trains: an encoder that sees a string and its own corrupted copy."""
 
-from collections.abc import Sequence
+import math
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any
 
-import numpy as np
 import regex
 import torch
 from torch import Tensor, nn
 
 from pipelines.base.console import InputError
-from trainers.data.examples import Examples
+from trainers.data.examples import Columns, Examples, number_texts
 from trainers.encoders.loading import PADDED, position_limit
 from trainers.encoders.modules import MASK, is_padded, set_max_tokens
 from trainers.losses import contrast, equal_strings, multi_similarity
-from trainers.objective import Objective, Row
+from trainers.objective import Objective
 from trainers.processes import gather, gather_pairs
 
 OUTPUT_PROJECTION = regex.compile(
@@ -29,8 +29,6 @@ COMPAT_SHORTEST = 30  # the authors' code masks nothing in shorter strings (char
 class Mirror(Objective):
     """One encoder; a string's copies differ by a masked span in one of them and by dropout (arXiv:2104.08027)."""
 
-    keyed = True
-
     def add_helpers(self) -> None:
         """Let the encoder drop heads; raises InputError for options that do not go together."""
         params = self.params
@@ -38,34 +36,38 @@ class Mirror(Objective):
             raise InputError(
                 "--controlled: a copy with a masked span cannot have the same dropout masks: add --span 0"
             )
-        self.literal_mask = params.compat
         if params.span and not params.compat and self.encoder.tokenizer.mask_token is None:
             raise InputError(f"--span {params.span}: the encoder's tokenizer has no mask token: give --span 0")
         if params.compat and is_padded(self.encoder):
             set_max_tokens(self.encoder, min(PADDED, position_limit(self.encoder)))
         set_drophead(self.encoder[0].model, params.drophead)
 
-    def columns(self, examples: Examples) -> dict[str, Any]:
-        """The ids of both sides and the `keys`; for right sides to mask in each epoch, texts instead."""
-        columns = super().columns(examples)
-        mirrored = np.fromiter(map(str.__eq__, examples.left, examples.right), bool)
-        if self.params.span and mirrored.any():
-            columns |= {"right": examples.right, "mirrored": mirrored}
-        return columns
+    def mask_token(self) -> str | None:
+        """Leave a `[MASK]` as it is written, as the authors' code does, if asked."""
+        return MASK if self.params.compat else super().mask_token()
 
-    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
+    def columns(self, examples: Examples) -> Columns:
+        """Return the ids of both sides and the `keys`; of right sides to mask in each epoch, the texts instead."""
+        left, right = super().columns(examples).sides
+        keys = number_texts([examples.texts, examples.left, examples.right])[1]
+        if self.params.span and (keys[:, 1] == keys[:, 2]).any():
+            right = examples.right
+        return Columns((left, right), {"keys": keys})
+
+    def collate(self, batch: Columns) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), left sides first, and the `keys`; draw this epoch's masks."""
-        if "mirrored" in rows[0]:
-            span, mask = self.params.span, mask_span_compat if self.params.compat else mask_span
-            texts = [
-                mask(row["right"], span, Random(row["seed"])) if row["mirrored"] else row["right"]
-                for row in rows
-            ]
-            ids = self.tokenize(texts, column="view_b")
-            rows = [{**row, "right": right} for row, right in zip(rows, ids, strict=True)]
-        batch = super().collate(rows)
-        batch.pop("mirrored", None)
-        return batch
+        left, right = batch.sides
+        if isinstance(right[0], str):
+            mask = mask_span_compat if self.params.compat else mask_span
+            is_same = batch.values["keys"][:, 1] == batch.values["keys"][:, 2]
+            rows = zip(right, batch.seeds, is_same, strict=True)
+            texts = [mask(text, self.params.span, Random(seed)) if same else text for text, seed, same in rows]
+            batch = replace(batch, sides=(left, self.tokenize(texts, column="view_b")))
+        return super().collate(batch)
+
+    def chance_loss(self) -> float | None:
+        """Return InfoNCE's logarithm of how many strings an anchor is compared with."""
+        return math.log(2 * self.settings.batch_size - 1) if self.params.loss == "infonce" else None
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
         """Return the mean loss of all processes' anchors, in nats for InfoNCE, and their vectors."""

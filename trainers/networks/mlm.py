@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
 
 import numpy as np
 import torch
@@ -10,12 +9,10 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from pipelines.base.console import InputError
-from trainers.data.examples import Examples
+from trainers.data.examples import Columns, Examples
 from trainers.encoders.loading import load_masked_lm, save_encoder
-from trainers.encoders.location import Source
-from trainers.objective import Objective, Row, group_tokens
+from trainers.objective import Objective, group_tokens
 from trainers.processes import processes, summed
-from trainers.settings import Training
 
 IGNORED = -100
 DISTILBERT = ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector")
@@ -37,22 +34,18 @@ class MaskedLm(Objective):
             raise InputError("the encoder's tokenizer has no mask token: it cannot be trained as a masked LM")
         self.special = frozenset(self.encoder.tokenizer.all_special_ids)
 
-    @classmethod
-    def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
+    def load_encoder(self) -> None:
         """Load the model with its head, or with a new one over its own word embeddings."""
-        encoder, masked_lm = load_masked_lm(source, training.pooling, training.max_tokens)
-        objective = cls(encoder, training.max_tokens, options)
-        objective.masked_lm = masked_lm
-        objective.add_helpers()
-        return objective
+        # The encoder comes first: by its names a checkpoint has what both share.
+        self.encoder, self.masked_lm = load_masked_lm(self.source, self.settings.pooling, self.max_tokens)
 
-    def columns(self, examples: Examples) -> dict[str, Any]:
+    def columns(self, examples: Examples) -> Columns:
         """Return the ids of each text."""
-        return {"ids": self.tokenize(examples.texts)}
+        return Columns((self.tokenize(examples.texts),))
 
-    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Masked ids and mask (n, tokens), `labels`, -100 if not predicted, and flat positions `masked`."""
-        texts = [self._draw(row["ids"], row["seed"]) for row in rows]
+    def collate(self, batch: Columns) -> dict[str, Tensor]:
+        """Return masked ids and mask (n, tokens), `labels`, -100 if not predicted, and flat positions `masked`."""
+        texts = list(map(self._draw, batch.sides[0], batch.seeds))
         labels = pad_sequence([torch.tensor(targets) for _, targets in texts], True, IGNORED)
         masked = (labels.flatten() != IGNORED).nonzero().squeeze(1)
         return {**self.pad([ids for ids, _ in texts]), "labels": labels, "masked": masked}
@@ -93,6 +86,10 @@ class MaskedLm(Objective):
         loss = nn.functional.cross_entropy(logits, targets, reduction="sum") / count
         accuracy = (logits.detach().argmax(dim=-1) == targets).float().sum() / count
         return {"loss": loss, "accuracy": accuracy, "vectors": vectors[:, 0].detach()}
+
+    def is_collapsed(self, texts: Sequence[str]) -> bool:
+        """Whether the encoder has collapsed: its vectors of texts are not what is trained."""
+        return False
 
     def save(self, path: Path, card: str) -> None:
         """Write the whole masked LM; loaded by sentence-transformers, it is the encoder with its pooling."""

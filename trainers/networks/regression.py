@@ -1,12 +1,10 @@
 """What regression trains: an encoder whose cosines are to be the grades."""
 
-from typing import Any
-
 import numpy as np
 from torch import Tensor
 from torch.nn import functional
 
-from trainers.data.examples import Examples
+from trainers.data.examples import Columns, Examples
 from trainers.encoders.modules import with_cnn
 from trainers.objective import Objective, float32
 from trainers.objectives.isbert import FILTERS, WIDTHS
@@ -23,9 +21,10 @@ class Regression(Objective):
         if self.params.cnn:
             self.encoder = with_cnn(self.encoder, WIDTHS, FILTERS, relu=True)
 
-    def columns(self, examples: Examples) -> dict[str, Any]:
+    def columns(self, examples: Examples) -> Columns:
         """Return the ids of both sentences and the grades."""
-        return {**super().columns(examples), "grades": np.asarray(examples.labels, np.float32)}
+        grades = np.asarray(examples.labels, np.float32)
+        return Columns(super().columns(examples).sides, {"grades": grades})
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, grades: Tensor) -> dict[str, Tensor]:
         """All processes' mean squared error of the cosines with the `grades` (n,), and the vectors (2n, d)."""

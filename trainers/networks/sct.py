@@ -18,7 +18,10 @@ class Sct(Objective):
         hidden, norms = self.params.width * self.dimension, [self.params.norm == "batch"]
         self.projector = chain_mlps(self.dimension, hidden, norms, 3)
         self.d1, self.d2 = (Queue(self.params.queue, self.dimension) for _ in range(2))
-        self.rates = {"projector.": self.params.projector_lr}
+
+    def rate_of(self, parameter: str) -> float:
+        """Return `projector_lr` for what belongs to the projector."""
+        return self.params.projector_lr if parameter.startswith("projector.") else 1.0
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """The loss and the encoder's vectors (2n, d), without the projector; in training, move the queues on.

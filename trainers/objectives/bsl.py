@@ -8,7 +8,7 @@ from trainers.settings import MOST, DropoutOptions, later, read_presets
 
 READS = ("views",)
 PRESETS = read_presets(__file__)
-build = later("trainers.networks.bsl:Bsl.build")
+build = later("trainers.networks.bsl:Bsl")
 
 
 class PARAMS(DropoutOptions):

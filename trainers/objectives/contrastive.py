@@ -12,7 +12,7 @@ from trainers.settings import DropoutOptions, later, read_presets
 
 READS = ("views", "text")
 PRESETS = read_presets(__file__)
-build = later("trainers.networks.contrastive:Contrastive.build")
+build = later("trainers.networks.contrastive:Contrastive")
 
 
 class PARAMS(DropoutOptions):
@@ -38,3 +38,11 @@ class PARAMS(DropoutOptions):
     """Weight of the distance to the original vectors, which then guide."""
     relate: float = Field(0.0, ge=0)
     """Weight of the squared change of the cosines between a batch's views."""
+
+    def other_encoders(self) -> dict[str, str]:
+        """Return the guide, if one is named."""
+        return {"guide": self.guide} if self.guide else {}
+
+    def reads_labels(self) -> bool:
+        """Whether rows of one label are positives of each other."""
+        return self.positives == "labels"

@@ -59,6 +59,14 @@ class PARAMS(DropoutOptions):
             )
         return teacher
 
+    def start(self) -> str | None:
+        """Return the teacher for a student that is to stay in its space."""
+        return self.teacher if self.method == "mse" else None
+
+    def other_encoders(self) -> dict[str, str]:
+        """Return the teacher, if one is named."""
+        return {"teacher": self.teacher} if self.teacher else {}
+
     def check_views(self, views: Sequence[str]) -> None:
         """Warn of translations that are too poor to learn a language from."""
         if self.method == "mse" and any(has_bundled_translations(Path(path)) for path in views):

@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from trainers.settings import Options, later, read_presets
+from trainers.settings import ObjectiveOptions, later, read_presets
 
 READS = ("text",)
 PRESETS = read_presets(__file__)
-build = later("trainers.networks.isbert:IsBert.build")
+build = later("trainers.networks.isbert:IsBert")
 
 
 WIDTHS = (1, 3, 5)
@@ -25,7 +25,7 @@ def _odd(widths: tuple[int, ...]) -> tuple[int, ...]:
     return widths
 
 
-class PARAMS(Options):
+class PARAMS(ObjectiveOptions):
     """The options of IS-BERT."""
 
     widths: Annotated[tuple[int, ...], AfterValidator(_odd)] = WIDTHS

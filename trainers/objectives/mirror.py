@@ -8,14 +8,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from trainers.settings import Options, later, read_presets
+from trainers.settings import ObjectiveOptions, later, read_presets
 
 READS = ("text", "views", "words")
 PRESETS = read_presets(__file__)
-build = later("trainers.networks.mirror:Mirror.build")
+build = later("trainers.networks.mirror:Mirror")
 
 
-class PARAMS(Options):
+class PARAMS(ObjectiveOptions):
     """The options of Mirror-BERT."""
 
     loss: Literal["infonce", "ms"] = "infonce"

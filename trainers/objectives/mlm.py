@@ -2,14 +2,14 @@
 
 from pydantic import Field
 
-from trainers.settings import Options, later, read_presets
+from trainers.settings import ObjectiveOptions, later, read_presets
 
 READS = ("text",)
 PRESETS = read_presets(__file__)
-build = later("trainers.networks.mlm:MaskedLm.build")
+build = later("trainers.networks.mlm:MaskedLm")
 
 
-class PARAMS(Options):
+class PARAMS(ObjectiveOptions):
     """The options of masked language modelling."""
 
     masked: float = Field(0.15, gt=0, lt=1)

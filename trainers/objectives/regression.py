@@ -1,13 +1,13 @@
 """Regression of two vectors' cosine on graded pairs (Reimers and Gurevych 2019), with IS-BERT's ssl + ft and ft."""
 
-from trainers.settings import Options, later, read_presets
+from trainers.settings import ObjectiveOptions, later, read_presets
 
 READS = ("graded",)
 PRESETS = read_presets(__file__)
-build = later("trainers.networks.regression:Regression.build")
+build = later("trainers.networks.regression:Regression")
 
 
-class PARAMS(Options):
+class PARAMS(ObjectiveOptions):
     """The options of regression."""
 
     cnn: bool = False

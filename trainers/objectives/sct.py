@@ -8,7 +8,7 @@ from trainers.settings import DropoutOptions, later, read_presets
 
 READS = ("views", "text")
 PRESETS = read_presets(__file__)
-build = later("trainers.networks.sct:Sct.build")
+build = later("trainers.networks.sct:Sct")
 
 
 class PARAMS(DropoutOptions):

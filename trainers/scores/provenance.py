@@ -1,8 +1,9 @@
 """Where a run comes from: the encoder that it began with, its training text, and what of a set it has seen."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,21 +23,19 @@ Leaks: TypeAlias = dict[tuple[str, str], tuple[int, int]]
 
 def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> tuple[Leaks, Leaks, list[str]]:
     """Count each set's texts in the training text and --dev of a model and its starts, and note what cannot be read."""
-    # The three columns of plain sentences are one object.
-    columns: dict[int, Sequence[str | None]] = {}
-    dev_texts: list[str] = []
+    texts, dev_texts = list[Iterator[str]](), list[str]()
     directory, trainings, remarks = model_directory, set[Path](), list[str]()
     while directory.resolve() not in trainings and (recipe := read_recipe(directory)):
         trainings.add(directory.resolve())
         try:
-            columns |= {id(column): column for column in training_text(directory, recipe).columns()}
+            texts.append(training_text(directory, recipe).all_texts())
         except InputError as error:
             remarks.append(f"the training text of {directory} is not counted: {error}")
         try:
             # With `--keep last` it chose nothing, unless the training could stop by it.
             has_chosen = recipe.get("keep") != "last" or recipe.get("patience")
             dev = dev_of(directory, recipe) if has_chosen else None
-            dev_texts += [*dev.left, *dev.right] if isinstance(dev, Examples) else dev.texts if dev else []
+            dev_texts += dev.texts if dev else ()
         except InputError as error:
             remarks.append(f"the --dev of {directory} is not counted: {error}")
         try:
@@ -44,9 +43,8 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> t
             directory = directory if start.is_of_hub else start.folder
         except InputError as error:
             remarks.append(f"no earlier training text of {directory} is counted: {error}")
-    texts = (text for column in columns.values() for text in column if text)
     return (
-        leaks_of(texts, suites) if columns else {},
+        leaks_of(chain.from_iterable(texts), suites) if texts else {},
         leaks_of(dev_texts, suites) if dev_texts else {},
         remarks,
     )

@@ -4,8 +4,7 @@ import copy
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,8 +23,9 @@ from transformers import (
 from augment.record import record_folder
 from pipelines.base.console import TwinviewsError, note, progress
 from pipelines.base.files import write_if_changed
-from trainers.data.examples import Examples, Order, Rows
+from trainers.data.examples import Order, Rows
 from trainers.encoders.location import LOG
+from trainers.encoders.modules import Encoder
 from trainers.losses import geometry
 from trainers.objective import Objective, resolve_precision
 from trainers.processes import is_first, of_first, process_seed, processes, summed
@@ -58,20 +58,14 @@ class Fitted(NamedTuple):
     saved_step: int  # whose weights the objective has now, in the first process
 
 
-def fit(
-    objective: Objective,
-    rows: Rows,
-    training: Training,
-    out: Path,
-    seed: int,
-    dev: "Examples | Task | None" = None,
-) -> Fitted:
+def fit(objective: Objective, rows: Rows, out: Path, seed: int, dev: "Task | None" = None) -> Fitted:
     """Train `objective`, freshly built on the CPU, in place, resuming from the newest checkpoint under `out`.
 
     A resumed run ends with exactly the parameters of an uninterrupted one, several processes, all calling
     this, up to rounding. Raises TwinviewsError: numbers are no longer finite. Raises InputError: a setting
     that cannot be had here.
     """
+    training = objective.settings
     out.mkdir(parents=True, exist_ok=True)
     start = copy.deepcopy(objective.encoder.state_dict()) if training.blend < 1 else {}
     checkpoint = newest_checkpoint(out)
@@ -80,15 +74,13 @@ def fit(
     if done:
         note(f"resuming {out} at step {done}")
     if not training.total_steps(len(rows)):
-        return _prepared(objective, rows, training, out, seed, dev)
+        return _prepared(objective, rows, out, seed, dev)
     objective.before_training(out / CHECKPOINTS)
     if checkpoint is not None and out_of_patience(training, history):
         # Killed after its last step: Trainer would take another one.
         load_weights(objective, checkpoint / WEIGHTS)
     else:
-        trainer = ObjectiveTrainer(
-            objective, rows, training, out, seed, dev, start, resumed=checkpoint is not None
-        )
+        trainer = ObjectiveTrainer(objective, rows, out, seed, dev, start, resumed=checkpoint is not None)
         with progress("training", training.total_steps(len(rows)), unit="steps", done=done) as advance:
             trainer.add_callback(StepCallback(trainer, advance))
             torch.manual_seed(process_seed(seed))  # for dropout; checkpoints hold its state
@@ -105,13 +97,11 @@ def fit(
     return Fitted(steps, seconds, last, dev_scores(history), steps if best is None else best)
 
 
-def _prepared(
-    objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: "Examples | Task | None"
-) -> Fitted:
+def _prepared(objective: Objective, rows: Rows, out: Path, seed: int, dev: "Task | None") -> Fitted:
     """Do what comes before the first step, and score that."""
     torch.manual_seed(seed)
-    objective.before_first_step(rows, training)
-    score = score_on(dev, objective, training, 0)
+    objective.before_first_step(rows)
+    score = score_on(dev, objective.encoder, objective.settings, 0)
     if score is not None and is_first():
         write_if_changed(out / LOG, json.dumps({DEV: score, "step": 0}) + "\n")
     return Fitted(0, 0.0, {"loss": math.nan}, {} if score is None else {0: score}, 0)
@@ -131,30 +121,16 @@ def blend_into(encoder: nn.Module, start: Mapping[str, Tensor], share: float) ->
     encoder.load_state_dict(state | mixed)
 
 
-@contextmanager
-def blended(encoder: nn.Module, start: Mapping[str, Tensor], share: float) -> Iterator[None]:
-    """Give an encoder the weights that would be saved now, and afterwards those that are trained."""
-    trained = copy.deepcopy(encoder.state_dict()) if start else None
-    blend_into(encoder, start, share)
-    try:
-        yield
-    finally:
-        if trained is not None:
-            encoder.load_state_dict(trained)
-
-
-def score_on(
-    dev: "Examples | Task | None", objective: Objective, training: Training, step: int
-) -> float | None:
-    """The score on a development set, computed in the first process for all, or None, with a warning."""
+def score_on(dev: "Task | None", encoder: Encoder, settings: Training, step: int) -> float | None:
+    """Return the score on a development set, computed in the first process for all, or None, with a warning."""
     score = None
     if dev is not None and is_first():
         from trainers.scores.dev_set import dev_score
 
-        score = dev_score(dev, objective, training.precision, training.dev_similarity)
+        score = dev_score(dev, encoder, bf16=resolve_precision(settings.precision) == "bf16")
         if score is None:
             note(
-                f"warning: the score on --dev {training.dev} is undefined at step {step}: its texts are all alike"
+                f"warning: the score on --dev {settings.dev} is undefined at step {step}: its texts are all alike"
             )
     return of_first(score)  # type: ignore[no-any-return]
 
@@ -187,6 +163,7 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
         dataloader_pin_memory=cuda,
         accelerator_config={"non_blocking": cuda},
         remove_unused_columns=False,
+        ddp_find_unused_parameters=False,
         ddp_broadcast_buffers=False,  # all processes compute the same ones, such as queues of vectors
         logging_steps=max(1, min(total // 50, training.save_every)),
         logging_first_step=True,
@@ -207,17 +184,14 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
     return arguments
 
 
-def make_optimizer(objective: Objective, training: Training) -> torch.optim.AdamW:
-    """Return fused AdamW, each rate times its factor in `objective.rates`.
-
-    Only `decay_all` decays biases and norms.
-    """
+def make_optimizer(objective: Objective) -> torch.optim.AdamW:
+    """Return fused AdamW, each rate times the objective's factor; only `decay_all` decays biases and norms."""
+    training = objective.settings
     groups: dict[tuple[float, float], list[nn.Parameter]] = defaultdict(list)
     for name, parameter in objective.named_parameters():
         if parameter.requires_grad:
             decay = training.weight_decay if training.decay_all or parameter.dim() > 1 else 0.0
-            rate = next((rate for prefix, rate in objective.rates.items() if name.startswith(prefix)), 1.0)
-            groups[decay, training.lr * rate].append(parameter)
+            groups[decay, training.lr * objective.rate_of(name)].append(parameter)
     settings = [
         {"params": parameters, "weight_decay": decay, "lr": lr} for (decay, lr), parameters in groups.items()
     ]
@@ -231,27 +205,26 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         self,
         objective: Objective,
         rows: Rows,
-        training: Training,
         out: Path,
         seed: int,
-        dev: "Examples | Task | None",
+        dev: "Task | None",
         start: Mapping[str, Tensor],
         *,
         resumed: bool,
     ) -> None:
+        training = objective.settings
         arguments = training_arguments(training, out, seed, training.total_steps(len(rows)))
-        arguments.ddp_find_unused_parameters = objective.unused
         arguments.eval_on_start = dev is not None and not resumed
         objective.to(arguments.device)
         if not resumed:
             torch.manual_seed(seed)  # the same in all processes
-            objective.before_first_step(rows, training)
+            objective.before_first_step(rows)
         super().__init__(
             objective,
             arguments,
             objective.collate,
             rows,
-            optimizers=(make_optimizer(objective, training), None),
+            optimizers=(make_optimizer(objective), None),
         )
         self.remove_callback(PrinterCallback)  # it prints raw dictionaries to stdout
         self.training, self.out, self.dev, self.start = training, out, dev, start
@@ -299,12 +272,13 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
             )
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:  # noqa: ANN401 - Trainer's own
-        """Score what would be saved now, in the first process for all.
-
-        Keep the best weights, stop without patience.
-        """
-        with blended(self.model.encoder, self.start, self.training.blend):
-            score = score_on(self.dev, self.model, self.training, self.state.global_step)
+        """Score what would be saved now, in the first process for all; keep the best weights, stop without patience."""
+        encoder = self.model.encoder
+        trained = copy.deepcopy(encoder.state_dict()) if self.start else {}
+        blend_into(encoder, self.start, self.training.blend)
+        score = score_on(self.dev, encoder, self.training, self.state.global_step)
+        if trained:
+            encoder.load_state_dict(trained)
         metrics = {} if score is None else {DEV: score}
         if metrics:
             self.log(dict(metrics))

@@ -7,11 +7,10 @@ import re
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,10 +25,9 @@ from trainers.data.examples import Examples, Rows, with_corpus
 from trainers.data.reading import read_examples
 from trainers.encoders.linear import LINEAR
 from trainers.encoders.location import RECIPE, TIME, Source, locate
-from trainers.encoders.modules import includes_prompt
-from trainers.objective import COLUMNS, Objective, resolve_precision
+from trainers.objective import Objective, resolve_precision
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
-from trainers.settings import NONE, OBJECTIVES, Options, Request, Training, load_objective
+from trainers.settings import NONE, OBJECTIVES, ObjectiveOptions, Request, Training, load_objective
 from trainers.training import directory
 
 if TYPE_CHECKING:
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
     from trainers.training.fit import Fitted
 
 CARD = Path(__file__).with_name("card.md")  # the template of the model card
+SOME = 100  # rows among which different texts are looked for
+NEAR_CHANCE = 0.01  # nats between a loss and that of guessing
 FEW = 10  # optimiser steps; fewer hardly change an encoder
 
 
@@ -45,9 +45,9 @@ class Plan(NamedTuple):
 
     source: Source
     examples: Examples
-    dev: "Examples | Task | None"
+    dev: "Task | None"
     training: Training
-    params: Options
+    params: ObjectiveOptions
     recipe: Mapping[str, Any]
 
 
@@ -96,16 +96,13 @@ def _make_plan(request: Request) -> Plan:
         raise InputError(f"--{kind} {data} has 1 usable row: training needs at least 2")
     if examples.dropped:
         note(f"{examples.dropped} rows without text{' or score' * (examples.labels is not None)} left out")
-    if hasattr(params, "check_views"):
-        params.check_views(sources.get("views", ()))
+    params.check_views(sources.get("views", ()))
     if training.begins_linear:
         examples = with_corpus(examples, sources.get("views", ()))
-    dev = _read_dev(training, given, examples)
+    dev, similarity = _read_dev(training, given, examples)
     size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size:
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: using {size}")
-    # the only one of tables
-    similarity = training.dev_similarity if isinstance(dev, Examples | None) else "cosine"
     used = {"batch_size": size, "precision": precision, "dev_similarity": similarity}
     training = training.model_copy(update=used)
     hashes = _hashes(source, examples, dev, params)
@@ -126,17 +123,17 @@ def _make_plan(request: Request) -> Plan:
     return Plan(source, examples, dev, training, params, recipe)
 
 
-def _hashes(source: Source, examples: Examples, dev: "Examples | Task | None", params: Any) -> dict[str, Any]:  # noqa: ANN401
+def _hashes(
+    source: Source, examples: Examples, dev: "Task | None", params: ObjectiveOptions
+) -> dict[str, Any]:
     """Return hashes of all that a training reads, by name, for its recipe."""
     hashes: dict[str, Any] = {"data_xxh64": examples.digest(), "encoder_revision": source.revision}
-    for role in ("teacher", "guide"):
-        if model := getattr(params, role, None):
-            hashes[f"{role}_revision"] = locate(model).revision
-    if labels := examples.positive_labels(getattr(params, "positives", None)):
-        hashes["labels_xxh64"] = xxh64_hexdigest("\0".join(labels).encode("utf-8", "surrogatepass"))
-    if isinstance(dev, Examples):
-        hashes["dev_xxh64"] = dev.digest()
-    elif dev is not None:
+    for role, name in params.other_encoders().items():
+        hashes[f"{role}_revision"] = locate(name).revision
+    if params.reads_labels():
+        labels = "\0".join(examples.known_labels())
+        hashes["labels_xxh64"] = xxh64_hexdigest(labels.encode("utf-8", "surrogatepass"))
+    if dev is not None:
         hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
     if examples.corpus is not None:
         note(
@@ -146,27 +143,30 @@ def _hashes(source: Source, examples: Examples, dev: "Examples | Task | None", p
     return hashes
 
 
-def _read_dev(training: Training, preset: Mapping[str, Any], examples: Examples) -> "Examples | Task | None":
+def _read_dev(training: Training, preset: Mapping[str, Any], examples: Examples) -> tuple["Task | None", str]:
+    """Return the development set and the similarity that it is scored by, of tables always the cosine."""
+    similarity = training.dev_similarity
     if training.dev is None:
         for key in ("patience", "dev_data", "dev_similarity", "evaluations", "keep"):
             value = getattr(training, key)
             if value != preset.get(key, Training.model_fields[key].default):
                 raise InputError(f"--{key.replace('_', '-')} {value} needs --dev: give a file or a benchmark")
-        return None
+        return None, similarity
     from trainers.scores.dev_set import read_dev
-    from trainers.scores.task import normalised
+    from trainers.scores.pairs import Pairs
+    from trainers.scores.provenance import leaks_of
 
-    dev = read_dev(training.dev, training.dev_data)
-    texts = [*dev.left, *dev.right] if isinstance(dev, Examples) else dev.texts
-    if not isinstance(dev, Examples) and training.dev_similarity == "best" != preset.get("dev_similarity"):
-        raise InputError(
-            f"--dev-similarity best is for graded pairs, not for {dev.title} on {training.dev}: leave it out"
-        )
-    distinct = {*map(normalised, texts)}
-    columns = {id(column): column for column in examples.columns()}.values()  # equal ones once
-    if seen := distinct.intersection(map(normalised, filter(None, chain.from_iterable(columns)))):
-        note(f"{len(seen):,} of {len(distinct):,} texts of --dev {training.dev} are in the training text")
-    return dev
+    dev = read_dev(training.dev, training.dev_data, similarity)
+    if not isinstance(dev, Pairs):
+        if similarity == "best" != preset.get("dev_similarity"):
+            raise InputError(
+                f"--dev-similarity best is for graded pairs, not for {dev.title} on {training.dev}: leave it out"
+            )
+        similarity = "cosine"
+    ((seen, count),) = leaks_of(examples.all_texts(), {"": [dev]}).values()
+    if seen:
+        note(f"{seen:,} of {count:,} texts of --dev {training.dev} are in the training text")
+    return dev, similarity
 
 
 def _train(plan: Plan, request: Request, out: Path) -> None:
@@ -181,9 +181,8 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     if training.cached is not None and not objective.cacheable:
         raise InputError(f"--cached {training.cached}: {request.objective} trains on tokens, leave it out")
     _check_layers(objective, plan, request.objective)
-    objective.cached, objective.corpus = training.cached, plan.examples.corpus
-    objective.prompts = _prompts(objective, training, plan.recipe)
-    rows = Rows(objective.columns(plan.examples), request.seed)
+    _check_prompts(objective, plan.recipe)
+    rows = Rows(objective.columns(plan.examples), request.seed, plan.examples.corpus)
     # Only now: an encoder that cannot be used must leave no directory behind.
     if is_first() and (request.overwrite or not (out / RECIPE).is_file()):
         directory.begin(out, plan.recipe)
@@ -196,15 +195,27 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
             "give more data, or raise --epochs"
         )
     with OBJECTIVES.errors_of(request.objective):
-        fitted = fit(objective, rows, training, out, request.seed, plan.dev)
+        fitted = fit(objective, rows, out, request.seed, plan.dev)
     if not is_first():
         return
     finished = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": round(fitted.seconds, 1)}
     command = {"command": shlex.join(["train", *sys.argv[1:]])}
     write_if_changed(out / TIME, json.dumps(finished | command) + "\n")
     objective.cpu().save(out, model_card(plan.recipe, fitted.saved_step, fitted.dev, plan.source))
+    for sign in _signs_of_collapse(objective, plan.examples, fitted):
+        note(f"warning: {sign}: lower --lr or start from another encoder")
     what = f"encoder of {objective.dimension} dimensions{_outcome(fitted, training, total)}"
     show(f"{out}: {what}; next: train evaluate {shlex.quote(str(out))}")
+
+
+def _signs_of_collapse(objective: Objective, examples: Examples, fitted: "Fitted") -> Iterator[str]:
+    """Yield how a trained encoder, as it is saved, shows that it tells no text from another."""
+    texts = list(dict.fromkeys(examples.left[:SOME]))[:3]
+    if fitted.steps and len(texts) == 3 and objective.is_collapsed(texts):
+        yield "the encoder has collapsed: three different texts have nearly the same vector"
+    loss, chance = fitted.last["loss"], objective.chance_loss()
+    if chance is not None and abs(loss - chance) < NEAR_CHANCE:
+        yield f"the last loss, {loss:.2f}, is that of guessing among {math.exp(chance):.0f} texts"
 
 
 def _outcome(fitted: "Fitted", training: Training, total: int) -> str:
@@ -257,31 +268,16 @@ def _check_layers(objective: Objective, plan: Plan, name: str) -> None:
         )
 
 
-def _prompts(objective: Objective, training: Training, recipe: Mapping[str, Any]) -> dict[str, str]:
-    """Return what precedes each column's texts.
-
-    InputError for prompts that the encoder lacks, or cannot train with.
-    """
-    encoder = objective.encoder
-    given = dict(entry.partition("=")[::2] for entry in training.prompts)
-    is_for_search = {"query", "document"} <= {*filter(encoder.prompts.get, encoder.prompts)}
-    if not given and "views" in recipe and is_for_search:
-        note("the prompts query and document are not used: --prompts view_a=query --prompts view_b=document")
-    for column, name in given.items():
-        if column not in COLUMNS or name not in encoder.prompts:
+def _check_prompts(objective: Objective, recipe: Mapping[str, Any]) -> None:
+    """Say that an encoder's prompts for searches are not used; raises InputError for prompts of no use."""
+    known = objective.encoder.prompts
+    if objective.prompts:
+        if not objective.takes_prompts() or not {"views", "graded"} & recipe.keys():
             raise InputError(
-                f"--prompts {column}={name}: columns are {', '.join(COLUMNS)}, "
-                f"the encoder's prompts {', '.join(encoder.prompts) or 'none'}"
+                "--prompts: only trainings on pairs without a teacher, guide, --retain or --relate take them"
             )
-    if given and not includes_prompt(encoder):
-        raise InputError(
-            "--prompts: the encoder's pooling leaves out its prompt, of which it can have one here"
-        )
-    if given and (objective.teacher is not None or not {"views", "graded"} & recipe.keys()):
-        raise InputError(
-            "--prompts: only trainings on pairs without a teacher, guide, --retain or --relate take them"
-        )
-    return {column: encoder.prompts[name] for column, name in given.items()}
+    elif "views" in recipe and known.get("query") and known.get("document"):
+        note("the prompts query and document are not used: --prompts view_a=query --prompts view_b=document")
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.data.examples import Examples
 from trainers.encoders.vectors import Vectors, unit
 
 BINS = 40
@@ -47,12 +46,13 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
 def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[str, str]]]:
     """Draw pairs that should lie apart, by grade from the run's --dev, else views of one sentence and of two."""
     from trainers.scores.dev_set import dev_of
+    from trainers.scores.pairs import Pairs
     from trainers.scores.provenance import training_text
 
     rng, dev = Random(0), dev_of(run, recipe)
-    if isinstance(dev, Examples):
-        grades = dev.labels or []
-        rows = list(zip(dev.left, dev.right, grades, strict=True))
+    if isinstance(dev, Pairs):
+        rows = [pair for pairs in dev.subsets.values() for pair in pairs]
+        grades = [pair.gold for pair in rows]
         sample, middle = rng.sample(rows, min(count, len(rows))), (min(grades) + max(grades)) / 2
         groups = {"graded alike": [pair[:2] for pair in sample if pair[2] > middle]}
         groups["graded unlike"] = [pair[:2] for pair in sample if pair[2] <= middle]
