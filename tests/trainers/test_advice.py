@@ -187,7 +187,7 @@ def test_labels_may_be_numbers(kind: pa.DataType, sentences: list[str], tmp_path
     examples = from_pairs([str(write_columns(tmp_path / "pairs.arrow", **columns, label=labels))])
     zero, one = ("false", "true") if kind == pa.bool_() else ("0", "1")
     expected = ["" if value is None else (zero, one)[value] for value in values]
-    assert examples.positive_labels("labels") == expected
+    assert examples.known_labels() == expected
 
 
 def test_inputs_without_an_end_are_refused_or_bounded(tmp_path: Path, text_file: Path, capsys: Capsys) -> None:
