@@ -114,7 +114,7 @@ def take(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:
 
 
 def number_texts(columns: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the distinct texts of some columns, and the number of each row's texts among them (rows, columns).
+    """The distinct texts of some columns, and the number of each row's texts among them (rows, columns).
 
     An empty text, which stands for none, has the number -1.
     """
@@ -254,7 +254,10 @@ class Columns:
 
 
 class Rows:
-    """The rows of a training as batches of an epoch; `corpus`: what a linear layer is fitted to, None for the rows."""
+    """The rows of a training as batches of an epoch.
+
+    `corpus`: what a linear layer is fitted to, None for the rows.
+    """
 
     def __init__(self, columns: Columns, seed: int, corpus: Sequence[str] | None = None) -> None:
         self.columns, self.seed, self.corpus, self.epoch = columns, seed, corpus, 0

@@ -26,12 +26,12 @@ from torch import nn
 from trainers.encoders.modules import Encoder
 from trainers.encoders.vocabulary import learn_tokenizer, piece_counts
 
-# Tried on 2026-11-28 on every second pair of STS-B dev, before any training, own language / against English, with
-# M by the five nearest words: 10,000 German pairs had 76.5 / 60.7 by M alone, 77.2 / 63.9 with F, 76.4 / 62.4 with
-# its strings of 2 to 4 characters, 77.4 / 64.4 after 60 iterations instead of 25; 2,000 had 73.5 / 45.4 by M alone,
-# 75.9 / 50.3 with F; 9,634 Russian ones 64.2 / 51.2 without both, 75.3 / 59.6 with, 75.9 / 62.2 in Latin letters. A
-# weight of M by how sure it is (same, cut or near) moved nothing. Frequent words of the language, learnt as pieces
-# though no pair has them, made 2,000 pairs much worse: 69.6 / 38.1.
+# Tried on 2026-11-28 on every second pair of STS-B dev, before any training, own language / against English,
+# with M by the five nearest words: 10,000 German pairs had 76.5 / 60.7 by M alone, 77.2 / 63.9 with F, 76.4
+# / 62.4 with its strings of 2 to 4 characters, 77.4 / 64.4 after 60 iterations instead of 25; 2,000 had 73.5
+# / 45.4 by M alone, 75.9 / 50.3 with F; 9,634 Russian ones 64.2 / 51.2 without both, 75.3 / 59.6 with, 75.9
+# / 62.2 in Latin letters. A weight of M by how sure it is (same, cut or near) moved nothing. Frequent words
+# of the language, learnt as pieces though no pair has them, made 2,000 pairs much worse: 69.6 / 38.1.
 RIDGE = 0.3  # of the squared length of the vectors; measured on German: 1 holds them too close to the mean
 SPELT = 0.7  # of what a piece's spelling says; on German between 0.5 and 1 it moves figures by tenths
 ITERATIONS = 40  # of conjugate gradients
@@ -93,7 +93,8 @@ def spellings(tokenizer: Any) -> list[str]:  # noqa: ANN401 - transformers' toke
 def spelt_alike(new: Any, old: Any) -> tuple[csr_array, csr_array]:  # noqa: ANN401 - transformers' tokenizers
     """Return M (V, W), the old pieces that each new one is spelt like, and F (V, h), the strings in it.
 
-    In M a piece has the old one of the same spelling, or else those that the old tokenizer cuts the spelling into
+    In M a piece has the old one of the same spelling, or else those that the old tokenizer cuts the spelling
+    into
     and, by half, if it is a word, the old words that share strings with it.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -136,7 +137,7 @@ def _shares(rows: csr_array) -> csr_array:
 def transferred(
     new: csr_array, old: csr_array, vectors: Vectors, alike: csr_array, shared: csr_array
 ) -> Vectors:
-    """Return input vectors (V, d) of pieces `new` (n, V), from those (W, d) of `old` (n, W), by the equation above.
+    """Input vectors (V, d) of pieces `new` (n, V), from those (W, d) of `old` (n, W), by the equation above.
 
     `alike` is M, `shared` F. The normal equations, for the rows of U and G, are solved by conjugate gradients,
     preconditioned by about their diagonal (Hestenes and Stiefel 1952). Their matrix is dense and never formed:

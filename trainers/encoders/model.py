@@ -169,7 +169,8 @@ def pack(lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator
 
     A text too long is a batch of its own.
 
-    sentence-transformers sorts by characters; equal numbers of tokens save a fifth of the time on names and sentences.
+    sentence-transformers sorts by characters; equal numbers of tokens save a fifth of the time on names and
+    sentences.
     """
     batch: list[int] = []
     # Longest first: a batch too large for the memory fails at once, not after an hour.

@@ -55,7 +55,7 @@ class Contrastive(Taught):
         self.head = train_only_head(encoder, self.dimension) if params.head else nn.Identity()
 
     def columns(self, examples: Examples) -> Columns:
-        """Return the ids of views and k negatives, the `keys` (n, 3 + k), and the guide's texts, if it can find any.
+        """The ids of views and k negatives, the `keys` (n, 3 + k), and the guide's texts, if it can find any.
 
         A key is the number of a row's source, left or right string or negative, -1 for a missing one.
         """

@@ -54,7 +54,7 @@ class Distil(Taught):
         self.queues: Any = nn.ModuleList(Queue(size, width) for size in sizes)
 
     def columns(self, examples: Examples) -> Columns:
-        """Return the ids of the rows to train on, and the views that teach; the run's seed fills ConGen's queue."""
+        """The ids of the rows to train on, and the views that teach; the run's seed fills ConGen's queue."""
         self.texts, taught = number_texts([examples.left, examples.right][: len(self.queues)])
         if self.congen:
             count = len(examples)
@@ -122,7 +122,9 @@ class Translations(Taught):
         self.paired = self.params.languages == "both"
 
     def columns(self, examples: Examples) -> Columns:
-        """Learn the new vocabulary, if any, of all rows; return the ids of those to train on, and what teaches them.
+        """Learn the new vocabulary, if any, of all rows.
+
+        Return the ids of those to train on, and what teaches them.
 
         Raises InputError if the teacher reads the second views better than the first.
         """

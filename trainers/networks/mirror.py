@@ -47,7 +47,7 @@ class Mirror(Objective):
         return MASK if self.params.compat else super().mask_token()
 
     def columns(self, examples: Examples) -> Columns:
-        """Return the ids of both sides and the `keys`; of right sides to mask in each epoch, the texts instead."""
+        """The ids of both sides and the `keys`; of right sides to mask in each epoch, the texts instead."""
         left, right = super().columns(examples).sides
         keys = number_texts([examples.texts, examples.left, examples.right])[1]
         if self.params.span and (keys[:, 1] == keys[:, 2]).any():

@@ -44,7 +44,7 @@ class MaskedLm(Objective):
         return Columns((self.tokenize(examples.texts),))
 
     def collate(self, batch: Columns) -> dict[str, Tensor]:
-        """Return masked ids and mask (n, tokens), `labels`, -100 if not predicted, and flat positions `masked`."""
+        """Masked ids and mask (n, tokens), `labels`, -100 if not predicted, and flat positions `masked`."""
         texts = list(map(self._draw, batch.sides[0], batch.seeds))
         labels = pad_sequence([torch.tensor(targets) for _, targets in texts], True, IGNORED)
         masked = (labels.flatten() != IGNORED).nonzero().squeeze(1)

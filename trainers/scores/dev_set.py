@@ -33,7 +33,7 @@ SIMILARITIES = (
 
 
 def graded_pairs(source: str, pairs: Sequence[Pair], similarity: str = "cosine") -> Pairs:
-    """Return pairs as a task: how the grades correlate with a similarity, or with the best of all of them, "best"."""
+    """Pairs as a task: how the grades correlate with a similarity, or with the best of all of them, "best"."""
     first, second, _ = zip(*pairs, strict=True)
     return Pairs(
         name="dev",
@@ -61,7 +61,9 @@ def _score_graded(pairs: Sequence[Pair], similarity: str, vectors: Vectors, seed
 
 
 def read_dev(name: str, data: str | None, similarity: str = "cosine") -> Task:
-    """Read graded pairs, a file's or a benchmark's, or a judge's first task; raises InputError for anything else.
+    """Read graded pairs, a file's or a benchmark's, or a judge's first task.
+
+    Raises InputError for anything else.
 
     Graded pairs are scored by `similarity`.
     """
@@ -86,7 +88,7 @@ def read_dev(name: str, data: str | None, similarity: str = "cosine") -> Task:
 
 
 def _pairs_of(name: str) -> list[Pair]:
-    """Return a file's graded pairs, and say how many rows are none; raises InputError if all have one grade."""
+    """A file's graded pairs, and say how many rows are none; raises InputError if all have one grade."""
     examples, _ = read_graded(Path(name), ANY_SCALE)
     if examples.dropped:
         note(f"--dev {name}: left out: rows without two texts and a finite grade ({examples.dropped:,})")
@@ -97,7 +99,10 @@ def _pairs_of(name: str) -> list[Pair]:
 
 
 def dev_of(run: Path, recipe: Mapping[str, Any]) -> Task | None:
-    """Read the development set of a run again, None if it had none; raises InputError if it is gone or has changed."""
+    """Read the development set of a run again, None if it had none.
+
+    Raises InputError if it is gone or has changed.
+    """
     if not recipe.get("dev"):
         return None
     name, data = (located(run, recipe[key]) if recipe.get(key) else None for key in ("dev", "dev_data"))

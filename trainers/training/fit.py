@@ -122,7 +122,7 @@ def blend_into(encoder: nn.Module, start: Mapping[str, Tensor], share: float) ->
 
 
 def score_on(dev: "Task | None", encoder: Encoder, settings: Training, step: int) -> float | None:
-    """Return the score on a development set, computed in the first process for all, or None, with a warning."""
+    """The score on a development set, computed in the first process for all, or None, with a warning."""
     score = None
     if dev is not None and is_first():
         from trainers.scores.dev_set import dev_score
@@ -272,7 +272,10 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
             )
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:  # noqa: ANN401 - Trainer's own
-        """Score what would be saved now, in the first process for all; keep the best weights, stop without patience."""
+        """Score what would be saved now, in the first process for all.
+
+        Keep the best weights, stop without patience.
+        """
         encoder = self.model.encoder
         trained = copy.deepcopy(encoder.state_dict()) if self.start else {}
         blend_into(encoder, self.start, self.training.blend)
