@@ -166,8 +166,10 @@ def hub_offer(name: str, revision: str | None = None) -> tuple[str, dict[str, in
 
     Raises InputError if the Hub refuses or does not answer in time. Nothing is downloaded.
     """
-    from huggingface_hub import HfApi
+    from huggingface_hub import HfApi, constants
 
+    if constants.HF_HUB_OFFLINE:
+        raise InputError("HF_HUB_OFFLINE is set")
     try:
         # One request: the client's downloads retry.
         info = HfApi().model_info(name, revision=revision, files_metadata=True, timeout=MAX_ANSWER_SECONDS)

@@ -111,7 +111,7 @@ def test_a_page_written_elsewhere_finds_the_pairs_of_the_training(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     shutil.copytree(trained, tmp_path / "work")
-    shutil.copytree(locate(None).path, tmp_path / "work" / "start")
+    shutil.copytree(locate(None).folder, tmp_path / "work" / "start")
     monkeypatch.chdir(tmp_path / "work")
     given = ["--text", "text.txt", "--encoder", "start", "--max-tokens", 16, "--batch-size", 8, "--limit", 16]
     assert train("mirror", *given, "--dev", "graded.tsv", "--evaluations", 1, "--out", "runs/dev") == 0

