@@ -50,9 +50,7 @@ ODD = [
 def starter(engine: str, decode: str = "greedy", precision: str = "fp32") -> MarianTranslator:
     model = resolve_models("starter", "en", "de")
     decoding = parse_decoding(decode)
-    return MarianTranslator(
-        model.path, model.prefix, decoding, retries=False, engine=engine, precision=precision
-    )
+    return MarianTranslator(model.path, model.prefix, decoding, engine=engine, precision=precision)
 
 
 def comparable(found: Translation) -> Translation:
@@ -126,7 +124,7 @@ def test_neither_language_codes_nor_padding_are_written(copied: Path) -> None:
     bias[0, vocabulary.suppress_tokens] = 100.0
     save_file({**state, "final_logits_bias": bias}, copied / "model.safetensors", {"format": "pt"})
     for engine, decode in product(ENGINES, ("greedy", "beam:3")):
-        translator = MarianTranslator(copied, ">>de<<", parse_decoding(decode), engine, "fp32", retries=False)
+        translator = MarianTranslator(copied, ">>de<<", parse_decoding(decode), engine, "fp32")
         assert [found.text for found in translator.translate([DOGS])] == [GERMAN[DOGS]]
 
 

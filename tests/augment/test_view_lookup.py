@@ -203,10 +203,8 @@ def test_lines_of_no_sentence_are_counted_and_one_is_shown(tmp_path: Path) -> No
         tmp_path, *({"text": text, "view": view} for text, view in rows), {"id": "x", "view": "None."}
     )
     assert isinstance(view, ImportViews)
-    assert (
-        view.remarks(["A dog runs."])
-        == "import-views: 4 of 5 lines belong to no sentence, such as 'Not there.'"
-    )
+    remark = "import-views: 4 of 5 lines belong to no sentence, such as 'Not there.'"
+    assert view.remarks(["A dog runs."]) == [remark]
     assert "3 of 5 lines" in str(view.remarks(["A dog runs.", 'A "dog" runs.']))
     assert imported(tmp_path, {"id": row_id("A."), "view": "B."}).remarks(["C.", "A."]) == ()  # type: ignore[attr-defined]
 
