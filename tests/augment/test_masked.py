@@ -194,10 +194,10 @@ def test_the_starter_model_fills_in_synonyms_as_often_as_asked_for() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("words", "share"), [("reviewed", 0.05), ("any", 0.2)])
-def test_words_of_a_long_row_change_all_over_it(words: str, share: float) -> None:
+@pytest.mark.parametrize(("chosen", "share"), [("reviewed", 0.05), ("any", 0.2)])
+def test_words_of_a_long_row_change_all_over_it(chosen: str, share: float) -> None:
     text = " ".join(["A man rides his bicycle to the store.", "The big dog is sleeping in the garden."] * 150)
-    (view,) = built("mlm-fill", words=words, candidates=1)([text], [3])
+    (view,) = built("mlm-fill", words=chosen, candidates=1)([text], [3])
     assert view.text == apply_edits(text, view.edits)
     fifths = [sum(5 * edit.start // len(text) == part for edit in view.edits) for part in range(5)]
     assert min(fifths) > len(view.edits) / 8
