@@ -23,9 +23,9 @@ OUTLINE = re.compile(r"^\w+ [A-Z]{4,}|[A-Z]{4,}\b.*--|\.\.\.|…|\[")
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FOREIGN = re.compile(
     r"\bDIR\b|\bMODEL\b|torchrun|bert-base|MiniLM|opus-mt|hf:|s3://|snli_|nli\.arrow|bt\.arrow|labelled\.csv"
-    r"|runs/(sct|mirror|auto)"
+    r"|runs/(sct|mirror|auto|a)\b|http://|data/try"
 )
-"""What tests lack: benchmarks, models of the Hub, several processors, and what another page makes."""
+"""What tests lack: benchmarks, models of the Hub or a server, several processors, and what another page makes."""
 SMALL = "--limit 16 --batch-size 8 --epochs 1 --precision fp32"
 MORE = {
     "augment ingest": "--overwrite",
