@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import Field, PrivateAttr
 
@@ -121,7 +121,10 @@ class BestOf(View):
         A view that runs on an engine of its own, whose signature has it, lets the judge run there too.
         Otherwise the signature names the judge's engine and precision, since they change scores.
         """
-        view = self._view.build(runtime)
+        built: object = self._view.build(runtime)
+        if not isinstance(built, View):  # a plugin's can be anything, which `make_view` refuses
+            return cast(Self, built)
+        view = built
         source, *_, target = view.languages()
         encoder = self.judge_encoder or ("starter" if source == target == "en" else None)
         number = self.candidates or view.usual_draws(is_judged=encoder is not None)
