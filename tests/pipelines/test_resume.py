@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import re
 import signal
 import socket
 import time
@@ -172,22 +171,12 @@ def test_a_view_that_fails_ends_all_stages_with_one_line(
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("workers", [1, 2])
-def test_the_profile_counts_every_stage_and_the_result_every_row(
-    workers: int, start: Start, lines: Path, folder: Path
-) -> None:
-    options = ["--nap", 0.01, "--shard-size", 5, "--workers", workers, "--profile", "--json"]
-    started = time.monotonic()
-    out, err = start("slow", lines, *options).communicate(timeout=120)
-    elapsed = time.monotonic() - started
-    counts = json.loads(out)
+def test_the_result_counts_every_row(workers: int, start: Start, lines: Path, folder: Path) -> None:
+    options = ["--nap", 0.01, "--shard-size", 5, "--workers", workers, "--json"]
+    counts = json.loads(done(start("slow", lines, *options)))
     assert counts["made_now"] == 60
     assert counts["statuses"] == {"failed": 2, "ok": 48, "unchanged": 10}
     assert counts["reasons"] == {"asked-to": 2, "one-word": 10}
-    said = r"data/views/slow: (\S+) s: read .*, tokenise .*, model (\S+), detokenise .*, write .*, waiting (\S+) \("
-    seconds, model, waiting = map(float, re.search(said, err).groups())  # type: ignore[union-attr]
-    assert model >= 60 * 0.01
-    assert 0 <= waiting <= seconds - 60 * 0.01
-    assert seconds <= workers * elapsed
 
 
 def test_datasets_and_pyarrow_open_what_was_written(augment: Augment, lines: Path) -> None:

