@@ -112,7 +112,7 @@ def test_a_sentence_pairs_with_what_passed_unless_its_pairs_stay_as_they_are(
     both = [row for row in pairs if row["view_a_name"] != "original"]
     assert 0 < len(both) < len(pairs)
     trips = [datasets.load_from_disk(f"data/views/{name}")["view"] for name in names]
-    assert sides_of("every.arrow") == [*zip(*trips, strict=True)]
+    assert sides_of("every.arrow") == [sides for sides in zip(*trips, strict=True) if None not in sides]
 
 
 SENTENCES = ("A dog runs.", "A cat sleeps.", "A bird sings.")
