@@ -83,7 +83,7 @@ DECODINGS: dict[str, dict[str, Any]] = {
 
 def our_round_trips(folder: Path, decode: str, texts: list[str], batch_tokens: int) -> Cost:
     """`backtranslate`, there and back by transformers."""
-    options: dict[str, JSON] = {"pivot": "de", "models": str(folder), "decode": decode, "retry": False}
+    options: dict[str, JSON] = {"pivot": "de", "models": str(folder), "decode": decode}
     spec = ViewSpec("backtranslate", {**options, "translator": "transformers", "precision": PRECISION})
     view = make_view(spec, device=DEVICE.type, batch_tokens=batch_tokens)
     view(texts[:8], range(8))

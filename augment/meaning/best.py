@@ -141,7 +141,7 @@ class BestOf(View):
             )
         best = self.model_copy(update={"candidates": number, "min_meaning": floor})
         best._view = view
-        if encoder is not None and (floor or view.ranks):
+        if encoder is not None and (floor or (view.ranks and number > 1)):
             from augment.meaning.judge import Judge  # it needs NumPy
 
             weights = find_encoder(encoder, None, "--judge-encoder")

@@ -97,7 +97,7 @@ def test_a_shorter_search_first_changes_nothing(
         monkeypatch.setattr(marian, "USUAL_LENGTH", length)
         runs.append([*map(comparable, starter(engine, decode).translate(texts, range(len(texts))))])
     assert runs[0] == runs[1]
-    assert (runs[0][-1].reason == "repetition") == (decode == "greedy")
+    assert runs[0][-1].retried == (decode == "greedy")
 
 
 @pytest.mark.parametrize("precision", ["int8", "fp32"])

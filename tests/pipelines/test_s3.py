@@ -114,7 +114,7 @@ def test_a_store_that_answers_no_more_ends_the_run_with_one_line(
     host, port = server.get_host_and_port()
     run = ["slow", lines, "--shard-size", 5, "--nap", 0.1, "--out", "s3://views/lost", "--json"]
     process = start(*run, AWS_ENDPOINT_URL=f"http://{host}:{port}", AWS_MAX_ATTEMPTS="1")
-    wait_for(lambda: objects(bucket, "lost/data-"))
+    wait_for(lambda: "data-00000.record.json" in objects(bucket, "lost/"))
     server.stop()
     assert "Traceback" not in (err := done(process, code=1))
     assert err.splitlines()[-1].startswith("error: Could not connect to the endpoint")

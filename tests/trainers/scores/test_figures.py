@@ -25,9 +25,7 @@ from trainers.scores.suites.geometry import METRICS, POSITIVE, score_texts
 from trainers.scores.suites.linking import Mention, score_mentions
 
 
-@pytest.mark.parametrize("block", [3, 1024])
-def test_every_figure_is_that_of_its_definition(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(geometry, "BLOCK", block)
+def test_every_figure_is_that_of_its_definition() -> None:
     matrix = np.random.default_rng(0).normal(size=(20, 5)) * 3 + [1.0, 0.0, 2.0, 0.0, 0.0]
     grades = [4.0, 5.0, 3.9, 0.0, 4.5, 1.0, 2.0, 3.0, 4.0, 0.5]
     texts = [str(row) for row in range(20)]
